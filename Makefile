@@ -1,0 +1,33 @@
+# The words of CI. PYTHON names the environment's interpreter.
+PYTHON ?= python
+
+.PHONY: install lint types layers test docs ci format timings
+
+install:  ## everything a developer needs
+	$(PYTHON) -m pip install --quiet --upgrade pip
+	$(PYTHON) -m pip install --quiet --editable '.[plot]' --group dev
+
+lint:  ## style, and formatting that differs
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+types:  ## mypy, strict
+	$(PYTHON) -m mypy
+
+layers:  ## the diagram in ARCHITECTURE.md, held to the code
+	$(PYTHON) -c 'from importlinter.cli import lint_imports_command; lint_imports_command(["--no-cache"])'
+
+test:  ## laws, tables, models, defects of others, docstrings
+	$(PYTHON) -m pytest tests src
+
+docs:  ## every code block of README, ARCHITECTURE and docs
+	$(PYTHON) -m pytest README.md ARCHITECTURE.md docs
+
+ci: lint types layers test docs
+
+format:
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .
+
+timings:  ## brute force against the bare predicts it replaces, memory, import time
+	$(PYTHON) tests/timings.py

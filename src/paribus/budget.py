@@ -1,0 +1,77 @@
+"""Portions: how much memory and how many threads a computation may take."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import numpy as np
+
+from paribus.errors import OptionError
+
+FREE_FRACTION = 0.5  # of the memory that is free when the call starts, unless max_memory says otherwise
+UNITS = {
+    "": 1,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "KI": 2**10,
+    "MI": 2**20,
+    "GI": 2**30,
+    "TI": 2**40,
+}
+
+
+def memory(max_memory: Any) -> int:
+    """Read a memory bound in bytes, or as text; None is half of the memory that is free now.
+
+    >>> memory("200MB"), memory("1.5 GiB"), memory(1e6)
+    (200000000, 1610612736, 1000000)
+    """
+    if max_memory is None:
+        return int(free_memory() * FREE_FRACTION)
+    if isinstance(max_memory, str):
+        match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]I?)?B?\s*", max_memory.upper())
+        size = float(match[1]) * UNITS[match[2] or ""] if match and match[1].count(".") < 2 else np.nan
+    elif isinstance(max_memory, (int, float, np.integer, np.floating)) and not isinstance(max_memory, bool):
+        size = float(max_memory)
+    else:
+        size = np.nan
+    if not (np.isfinite(size) and size >= 1):
+        raise OptionError(f"max_memory={max_memory!r} must be a number of bytes or text such as '200MB'")
+    return int(size)
+
+
+def free_memory() -> int:
+    """Return the memory in bytes this process could still take without swapping."""
+    import psutil
+
+    return int(psutil.virtual_memory().available)
+
+
+def threads(n_jobs: Any) -> int:
+    """Read ``n_jobs``: None is one thread, -1 every core, -2 all but one.
+
+    >>> threads(None), threads(3)
+    (1, 3)
+    """
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise OptionError(f"n_jobs={n_jobs!r} must be a positive number of threads, or -1 for every core")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+def in_words(size: float) -> str:
+    """Return a number of bytes for a person.
+
+    >>> in_words(2_500_000)
+    '2.5 MB'
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"

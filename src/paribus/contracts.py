@@ -1,0 +1,73 @@
+"""The few promises the rooms make to each other, and the words they use.
+
+An effect is a fold over blocks of rows: *evaluate* a block into a state, *merge* states, *finish* into
+a result.
+
+Words
+-----
+rows
+    The background: whom we average over. A table and its weights.
+points
+    Where we ask: the grid of one question.
+axis
+    One feature's values on that grid.
+outputs
+    The columns a model predicts.
+block
+    Consecutive rows, the unit of work.
+state
+    What a block leaves behind: small, frozen, picklable, mergeable.
+plan
+    Which evaluator answers, why, and in what portions.
+
+Index letters are fixed: ``i`` row, ``g`` point, ``j, k`` features, ``o`` output; shapes are written
+``(o, g)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+Kind: TypeAlias = Literal["numeric", "integer", "boolean", "category", "string", "datetime"]
+
+B_contra = TypeVar("B_contra", bound=Sized, contravariant=True)
+S_co = TypeVar("S_co", bound="State", covariant=True)
+B = TypeVar("B", bound=Sized)
+S = TypeVar("S", bound="State")
+
+
+class State(Protocol):
+    """What is known after some rows. ``merge`` is associative and never changes its operands.
+
+    Up to rounding it is commutative as well; executors still merge in block order, so that the same
+    blocks give the same bits whoever evaluated them.
+    """
+
+    def merge(self, other: Self) -> Self:
+        """Return the state of both sets of rows."""
+        ...
+
+
+class Evaluator(Protocol[B_contra, S_co]):
+    """Turns a block into a state. It is shipped to workers, so it holds no table and no open handle."""
+
+    def evaluate(self, block: B_contra) -> S_co:
+        """Return the state of the rows of one block."""
+        ...
+
+
+class Executor(Protocol):
+    """Folds: evaluates every block and merges the states in block order."""
+
+    def fold(self, evaluator: Evaluator[B, S], blocks: Iterable[B], *, rows: int) -> S:
+        """Return the state of all blocks, which hold ``rows`` rows together."""
+        ...

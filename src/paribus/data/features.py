@@ -1,0 +1,106 @@
+"""Which columns are meant: names, positions, masks and tuples, resolved once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from paribus.errors import FeatureError, GridError, InputError, did_you_mean
+
+Feature: TypeAlias = str | int
+Features: TypeAlias = Feature | Sequence[Any]
+
+
+def resolve(features: Any, names: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the columns of one effect: a name, a position, a mask, or several moved together.
+
+    >>> resolve(["age", 0], ("income", "age"))
+    (1, 0)
+    """
+    tokens = _tokens(features, names)
+    if len(tokens) == 1 and _is_group(tokens[0]):
+        tokens = _tokens(tokens[0], names)
+    if any(_is_group(token) for token in tokens):
+        raise FeatureError(
+            f"features={features!r} asks for several effects; effects() computes many in one call"
+        )
+    if not tokens:
+        raise FeatureError("features is empty; name at least one column, or call effects() for all")
+    found = tuple(position(token, names) for token in tokens)
+    if len(set(found)) < len(found):
+        raise FeatureError(f"features={features!r} names the same column twice")
+    return found
+
+
+def resolve_many(features: Any, names: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
+    """Return the columns of each effect in a list of features and tuples; None means every feature."""
+    if features is None:
+        return tuple((j,) for j in range(len(names)))
+    found = tuple(resolve(token, names) for token in _tokens(features, names))
+    if not found:
+        raise FeatureError("features is empty; leave it out to get every feature")
+    return tuple(dict.fromkeys(found))
+
+
+def resolve_set(argument: str, features: Any, names: tuple[str, ...]) -> frozenset[int]:
+    """Return a possibly empty set of columns, such as ``categorical_features``."""
+    if features is None:
+        return frozenset()
+    try:
+        return frozenset(position(token, names) for token in _tokens(features, names))
+    except FeatureError as error:
+        raise FeatureError(f"{argument}: {error}") from error
+
+
+def by_position(custom_values: Any, names: tuple[str, ...], asked: set[int]) -> dict[int, Any]:
+    """Key ``custom_values`` by column; a key that no asked feature matches is an error."""
+    if custom_values is None:
+        return {}
+    if not isinstance(custom_values, Mapping):
+        raise GridError(f"custom_values must map features to values, not {custom_values!r}")
+    given: dict[int, Any] = {}
+    for token, values in custom_values.items():
+        try:
+            feature = position(token, names)
+        except InputError as error:
+            raise GridError(f"custom_values: {error}") from error
+        if feature not in asked:
+            raise GridError(
+                f"custom_values has values for {names[feature]!r}, which is not among the features "
+                f"asked for ({', '.join(repr(names[j]) for j in sorted(asked))})"
+            )
+        if feature in given:
+            raise GridError(f"custom_values names {names[feature]!r} twice, by name and by position")
+        given[feature] = values
+    return given
+
+
+def position(token: Any, names: tuple[str, ...]) -> int:
+    """Return the position of one column given by name or position."""
+    if isinstance(token, str):
+        if token not in names:
+            raise FeatureError(f"feature {token!r} is not a column of X{did_you_mean(token, names)}")
+        return names.index(token)
+    if isinstance(token, (int, np.integer)) and not isinstance(token, (bool, np.bool_)):
+        if not 0 <= token < len(names):
+            raise FeatureError(f"feature {token} is not a column of X, which has 0 to {len(names) - 1}")
+        return int(token)
+    raise FeatureError(f"feature {token!r} is neither a column name nor a position")
+
+
+def _is_group(token: Any) -> bool:
+    return isinstance(token, (list, tuple, np.ndarray))
+
+
+def _tokens(features: Any, names: tuple[str, ...]) -> list[Any]:
+    """Spell ``features`` out as a list; a mask of booleans becomes the positions it marks."""
+    if isinstance(features, str) or not hasattr(features, "__len__"):
+        return [features]
+    tokens = list(features)
+    if tokens and all(isinstance(token, (bool, np.bool_)) for token in tokens):
+        if len(tokens) != len(names):
+            raise FeatureError(f"a mask of {len(tokens)} booleans was given and X has {len(names)} columns")
+        return [j for j, chosen in enumerate(tokens) if chosen]
+    return tokens

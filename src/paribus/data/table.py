@@ -1,0 +1,158 @@
+"""A table of rows, whatever library it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import local
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from paribus.contracts import Array, Flags, Integers, Kind
+from paribus.errors import TableError
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as numpy: the present values ``(n_present,)`` and where it is missing ``(n,)``.
+
+    ``levels`` is the declared order of a category column, else None.
+    """
+
+    name: str
+    kind: Kind
+    values: Array
+    missing: Flags
+    levels: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Values in a column's own dtype, as the model must see them.
+
+    ``native`` is an array or series of the table's library; ``values`` is the same as numpy, read
+    back from ``native``, so that what is reported is what was asked.
+    """
+
+    native: Any
+    values: Array
+
+
+class Stack(Protocol):
+    """A block repeated once per point, in which columns can be replaced."""
+
+    def at(self, replaced: dict[int, Cells], index: Integers) -> Any:
+        """Return the native table of ``b * m`` rows for the points ``index (b, d)``, point by point.
+
+        Column ``d`` of ``index`` says which cell of the ``d``-th entry of ``replaced`` each point
+        takes. The table is only good until the next call.
+        """
+        ...
+
+
+class Table(Protocol):
+    """Rows and named columns. Slices are views where the library allows it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, as results report them."""
+        ...
+
+    @property
+    def backend(self) -> str:
+        """Name of the library."""
+        ...
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of one row when rows are repeated."""
+        ...
+
+    @property
+    def native(self) -> Any:
+        """The table as the model sees it."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Return consecutive rows."""
+        ...
+
+    def keep(self, mask: Flags) -> Self:
+        """Return the rows where ``mask`` holds."""
+        ...
+
+    def dtype(self, feature: int) -> str:
+        """Return the column's dtype in words."""
+        ...
+
+    def column(self, feature: int) -> Column:
+        """Read one column."""
+        ...
+
+    def cells(self, feature: int, values: Array) -> Cells:
+        """Write values in the column's dtype, or refuse what it cannot hold."""
+        ...
+
+    def missing_cell(self, feature: int, cells: Cells, row: int) -> Cells:
+        """Append the missing value found in ``row``, in the form the model knows it."""
+        ...
+
+    def stack(self, copies: int, scratch: Scratch) -> Stack:
+        """Prepare to ask ``copies`` points at once."""
+        ...
+
+    def digest_parts(self) -> list[bytes]:
+        """Return what identifies these rows, for a fingerprint."""
+        ...
+
+
+class Scratch(local):
+    """One buffer per thread, grown on demand and freed with its owner; it ships empty."""
+
+    buffer: Array | None = None
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Return an uninitialised array that is only good until the next call in this thread."""
+        size = int(np.prod(shape))
+        if self.buffer is None or self.buffer.dtype != dtype or self.buffer.size < size:
+            self.buffer = np.empty(size, dtype)
+        return self.buffer[:size].reshape(shape)
+
+    def __reduce__(self) -> tuple[type[Scratch], tuple[()]]:
+        return Scratch, ()
+
+
+def table_of(X: Any, names: Any = None) -> Table:
+    """Read ``X`` without copying it: numpy or nested lists, else anything narwhals reads eagerly."""
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise TableError(
+            f"X is a sparse {type(X).__name__}; pass X.toarray(), or a slice of it that fits in memory"
+        )
+    # A frame is told from an array by what it can do, so that no frame library is imported here.
+    is_frame = hasattr(X, "columns") or hasattr(X, "column_names") or hasattr(X, "collect_schema")
+    if is_frame:
+        from paribus.data.frame import FrameTable
+
+        table: Table = FrameTable.of(X, names)
+    else:
+        from paribus.data.array import ArrayTable
+
+        table = ArrayTable.of(X, names)
+    if not len(table) or not table.names:
+        raise TableError(
+            f"X has {len(table)} rows and {len(table.names)} columns; at least one of each is needed"
+        )
+    return table
+
+
+def checked_names(names: Any, columns: int) -> tuple[str, ...]:
+    """Return ``feature_names`` as text, or refuse a wrong number or duplicates."""
+    given = tuple(str(name) for name in names)
+    if len(given) != columns:
+        raise TableError(f"feature_names has {len(given)} names and X has {columns} columns")
+    twice = sorted({name for name in given if given.count(name) > 1})
+    if twice:
+        raise TableError(f"feature_names has {twice[0]!r} more than once; names must be unique")
+    return given

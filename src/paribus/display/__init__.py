@@ -1,0 +1,1 @@
+"""Pictures of results. Drawing reads a result and nothing else; computing never imports this room."""

@@ -1,0 +1,89 @@
+"""What can go wrong, and what to do then.
+
+::
+
+    ParibusError
+    ├── InputError (also a ValueError)      an argument cannot be used as it is
+    │   ├── OptionError                     a keyword has a value outside its range
+    │   ├── TableError                      X is not a table paribus can read
+    │   ├── FeatureError                    a feature is not in X, or cannot be varied
+    │   ├── WeightError                     sample_weight is not a set of weights
+    │   └── GridError                       a value cannot be asked of a feature
+    ├── ModelError                          the model did not answer as a model must
+    ├── RefusalError                        the method asked for by name cannot give this answer
+    ├── MemoryBoundError (also a MemoryError)  the answer itself is larger than max_memory
+    ├── FormatError                         a saved result cannot be understood
+    └── DrawingError                        this result has no such picture
+
+Every message names the argument, the value, and the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class ParibusError(Exception):
+    """The root of every error paribus raises on purpose."""
+
+
+class InputError(ParibusError, ValueError):
+    """An argument cannot be used as it is."""
+
+
+class OptionError(InputError):
+    """A keyword has a value outside its range."""
+
+
+class TableError(InputError):
+    """X is not a table paribus can read."""
+
+
+class FeatureError(InputError):
+    """A feature is not a column of X, or cannot be varied."""
+
+
+class WeightError(InputError):
+    """sample_weight is not a set of weights for the rows of X."""
+
+
+class GridError(InputError):
+    """A value cannot be asked of a feature."""
+
+
+class ModelError(ParibusError):
+    """The model did not answer as a model must."""
+
+
+class RefusalError(ParibusError):
+    """The method asked for by name cannot give this answer; the message says why."""
+
+
+class MemoryBoundError(ParibusError, MemoryError):
+    """The answer itself is larger than the memory bound."""
+
+
+class FormatError(ParibusError):
+    """A saved result cannot be understood."""
+
+
+class DrawingError(ParibusError):
+    """A result has no such picture."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'age'?"``, or the known words when none is close."""
+    words = list(known)
+    close = get_close_matches(word, words, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    shown = ", ".join(repr(w) for w in words[:8])
+    return f"; known: {shown}" + (f" and {len(words) - 8} more" if len(words) > 8 else "")
+
+
+def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Refuse ``value`` unless it is one of the ``allowed`` words of option ``name``."""
+    if value not in allowed:
+        hint = did_you_mean(str(value), allowed)
+        raise OptionError(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}{hint}")

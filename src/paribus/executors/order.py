@@ -1,0 +1,26 @@
+"""The one order in which states are merged, whoever computed them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from paribus.contracts import S
+
+
+def merge_in_order(states: Iterable[S]) -> S:
+    """Merge along a binary tree over the block numbers: 0 with 1, 2 with 3, then those two, and so on.
+
+    The tree depends on the number of blocks alone, so any executor that follows it gives the same
+    bits; only logarithmically many states are held at a time.
+    """
+    waiting: list[tuple[int, S]] = []
+    for leaf in states:
+        height, state = 0, leaf
+        while waiting and waiting[-1][0] == height:
+            state = waiting.pop()[1].merge(state)
+            height += 1
+        waiting.append((height, state))
+    _, merged = waiting.pop()
+    while waiting:
+        merged = waiting.pop()[1].merge(merged)
+    return merged

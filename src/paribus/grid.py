@@ -1,0 +1,324 @@
+"""Where we ask: the axis of each feature and the points of a question."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from paribus.contracts import Array, Floats, Integers, Kind
+from paribus.data.kinds import missing_objects, objects
+from paribus.data.rows import Rows
+from paribus.data.summary import Summary, summarise
+from paribus.data.table import Cells, Column, Table
+from paribus.errors import GridError, OptionError
+
+MAX_LEVELS = 100  # levels of a nominal feature that are shown, unless grid_resolution asks for more
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """How axes are laid out when their values are not given."""
+
+    percentiles: tuple[float, float] = (0.05, 0.95)
+    resolution: int = 100
+
+    @classmethod
+    def of(cls, percentiles: Any, grid_resolution: Any) -> GridOptions:
+        """Validate what the user gave."""
+        try:
+            low, high = (float(p) for p in percentiles)
+        except (TypeError, ValueError) as error:
+            raise OptionError(
+                f"percentiles={percentiles!r} must be two numbers such as (0.05, 0.95)"
+            ) from error
+        if not 0 <= low < high <= 1:
+            raise OptionError(
+                f"percentiles={percentiles!r} must satisfy 0 <= lower < upper <= 1, as in (0.05, 0.95)"
+            )
+        whole = isinstance(grid_resolution, (int, np.integer)) and not isinstance(grid_resolution, bool)
+        if not whole or grid_resolution < 2:
+            raise OptionError(f"grid_resolution={grid_resolution!r} must be a whole number of at least 2")
+        return cls((low, high), int(grid_resolution))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One feature's values on the grid.
+
+    ``cells`` holds them in the column's own dtype, followed by the missing value when the data has
+    any. ``values`` is what is reported: numpy, and text for levels of any other type.
+    """
+
+    feature: int
+    name: str
+    kind: Kind
+    cells: Cells
+    values: Array
+    missing_share: float
+    deciles: Array | None
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether the data misses some values of this feature."""
+        return self.missing_share > 0
+
+    @property
+    def nominal(self) -> bool:
+        """Whether values are levels without distances."""
+        return self.kind in ("category", "string", "boolean")
+
+    @cached_property
+    def distinct(self) -> tuple[Array, Integers]:
+        """The sorted distinct ticks of an ordinal axis and which one each point has."""
+        ticks, inverse = np.unique(_ticks(self.cells.values), return_inverse=True)
+        return ticks, inverse
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells the data is counted in: a repeated point has one cell."""
+        return len(self._codes) if self.nominal else len(self.distinct[0])
+
+    @property
+    def cell_of_point(self) -> Integers:
+        """The cell around each point."""
+        if not self.nominal:
+            return self.distinct[1]
+        codes = (self._codes[level] for level in self.cells.values.tolist())
+        return np.fromiter(codes, np.int64, len(self))
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        return {level: code for code, level in enumerate(dict.fromkeys(self.cells.values.tolist()))}
+
+    def locate(self, column: Column) -> Integers:
+        """Return the cell each row lies in, -1 for rows beyond the grid or missing.
+
+        The cell of a number reaches half-way to its neighbours, and as far on the outer side of an
+        end point; a single point has only the rows equal to it.
+        """
+        found = np.full(len(column.missing), -1, dtype=np.int64)
+        if len(self):
+            found[~column.missing] = self._locate_present(column.values)
+        return found
+
+    def _locate_present(self, values: Array) -> Integers:
+        if self.nominal:
+            codes = self._codes
+            return np.fromiter((codes.get(v, -1) for v in values.tolist()), np.int64, len(values))
+        ticks = self.distinct[0].astype(np.float64)
+        numbers = _ticks(values.astype(self.cells.values.dtype, copy=False)).astype(np.float64)
+        middles = (ticks[:-1] + ticks[1:]) / 2
+        first, last = (middles[0], middles[-1]) if len(middles) else (ticks[0], ticks[0])
+        inside = (numbers >= 2 * ticks[0] - first) & (numbers <= 2 * ticks[-1] - last)
+        return np.where(inside, np.searchsorted(middles, numbers), -1)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The points of one effect: the product of its axes, the last one fastest.
+
+    ``index (g, d)`` says which cell of each axis a point takes. A single axis whose feature is
+    missing somewhere has one point more, the missing value itself.
+    """
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values per axis."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def asks_missing(self) -> bool:
+        """Whether the last point is the missing value."""
+        return len(self.axes) == 1 and self.axes[0].has_missing
+
+    @cached_property
+    def index(self) -> Integers:
+        """Return the cells of every point, shape ``(g, d)``."""
+        grids = np.meshgrid(*(np.arange(size) for size in self.shape), indexing="ij")
+        index = np.stack([grid.ravel() for grid in grids], axis=1)
+        return np.vstack([index, [[len(self.axes[0])]]]) if self.asks_missing else index
+
+    @property
+    def replaced(self) -> dict[int, Cells]:
+        """Return the cells of each column this question replaces."""
+        return {axis.feature: axis.cells for axis in self.axes}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the features."""
+        return tuple(axis.name for axis in self.axes)
+
+
+def axis_of(rows: Rows, feature: int, options: GridOptions, *, nominal: bool, given: Any = None) -> Axis:
+    """Lay out the axis of one feature from the data, or from the values given."""
+    column = rows.table.column(feature)
+    summary = summarise(
+        column,
+        rows.weights,
+        nominal=nominal,
+        limit=options.resolution,
+        percentiles=options.percentiles,
+    )
+    values, notes = (
+        (given_values(given, column, summary), []) if given is not None else laid_out(summary, options)
+    )
+    cells = written(rows.table, feature, values, exact=summary.kind != "numeric")
+    if summary.missing:
+        counted = column.missing if rows.weights is None else column.missing & (rows.weights > 0)
+        cells = rows.table.missing_cell(feature, cells, int(np.flatnonzero(counted)[0]))
+        notes.append(f"{column.name} is missing in {summary.missing_share:.1%} of the data")
+    if summary.infinite:
+        notes.append(
+            f"{column.name} is infinite in {summary.infinite / summary.weight:.1%} of the data, "
+            "which no quantile counts"
+        )
+    return Axis(
+        feature,
+        column.name,
+        summary.kind,
+        cells,
+        _reported(cells.values),
+        summary.missing_share,
+        _as_unit(summary.deciles, summary.unit),
+        tuple(notes),
+    )
+
+
+def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[str]]:
+    """Choose the values of an axis: the levels, the distinct values, or evenly spaced ones."""
+    levels, name = summary.levels, summary.name
+    if levels is not None and summary.level_weights is not None and summary.ends is None:
+        if not len(levels):
+            return levels, [f"{name} has no present value; only its missing value can be asked"]
+        return _most_frequent(summary, levels, summary.level_weights, max(options.resolution, MAX_LEVELS))
+    if levels is not None:
+        notes = [] if len(levels) > 1 else [f"{name} has a single value, so it has no effect to show"]
+        return _as_unit(levels, summary.unit), notes
+    assert summary.ends is not None
+    assert summary.extremes is not None
+    low, high = summary.ends
+    if low < high:
+        return _rounded(np.linspace(low, high, options.resolution), summary), []
+    around = np.linspace(*summary.extremes, options.resolution - 1)
+    lower, upper = options.percentiles
+    note = (
+        f"{name} is {_written_number(low, summary)} between its quantiles {lower:g} and {upper:g}, "
+        "so the axis covers its whole range; the data at its ends is thin"
+    )
+    return _rounded(np.unique(np.append(around, low)), summary), [note]
+
+
+def _most_frequent(summary: Summary, levels: Array, weights: Floats, most: int) -> tuple[Array, list[str]]:
+    name = summary.name
+    if len(levels) == 1:
+        return levels, [f"{name} has a single value, so it has no effect to show"]
+    if len(levels) <= most:
+        return levels, []
+    kept = np.sort(np.argsort(-weights, kind="stable")[:most])
+    share = weights[kept].sum() / summary.weight
+    return levels[kept], [
+        f"{name} has {len(levels)} levels; the {most} most frequent are asked, {share:.1%} of the data"
+    ]
+
+
+def _rounded(values: Floats, summary: Summary) -> Array:
+    """Keep whole numbers and dates whole, sorted and distinct."""
+    if summary.kind == "numeric":
+        return values
+    return np.asarray(_as_unit(np.unique(np.rint(values).astype(np.int64)), summary.unit))
+
+
+def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:
+    """Read ticks as dates when the column holds dates."""
+    if ticks is None or unit is None:
+        return ticks
+    return np.rint(ticks).astype(np.int64).view(unit)
+
+
+def _written_number(value: float, summary: Summary) -> str:
+    return str(_as_unit(np.array([value]), summary.unit)[0]) if summary.unit is not None else f"{value:g}"
+
+
+def given_values(given: Any, column: Column, summary: Summary) -> Array:
+    """Read the values a user asked for."""
+    name = column.name
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise GridError(f"custom_values for {name!r} must be a list of values, not {given!r}")
+    if np.ndim(given) != 1 or not len(given):
+        raise GridError(
+            f"custom_values for {name!r} must be a non-empty one-dimensional list; "
+            f"its shape is {np.shape(given)}"
+        )
+    items = objects(given)
+    if missing_objects(items).any():
+        raise GridError(
+            f"custom_values for {name!r} has a missing value; the effect at missing is reported apart "
+            "from the curve, as .missing, when the data has missing values"
+        )
+    if column.levels is not None:
+        _known_levels(name, items, column.levels)
+    if summary.kind == "datetime" and summary.unit is not None:
+        return _given_dates(name, items, summary.unit)
+    array = np.asarray(list(given))
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise GridError(f"custom_values for {name!r} has an infinite value; give finite ones")
+    return items if array.dtype.kind in "OUST" else array
+
+
+def _known_levels(name: str, items: Array, levels: tuple[Any, ...]) -> None:
+    unknown = [item for item in items if item not in levels]
+    if unknown:
+        shown = ", ".join(map(repr, levels[:8])) + (", ..." if len(levels) > 8 else "")
+        raise GridError(f"{unknown[0]!r} is not a level of {name!r}, which has {shown}")
+
+
+def _given_dates(name: str, items: Array, unit: np.dtype[Any]) -> Array:
+    """Read dates in any form; those with a time zone are moved to UTC, as the grid is."""
+    naive = [
+        item.astimezone(datetime.UTC).replace(tzinfo=None) if getattr(item, "tzinfo", None) else item
+        for item in items
+    ]
+    try:
+        return np.array(naive, dtype=unit)
+    except (TypeError, ValueError) as error:
+        raise GridError(f"custom_values for {name!r} cannot be read as dates: {error}") from error
+
+
+def written(table: Table, feature: int, values: Array, *, exact: bool) -> Cells:
+    """Write values in the column's dtype; ``exact`` refuses those that come back changed."""
+    cells = table.cells(feature, values)
+    name, dtype = table.names[feature], table.dtype(feature)
+    if len(cells.values) != len(values) or (not exact and not np.isfinite(cells.values).all()):
+        raise GridError(f"some values asked of {name!r} do not fit its dtype {dtype}")
+    if exact:
+        for asked, got in zip(values.tolist(), cells.values.tolist(), strict=True):
+            if asked != got:
+                raise GridError(
+                    f"{asked!r} cannot be asked of {name!r}, whose dtype is {dtype}; "
+                    "give values it can hold, or cast the column in X"
+                )
+    return cells
+
+
+def _ticks(values: Array) -> Array:
+    return values.view(np.int64) if values.dtype.kind in "mM" else values
+
+
+def _reported(values: Array) -> Array:
+    """Return values as results carry them: levels that are no plain scalars become text."""
+    if values.dtype.kind in "UST":
+        return values.astype(object)
+    if values.dtype != object:
+        return values
+    plain = (str, int, float, bool, datetime.date)
+    return objects(v if isinstance(v, plain) else str(v) for v in values)

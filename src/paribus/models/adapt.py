@@ -1,0 +1,178 @@
+"""From whatever the user has to one complete `Model`. Behaviour decides, not class."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from paribus.data.table import Table
+from paribus.errors import ModelError, OptionError, did_you_mean, one_of
+from paribus.models.boosters import margin_call, native_call
+from paribus.models.model import Call, Model, as_outputs
+
+RESPONSES = ("auto", "predict", "predict_proba", "decision_function")
+PROBE_ROWS = 8  # asked once, to learn the number of outputs and to fail early
+SCALES = {
+    "predict": "prediction",
+    "predict_proba": "probability",
+    "decision_function": "decision function",
+    "callable": "prediction",
+}
+
+
+def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target_names: Any = None) -> Model:
+    """Return one complete model, or raise `ModelError`.
+
+    ``"auto"`` is ``predict_proba`` when there is one, else ``decision_function``, else ``predict``:
+    probabilities of a classifier, scores of a classifier without them or of an outlier detector, and
+    the prediction of a regressor. The model is asked about a few rows of ``table`` once.
+    """
+    one_of("response_method", response_method, RESPONSES)
+    if isinstance(estimator, type):
+        raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
+    call, response = _call(estimator, response_method)
+    name = describe(estimator)
+    probe = table.slice(0, min(PROBE_ROWS, len(table)))
+    raw = _ask(call, probe, name)
+    outputs = as_outputs(raw, len(probe), name).shape[1]
+    columns, names = _outputs(estimator, response, raw, outputs)
+    call = Call(call.target, call.method, call.keywords, columns)
+    library = type(estimator).__module__.split(".")[0]
+    return Model(
+        call,
+        name,
+        library,
+        _version(library),
+        response,
+        SCALES[response] if not call.keywords else "margin",
+        _named(target_names, names),
+    )
+
+
+def describe(estimator: Any) -> str:
+    """Return a short name: the class, with the steps of a pipeline."""
+    steps = getattr(estimator, "steps", None)
+    if isinstance(steps, list):
+        inner = ", ".join(type(step).__name__ for _, step in steps)
+        return f"{type(estimator).__name__}({inner})"
+    if _is_model(estimator):
+        return type(estimator).__name__
+    return str(getattr(estimator, "__name__", type(estimator).__name__))
+
+
+def _is_model(estimator: Any) -> bool:
+    return any(hasattr(estimator, method) for method in RESPONSES[1:])
+
+
+def _call(estimator: Any, response_method: str) -> tuple[Call, str]:
+    """Choose how to ask, and say by which response."""
+    native = native_call(estimator, response_method)
+    if native is not None:
+        return native, "predict" if response_method == "auto" else response_method
+    if _is_model(estimator):
+        return _method_call(estimator, response_method)
+    if not callable(estimator):
+        raise ModelError(
+            f"{estimator!r} is neither callable nor has predict, predict_proba or decision_function; "
+            "pass a fitted model or a function of a table"
+        )
+    if response_method != "auto":
+        raise OptionError(
+            f"response_method={response_method!r} has no meaning for a function; leave it at 'auto'"
+        )
+    return Call(estimator, None), "callable"
+
+
+def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
+    has = [method for method in RESPONSES[1:] if hasattr(estimator, method)]
+    if response_method == "auto":
+        order = ("predict_proba", "decision_function", "predict")
+        method = next(m for m in order if m in has)
+        return Call(estimator, method), method
+    if response_method == "decision_function" and response_method not in has:
+        margin = margin_call(estimator)
+        if margin is not None:
+            return margin, response_method
+    if response_method not in has:
+        raise OptionError(
+            f"response_method={response_method!r}: {describe(estimator)} has no such method"
+            f"{did_you_mean(response_method, has)}"
+        )
+    return Call(estimator, response_method), response_method
+
+
+def _ask(call: Call, probe: Table, name: str) -> Any:
+    try:
+        return call.raw(probe.native)
+    except Exception as error:  # whatever a foreign model raises, the user needs to know on what
+        raise ModelError(
+            f"{name} failed on the first {len(probe)} rows of X (a {probe.backend} table of "
+            f"{len(probe.names)} columns): {type(error).__name__}: {error}. It must be fitted, and X "
+            "must have the columns and types it was fitted on"
+        ) from error
+
+
+def _outputs(
+    estimator: Any, response: str, raw: Any, outputs: int
+) -> tuple[tuple[int, ...] | None, tuple[str, ...]]:
+    """Pick and name the outputs; of two class probabilities only the positive class is kept."""
+    if response == "predict_proba":
+        classes = getattr(estimator, "classes_", None)
+        if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
+            return _several_targets(classes, [np.shape(block)[1] for block in raw])
+        if outputs == 2:
+            return (1,), (str(classes[1]) if classes is not None else "1",)
+        return None, _class_names(classes, outputs)
+    if response == "decision_function":
+        return None, _class_names(getattr(estimator, "classes_", None), outputs)
+    columns = getattr(raw, "columns", None)
+    if columns is not None and len(columns) == outputs:
+        return None, tuple(str(column) for column in columns)
+    return None, _numbered(outputs)
+
+
+def _several_targets(classes: Any, widths: list[int]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Name the outputs of a classifier with several targets, two-class ones by their positive class."""
+    columns: list[int] = []
+    names: list[str] = []
+    first = 0
+    for target, width in enumerate(widths):
+        labels = classes[target] if classes is not None else range(width)
+        for k in [1] if width == 2 else range(width):
+            columns.append(first + k)
+            names.append(f"target {target}: {labels[k]}")
+        first += width
+    return tuple(columns), tuple(names)
+
+
+def _class_names(classes: Any, outputs: int) -> tuple[str, ...]:
+    if classes is not None and outputs == 1 and len(classes) == 2:
+        return (str(classes[1]),)
+    if classes is not None and len(classes) == outputs:
+        return tuple(str(label) for label in classes)
+    return _numbered(outputs)
+
+
+def _numbered(outputs: int) -> tuple[str, ...]:
+    return ("prediction",) if outputs == 1 else tuple(f"output {o}" for o in range(outputs))
+
+
+def _named(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Replace output names by the user's own."""
+    if target_names is None:
+        return names
+    given: Sequence[Any] = [target_names] if isinstance(target_names, str) else list(target_names)
+    if len(given) != len(names):
+        raise OptionError(
+            f"target_names has {len(given)} names and the model has {len(names)} outputs: "
+            f"{', '.join(names[:8])}"
+        )
+    return tuple(str(name) for name in given)
+
+
+def _version(library: str) -> str:
+    """Return the version of the model's library, empty for the user's own code."""
+    return str(getattr(sys.modules.get(library), "__version__", ""))

@@ -1,0 +1,87 @@
+"""One complete model: predict, outputs with names, response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from paribus.contracts import Floats
+from paribus.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Call:
+    """How to ask a model: a method by name (or the callable itself) with fixed keywords.
+
+    ``columns`` picks output columns, None keeps them all. It holds names and values only, so that a
+    call can be shipped wherever the model itself can.
+    """
+
+    target: Any
+    method: str | None
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[int, ...] | None = None
+
+    def raw(self, table: Any) -> Any:
+        """Return what the model answers, untouched."""
+        function: Callable[..., Any] = getattr(self.target, self.method) if self.method else self.target
+        return function(table, **self.keywords)
+
+
+@dataclass(frozen=True)
+class Model:
+    """What an evaluator needs to know of a model, and nothing of where it came from.
+
+    ``response`` is the method that answers (``"callable"`` for a function), ``scale`` its unit in
+    words, for axis labels.
+    """
+
+    call: Call
+    name: str
+    library: str
+    version: str
+    response: str
+    scale: str
+    output_names: tuple[str, ...]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.output_names)
+
+    def predict(self, table: Any, rows: int) -> Floats:
+        """Return predictions of shape ``(n, o)`` for a native table of ``rows`` rows."""
+        predictions = as_outputs(self.call.raw(table), rows, self.name)
+        if self.call.columns is not None:
+            predictions = predictions[:, list(self.call.columns)]
+        if predictions.shape[1] != self.n_outputs:
+            raise ModelError(
+                f"{self.name} gave {predictions.shape[1]} outputs where it gave {self.n_outputs} before; "
+                "a model must answer every table alike"
+            )
+        return predictions
+
+
+def as_outputs(raw: Any, rows: int, name: str) -> Floats:
+    """Read a model's answer as numbers of shape ``(n, o)``, or say what is wrong with it."""
+    if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
+        # One block of class probabilities per target: a classifier with several targets.
+        raw = np.concatenate([np.asarray(block) for block in raw], axis=1)
+    answer = np.asarray(raw)
+    if answer.ndim == 1:
+        answer = answer[:, None]
+    if answer.ndim != 2 or len(answer) != rows or not answer.shape[1]:
+        raise ModelError(
+            f"{name} answered {rows} rows with an array of shape {np.shape(raw)}; "
+            "it must return (n,) or (n, k), one row per row"
+        )
+    try:
+        return answer.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"{name} answered with {answer.dtype} values such as {answer.flat[0]!r}, which cannot be "
+            "averaged; ask for response_method='predict_proba' or 'decision_function'"
+        ) from error

@@ -1,0 +1,78 @@
+"""How a number came about, so that it can be defended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The record every result carries.
+
+    Attributes
+    ----------
+    paribus, numpy, python : str
+        Versions that computed the result.
+    model, model_library, model_version : str
+        What was explained.
+    response, scale : str
+        The method that answered and the unit of the numbers.
+    estimand : str
+        ``"interventional"``: the average prediction of the rows with the features set to a value, all
+        else as it was.
+    evaluator, why : str
+        What computed it, and why that one was chosen.
+    refusals : dict
+        Evaluators that were not used, each with its reason.
+    rows, columns : int
+        Shape of the background.
+    backend : str
+        Library of the table.
+    fingerprint : str
+        Digest of the background and its weights.
+    weights : dict or None
+        Sum, number of rows of weight zero and effective number of rows; None without weights.
+    percentiles, grid_resolution
+        How axes were laid out where their values were not given.
+    points, predictions : int
+        Points asked and rows predicted to answer them.
+    block_rows, threads, max_memory : int
+        Portions of the computation.
+    sampled : int or None
+        Number of rows drawn at random, None when every row was used.
+    seconds : float
+        Duration.
+    """
+
+    paribus: str
+    numpy: str
+    python: str
+    model: str
+    model_library: str
+    model_version: str
+    response: str
+    scale: str
+    estimand: str
+    evaluator: str
+    why: str
+    refusals: dict[str, str]
+    rows: int
+    columns: int
+    backend: str
+    fingerprint: str
+    weights: dict[str, float] | None
+    percentiles: tuple[float, float]
+    grid_resolution: int
+    points: int
+    predictions: int
+    block_rows: int
+    threads: int
+    max_memory: int
+    sampled: int | None
+    seconds: float
+
+    def background(self) -> str:
+        """Return one clause about whom the average is over."""
+        weighted = "unweighted" if self.weights is None else "weighted"
+        sampled = "" if self.sampled is None else f", sampled from {self.sampled:,}"
+        return f"{self.rows:,} rows ({weighted}{sampled})"

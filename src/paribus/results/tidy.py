@@ -1,0 +1,138 @@
+"""Results as long tables."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from paribus.contracts import Array, Floats
+from paribus.errors import OptionError, one_of
+
+if TYPE_CHECKING:
+    from paribus.results.effects import Effects
+    from paribus.results.partial_dependence import PartialDependence
+
+BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+def effect_frame(effect: PartialDependence, kind: str | None, backend: str | None) -> Any:
+    """Return one effect as a long table."""
+    if kind is None:
+        kind = "average" if effect.average is not None else "individual"
+    one_of("kind", kind, ("average", "individual"))
+    if kind not in effect:
+        raise OptionError(f"kind={kind!r} was not computed; ask partial_dependence for kind='both'")
+    columns = _averages(effect) if kind == "average" else _curves(effect)
+    return _frame(columns, effect.provenance.backend, backend)
+
+
+def _averages(effect: PartialDependence) -> dict[str, Any]:
+    assert effect.average is not None
+    assert effect.standard_error is not None
+    outputs = len(effect.output_names)
+    points = _points(effect)
+    average, error = (a.reshape(outputs, -1) for a in (effect.average, effect.standard_error))
+    support = effect.support.ravel()
+    if effect.missing is not None:
+        points = [[*values, None] for values in points]
+        average = _with_last(average, effect.missing.average)
+        error = _with_last(error, effect.missing.standard_error)
+        support = np.append(support, effect.missing.share * _weight(effect))
+    size = average.shape[1]
+    return {
+        "output": np.repeat(np.array(effect.output_names, dtype=object), size).tolist(),
+        **{name: values * outputs for name, values in zip(_names(effect), points, strict=True)},
+        "average": average.ravel(),
+        "standard_error": error.ravel(),
+        "support": np.tile(support, outputs),
+    }
+
+
+def _curves(effect: PartialDependence) -> dict[str, Any]:
+    assert effect.individual is not None
+    outputs, rows = effect.individual.shape[:2]
+    curves, points = effect.individual.reshape(outputs, rows, -1), _points(effect)
+    if effect.missing is not None:
+        points = [[*values, None] for values in points]
+        curves = _with_last(curves, effect.missing.individual)
+    size = curves.shape[2]
+    return {
+        "output": np.repeat(np.array(effect.output_names, dtype=object), rows * size).tolist(),
+        "row": np.tile(np.repeat(np.arange(rows), size), outputs),
+        **{name: values * (outputs * rows) for name, values in zip(_names(effect), points, strict=True)},
+        "prediction": curves.ravel(),
+    }
+
+
+def _with_last(points: Floats, last: Floats | None) -> Floats:
+    """Append the missing point."""
+    assert last is not None
+    return np.concatenate([points, last[..., None]], axis=-1)
+
+
+def _points(effect: PartialDependence) -> list[list[Any]]:
+    """Return the value each axis has at each point, as Python scalars."""
+    grids = np.meshgrid(*(np.arange(len(v)) for v in effect.grid_values), indexing="ij")
+    return [_scalars(v)[g.ravel()].tolist() for v, g in zip(effect.grid_values, grids, strict=True)]
+
+
+def _scalars(values: Array) -> Array:
+    """Return dates in a unit that Python has as well."""
+    coarse = values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] in ("ns", "ps", "fs", "as")
+    return values.astype(f"{values.dtype.kind}8[us]") if coarse else values
+
+
+def _names(effect: PartialDependence) -> list[str]:
+    """Return the features' names, kept apart from the columns that are always there."""
+    taken = ("output", "row", "average", "standard_error", "support", "prediction")
+    return [f"{name} (feature)" if name in taken else name for name in effect.feature_names]
+
+
+def _weight(effect: PartialDependence) -> float:
+    weights = effect.provenance.weights
+    return float(effect.provenance.rows) if weights is None else weights["sum"]
+
+
+def effects_frame(effects: Effects, backend: str | None) -> Any:
+    """Return many effects as one long table."""
+    most = max(len(effect.feature_names) for effect in effects.values())
+    table: dict[str, list[Any]] = {}
+    for effect in effects.values():
+        if effect.average is None:
+            raise OptionError("kind='individual' has no averages; ask effects() for kind='both'")
+        columns = _averages(effect)
+        for name, values in _long(effect, columns, most).items():
+            table.setdefault(name, []).extend(values)
+    return _frame(table, effects.provenance.backend, backend)
+
+
+def _long(effect: PartialDependence, columns: dict[str, Any], most: int) -> dict[str, list[Any]]:
+    size = len(columns["average"])
+    long: dict[str, list[Any]] = {}
+    for place in range(most):
+        suffix = "" if place == 0 else f"_{place + 1}"
+        if place < len(effect.feature_names):
+            values = columns[_names(effect)[place]]
+            long[f"feature{suffix}"] = [effect.feature_names[place]] * size
+            long[f"value{suffix}"] = [None if v is None else str(v) for v in values]
+            ordinal = effect.kinds[place] in ("numeric", "integer")
+            long[f"number{suffix}"] = [float(v) if ordinal and v is not None else np.nan for v in values]
+        else:
+            long[f"feature{suffix}"] = [None] * size
+            long[f"value{suffix}"] = [None] * size
+            long[f"number{suffix}"] = [np.nan] * size
+    for name in ("output", "average", "standard_error", "support"):
+        long[name] = list(columns[name])
+    return long
+
+
+def _frame(columns: dict[str, Any], table: str, backend: str | None) -> Any:
+    """Build a native frame: as asked, else as the user's table was, else what is installed."""
+    if backend is not None:
+        one_of("backend", backend, BACKENDS)
+    installed = (name for name in BACKENDS if find_spec(name) is not None)
+    chosen: Any = backend or (table if table in BACKENDS else next(installed))
+    return nw.from_dict(columns, backend=chosen).to_native()

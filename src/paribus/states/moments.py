@@ -1,0 +1,82 @@
+"""The weighted mean at every point and what its standard error needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from paribus.contracts import Floats
+
+
+@dataclass(frozen=True)
+class Moments:
+    r"""Weighted moments of the predictions at each point, over the rows seen so far.
+
+    With weights :math:`w_i` and predictions :math:`f_i` (per output and point):
+
+    - ``mean`` :math:`m = \sum w_i f_i / W`, shape ``(o, g)``, with ``weight`` :math:`W = \sum w_i`
+    - ``mean_sq`` :math:`m' = \sum w_i^2 f_i / V`, with ``weight_sq`` :math:`V = \sum w_i^2`
+    - ``spread`` :math:`Q = \sum w_i^2 (f_i - m')^2`
+
+    The second set is what the sampling error of a *weighted* mean needs: see `standard_error`.
+    """
+
+    rows: int
+    weight: float
+    weight_sq: float
+    mean: Floats
+    mean_sq: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, predictions: Floats, weights: Floats | None) -> Self:
+        """Collect predictions of shape ``(o, g, i)``; every weight must be positive."""
+        rows = predictions.shape[-1]
+        if weights is None:
+            mean = predictions.mean(axis=-1)
+            spread = ((predictions - mean[..., None]) ** 2).sum(axis=-1)
+            return cls(rows, float(rows), float(rows), mean, mean, spread)
+        total, squares = weights.sum(), weights**2
+        mean = (predictions * weights).sum(axis=-1) / total
+        mean_sq = (predictions * squares).sum(axis=-1) / squares.sum()
+        spread = ((predictions - mean_sq[..., None]) ** 2 * squares).sum(axis=-1)
+        return cls(rows, float(total), float(squares.sum()), mean, mean_sq, spread)
+
+    @classmethod
+    def nothing(cls, outputs: int, points: int) -> Self:
+        """Return the state of no rows at all, for a block whose weights are all zero."""
+        zeros = np.zeros((outputs, points))
+        return cls(0, 0.0, 0.0, zeros, zeros, zeros)
+
+    def merge(self, other: Self) -> Self:
+        """Return the moments of both sets of rows."""
+        if not (self.rows and other.rows):
+            return self if self.rows else other
+        weight = self.weight + other.weight
+        weight_sq = self.weight_sq + other.weight_sq
+        share, share_sq = other.weight / weight, other.weight_sq / weight_sq
+        gap = other.mean_sq - self.mean_sq
+        return type(self)(
+            self.rows + other.rows,
+            weight,
+            weight_sq,
+            self.mean + (other.mean - self.mean) * share,
+            self.mean_sq + gap * share_sq,
+            self.spread + other.spread + gap**2 * (self.weight_sq * share_sq),
+        )
+
+    def standard_error(self) -> Floats:
+        r"""Return the sampling error of ``mean``, shape ``(o, g)``; NaN when only one row was seen.
+
+        .. math:: SE^2 = \frac{n}{n - 1} \frac{\sum w_i^2 (f_i - m)^2}{W^2}
+
+        the linearised variance of a ratio estimator. It needs no assumption on how weights and
+        predictions go together, does not change when all weights are scaled, and is the usual
+        :math:`s / \sqrt{n}` when they are equal.
+        """
+        if self.rows < 2:
+            return np.full_like(self.mean, np.nan)
+        about_mean = self.spread + self.weight_sq * (self.mean_sq - self.mean) ** 2
+        return np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight
