@@ -101,8 +101,8 @@ class Axis:
     def locate(self, column: Column) -> Integers:
         """Return the cell each row lies in, -1 for rows beyond the grid or missing.
 
-        The cell of a number reaches half-way to its neighbours, and as far on the outer side of an
-        end point; a single point has only the rows equal to it.
+        The cell of a number reaches half-way to its neighbours, the upper end included, and as far
+        on the outer side of an end point; a single point has only the rows equal to it.
         """
         found = np.full(len(column.missing), -1, dtype=np.int64)
         if len(self):
@@ -115,9 +115,10 @@ class Axis:
             return np.fromiter((codes.get(v, -1) for v in values.tolist()), np.int64, len(values))
         ticks = self.distinct[0].astype(np.float64)
         numbers = _ticks(values.astype(self.cells.values.dtype, copy=False)).astype(np.float64)
+        if len(ticks) == 1:
+            return np.where(numbers == ticks[0], 0, -1)
         middles = (ticks[:-1] + ticks[1:]) / 2
-        first, last = (middles[0], middles[-1]) if len(middles) else (ticks[0], ticks[0])
-        inside = (numbers >= 2 * ticks[0] - first) & (numbers <= 2 * ticks[-1] - last)
+        inside = (numbers > 2 * ticks[0] - middles[0]) & (numbers <= 2 * ticks[-1] - middles[-1])
         return np.where(inside, np.searchsorted(middles, numbers), -1)
 
 
@@ -208,14 +209,15 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[str]]:
     assert summary.extremes is not None
     low, high = summary.ends
     if low < high:
-        return _rounded(np.linspace(low, high, options.resolution), summary), []
-    around = np.linspace(*summary.extremes, options.resolution - 1)
+        return _as_unit(_evenly_spaced(low, high, summary, options.resolution), summary.unit), []
+    around = _evenly_spaced(*summary.extremes, summary, max(2, options.resolution - 1))
     lower, upper = options.percentiles
     note = (
         f"{name} is {_written_number(low, summary)} between its quantiles {lower:g} and {upper:g}, "
         "so the axis covers its whole range; the data at its ends is thin"
     )
-    return _rounded(np.unique(np.append(around, low)), summary), [note]
+    common = np.array([low]).astype(around.dtype)
+    return _as_unit(np.unique(np.append(around, common)), summary.unit), [note]
 
 
 def _most_frequent(summary: Summary, levels: Array, weights: Floats, most: int) -> tuple[Array, list[str]]:
@@ -231,11 +233,13 @@ def _most_frequent(summary: Summary, levels: Array, weights: Floats, most: int) 
     ]
 
 
-def _rounded(values: Floats, summary: Summary) -> Array:
-    """Keep whole numbers and dates whole, sorted and distinct."""
+def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -> Array:
+    """Return evenly spaced values; whole numbers and dates take the smallest whole step that fits."""
     if summary.kind == "numeric":
-        return values
-    return np.asarray(_as_unit(np.unique(np.rint(values).astype(np.int64)), summary.unit))
+        return np.linspace(low, high, resolution)
+    first, last = round(low), round(high)
+    step = max(1, -(-(last - first) // (resolution - 1)))
+    return np.arange(first, last + 1, step, dtype=np.int64)
 
 
 def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:

@@ -69,10 +69,11 @@ class ArrayTable:
         """Write values in the array's dtype, or refuse what it cannot hold."""
         dtype = self.native.dtype
         try:
-            native = objects(values) if dtype.kind == "O" else np.asarray(values).astype(dtype)
+            native = objects(values.tolist()) if dtype.kind == "O" else np.asarray(values).astype(dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise GridError(
-                f"values for {self.names[feature]!r} do not fit its dtype {dtype}: {error}"
+                f"values for {self.names[feature]!r} do not fit its dtype {dtype}: {error}; "
+                "give values it can hold, or cast the column in X"
             ) from error
         return Cells(native, _read(self.names[feature], native).values)
 
@@ -85,11 +86,11 @@ class ArrayTable:
         """Prepare to ask ``copies`` points at once."""
         return ArrayStack(self.native, scratch.array((copies, *self.native.shape), self.native.dtype))
 
-    def digest_parts(self) -> list[bytes]:
-        """Return what identifies these rows, for a fingerprint."""
+    def digest(self) -> Any:
+        """Return a buffer that identifies these rows, for a fingerprint."""
         if self.native.dtype == object:
-            return ["\x1f".join(map(repr, self.native.ravel())).encode()]
-        return [np.ascontiguousarray(self.native).tobytes()]
+            return "\x1f".join(map(repr, self.native.ravel())).encode()
+        return np.ascontiguousarray(self.native).view(np.uint8)
 
 
 @dataclass(frozen=True)

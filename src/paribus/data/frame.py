@@ -79,7 +79,8 @@ class FrameTable:
             read = _read(self.names[feature], nw.from_native(native, series_only=True))
         except Exception as error:  # each frame library has its own tree of conversion errors
             raise GridError(
-                f"values for {self.names[feature]!r} do not fit its dtype {like.dtype}: {error}"
+                f"values for {self.names[feature]!r} do not fit its dtype {like.dtype}: {error}; "
+                "give values it can hold, or cast the column in X"
             ) from error
         return Cells(native, read.values)
 
@@ -97,15 +98,15 @@ class FrameTable:
         base = self.frame if copies == 1 else self.frame[np.tile(np.arange(rows), copies)]
         return FrameStack(base, rows)
 
-    def digest_parts(self) -> list[bytes]:
-        """Return what identifies these rows, for a fingerprint."""
+    def digest(self) -> Any:
+        """Return a buffer that identifies these rows, for a fingerprint."""
         import pyarrow as pa
 
         arrow = self.frame.to_arrow().replace_schema_metadata(None)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, arrow.schema) as writer:
             writer.write_table(arrow)
-        return [sink.getvalue()]
+        return sink.getvalue()
 
     def _series(self, feature: int) -> nw.Series[Any]:
         return self.frame[:, feature]

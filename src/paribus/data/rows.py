@@ -13,7 +13,7 @@ from paribus.contracts import Floats
 from paribus.data.table import Table
 from paribus.errors import WeightError
 
-FINGERPRINT_ROWS = 65_536  # hashed at a time, so that a fingerprint needs no copy of the table
+FINGERPRINT_BYTES = 1_000_000  # hashed at a time, so that a fingerprint needs no copy of the table
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,8 @@ class Rows:
     def fingerprint(self) -> str:
         """Return a digest of names, dtypes, values and weights; other data gives another one."""
         digest = hashlib.sha256(repr((self.table.backend, self.table.names, len(self))).encode())
-        for block in self.blocks(FINGERPRINT_ROWS):
-            for part in block.table.digest_parts():
-                digest.update(part)
+        for block in self.blocks(max(1, FINGERPRINT_BYTES // self.table.row_bytes)):
+            digest.update(block.table.digest())
         if self.weights is not None:
             digest.update(self.weights.tobytes())
         return digest.hexdigest()[:32]

@@ -103,8 +103,8 @@ class Table(Protocol):
         """Prepare to ask ``copies`` points at once."""
         ...
 
-    def digest_parts(self) -> list[bytes]:
-        """Return what identifies these rows, for a fingerprint."""
+    def digest(self) -> Any:
+        """Return a buffer that identifies these rows, for a fingerprint."""
         ...
 
 
@@ -131,7 +131,7 @@ def table_of(X: Any, names: Any = None) -> Table:
             f"X is a sparse {type(X).__name__}; pass X.toarray(), or a slice of it that fits in memory"
         )
     # A frame is told from an array by what it can do, so that no frame library is imported here.
-    is_frame = hasattr(X, "columns") or hasattr(X, "column_names") or hasattr(X, "collect_schema")
+    is_frame = any(hasattr(X, attribute) for attribute in ("collect_schema", "column_names", "columns"))
     if is_frame:
         from paribus.data.frame import FrameTable
 

@@ -31,11 +31,13 @@ class Place:
     missing: float
 
     @property
-    def widths(self) -> Floats:
-        """Return widths of bars that touch where points are evenly spaced."""
-        if len(self.at) < 2:
-            return np.full(len(self.at), 0.8)
-        return np.full(len(self.at), np.diff(np.sort(self.at)).min() * 0.9)
+    def width(self) -> float:
+        """Return the width of the support's bars, which touch where points are evenly spaced."""
+        gaps = np.diff(np.sort(self.at))
+        if not gaps.any():
+            return 0.8
+        even = self.labels is None and gaps.max() <= 1.01 * gaps.min()
+        return float(gaps[gaps > 0].min() * (1.0 if even else 0.9))
 
 
 def draw_effect(
@@ -77,6 +79,10 @@ def draw_effects(effects: Effects, *, columns: int = 3, output: str | int | None
         if len(effect.grid_values) == 1:
             curves.append(panel)
     _share_y(curves)
+    for panel in curves[1:]:
+        legend = panel.get_legend()
+        if legend is not None and len(legend.get_texts()) == 1:
+            legend.remove()  # the first panel says what a lone curve is
     return figure
 
 
@@ -195,17 +201,17 @@ def _strip(ax: Axes, effect: PartialDependence, place: Place) -> None:
     """Draw the weight of the data around each point as grey bars along the bottom."""
     low, high = ax.get_ylim()
     ax.set_ylim(low - (high - low) * 1.5 * STRIP, high)
-    heights, at, widths = effect.support, place.at, place.widths
+    heights, at = effect.support, place.at
     if effect.missing is not None and place.labels is not None:
         share = min(effect.missing.share, 0.999)
         heights = np.append(heights, heights.sum() * share / (1 - share))
-        at, widths = np.append(at, place.missing), np.append(widths, 0.9)
+        at = np.append(at, place.missing)
     if not heights.any():
         return
     ax.bar(
         at,
         heights / heights.max() * STRIP,
-        widths,
+        place.width,
         color="0.6",
         alpha=0.6,
         linewidth=0,

@@ -115,14 +115,13 @@ class BruteForce:
 
 
 def _moments(predictions: Floats, weights: Floats | None) -> Moments:
-    # A model may answer inf; the mean is then inf and its error NaN, which the result notes.
-    with np.errstate(invalid="ignore"):
-        if weights is not None and not weights.all():
-            mask = weights > 0
-            if not mask.any():
-                return Moments.nothing(*predictions.shape[:2])
-            return Moments.of(predictions[..., mask], weights[mask])
+    """Return the moments over the rows that have weight."""
+    if weights is None or weights.all():
         return Moments.of(predictions, weights)
+    mask = weights > 0
+    if not mask.any():
+        return Moments.nothing(*predictions.shape[:2])
+    return Moments.of(predictions[..., mask], weights[mask])
 
 
 def _side_by_side(parts: list[Moments]) -> Moments:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from paribus.data.table import Table
+from paribus.data.table import Scratch, Table
 from paribus.errors import ModelError, OptionError, did_you_mean, one_of
-from paribus.models.boosters import margin_call, native_call
+from paribus.models.boosters import MARGIN, margin_call, native_call
 from paribus.models.model import Call, Model, as_outputs
 
 RESPONSES = ("auto", "predict", "predict_proba", "decision_function")
@@ -47,7 +47,7 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
         library,
         _version(library),
         response,
-        SCALES[response] if not call.keywords else "margin",
+        "margin" if response == "decision_function" and library in MARGIN else SCALES[response],
         _named(target_names, names),
     )
 
@@ -105,8 +105,10 @@ def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
 
 
 def _ask(call: Call, probe: Table, name: str) -> Any:
+    # Stacked, because a model that writes into what it is given must not write into X.
+    stacked = probe.stack(1, Scratch()).at({}, np.zeros((1, 0), dtype=np.int64))
     try:
-        return call.raw(probe.native)
+        return call.raw(stacked)
     except Exception as error:  # whatever a foreign model raises, the user needs to know on what
         raise ModelError(
             f"{name} failed on the first {len(probe)} rows of X (a {probe.backend} table of "

@@ -10,6 +10,11 @@ import numpy as np
 from paribus.contracts import Floats
 
 
+def _infinite_predictions() -> np.errstate:
+    """Let inf pass: the mean is then inf and its error NaN, which the result notes."""
+    return np.errstate(invalid="ignore")
+
+
 @dataclass(frozen=True)
 class Moments:
     r"""Weighted moments of the predictions at each point, over the rows seen so far.
@@ -36,12 +41,14 @@ class Moments:
         rows = predictions.shape[-1]
         if weights is None:
             mean = predictions.mean(axis=-1)
-            spread = ((predictions - mean[..., None]) ** 2).sum(axis=-1)
+            with _infinite_predictions():
+                spread = ((predictions - mean[..., None]) ** 2).sum(axis=-1)
             return cls(rows, float(rows), float(rows), mean, mean, spread)
         total, squares = weights.sum(), weights**2
         mean = (predictions * weights).sum(axis=-1) / total
         mean_sq = (predictions * squares).sum(axis=-1) / squares.sum()
-        spread = ((predictions - mean_sq[..., None]) ** 2 * squares).sum(axis=-1)
+        with _infinite_predictions():
+            spread = ((predictions - mean_sq[..., None]) ** 2 * squares).sum(axis=-1)
         return cls(rows, float(total), float(squares.sum()), mean, mean_sq, spread)
 
     @classmethod
@@ -57,15 +64,12 @@ class Moments:
         weight = self.weight + other.weight
         weight_sq = self.weight_sq + other.weight_sq
         share, share_sq = other.weight / weight, other.weight_sq / weight_sq
-        gap = other.mean_sq - self.mean_sq
-        return type(self)(
-            self.rows + other.rows,
-            weight,
-            weight_sq,
-            self.mean + (other.mean - self.mean) * share,
-            self.mean_sq + gap * share_sq,
-            self.spread + other.spread + gap**2 * (self.weight_sq * share_sq),
-        )
+        with _infinite_predictions():
+            gap = other.mean_sq - self.mean_sq
+            mean = self.mean * (1 - share) + other.mean * share
+            mean_sq = self.mean_sq * (1 - share_sq) + other.mean_sq * share_sq
+            spread = self.spread + other.spread + gap**2 * (self.weight_sq * share_sq)
+        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread)
 
     def standard_error(self) -> Floats:
         r"""Return the sampling error of ``mean``, shape ``(o, g)``; NaN when only one row was seen.
@@ -78,5 +82,6 @@ class Moments:
         """
         if self.rows < 2:
             return np.full_like(self.mean, np.nan)
-        about_mean = self.spread + self.weight_sq * (self.mean_sq - self.mean) ** 2
+        with _infinite_predictions():
+            about_mean = self.spread + self.weight_sq * (self.mean_sq - self.mean) ** 2
         return np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight

@@ -1,0 +1,270 @@
+"""Any model: estimators, pipelines, boosters, functions."""
+
+import pickle
+
+import catboost
+import lightgbm
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xgboost
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, OneClassSVM
+
+import paribus
+from paribus.data.table import table_of
+from paribus.models import adapt
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+Y = X[:, 0] * X[:, 1] + X[:, 2]
+TWO = (Y > 0).astype(int)
+THREE = np.digitize(Y, [-0.5, 0.5])
+WORDS = np.array(["low", "mid", "top"])[THREE]
+
+
+def at(estimator, value=0.3, table=X, **arguments):
+    return paribus.partial_dependence(estimator, table, 0, custom_values={0: [value]}, **arguments)
+
+
+def changed(value=0.3):
+    table = X.copy()
+    table[:, 0] = value
+    return table
+
+
+def boosters(kind):
+    return {
+        "xgboost": getattr(xgboost, f"XGB{kind}")(n_estimators=5),
+        "lightgbm": getattr(lightgbm, f"LGBM{kind}")(n_estimators=5, verbose=-1),
+        "catboost": getattr(catboost, f"CatBoost{kind}")(
+            n_estimators=5, verbose=0, allow_writing_files=False
+        ),
+    }
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost"])
+def test_wrappers_answer_with_predictions_probabilities_and_margins(library):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    moved = frame.assign(a=0.3)
+    regressor = boosters("Regressor")[library].fit(frame, Y)
+    effect = at(regressor, table=frame)
+    assert effect.average[0, 0] == pytest.approx(regressor.predict(moved).astype(float).mean())
+    assert effect.provenance.model_library == library
+    assert effect.provenance.model_version
+    two = boosters("Classifier")[library].fit(frame, TWO)
+    effect = at(two, table=frame)
+    assert effect.average[0, 0] == pytest.approx(two.predict_proba(moved)[:, 1].astype(float).mean())
+    assert effect.output_names == ("1",)
+    margin = at(two, table=frame, response_method="decision_function")
+    probability = two.predict_proba(moved)[:, 1].astype(float)
+    assert margin.average[0, 0] == pytest.approx(np.log(probability / (1 - probability)).mean(), rel=1e-4)
+    assert margin.provenance.scale == "margin"
+    three = boosters("Classifier")[library].fit(frame, THREE)
+    assert at(three, table=frame).average.shape == (3, 1)
+    assert at(three, table=frame, response_method="decision_function").average.shape == (3, 1)
+
+
+def test_native_boosters():
+    data = xgboost.DMatrix(X, TWO)
+    native = xgboost.train({"objective": "binary:logistic"}, data, 5)
+    want = native.predict(xgboost.DMatrix(changed()))
+    assert at(native).average[0, 0] == pytest.approx(want.astype(float).mean())
+    margin = at(native, response_method="decision_function").average[0, 0]
+    assert margin == pytest.approx(np.log(want / (1 - want)).mean(), rel=1e-4)
+    named = xgboost.train({}, xgboost.DMatrix(pd.DataFrame(X, columns=["a", "b", "c"]), Y), 5)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    assert np.isfinite(at(named, table=frame).average).all()
+    light = lightgbm.train({"objective": "binary", "verbose": -1}, lightgbm.Dataset(X, TWO), 5)
+    assert at(light).average[0, 0] == pytest.approx(light.predict(changed()).mean())
+    raw = light.predict(changed(), raw_score=True)
+    assert at(light, response_method="decision_function").average[0, 0] == pytest.approx(raw.mean())
+    for booster in (native, light):
+        with pytest.raises(paribus.OptionError, match="native Booster"):
+            at(booster, response_method="predict_proba")
+
+
+def test_a_pipeline_over_a_frame_with_text():
+    frame = pd.DataFrame({"count": RNG.integers(0, 9, 120), "city": RNG.choice(["a", "b"], 120)})
+    pipeline = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough"), LinearRegression()
+    ).fit(frame, 3.0 * frame["count"] + (frame["city"] == "a"))
+    effect = paribus.partial_dependence(pipeline, frame, "count")
+    np.testing.assert_allclose(np.diff(effect.average[0]), 3.0 * np.diff(effect.grid_values[0]))
+    assert effect.provenance.model == "Pipeline(ColumnTransformer, LinearRegression)"
+    effect = paribus.partial_dependence(pipeline, frame, "city")
+    levels = dict(zip(effect.grid_values[0], effect.average[0], strict=True))
+    assert levels["a"] - levels["b"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "target", "response", "names"),
+    [
+        (LogisticRegression(), TWO, "predict_proba", ("1",)),
+        (LogisticRegression(), WORDS, "predict_proba", ("low", "mid", "top")),
+        (make_pipeline(StandardScaler(), LogisticRegression()), WORDS == "top", "predict_proba", ("True",)),
+        (GridSearchCV(LogisticRegression(), {"C": [1.0]}), THREE, "predict_proba", ("0", "1", "2")),
+        (SVC(), TWO, "decision_function", ("1",)),
+        (SVC(), WORDS, "decision_function", ("low", "mid", "top")),
+        (SVC(decision_function_shape="ovo"), np.digitize(Y, [-1, 0, 1]), "decision_function", None),
+        (IsolationForest(n_estimators=5), None, "decision_function", ("prediction",)),
+        (OneClassSVM(), None, "decision_function", ("prediction",)),
+        (LinearRegression(), Y, "predict", ("prediction",)),
+        (LinearRegression(), np.stack([Y, -Y], 1), "predict", ("output 0", "output 1")),
+        (GradientBoostingClassifier(n_estimators=3), TWO, "predict_proba", ("1",)),
+    ],
+)
+def test_auto_is_the_response_people_mean(estimator, target, response, names):
+    fitted = estimator.fit(X, target)
+    effect = at(fitted)
+    want = getattr(fitted, response)(changed())
+    want = want[:, 1] if response == "predict_proba" and want.shape[1] == 2 else want
+    np.testing.assert_allclose(effect.average[:, 0], np.atleast_1d(want.mean(axis=0)))
+    assert effect.provenance.response == response
+    if names is not None:
+        assert effect.output_names == names
+
+
+def test_classifiers_with_several_targets():
+    target = np.stack([TWO, THREE], axis=1)
+    for model in (
+        RandomForestClassifier(5, random_state=0).fit(X, target),
+        MultiOutputClassifier(LogisticRegression()).fit(X, target),
+    ):
+        effect = at(model)
+        first, second = model.predict_proba(changed())
+        np.testing.assert_allclose(effect.average[:, 0], [first[:, 1].mean(), *second.mean(axis=0)])
+        assert effect.output_names == ("target 0: 1", "target 1: 0", "target 1: 1", "target 1: 2")
+
+
+def test_hard_labels_only_when_asked_for():
+    model = LogisticRegression().fit(X, TWO)
+    assert at(model, response_method="predict").average[0, 0] == model.predict(changed()).mean()
+    words = LogisticRegression().fit(X, WORDS)
+    with pytest.raises(paribus.ModelError, match="predict_proba"):
+        at(words, response_method="predict")
+
+
+def test_functions_of_any_shape():
+    assert at(lambda t: t[:, 0].tolist()).output_names == ("prediction",)
+    assert at(lambda t: t[:, :1]).average.shape == (1, 1)
+    assert at(lambda t: t[:, :2]).output_names == ("output 0", "output 1")
+    assert at(lambda t: pd.DataFrame(t[:, :2], columns=["p", "q"])).output_names == ("p", "q")
+    assert at(lambda t: pl.Series(t[:, 0])).average[0, 0] == pytest.approx(0.3)
+    assert at(lambda t: t[:, 0] > 0).average[0, 0] == 1.0
+    assert at(lambda t: t[:, :2], target_names=["p", "q"]).output_names == ("p", "q")
+    assert at(LogisticRegression().fit(X, TWO).predict_proba).average.shape == (2, 1)
+
+
+class Duck:
+    """Nothing but a predict, as deep learning libraries have."""
+
+    def predict(self, table):
+        return table[:, :1] * 2.0
+
+
+class Voter(ClassifierMixin, BaseEstimator):
+    """A classifier with predict only."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] > 0).astype(int)
+
+
+def test_behaviour_decides_not_class():
+    assert at(Duck()).average[0, 0] == pytest.approx(0.6)
+    assert at(Voter().fit(X, TWO)).average[0, 0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (LinearRegression, "fitted instance"),
+        (LinearRegression(), "fitted"),
+        (3, "neither callable"),
+        (lambda t: t[:5, 0], "one row per row"),
+        (lambda t: 1.0, "one row per row"),
+        (lambda t: np.zeros((len(t), 2, 2)), "one row per row"),
+        (lambda t: ["a"] * len(t), "cannot be averaged"),
+        (lambda t: t["age"], "IndexError"),
+    ],
+)
+def test_what_is_no_model_is_refused_with_the_way_out(model, words):
+    with pytest.raises(paribus.ModelError, match=words):
+        at(model)
+
+
+def test_responses_a_model_lacks():
+    with pytest.raises(paribus.OptionError, match="LinearRegression has no such method"):
+        at(LinearRegression().fit(X, Y), response_method="predict_proba")
+    with pytest.raises(paribus.OptionError, match="function"):
+        at(lambda t: t[:, 0], response_method="predict")
+
+
+def test_a_model_that_changes_its_mind_is_refused():
+    def fickle(table):
+        return table[:, :2] if len(table) <= 8 else table
+
+    with pytest.raises(paribus.ModelError, match="every table alike"):
+        paribus.partial_dependence(fickle, X, 0)
+
+
+def test_a_model_may_write_into_what_it_is_given():
+    def rude(table):
+        table[np.isnan(table)] = 0.0
+        answer = table[:, 0] + table[:, 1]
+        table *= 0.0
+        return answer
+
+    gaps = X.copy()
+    gaps[::5, 1] = np.nan
+    before = gaps.copy()
+    want = 0.3 + np.nan_to_num(gaps[:, 1]).mean()
+    effect = paribus.partial_dependence(rude, gaps.copy(), 0, custom_values={0: [0.3, 1.3]})
+    np.testing.assert_allclose(effect.average[0], [want, want + 1])
+    at(rude, table=gaps)
+    np.testing.assert_array_equal(gaps, before)
+
+    def rude_to_frames(table):
+        answer = table["a"].to_numpy() + table["b"].fillna(0).to_numpy()
+        table["b"] = 0.0
+        table.loc[:, "a"] = 0.0
+        return answer
+
+    frame = pd.DataFrame(gaps, columns=["a", "b", "c"])
+    effect = paribus.partial_dependence(rude_to_frames, frame, "a", custom_values={"a": [0.3, 1.3]})
+    np.testing.assert_allclose(effect.average[0], [want, want + 1])
+    np.testing.assert_array_equal(frame.to_numpy(), before)
+
+
+def test_infinite_answers_are_noted():
+    with np.errstate(divide="ignore"):
+        effect = paribus.partial_dependence(
+            lambda t: 1 / np.maximum(t[:, 0], 0), X, 0, custom_values={0: [-1.0, 2.0]}
+        )
+    assert np.isinf(effect.average[0, 0])
+    assert effect.average[0, 1] == 0.5
+    assert "not finite" in effect.notes[-1]
+    assert "not finite" in repr(effect)
+
+
+def test_an_adapted_model_travels():
+    fitted = RandomForestRegressor(3, random_state=0).fit(X, Y)
+    model = pickle.loads(pickle.dumps(adapt(fitted, table_of(X))))
+    np.testing.assert_array_equal(model.predict(X, len(X))[:, 0], fitted.predict(X))
