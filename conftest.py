@@ -1,0 +1,24 @@
+"""Code blocks of the Markdown pages are tests; each page is one session, read from top to bottom."""
+
+import os
+import tempfile
+
+import matplotlib
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser
+
+matplotlib.use("Agg")
+
+
+def setup(namespace):
+    """Let a page write its files into a folder of its own."""
+    namespace["_home"] = os.getcwd()
+    os.chdir(tempfile.mkdtemp())
+
+
+def teardown(namespace):
+    os.chdir(namespace["_home"])
+
+
+pages = Sybil(parsers=[PythonCodeBlockParser()], patterns=["*.md"], setup=setup, teardown=teardown)
+pytest_collect_file = pages.pytest()

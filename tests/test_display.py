@@ -1,0 +1,131 @@
+"""First pictures: every kind of panel draws, says what it shows, and leaves others' axes alone."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import paribus
+from conftest import numbers
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else []
+
+
+@pytest.mark.parametrize("kind", ["average", "individual", "both"])
+def test_every_column_has_a_picture(awkward, kind):
+    for column in awkward.columns:
+        effect = paribus.partial_dependence(numbers, awkward, column, kind=kind, grid_resolution=8)
+        ax = effect.plot()
+        ax.figure.canvas.draw()
+        assert ax.get_xlabel().startswith(column)
+        assert ax.get_ylabel() == "prediction"
+        ticks = [t.get_text() for t in (*ax.get_xticklabels(), *ax.get_xticklabels(minor=True))]
+        assert ("missing" in ticks) == (effect.missing is not None)
+
+
+def test_a_curve_is_the_numbers(rng):
+    X = rng.normal(size=(300, 2))
+    effect = paribus.partial_dependence(lambda t: t[:, 0] ** 2, X, 0, custom_values={0: [1.0, -1.0, 0.0]})
+    ax = effect.plot()
+    x, y = ax.lines[0].get_data()
+    assert list(x) == [-1.0, 0.0, 1.0]
+    assert list(y) == [1.0, 0.0, 1.0]
+    assert legend(ax) == ["average ± 2 standard errors"]
+
+
+def test_individual_curves_say_how_many_and_the_average_is_over_all(rng):
+    X = rng.normal(size=(300, 2))
+    effect = paribus.partial_dependence(lambda t: t[:, 0] * t[:, 1], X, 0, kind="both")
+    ax = effect.plot()
+    assert legend(ax) == ["100 of 300 rows", "average"]
+    np.testing.assert_array_equal(ax.lines[-1].get_ydata(), effect.average[0])
+
+
+def test_classes_have_names_and_colours(rng):
+    X = rng.normal(size=(50, 2))
+    effect = paribus.partial_dependence(
+        lambda t: np.stack([t[:, 0], t[:, 1]], 1), X, 0, target_names=["p", "q"]
+    )
+    assert legend(effect.plot()) == ["p", "q"]
+    assert effect.plot(output="q").get_ylabel() == "prediction (q)"
+    with pytest.raises(paribus.OptionError, match="did you mean"):
+        effect.plot(output="pp")
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("gap", "mostly"),
+        ("count", "day"),
+        ("level", "city"),
+        ("count", "level"),
+        ("level", "count"),
+        ("flag", "gap"),
+    ],
+)
+def test_every_pair_has_a_picture(awkward, pair):
+    effect = paribus.partial_dependence(numbers, awkward, pair, grid_resolution=7)
+    ax = effect.plot()
+    ax.figure.canvas.draw()
+    nominal = {"level", "city", "flag"}
+    if len(nominal & set(pair)) == 1:
+        level = (nominal & set(pair)).pop()
+        assert ax.get_legend().get_title().get_text() == level
+    else:
+        assert (ax.get_xlabel(), ax.get_ylabel()) == pair
+
+
+def test_pictures_that_do_not_exist_say_so(rng):
+    X = rng.normal(size=(30, 3))
+    three = paribus.partial_dependence(lambda t: t[:, 0], X, [0, 1, 2], grid_resolution=3)
+    with pytest.raises(paribus.DrawingError, match="3 features"):
+        three.plot()
+    two = paribus.partial_dependence(lambda t: t[:, :2], X, [0, 1], grid_resolution=3)
+    with pytest.raises(paribus.DrawingError, match="output"):
+        two.plot()
+    assert two.plot(output=1)
+    rows = paribus.partial_dependence(lambda t: t[:, 0], X, [0, 1], grid_resolution=3, kind="individual")
+    with pytest.raises(paribus.DrawingError, match="kind='average'"):
+        rows.plot()
+    flat = paribus.partial_dependence(
+        lambda t: t[:, 0], X, [0, 1], custom_values={0: [1.0]}, grid_resolution=3
+    )
+    with pytest.raises(paribus.DrawingError, match="two values"):
+        flat.plot()
+
+
+def test_axes_given_are_drawn_on_and_no_figure_is_made(rng):
+    X = rng.normal(size=(30, 2))
+    figure, axes = plt.subplots(1, 2)
+    axes[0].set_title("mine")
+    returned = paribus.partial_dependence(lambda t: t[:, 0], X, 0).plot(ax=axes[0])
+    assert returned is axes[0]
+    assert axes[0].get_title() == "mine"
+    assert not axes[1].has_data()
+    assert plt.get_fignums() == [figure.number]
+
+
+def test_panels_share_their_y_axis(rng):
+    frame = pd.DataFrame(rng.normal(size=(50, 4)), columns=["a", "b", "c", "d"])
+    effects = paribus.effects(
+        lambda t: 9 * t["a"] + t["b"], frame, ["a", "b", "c", ("a", "b")], grid_resolution=5
+    )
+    figure = effects.plot(columns=2)
+    panels = {ax.get_xlabel(): ax for ax in figure.axes if ax.get_ylabel() == "prediction" and ax.lines}
+    assert len({ax.get_ylim() for ax in panels.values()}) == 1
+
+
+def test_every_value_missing_or_off_the_data_still_draws(rng):
+    X = np.column_stack([np.full(20, np.nan), rng.normal(size=20)])
+    paribus.partial_dependence(lambda t: t[:, 1], X, 0).plot()
+    paribus.partial_dependence(lambda t: t[:, 1], X, 1, custom_values={1: [50.0, 60.0]}).plot()
+    one_row = paribus.partial_dependence(lambda t: t[:, 1], X[:1, [1, 1]], 1, custom_values={1: [0.0, 1.0]})
+    one_row.plot().figure.canvas.draw()

@@ -1,0 +1,112 @@
+"""The house itself: public names, imports, documentation, packaging."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import paribus
+from paribus import errors
+
+ROOT = Path(__file__).parent.parent
+HEAVY = (
+    "matplotlib",
+    "plotly",
+    "numba",
+    "xgboost",
+    "lightgbm",
+    "catboost",
+    "dask",
+    "pandas",
+    "polars",
+    "sklearn",
+    "scipy",
+    "tqdm",
+)
+
+
+def test_what_is_public_is_what_is_listed():
+    public = {name for name in vars(paribus) if not name.startswith("_")}
+    modules = {name for name in public if inspect.ismodule(getattr(paribus, name))}
+    assert public - modules == set(paribus.__all__) - {"__version__"}
+    assert list(paribus.__all__) == sorted(paribus.__all__)
+
+
+@pytest.mark.parametrize("name", [name for name in paribus.__all__ if name != "__version__"])
+def test_every_public_name_is_documented(name):
+    thing = getattr(paribus, name)
+    assert inspect.getdoc(thing)
+    if inspect.isfunction(thing):
+        text = inspect.getdoc(thing)
+        for section in ("Parameters", "Returns", "Examples"):
+            assert f"{section}\n---" in text
+        for parameter in inspect.signature(thing).parameters:
+            assert re.search(rf"\b{parameter}\b", text), parameter
+
+
+def test_importing_is_light():
+    code = f"import sys, paribus; print([m for m in {HEAVY!r} if m in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_importing_costs_little_more_than_numpy():
+    def seconds(what):
+        code = f"import time; s = time.perf_counter(); import {what}; print(time.perf_counter() - s)"
+        runs = [
+            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            for _ in range(5)
+        ]
+        return min(float(run.stdout) for run in runs)
+
+    assert seconds("paribus") < seconds("numpy") + 0.15
+
+
+def test_computing_never_draws():
+    code = """
+import sys, numpy as np, paribus
+effect = paribus.effects(lambda t: t[:, 0], np.random.default_rng(0).normal(size=(30, 2)))
+repr(effect)
+assert not [m for m in ("matplotlib", "sklearn", "pandas", "polars") if m in sys.modules]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_error_tree_is_drawn_as_it_is():
+    drawn = set(re.findall(r"\b(\w+Error)\b", errors.__doc__)) - {"ValueError", "MemoryError"}
+    real = {n for n, c in vars(errors).items() if inspect.isclass(c) and issubclass(c, errors.ParibusError)}
+    assert drawn == real
+    assert real <= set(paribus.__all__)
+
+
+def test_functions_are_short():
+    long = []
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                size = node.end_lineno - body[0].lineno + 1 if body else 0
+                if size > 45:
+                    long.append(f"{path.name}:{node.name} {size}")
+    assert not long
+
+
+def test_versions_have_no_upper_bound():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    pinned = [d for d in project["project"]["dependencies"] if re.search(r"[<=]=|<|~=", d.replace(">=", ""))]
+    assert not pinned
+    assert (ROOT / "src/paribus/py.typed").exists()
+    assert "Unreleased" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_diagram_in_the_architecture_page_is_the_one_that_is_linted():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    drawn = " > ".join(layer.replace("paribus.", "") for layer in layers)
+    page = " ".join((ROOT / "ARCHITECTURE.md").read_text().split())
+    assert drawn in page

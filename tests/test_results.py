@@ -1,0 +1,281 @@
+"""What came out: keys, tables, files, text."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import paribus
+from conftest import numbers
+from paribus import PartialDependence, Provenance
+
+
+def two_outputs(table):
+    return np.stack([table[:, 0], table[:, 0] * table[:, 1]], axis=1)
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(60, 3))
+
+
+def test_keys_are_those_asked_for(X):
+    average = paribus.partial_dependence(two_outputs, X, 0)
+    assert "average" in average
+    assert "individual" not in average
+    with pytest.raises(KeyError):
+        average["individual"]
+    individual = paribus.partial_dependence(two_outputs, X, 0, kind="individual")
+    assert "average" not in individual
+    assert individual.individual.shape == (2, 60, 60)
+    both = paribus.partial_dependence(two_outputs, X, [0, 1], kind="both", grid_resolution=4)
+    assert both["average"].shape == both["standard_error"].shape == (2, 4, 4)
+    assert both["individual"].shape == (2, 60, 4, 4)
+    assert both["support"].shape == (4, 4)
+    assert set(both) == {*average, "individual"}
+    assert len(dict(both)) == len(both)
+
+
+def test_results_are_frozen(X):
+    effect = paribus.partial_dependence(two_outputs, X, [0, 1], kind="both", grid_resolution=4)
+    arrays = [effect.average, effect.individual, effect.standard_error, effect.support, *effect.grid_values]
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+    with pytest.raises(AttributeError):
+        effect.average = None
+
+
+def test_provenance_tells_how(X):
+    weights = np.arange(60.0)
+    effect = paribus.partial_dependence(two_outputs, X, 0, sample_weight=weights, max_memory="1GB")
+    p = effect.provenance
+    assert isinstance(p, Provenance)
+    assert (p.rows, p.columns, p.backend) == (60, 3, "numpy")
+    assert p.weights == {
+        "sum": 1770.0,
+        "zero_rows": 1.0,
+        "effective_rows": pytest.approx(weights.sum() ** 2 / (weights**2).sum()),
+    }
+    assert p.estimand == "interventional"
+    assert p.max_memory == 10**9
+    assert p.paribus == paribus.__version__
+    assert p.seconds > 0
+    assert p.sampled is None
+
+
+def test_the_tidy_table_is_of_the_users_library(awkward):
+    for table, kind in (
+        (awkward, pd.DataFrame),
+        (pl.from_pandas(awkward), pl.DataFrame),
+        (pa.Table.from_pandas(awkward), pa.Table),
+    ):
+        for column in ("gap", "city", "count", "day", "zoned", "wait", "flag", "level"):
+            effect = paribus.partial_dependence(numbers, table, column, grid_resolution=6)
+            frame = effect.to_frame()
+            assert isinstance(frame, kind)
+            assert len(frame) == len(effect.grid_values[0]) + (effect.missing is not None)
+            for backend in ("pandas", "polars", "pyarrow"):
+                assert len(effect.to_frame(backend=backend)) == len(frame)
+
+
+def test_the_tidy_table_holds_the_numbers(X):
+    X[::4, 0] = np.nan
+    effect = paribus.partial_dependence(
+        lambda t: two_outputs(np.nan_to_num(t, nan=7.0)), X, 0, kind="both", grid_resolution=5
+    )
+    frame = effect.to_frame()
+    assert list(frame.columns) == ["output", "x0", "average", "standard_error", "support"]
+    second = frame[frame["output"] == "output 1"]
+    np.testing.assert_array_equal(second["average"][:-1], effect.average[1])
+    assert second["average"].iloc[-1] == effect.missing.average[1]
+    assert np.isnan(second["x0"].iloc[-1])
+    assert second["support"].iloc[-1] == 15
+    curves = effect.to_frame("individual")
+    assert len(curves) == 2 * 60 * 6
+    row = curves[(curves["row"] == 7) & (curves["output"] == "output 1")]
+    np.testing.assert_array_equal(row["prediction"][:-1], effect.individual[1, 7])
+    with pytest.raises(paribus.OptionError):
+        effect.to_frame("curves")
+    with pytest.raises(paribus.OptionError, match="kind='both'"):
+        paribus.partial_dependence(two_outputs, np.nan_to_num(X), 0).to_frame("individual")
+    with pytest.raises(paribus.OptionError):
+        effect.to_frame(backend="excel")
+
+
+def test_a_two_way_table_pairs_values_with_their_average(X):
+    effect = paribus.partial_dependence(two_outputs, X, [0, 1], grid_resolution=4)
+    frame = effect.to_frame()
+    for row in frame.sample(10, random_state=0).itertuples(index=False):
+        o, g, h = (
+            effect.output_names.index(row.output),
+            effect.grid_values[0].tolist().index(row.x0),
+            effect.grid_values[1].tolist().index(row.x1),
+        )
+        assert row.average == effect.average[o, g, h]
+        assert row.support == effect.support[g, h]
+
+
+def test_a_feature_named_like_a_column_of_the_table(rng):
+    frame = pd.DataFrame(rng.normal(size=(9, 2)), columns=["average", "b"])
+    table = paribus.partial_dependence(lambda t: t["b"], frame, "average").to_frame()
+    assert "average (feature)" in table.columns
+
+
+def same(one, other):
+    for name in ("average", "standard_error", "individual", "support"):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        assert (mine is None) == (theirs is None)
+        if mine is not None:
+            assert mine.tobytes() == theirs.tobytes()
+            assert mine.shape == theirs.shape
+    for mine, theirs in zip(one.grid_values, other.grid_values, strict=True):
+        assert mine.dtype == theirs.dtype
+        assert mine.tolist() == theirs.tolist()
+    for mine, theirs in zip(one.deciles, other.deciles, strict=True):
+        assert mine is theirs or mine.tolist() == theirs.tolist()
+    if one.missing is not None:
+        assert one.missing.average.tobytes() == other.missing.average.tobytes()
+        assert one.missing.share == other.missing.share
+    assert one.provenance == other.provenance
+    assert (one.notes, one.kinds, one.output_names) == (other.notes, other.kinds, other.output_names)
+    assert repr(one) == repr(other)
+    assert not other.average.flags.writeable
+
+
+@pytest.mark.parametrize("kind", ["average", "both"])
+def test_every_bit_survives_saving(awkward, tmp_path, kind):
+    weights = np.arange(len(awkward)) + 0.1
+    for column in awkward.columns:
+        effect = paribus.partial_dependence(
+            numbers, awkward, column, kind=kind, grid_resolution=6, sample_weight=weights
+        )
+        effect.save(tmp_path / "effect.json")
+        same(effect, paribus.load(tmp_path / "effect.json"))
+
+
+def test_numbers_json_cannot_write_survive(tmp_path):
+    X = np.array([[1.0, np.inf], [2.0, 0.0]])
+    effect = paribus.partial_dependence(lambda t: t[:, 1] - 0.0 * t[:, 0], X, 0)
+    effect.save(tmp_path / "e.json")
+    again = paribus.load(str(tmp_path / "e.json"))
+    assert np.isinf(again.average).all()
+    assert np.isnan(again.standard_error).all()
+    one_row = paribus.partial_dependence(lambda t: -0.0 * t[:, 0], X[:1], 0)
+    one_row.save(tmp_path / "e.json")
+    same(one_row, paribus.load(tmp_path / "e.json"))
+
+
+def test_odd_levels_survive_as_text(tmp_path):
+    frame = pd.DataFrame({"bin": pd.cut(np.arange(9.0), 3), "x": 1.0})
+    effect = paribus.partial_dependence(lambda t: t["bin"].cat.codes.to_numpy() * 1.0, frame, "bin")
+    assert all(isinstance(v, str) for v in effect.grid_values[0])
+    assert effect.average.tolist() == [[0.0, 1.0, 2.0]]
+    effect.save(tmp_path / "e.json")
+    same(effect, paribus.load(tmp_path / "e.json"))
+
+
+def damaged(document):
+    """Ways in which a file can be wrong."""
+    yield "not a result", []
+    yield "not a result", {**document, "format": "other"}
+    yield "version 99", {**document, "version": 99}
+    yield "'Surprise'", {**document, "kind": "Surprise"}
+    yield "damaged", {k: v for k, v in document.items() if k != "result"}
+    for change in (
+        {"average": None, "new_field": 1},
+        {"average": {"dtype": "<f8", "shape": [1, 2], "values": [1.0]}},
+        {"average": {"dtype": "<f8", "shape": [1, 2], "values": [1.0, 2.0]}},
+        {"average": {"dtype": "|S3", "shape": [1], "values": ["a"]}},
+        {"support": {"dtype": "<f8", "shape": [1], "values": [1.0]}},
+        {"provenance": {"rows": 3}},
+        {"grid_values": 3},
+    ):
+        yield "damaged", {**document, "result": {**document["result"], **change}}
+
+
+def test_files_that_are_not_understood_are_refused(X, tmp_path):
+    path = tmp_path / "effect.json"
+    paribus.partial_dependence(two_outputs, X, 0).save(path)
+    document = json.loads(path.read_text())
+    for words, wrong in damaged(document):
+        path.write_text(json.dumps(wrong))
+        with pytest.raises(paribus.FormatError, match=words):
+            paribus.load(path)
+    for content in (b"\xff\xfe\x00", b"{", b""):
+        path.write_bytes(content)
+        with pytest.raises(paribus.FormatError):
+            paribus.load(path)
+    with pytest.raises(paribus.FormatError, match="cannot be read"):
+        paribus.load(tmp_path / "nowhere.json")
+
+
+def test_effects_are_ordered_by_strength_and_travel(rng, tmp_path):
+    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=["weak", "strong", "dead"])
+    frame.loc[::5, "weak"] = np.nan
+
+    def model(t):
+        return t["weak"].fillna(0) + 5 * t["strong"]
+
+    effects = paribus.effects(model, frame, grid_resolution=10)
+    assert list(effects) == ["strong", "weak", "dead"]
+    assert effects["strong"].strength == pytest.approx(5 * frame["strong"].std(), rel=0.2)
+    assert effects["dead"].strength == pytest.approx(0, abs=1e-12)
+    effects.save(tmp_path / "effects.json")
+    again = paribus.load(tmp_path / "effects.json")
+    assert list(again) == list(effects)
+    for key in effects:
+        same(effects[key], again[key])
+    with pytest.raises(KeyError, match="did you mean 'strong'"):
+        effects["strng"]
+    assert "strong" in effects
+    assert ("strong", "weak") not in effects
+    assert effects.notes == effects["weak"].notes
+
+
+def test_effects_become_one_long_table(awkward):
+    effects = paribus.effects(numbers, awkward, ["gap", "city", ("count", "flag")], grid_resolution=5)
+    for backend in ("pandas", "polars", "pyarrow"):
+        frame = effects.to_frame(backend=backend)
+        names = frame.column_names if backend == "pyarrow" else list(frame.columns)
+        assert names[:6] == ["feature", "value", "number", "feature_2", "value_2", "number_2"]
+        points = sum(effect.average.size + (effect.missing is not None) for effect in effects.values())
+        assert len(frame) == points
+    frame = effects.to_frame()
+    gap = frame[frame["feature"] == "gap"]
+    np.testing.assert_array_equal(gap["number"].dropna(), effects["gap"].grid_values[0])
+    with pytest.raises(paribus.OptionError, match="kind='both'"):
+        paribus.effects(numbers, awkward, ["gap"], kind="individual").to_frame()
+
+
+def test_effects_ask_every_feature_once(X):
+    assert set(paribus.effects(two_outputs, X)) == {"x0", "x1", "x2"}
+    assert set(paribus.effects(two_outputs, X, [0, "x0", (0, 1)], grid_resolution=3)) == {"x0", ("x0", "x1")}
+    with pytest.raises(paribus.FeatureError):
+        paribus.effects(two_outputs, X, [])
+
+
+def test_the_story_is_told_in_a_few_lines(X):
+    X[::6, 0] = np.nan
+    effect = paribus.partial_dependence(lambda t: np.nan_to_num(t[:, 0], nan=4.0), X, 0)
+    lines = repr(effect).splitlines()
+    assert len(lines) == 5
+    assert "on x0: 50 points, 1 output" in lines[0]
+    assert "from " in lines[1]
+    assert "60 rows (unweighted), standard error at most" in lines[2]
+    assert "missing in 16.7%" in lines[3]
+    assert "by brute" in lines[4]
+    assert "strongest first" in repr(paribus.effects(two_outputs, np.nan_to_num(X)))
+    assert "60 rows" in repr(paribus.partial_dependence(two_outputs, np.nan_to_num(X), 0, kind="individual"))
+    many = paribus.partial_dependence(lambda t: np.zeros((len(t), 7)), np.nan_to_num(X), 0)
+    assert "and 4 more outputs" in repr(many)
+
+
+def test_individual_strength_is_that_of_the_average(X):
+    both = paribus.partial_dependence(two_outputs, X, 0, kind="both")
+    only = paribus.partial_dependence(two_outputs, X, 0, kind="individual")
+    assert isinstance(only, PartialDependence)
+    assert only.strength == pytest.approx(both.strength)
