@@ -50,7 +50,9 @@ def main():
     rows = RNG.normal(size=(20_000, 5))
     frame, small_frame = (pd.DataFrame(x, columns=list("abcde")) for x in (rows, small))
     models = {
-        "network in a pipeline": make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=(64, 64), max_iter=5)),
+        "network in a pipeline": make_pipeline(
+            StandardScaler(), MLPRegressor(hidden_layer_sizes=(64, 64), max_iter=5)
+        ),
         "hist gradient boosting": HistGradientBoostingRegressor(),
         "forest of 20": RandomForestRegressor(20),
         "XGBoost": xgboost.XGBRegressor(n_estimators=100),
