@@ -1,7 +1,7 @@
 # The words of CI. PYTHON names the environment's interpreter.
 PYTHON ?= python
 
-.PHONY: install lint types layers test docs ci format timings
+.PHONY: install lint types layers test docs ci format timings floors
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -31,3 +31,9 @@ format:
 
 timings:  ## brute force against the bare predicts it replaces, memory, import time
 	$(PYTHON) tests/timings.py
+
+floors:  ## the tests on the oldest versions we allow; old libraries warn, so warnings are no errors here
+	rm -rf .venv-floors && $(PYTHON) -m venv .venv-floors
+	.venv-floors/bin/python -m pip install --quiet --upgrade pip
+	.venv-floors/bin/python -m pip install --quiet --editable '.[plot]' --group test --constraint tests/floors.txt
+	.venv-floors/bin/python -m pytest tests src -W default

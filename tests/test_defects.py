@@ -65,7 +65,8 @@ def test_the_baseline_is_never_left_out():
 
 def test_pandas_categories_reach_hist_gradient_boosting():
     frame = pd.DataFrame({"a": X[:, 0], "c": pd.Categorical(RNG.choice(["x", "y"], 300))})
-    model = HistGradientBoostingRegressor(max_iter=5).fit(frame, Y + (frame["c"] == "x"))
+    model = HistGradientBoostingRegressor(max_iter=5, categorical_features="from_dtype")
+    model.fit(frame, Y + (frame["c"] == "x"))
     effect = paribus.partial_dependence(model, frame, "c")
     np.testing.assert_allclose(effect.average[0], brute(model.predict, frame, "c", effect.grid_values[0]))
 

@@ -211,3 +211,14 @@ def test_fingerprints_tell_data_apart(awkward):
     assert print_of(awkward) != print_of(changed)
     weights = np.ones(len(awkward))
     assert print_of(awkward, sample_weight=weights) != print_of(awkward, sample_weight=2 * weights)
+
+
+def test_models_may_read_the_codes_behind_levels(awkward):
+    for table in libraries(awkward).values():
+
+        def codes(given):
+            frame = given if isinstance(given, pd.DataFrame) else given.to_pandas()
+            return frame["level"].cat.codes.to_numpy(float)
+
+        effect = paribus.partial_dependence(codes, table, "level", custom_values={"level": ["high", "low"]})
+        assert effect.average.tolist() == [[2.0, 0.0]]

@@ -231,6 +231,16 @@ def _arrow_like(pa: Any, like: Any, values: Array) -> Any:
         unit = np.datetime_data(values.dtype)[0]
         ticks = pa.array(values if unit != "D" else values.astype("datetime64[s]"))
         return pa.chunked_array([ticks.cast(like.type)])
+    if pa.types.is_dictionary(like.type):
+        return _arrow_levels(pa, like, values)
     if pa.types.is_decimal(like.type):
         return pa.chunked_array([pa.array(values.tolist()).cast(like.type)])
     return pa.chunked_array([pa.array(values.tolist(), type=like.type)])
+
+
+def _arrow_levels(pa: Any, like: Any, values: Array) -> Any:
+    """Write levels with the column's own dictionary, for models that read the codes behind them."""
+    levels = like.unify_dictionaries().chunk(0).dictionary
+    known = {level: code for code, level in enumerate(levels.to_pylist())}
+    codes = pa.array([known[value] for value in values.tolist()], type=like.type.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, levels, ordered=like.type.ordered)])
