@@ -104,7 +104,7 @@ def test_a_feature_without_any_value_has_only_its_missing_point():
     assert effect.average.shape == (1, 0)
     assert effect.missing.share == 1.0
     assert effect.missing.average.tolist() == [2.5]
-    assert "no present value" in effect.notes[0]
+    assert "no finite value" in effect.notes[0]
     assert repr(effect)
 
 

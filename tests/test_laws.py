@@ -1,7 +1,10 @@
 """What must hold whatever the data: the laws of the architecture page."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,17 +12,16 @@ from hypothesis.extra import numpy as hnp
 
 import paribus
 from paribus.budget import memory
-from paribus.data.rows import rows_of
+from paribus.data.rows import Block, rows_of
 from paribus.data.table import table_of
 from paribus.evaluators import Ask
-from paribus.evaluators.brute import BruteForce
+from paribus.evaluators.plan import EVALUATORS
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
 from paribus.executors import Local
-from paribus.executors.order import merge_in_order
 from paribus.grid import GridOptions, Question, axis_of
 from paribus.models import adapt
-from paribus.states import Moments
+from paribus.states import Keyed, Moments, merge_in_order
 
 POINTS = np.array([-1.0, 0.0, 0.5, 2.0])
 finite = st.floats(-100, 100, allow_subnormal=False)
@@ -49,46 +51,65 @@ def agree(one, other, *, individual=False):
         assert one.missing.share == pytest.approx(other.missing.share)
 
 
-def evaluator_for(X, weights, kind="both"):
-    rows = rows_of(table_of(X), weights)
+def evaluators_for(table, weights, kind="both"):
+    """Every evaluator that does not refuse, together with the counting of support, for two questions."""
+    rows = rows_of(table_of(table), weights)
     axes = [
         axis_of(rows, j, GridOptions(), nominal=False, given=POINTS if j == 0 else POINTS[:2]) for j in (0, 1)
     ]
     questions = (Question((axes[0],)), Question(tuple(axes)))
-    chosen = adapt(model, rows.table)
-    plan = BruteForce.build(chosen, Ask(questions, kind, len(rows), rows.table.row_bytes, memory("1GB"), 1))
-    return rows, Together((plan, SupportCounter(questions)))
+    chosen = adapt(any_table, rows.table)
+    ask = Ask(questions, kind, len(rows), rows.table.row_bytes, memory("1GB"), 1)
+    able = [candidate for candidate in EVALUATORS if candidate.refuse(chosen, ask) is None]
+    assert able
+    for candidate in able:
+        yield rows, Together((candidate.build(chosen, ask), SupportCounter(questions)))
 
 
-@given(tables_with_gaps, st.data())
-def test_any_split_into_blocks_in_any_order_gives_the_same_state(X, data):
+def any_table(table):
+    return model(table if isinstance(table, np.ndarray) else table.to_numpy())
+
+
+PARTS = (((0, 1), 12),)
+
+
+@given(tables_with_gaps, st.sampled_from([np.asarray, pd.DataFrame, pl.DataFrame]), st.data())
+def test_any_split_into_blocks_in_any_order_gives_the_same_state(X, library, data):
     weights = data.draw(
         st.none() | hnp.arrays(float, len(X), elements=st.sampled_from([0.0, 0.5, 1.0, 3.0])), "weights"
     )
     if weights is not None and not weights.any():
         weights[0] = 1.0
-    rows, evaluator = evaluator_for(X, weights)
-    whole = evaluator.evaluate(next(rows.blocks(len(rows))))
-    size = data.draw(st.integers(1, len(X)), "size")
-    states = [evaluator.evaluate(block) for block in rows.blocks(size)]
-    shuffled = data.draw(st.permutations(states), "order")
-    for merged in (merge_in_order(states), merge_in_order(shuffled)):
-        same_state(merged, whole)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(X)), max_size=6), "cuts"))
+    for rows, evaluator in evaluators_for(library(X), weights):
+        whole = evaluator.evaluate(next(rows.blocks(len(rows), PARTS)))
+        states = []
+        for start, stop in pairwise([0, *cuts, len(X)]):  # some blocks are empty
+            held = None if rows.weights is None else rows.weights[start:stop]
+            for number in (0, 1):  # and ask one question at a time
+                block = Block(rows.table.slice(start, stop), held, start, (number,), 6)
+                states.append(evaluator.evaluate(block))
+        shuffled = data.draw(st.permutations(states), "order")
+        for merged in (
+            merge_in_order(states),
+            merge_in_order(shuffled),
+            merge_in_order([Keyed({}), *states]),
+        ):
+            same_state(merged, whole)
 
 
 def same_state(one, other):
     """Compare everything a result is made of."""
-    answers, supports = zip(one.parts, other.parts, strict=True)
-    for mine, theirs in zip(*(part.parts for part in supports), strict=True):
-        np.testing.assert_allclose(mine.cells, theirs.cells)
-    for mine, theirs in zip(*(part.parts for part in answers), strict=True):
-        (moments, curves), (want_moments, want_curves) = mine.parts, theirs.parts
-        np.testing.assert_array_equal(curves.finish(), want_curves.finish())
-        assert moments.rows == want_moments.rows
-        np.testing.assert_allclose(moments.mean, want_moments.mean, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(
-            moments.standard_error(), want_moments.standard_error(), rtol=1e-6, atol=1e-6
-        )
+    assert set(one.parts) == set(other.parts)
+    for number in (0, 1):
+        mine, theirs = (state.parts["support", number].cells for state in (one, other))
+        np.testing.assert_allclose(mine, theirs)
+        mine, theirs = (state.parts["curves", number].finish() for state in (one, other))
+        np.testing.assert_array_equal(mine, theirs)
+        mine, theirs = (state.parts["moments", number] for state in (one, other))
+        assert mine.rows == theirs.rows
+        np.testing.assert_allclose(mine.mean, theirs.mean, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(mine.standard_error(), theirs.standard_error(), rtol=1e-6, atol=1e-6)
 
 
 @given(tables_with_gaps, st.data())
@@ -126,8 +147,8 @@ def test_zero_weight_equals_a_dropped_row(X, data):
     )
 
 
-@given(tables_with_gaps, st.data(), st.floats(1e-3, 1e3))
-def test_scaling_weights_changes_nothing_but_the_support(X, data, factor):
+@given(tables_with_gaps, st.data(), st.sampled_from([1e-300, 1e-170, 1e-3, 0.3, 7.0, 1e100, 1e300]))
+def test_scaling_weights_scales_the_support_and_changes_nothing_else(X, data, factor):
     weights = data.draw(hnp.arrays(float, len(X), elements=st.floats(0.1, 10)))
     arguments = {"custom_values": None, "grid_resolution": 4}
     one, other = (
@@ -137,6 +158,8 @@ def test_scaling_weights_changes_nothing_but_the_support(X, data, factor):
     np.testing.assert_allclose(one.grid_values[0], other.grid_values[0], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(one.average, other.average, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(other.support, factor * one.support, rtol=1e-9)
+    assert one.strength == pytest.approx(other.strength, rel=1e-6, abs=1e-6)
 
 
 @given(tables_with_gaps)
@@ -156,6 +179,7 @@ def test_the_mean_of_ice_is_the_partial_dependence(X, weighted):
     only = ask(X, kind="individual", sample_weight=weights)
     np.testing.assert_array_equal(only.individual, effect.individual)
     assert only.average is None
+    assert only.strength == pytest.approx(effect.strength)
     if effect.missing is not None:
         at = np.average(effect.missing.individual, axis=1, weights=weights)
         np.testing.assert_allclose(effect.missing.average, at, rtol=1e-9, atol=1e-9)
@@ -193,6 +217,10 @@ def test_points_asked_twice_answer_twice(X, points):
     many = ask(X, custom_values={0: points})
     places = [POINTS.tolist().index(p) for p in points]
     np.testing.assert_allclose(many.average, once.average[:, places], rtol=1e-12, atol=1e-12)
+    at_each = {p: (X[:, 0] == p).sum() for p in points}
+    if len(set(points)) == 1:
+        assert many.support.tolist() == [at_each[p] for p in points]
+    assert len({(p, s) for p, s in zip(points, many.support, strict=True)}) == len(set(points))
 
 
 @given(tables, st.permutations(["a", "b", "c"]))
@@ -228,19 +256,28 @@ def test_a_linear_model_has_its_line(X, slopes):
 
 @given(tables_with_gaps, st.integers(2, 5), st.integers(1, 6))
 def test_threads_and_executors_do_not_change_a_bit(X, threads, size):
-    rows, evaluator = evaluator_for(X, None)
-    one = Local().fold(evaluator, rows.blocks(size), rows=len(rows))
-    many = Local(threads).fold(evaluator, rows.blocks(size), rows=len(rows))
-    assert states_as_bytes(one) == states_as_bytes(many)
+    for rows, evaluator in evaluators_for(X, None):
+        one, many = (
+            Local(k).fold(evaluator, rows.blocks(size, PARTS), Keyed({}), work=12 * len(rows))
+            for k in (1, threads)
+        )
+        assert states_as_bytes(one) == states_as_bytes(many)
 
 
 def states_as_bytes(state):
-    answers, supports = state.parts
-    arrays = [part.cells for part in supports.parts]
-    for answer in answers.parts:
-        moments, curves = answer.parts
-        arrays += [moments.mean, moments.mean_sq, moments.spread, curves.finish()]
+    arrays = []
+    for number in (0, 1):
+        moments = state.parts["moments", number]
+        arrays += [state.parts["support", number].cells, state.parts["curves", number].finish()]
+        arrays += [moments.mean, moments.mean_sq, moments.spread]
     return b"".join(array.tobytes() for array in arrays)
+
+
+def test_a_fold_over_nothing_is_zero():
+    zero = Keyed({})
+    assert Local().fold(None, [], zero, work=0) is zero
+    with pytest.raises(ValueError, match="no zero"):
+        merge_in_order([])
 
 
 def test_n_jobs_does_not_change_a_bit_of_a_matrix_product(rng):

@@ -189,7 +189,10 @@ class Voter(ClassifierMixin, BaseEstimator):
 
 def test_behaviour_decides_not_class():
     assert at(Duck()).average[0, 0] == pytest.approx(0.6)
-    assert at(Voter().fit(X, TWO)).average[0, 0] == 1.0
+    voter = Voter().fit(X, TWO)
+    with pytest.raises(paribus.OptionError, match="response_method='predict'"):
+        at(voter)
+    assert at(voter, response_method="predict").average[0, 0] == 1.0
 
 
 @pytest.mark.parametrize(

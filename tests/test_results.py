@@ -64,7 +64,6 @@ def test_provenance_tells_how(X):
     assert p.max_memory == 10**9
     assert p.paribus == paribus.__version__
     assert p.seconds > 0
-    assert p.sampled is None
 
 
 def test_the_tidy_table_is_of_the_users_library(awkward):

@@ -14,7 +14,7 @@ from paribus import budget
 from paribus.data.features import Features, by_position, resolve, resolve_many, resolve_set
 from paribus.data.rows import Rows, rows_of
 from paribus.data.table import table_of
-from paribus.errors import OptionError, one_of
+from paribus.errors import FeatureError, OptionError, one_of
 from paribus.evaluators import Ask, Plan, choose
 from paribus.evaluators.ask import KINDS
 from paribus.evaluators.support import SupportCounter
@@ -24,9 +24,10 @@ from paribus.grid import Axis, GridOptions, Question, axis_of
 from paribus.models import Model, adapt
 from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build import effect_of
+from paribus.states import Keyed
 from paribus.version import __version__
 
-Kind = Literal["average", "individual", "both"]
+Curves = Literal["average", "individual", "both"]
 
 
 def partial_dependence(
@@ -42,7 +43,7 @@ def partial_dependence(
     grid_resolution: int = 100,
     custom_values: Mapping[Any, Any] | None = None,
     method: str = "auto",
-    kind: Kind = "average",
+    kind: Curves = "average",
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -156,7 +157,7 @@ def effects(
     grid_resolution: int = 100,
     custom_values: Mapping[Any, Any] | None = None,
     method: str = "auto",
-    kind: Kind = "average",
+    kind: Curves = "average",
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -170,7 +171,7 @@ def effects(
         As for `partial_dependence`.
     features : sequence, optional
         Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and
-        a surface. Every column by default.
+        a surface. Every column by default; one that cannot be varied is skipped, and said in the notes.
     sample_weight, categorical_features, feature_names, response_method, percentiles, grid_resolution, \
 custom_values, method, kind, target_names, n_jobs, max_memory, progress
         As for `partial_dependence`.
@@ -191,9 +192,14 @@ custom_values, method, kind, target_names, n_jobs, max_memory, progress
     array([[12., 14., 16.]])
     """
     call = _Call.of(X, sample_weight, feature_names, percentiles, grid_resolution, kind, progress)
+    skipped: tuple[str, ...] = ()
+    if features is None:
+        asked, skipped = call.every_feature()
+    else:
+        asked = resolve_many(features, call.rows.table.names)
     answers = call.answer(
         estimator,
-        resolve_many(features, call.rows.table.names),
+        asked,
         categorical_features=categorical_features,
         custom_values=custom_values,
         response_method=response_method,
@@ -202,7 +208,7 @@ custom_values, method, kind, target_names, n_jobs, max_memory, progress
         n_jobs=n_jobs,
         max_memory=max_memory,
     )
-    return Effects(answers)
+    return Effects(answers, skipped)
 
 
 @dataclass(frozen=True)
@@ -212,7 +218,7 @@ class _Call:
     started: float
     rows: Rows
     grid: GridOptions
-    kind: Kind
+    kind: Curves
     progress: bool | None
 
     @classmethod
@@ -247,26 +253,30 @@ class _Call:
         max_memory: Any,
     ) -> list[PartialDependence]:
         """Follow the path of a call: points, model, plan, fold, results."""
+        rows = self.rows
         questions = self._questions(asked, categorical_features, custom_values)
-        model = adapt(estimator, self.rows.table, response_method=response_method, target_names=target_names)
-        table = self.rows.table
+        model = adapt(estimator, rows.table, response_method=response_method, target_names=target_names)
         ask = Ask(
             questions,
             self.kind,
-            len(self.rows),
-            table.row_bytes,
+            rows.counted if self.kind == "average" else len(rows),
+            rows.table.row_bytes,
             budget.memory(max_memory),
             budget.threads(n_jobs),
         )
         plan = choose(model, ask, method)
-        both = Together((plan.evaluator, SupportCounter(questions)))
-        blocks = self.rows.blocks(plan.block_rows)
-        state = Local(plan.threads, self.progress).fold(both, blocks, rows=len(self.rows))
+        evaluator, support = plan.evaluator, SupportCounter(questions)
+        state = Local(plan.threads, self.progress).fold(
+            Together((evaluator, support)),
+            rows.blocks(evaluator.block_rows, evaluator.parts),
+            Keyed({}),
+            work=len(rows) * ask.points,
+        )
+        answers = zip(questions, evaluator.finish(state), support.finish(state, rows.unit), strict=True)
         provenance = self._provenance(model, ask, plan)
-        answers, supports = state.parts
         return [
-            effect_of(question, answer, support, model, provenance)
-            for question, answer, support in zip(questions, answers.parts, supports.parts, strict=True)
+            effect_of(*answer, ask=ask, model=model, unit=rows.unit, provenance=provenance)
+            for answer in answers
         ]
 
     def _questions(
@@ -282,6 +292,20 @@ class _Call:
         }
         return tuple(Question(tuple(axes[j] for j in group)) for group in asked)
 
+    def every_feature(self) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
+        """Return each column that can be varied as an effect, and why the others cannot."""
+        asked: list[tuple[int, ...]] = []
+        skipped: list[str] = []
+        for feature in range(len(self.rows.table.names)):
+            try:
+                self.rows.table.column(feature)
+                asked.append((feature,))
+            except FeatureError as error:
+                skipped.append(str(error))
+        if not asked:
+            raise FeatureError(f"no column of X can be varied: {skipped[0]}")
+        return tuple(asked), tuple(skipped)
+
     def _provenance(self, model: Model, ask: Ask, plan: Plan) -> Provenance:
         table = self.rows.table
         return Provenance(
@@ -295,7 +319,7 @@ class _Call:
             scale=model.scale,
             estimand="interventional",
             evaluator=plan.evaluator.name,
-            why=plan.why,
+            why=plan.evaluator.reason,
             refusals=plan.refusals,
             rows=len(self.rows),
             columns=len(table.names),
@@ -306,9 +330,8 @@ class _Call:
             grid_resolution=self.grid.resolution,
             points=ask.points,
             predictions=plan.evaluator.predictions,
-            block_rows=plan.block_rows,
+            block_rows=plan.evaluator.block_rows,
             threads=plan.threads,
             max_memory=ask.max_memory,
-            sampled=None,
             seconds=perf_counter() - self.started,
         )

@@ -33,8 +33,8 @@ def memory(max_memory: Any) -> int:
     if max_memory is None:
         return int(free_memory() * FREE_FRACTION)
     if isinstance(max_memory, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]I?)?B?\s*", max_memory.upper())
-        size = float(match[1]) * UNITS[match[2] or ""] if match and match[1].count(".") < 2 else np.nan
+        match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMGT]I?)?B?\s*", max_memory.upper())
+        size = float(match[1]) * UNITS[match[2] or ""] if match else np.nan
     elif isinstance(max_memory, (int, float, np.integer, np.floating)) and not isinstance(max_memory, bool):
         size = float(max_memory)
     else:
@@ -61,7 +61,12 @@ def threads(n_jobs: Any) -> int:
         return 1
     if not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise OptionError(f"n_jobs={n_jobs!r} must be a positive number of threads, or -1 for every core")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+    return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
+
+
+def _cores() -> int:
+    """Return the cores this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_words(size: float) -> str:

@@ -14,7 +14,7 @@ axis
 outputs
     The columns a model predicts.
 block
-    Consecutive rows, the unit of work.
+    Consecutive rows and the questions to ask them, the unit of work.
 state
     What a block leaves behind: small, frozen, picklable, mergeable.
 plan
@@ -38,6 +38,7 @@ Integers: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
 Kind: TypeAlias = Literal["numeric", "integer", "boolean", "category", "string", "datetime"]
+NOMINAL: tuple[Kind, ...] = ("category", "string", "boolean")  # kinds whose values are levels
 
 B_contra = TypeVar("B_contra", bound=Sized, contravariant=True)
 S_co = TypeVar("S_co", bound="State", covariant=True)
@@ -68,6 +69,6 @@ class Evaluator(Protocol[B_contra, S_co]):
 class Executor(Protocol):
     """Folds: evaluates every block and merges the states in block order."""
 
-    def fold(self, evaluator: Evaluator[B, S], blocks: Iterable[B], *, rows: int) -> S:
-        """Return the state of all blocks, which hold ``rows`` rows together."""
+    def fold(self, evaluator: Evaluator[B, S], blocks: Iterable[B], zero: S, *, work: int) -> S:
+        """Return the state of all blocks, ``zero`` when there are none; their lengths add up to ``work``."""
         ...

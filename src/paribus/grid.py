@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from paribus.contracts import Array, Floats, Integers, Kind
+from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus.data.kinds import missing_objects, objects
 from paribus.data.rows import Rows
 from paribus.data.summary import Summary, summarise
@@ -45,7 +48,7 @@ class GridOptions:
         return cls((low, high), int(grid_resolution))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Axis:
     """One feature's values on the grid.
 
@@ -58,6 +61,7 @@ class Axis:
     kind: Kind
     cells: Cells
     values: Array
+    missing: float
     missing_share: float
     deciles: Array | None
     notes: tuple[str, ...]
@@ -66,20 +70,19 @@ class Axis:
         return len(self.values)
 
     @property
-    def has_missing(self) -> bool:
-        """Whether the data misses some values of this feature."""
-        return self.missing_share > 0
-
-    @property
     def nominal(self) -> bool:
         """Whether values are levels without distances."""
-        return self.kind in ("category", "string", "boolean")
+        return self.kind in NOMINAL
 
     @cached_property
     def distinct(self) -> tuple[Array, Integers]:
         """The sorted distinct ticks of an ordinal axis and which one each point has."""
         ticks, inverse = np.unique(_ticks(self.cells.values), return_inverse=True)
         return ticks, inverse
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        return {level: code for code, level in enumerate(dict.fromkeys(self.cells.values.tolist()))}
 
     @property
     def n_cells(self) -> int:
@@ -94,10 +97,6 @@ class Axis:
         codes = (self._codes[level] for level in self.cells.values.tolist())
         return np.fromiter(codes, np.int64, len(self))
 
-    @cached_property
-    def _codes(self) -> dict[Any, int]:
-        return {level: code for code, level in enumerate(dict.fromkeys(self.cells.values.tolist()))}
-
     def locate(self, column: Column) -> Integers:
         """Return the cell each row lies in, -1 for rows beyond the grid or missing.
 
@@ -106,28 +105,47 @@ class Axis:
         """
         found = np.full(len(column.missing), -1, dtype=np.int64)
         if len(self):
-            found[~column.missing] = self._locate_present(column.values)
+            found[~column.missing] = (
+                self._of_levels(column) if self.nominal else self._of_numbers(column.values)
+            )
         return found
 
-    def _locate_present(self, values: Array) -> Integers:
-        if self.nominal:
-            codes = self._codes
-            return np.fromiter((codes.get(v, -1) for v in values.tolist()), np.int64, len(values))
-        ticks = self.distinct[0].astype(np.float64)
-        numbers = _ticks(values.astype(self.cells.values.dtype, copy=False)).astype(np.float64)
+    def _of_levels(self, column: Column) -> Integers:
+        codes, found = column.factorized()
+        cells = (self._codes.get(_plain(level), -1) for level in found)
+        return np.fromiter(cells, np.int64, len(found))[codes]
+
+    def _of_numbers(self, values: Array) -> Integers:
+        ticks = self.distinct[0]
+        numbers = _ticks(values.astype(self.cells.values.dtype, copy=False))
         if len(ticks) == 1:
             return np.where(numbers == ticks[0], 0, -1)
+        uppers, lowest = _edges(ticks)
+        cells = np.searchsorted(uppers, numbers)
+        return np.where((numbers > lowest) & (cells < len(ticks)), cells, -1)
+
+
+def _edges(ticks: Array) -> tuple[Array, Any]:
+    """Return the upper end of every cell and the lower end of the first, which is not in it.
+
+    Whole numbers are halved as whole numbers: beyond 2**53 a float would merge neighbours.
+    """
+    if ticks.dtype.kind == "f":
         middles = (ticks[:-1] + ticks[1:]) / 2
-        inside = (numbers > 2 * ticks[0] - middles[0]) & (numbers <= 2 * ticks[-1] - middles[-1])
-        return np.where(inside, np.searchsorted(middles, numbers), -1)
+        return np.append(middles, 2 * ticks[-1] - middles[-1]), 2 * ticks[0] - middles[0]
+    whole = [int(tick) for tick in ticks]
+    halves = [(upper - lower) // 2 for lower, upper in pairwise(whole)]
+    uppers = [tick + half for tick, half in zip(whole, [*halves, halves[-1]], strict=True)]
+    largest = np.iinfo(ticks.dtype).max
+    lowest = whole[0] - (whole[1] - whole[0] + 1) // 2
+    return np.array([min(upper, largest) for upper in uppers], dtype=ticks.dtype), lowest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Question:
     """The points of one effect: the product of its axes, the last one fastest.
 
-    ``index (g, d)`` says which cell of each axis a point takes. A single axis whose feature is
-    missing somewhere has one point more, the missing value itself.
+    A single axis whose feature is missing somewhere has one point more, the missing value itself.
     """
 
     axes: tuple[Axis, ...]
@@ -140,14 +158,19 @@ class Question:
     @property
     def asks_missing(self) -> bool:
         """Whether the last point is the missing value."""
-        return len(self.axes) == 1 and self.axes[0].has_missing
+        return len(self.axes) == 1 and self.axes[0].missing > 0
 
-    @cached_property
-    def index(self) -> Integers:
-        """Return the cells of every point, shape ``(g, d)``."""
-        grids = np.meshgrid(*(np.arange(size) for size in self.shape), indexing="ij")
-        index = np.stack([grid.ravel() for grid in grids], axis=1)
-        return np.vstack([index, [[len(self.axes[0])]]]) if self.asks_missing else index
+    @property
+    def n_points(self) -> int:
+        """Number of points, the missing value included."""
+        return math.prod(self.shape) + self.asks_missing
+
+    def index(self, first: int, stop: int) -> Integers:
+        """Return which cell of each axis the points from ``first`` to ``stop`` take, shape ``(b, d)``."""
+        points = np.arange(first, min(stop, self.n_points))
+        if len(self.axes) == 1:
+            return points[:, None]
+        return np.stack(np.unravel_index(points, self.shape), axis=1)
 
     @property
     def replaced(self) -> dict[int, Cells]:
@@ -162,33 +185,34 @@ class Question:
 
 def axis_of(rows: Rows, feature: int, options: GridOptions, *, nominal: bool, given: Any = None) -> Axis:
     """Lay out the axis of one feature from the data, or from the values given."""
-    column = rows.table.column(feature)
     summary = summarise(
-        column,
-        rows.weights,
-        nominal=nominal,
-        limit=options.resolution,
-        percentiles=options.percentiles,
+        rows, feature, nominal=nominal, limit=options.resolution, percentiles=options.percentiles
     )
-    values, notes = (
-        (given_values(given, column, summary), []) if given is not None else laid_out(summary, options)
-    )
-    cells = written(rows.table, feature, values, exact=summary.kind != "numeric")
-    if summary.missing:
-        counted = column.missing if rows.weights is None else column.missing & (rows.weights > 0)
-        cells = rows.table.missing_cell(feature, cells, int(np.flatnonzero(counted)[0]))
-        notes.append(f"{column.name} is missing in {summary.missing_share:.1%} of the data")
+    return axis_from(summary, rows.table, feature, options, given)
+
+
+def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions, given: Any = None) -> Axis:
+    """Lay out an axis from a summary; ``like`` is any rows of the table, which tell how to write values."""
+    notes: list[str] = []
+    if given is not None:
+        values = given_values(given, summary)
+    else:
+        values, notes = laid_out(summary, options)
+    cells = written(like, feature, values, exact=summary.kind != "numeric")
+    if summary.missing_row is not None:
+        cells = summary.missing_row.with_missing(feature, cells)
     if summary.infinite:
         notes.append(
-            f"{column.name} is infinite in {summary.infinite / summary.weight:.1%} of the data, "
+            f"{summary.name} is infinite in {summary.infinite / summary.weight:.1%} of the data, "
             "which no quantile counts"
         )
     return Axis(
         feature,
-        column.name,
+        summary.name,
         summary.kind,
         cells,
         _reported(cells.values),
+        summary.missing,
         summary.missing_share,
         _as_unit(summary.deciles, summary.unit),
         tuple(notes),
@@ -200,7 +224,7 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[str]]:
     levels, name = summary.levels, summary.name
     if levels is not None and summary.level_weights is not None and summary.ends is None:
         if not len(levels):
-            return levels, [f"{name} has no present value; only its missing value can be asked"]
+            return _as_unit(levels, summary.unit), [f"{name} has no finite value to be asked"]
         return _most_frequent(summary, levels, summary.level_weights, max(options.resolution, MAX_LEVELS))
     if levels is not None:
         notes = [] if len(levels) > 1 else [f"{name} has a single value, so it has no effect to show"]
@@ -237,9 +261,11 @@ def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -
     """Return evenly spaced values; whole numbers and dates take the smallest whole step that fits."""
     if summary.kind == "numeric":
         return np.linspace(low, high, resolution)
-    first, last = round(low), round(high)
+    assert summary.extremes is not None
+    smallest, largest = (int(extreme) for extreme in summary.extremes)
+    first, last = max(round(low), smallest), min(round(high), largest)
     step = max(1, -(-(last - first) // (resolution - 1)))
-    return np.arange(first, last + 1, step, dtype=np.int64)
+    return np.array(range(first, last + 1, step))
 
 
 def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:
@@ -253,10 +279,10 @@ def _written_number(value: float, summary: Summary) -> str:
     return str(_as_unit(np.array([value]), summary.unit)[0]) if summary.unit is not None else f"{value:g}"
 
 
-def given_values(given: Any, column: Column, summary: Summary) -> Array:
+def given_values(given: Any, summary: Summary) -> Array:
     """Read the values a user asked for."""
-    name = column.name
-    if isinstance(given, str) or not hasattr(given, "__len__"):
+    name = summary.name
+    if isinstance(given, (str, set, frozenset, Mapping)) or not hasattr(given, "__len__"):
         raise GridError(f"custom_values for {name!r} must be a list of values, not {given!r}")
     if np.ndim(given) != 1 or not len(given):
         raise GridError(
@@ -269,9 +295,9 @@ def given_values(given: Any, column: Column, summary: Summary) -> Array:
             f"custom_values for {name!r} has a missing value; the effect at missing is reported apart "
             "from the curve, as .missing, when the data has missing values"
         )
-    if column.levels is not None:
-        _known_levels(name, items, column.levels)
-    if summary.kind == "datetime" and summary.unit is not None:
+    if summary.declared is not None:
+        _known_levels(name, items, summary.declared)
+    if summary.unit is not None:
         return _given_dates(name, items, summary.unit)
     array = np.asarray(list(given))
     if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -287,15 +313,32 @@ def _known_levels(name: str, items: Array, levels: tuple[Any, ...]) -> None:
 
 
 def _given_dates(name: str, items: Array, unit: np.dtype[Any]) -> Array:
-    """Read dates in any form; those with a time zone are moved to UTC, as the grid is."""
-    naive = [
-        item.astimezone(datetime.UTC).replace(tzinfo=None) if getattr(item, "tzinfo", None) else item
-        for item in items
-    ]
+    """Read dates or durations in any form; those with a time zone are moved to UTC, as the grid is."""
+    number = next((item for item in items if isinstance(item, (int, float, np.number))), None)
+    if number is not None and not isinstance(number, np.timedelta64):
+        raise GridError(
+            f"{number!r} is no value of {name!r}; give dates, durations or text such as 2026-01-31"
+        )
     try:
-        return np.array(naive, dtype=unit)
+        fine = np.array([_naive(item) for item in items], dtype=f"{unit.kind}8[us]")
+        values = np.array([_naive(item) for item in items], dtype=unit)
     except (TypeError, ValueError) as error:
         raise GridError(f"custom_values for {name!r} cannot be read as dates: {error}") from error
+    if (values.astype(fine.dtype) != fine).any():
+        raise GridError(f"custom_values for {name!r} are finer than its dtype {unit} can hold")
+    return values
+
+
+def _naive(item: Any) -> Any:
+    """Move a date with a zone to UTC; text with a zone is read first."""
+    if isinstance(item, str):
+        try:
+            item = datetime.datetime.fromisoformat(item)
+        except ValueError:
+            return item  # numpy knows more forms, such as 2026-01, and says so when it does not
+    if getattr(item, "tzinfo", None) is None:
+        return item
+    return item.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 def written(table: Table, feature: int, values: Array, *, exact: bool) -> Cells:
@@ -318,9 +361,18 @@ def _ticks(values: Array) -> Array:
     return values.view(np.int64) if values.dtype.kind in "mM" else values
 
 
+def _plain(level: Any) -> Any:
+    """Return a level as ``tolist`` gives it, which is how axes know it."""
+    return level.item() if isinstance(level, np.generic) else level
+
+
 def _reported(values: Array) -> Array:
-    """Return values as results carry them: levels that are no plain scalars become text."""
-    if values.dtype.kind in "UST":
+    """Return values as results carry them: numbers, dates, text; other levels become text."""
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        return values.astype(np.float64)
+    if values.dtype.kind == "S":
+        return objects(value.decode(errors="backslashreplace") for value in values.tolist())
+    if values.dtype.kind in "UT":
         return values.astype(object)
     if values.dtype != object:
         return values

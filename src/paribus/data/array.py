@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from paribus.contracts import Array, Flags, Integers
-from paribus.data.kinds import kind_of_dtype, kind_of_objects, missing_objects, objects, typed
+from paribus.data.kinds import (
+    OBJECT_BYTES,
+    kind_of_dtype,
+    kind_of_objects,
+    missing_objects,
+    objects_like,
+    typed,
+)
 from paribus.data.table import Cells, Column, Scratch, checked_names
-from paribus.errors import FeatureError, GridError, TableError
+from paribus.errors import GridError, TableError
 
-OBJECT_BYTES = 64  # a pointer and a typical small Python object behind it
+SAMPLE = 1000  # values that tell which Python type a column of objects holds
+CONTENT_BYTES = 1_000_000  # given to a fingerprint at a time, so that it needs no copy of the table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ArrayTable:
     """A two-dimensional array; every column shares its dtype."""
 
@@ -26,15 +35,14 @@ class ArrayTable:
     @classmethod
     def of(cls, X: Any, names: Any) -> Self:
         """Read an array or nested lists; columns are called ``x0, x1, ...`` unless named."""
-        try:
-            array = np.asarray(X)
-        except ValueError as error:
-            raise TableError(f"X cannot be read as a table: {error}") from error
+        if np.ma.is_masked(X):
+            raise TableError("X is a masked array; pass X.filled(np.nan), so that what is masked is missing")
+        array = _array(X)
         if array.ndim != 2:
             raise TableError(
                 f"X must have rows and columns; a {type(X).__name__} of shape {array.shape} was given"
             )
-        if array.dtype.names or array.dtype.kind in "cV":
+        if array.dtype.kind not in "fiubmMUSTO":
             raise TableError(f"X has dtype {array.dtype}; pass real numbers, or a data frame")
         columns = array.shape[1]
         default = tuple(f"x{j}" for j in range(columns))
@@ -43,7 +51,7 @@ class ArrayTable:
     @property
     def row_bytes(self) -> int:
         """Memory of one row."""
-        item = OBJECT_BYTES if self.native.dtype == object else self.native.dtype.itemsize
+        item = OBJECT_BYTES if self.native.dtype.kind in "OT" else self.native.dtype.itemsize
         return item * len(self.names)
 
     def __len__(self) -> int:
@@ -67,9 +75,12 @@ class ArrayTable:
 
     def cells(self, feature: int, values: Array) -> Cells:
         """Write values in the array's dtype, or refuse what it cannot hold."""
-        dtype = self.native.dtype
+        dtype, present = self.native.dtype, self.native[:SAMPLE, feature]
         try:
-            native = objects(values.tolist()) if dtype.kind == "O" else np.asarray(values).astype(dtype)
+            if dtype.kind == "O":
+                native = objects_like(values, present[~missing_objects(present)])
+            else:
+                native = np.asarray(values).astype(dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise GridError(
                 f"values for {self.names[feature]!r} do not fit its dtype {dtype}: {error}; "
@@ -77,23 +88,26 @@ class ArrayTable:
             ) from error
         return Cells(native, _read(self.names[feature], native).values)
 
-    def missing_cell(self, feature: int, cells: Cells, row: int) -> Cells:
-        """Append the missing value found in ``row``, in the form the model knows it."""
-        found = self.native[row : row + 1, feature]
-        return Cells(np.concatenate([cells.native, found]), cells.values)
+    def with_missing(self, feature: int, cells: Cells) -> Cells:
+        """Append this table's first value, which is missing, in the form the model knows it."""
+        return Cells(np.concatenate([cells.native, self.native[:1, feature]]), cells.values)
 
     def stack(self, copies: int, scratch: Scratch) -> ArrayStack:
         """Prepare to ask ``copies`` points at once."""
         return ArrayStack(self.native, scratch.array((copies, *self.native.shape), self.native.dtype))
 
-    def digest(self) -> Any:
-        """Return a buffer that identifies these rows, for a fingerprint."""
-        if self.native.dtype == object:
-            return "\x1f".join(map(repr, self.native.ravel())).encode()
-        return np.ascontiguousarray(self.native).view(np.uint8)
+    def content(self) -> Iterator[Any]:
+        """Yield buffers that depend on the values alone, for a fingerprint."""
+        step = max(1, CONTENT_BYTES // self.row_bytes)
+        for start in range(0, len(self), step):
+            part = self.native[start : start + step]
+            if part.dtype.kind in "OT":
+                yield "\x1f".join(map(repr, part.ravel().tolist())).encode()
+            else:
+                yield np.ascontiguousarray(part).view(np.uint8)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ArrayStack:
     """A block ``(m, p)`` repeated in a buffer ``(copies, m, p)``."""
 
@@ -109,17 +123,25 @@ class ArrayStack:
         return part.reshape(-1, self.block.shape[1])
 
 
+def _array(X: Any) -> Array:
+    try:
+        array = np.asarray(X)
+        if not isinstance(X, np.ndarray) and array.dtype.kind in "US":
+            array = np.asarray(X, dtype=object)  # or numbers beside text would become text
+    except ValueError as error:
+        raise TableError(f"X cannot be read as a table: {error}") from error
+    return array
+
+
 def _read(name: str, raw: Array) -> Column:
     kind = kind_of_dtype(raw.dtype)
     if kind is not None:
         missing = _missing(raw)
         return Column(name, kind, raw[~missing] if missing.any() else raw, missing)
-    if raw.dtype != object:
-        raise FeatureError(f"feature {name!r} has dtype {raw.dtype}, which cannot be varied")
     missing = missing_objects(raw)
     present = raw[~missing]
-    kind = kind_of_objects(present)
-    return Column(name, kind, typed(present, kind), missing)
+    kind = kind_of_objects(name, present)
+    return Column(name, kind, typed(name, present, kind), missing)
 
 
 def _missing(raw: Array) -> Flags:

@@ -35,9 +35,7 @@ def resolve(features: Any, names: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def resolve_many(features: Any, names: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
-    """Return the columns of each effect in a list of features and tuples; None means every feature."""
-    if features is None:
-        return tuple((j,) for j in range(len(names)))
+    """Return the columns of each effect in a list of features and tuples."""
     found = tuple(resolve(token, names) for token in _tokens(features, names))
     if not found:
         raise FeatureError("features is empty; leave it out to get every feature")
@@ -84,7 +82,13 @@ def position(token: Any, names: tuple[str, ...]) -> int:
             raise FeatureError(f"feature {token!r} is not a column of X{did_you_mean(token, names)}")
         return names.index(token)
     if isinstance(token, (int, np.integer)) and not isinstance(token, (bool, np.bool_)):
-        if not 0 <= token < len(names):
+        inside = 0 <= token < len(names)
+        if str(token) in names and not (inside and names[token] == str(token)):
+            raise FeatureError(
+                f"feature {token} could be the column called {token} or the one at position {token}; "
+                f"write '{token}' for the name, or rename the columns"
+            )
+        if not inside:
             raise FeatureError(f"feature {token} is not a column of X, which has 0 to {len(names) - 1}")
         return int(token)
     raise FeatureError(f"feature {token!r} is neither a column name nor a position")
@@ -96,6 +100,10 @@ def _is_group(token: Any) -> bool:
 
 def _tokens(features: Any, names: tuple[str, ...]) -> list[Any]:
     """Spell ``features`` out as a list; a mask of booleans becomes the positions it marks."""
+    if isinstance(features, (set, frozenset, Mapping)):
+        raise FeatureError(f"features={features!r} has no order; give a list")
+    if isinstance(features, np.ndarray) and features.ndim == 0:
+        features = features.item()
     if isinstance(features, str) or not hasattr(features, "__len__"):
         return [features]
     tokens = list(features)

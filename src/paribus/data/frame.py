@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -10,14 +11,15 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from paribus.contracts import Array, Flags, Integers, Kind
-from paribus.data.kinds import kind_of_objects, typed
+from paribus.data.kinds import OBJECT_BYTES, kind_of_objects, objects, objects_like, typed
 from paribus.data.table import Cells, Column, Scratch, checked_names
 from paribus.errors import FeatureError, GridError, TableError
 
-OBJECT_BYTES = 64  # a pointer and a typical short string behind it
+CONTENT_ROWS = 65_536  # of text and objects given to a fingerprint at a time
+TEXT_SAMPLE = 256  # values that tell how long text is, and which Python type objects have
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FrameTable:
     """A data frame that stays in its own library, so that the model sees what it was fitted on."""
 
@@ -30,17 +32,19 @@ class FrameTable:
         if hasattr(X, "collect") and hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):
             raise TableError(f"X is a lazy {type(X).__name__}; pass X.collect()")
         try:
-            frame = nw.from_native(X, eager_only=True)
-            columns = frame.columns
+            columns = nw.from_native(X, eager_only=True).columns
         except (TypeError, nw.exceptions.NarwhalsError) as error:
             raise TableError(f"X is a {type(X).__name__} that cannot be read: {error}") from error
-        own = checked_names(columns, len(columns))
+        own = checked_names(columns, len(columns), "the header of X")
         return cls(X, own if names is None else checked_names(names, len(columns)))
 
     @cached_property
     def frame(self) -> nw.DataFrame[Any]:
         """The frame as narwhals sees it."""
         return nw.from_native(self.native, eager_only=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"native": self.native, "names": self.names}
 
     @property
     def backend(self) -> str:
@@ -49,8 +53,8 @@ class FrameTable:
 
     @cached_property
     def row_bytes(self) -> int:
-        """Memory of one row once it is repeated; text counts as small objects."""
-        return sum(_bytes(dtype) for dtype in self.frame.schema.values())
+        """Memory of one row once it is repeated, from the dtypes and the length of the first texts."""
+        return sum(_bytes(self._series(j)) for j in range(len(self.names)))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -69,7 +73,16 @@ class FrameTable:
 
     def column(self, feature: int) -> Column:
         """Read one column."""
-        return _read(self.names[feature], self._series(feature))
+        series, name = self._series(feature), self.names[feature]
+        try:
+            return _read(name, series)
+        except FeatureError:
+            raise
+        except Exception as error:  # each frame library has its own tree of conversion errors
+            raise FeatureError(
+                f"feature {name!r} of dtype {series.dtype} cannot be read: {error}; cast it to a number, "
+                "text, category or date"
+            ) from error
 
     def cells(self, feature: int, values: Array) -> Cells:
         """Write values in the column's dtype, or refuse what it cannot hold."""
@@ -84,35 +97,30 @@ class FrameTable:
             ) from error
         return Cells(native, read.values)
 
-    def missing_cell(self, feature: int, cells: Cells, row: int) -> Cells:
-        """Append the missing value found in ``row``, in the form the model knows it."""
-        found = self._series(feature)[row : row + 1]
-        name = found.name
-        asked = nw.from_native(cells.native, series_only=True).alias(name)
+    def with_missing(self, feature: int, cells: Cells) -> Cells:
+        """Append this table's first value, which is missing, in the form the model knows it."""
+        found = self._series(feature)[:1].alias("cells")
+        asked = nw.from_native(cells.native, series_only=True).alias("cells")
         both = nw.concat([asked.to_frame(), found.to_frame()])
-        return Cells(both[name].to_native(), cells.values)
+        return Cells(both["cells"].to_native(), cells.values)
 
     def stack(self, copies: int, scratch: Scratch) -> FrameStack:
-        """Prepare to ask ``copies`` points at once."""
+        """Prepare to ask ``copies`` points at once; repeated pandas rows get labels that are unique."""
         rows = len(self)
-        base = self.frame if copies == 1 else self.frame[np.tile(np.arange(rows), copies)]
-        return FrameStack(base, rows)
+        if copies == 1:
+            return FrameStack(self.frame, rows)
+        return FrameStack(nw.maybe_reset_index(self.frame[np.tile(np.arange(rows), copies)]), rows)
 
-    def digest(self) -> Any:
-        """Return a buffer that identifies these rows, for a fingerprint."""
-        import pyarrow as pa
-
-        arrow = self.frame.to_arrow().replace_schema_metadata(None)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, arrow.schema) as writer:
-            writer.write_table(arrow)
-        return sink.getvalue()
+    def content(self) -> Iterator[Any]:
+        """Yield buffers that depend on the values alone, for a fingerprint."""
+        for feature in range(len(self.names)):
+            yield from _content(self._series(feature))
 
     def _series(self, feature: int) -> nw.Series[Any]:
         return self.frame[:, feature]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FrameStack:
     """A block of ``rows`` rows repeated in ``base``."""
 
@@ -120,34 +128,57 @@ class FrameStack:
     rows: int
 
     def at(self, replaced: dict[int, Cells], index: Integers) -> Any:
-        """Return a frame whose other columns are shared with the block, never written to."""
+        """Return a frame whose other columns are shared with the block and protected from the model."""
         size = len(index) * self.rows
         frame = self.base if size == len(self.base) else self.base.head(size)
+        places = [np.repeat(index[:, position], self.rows) for position in range(len(replaced))]
+        if frame.implementation.is_pandas():
+            return _pandas_replaced(frame, replaced, places)
         columns = []
-        for position, (feature, cells) in enumerate(replaced.items()):
-            series = nw.from_native(cells.native, series_only=True)
-            taken = series[np.repeat(index[:, position], self.rows)]
+        for (feature, cells), place in zip(replaced.items(), places, strict=True):
+            taken = nw.from_native(cells.native, series_only=True)[place]
             columns.append(taken.alias(frame.columns[feature]))
-        native = frame.with_columns(*columns).to_native()
-        return native.copy() if _writes_through(frame) else native
+        return frame.with_columns(*columns).to_native()
 
 
-def _writes_through(frame: nw.DataFrame[Any]) -> bool:
-    """Tell whether writing into a shallow copy would change the original: pandas before 3."""
-    if not frame.implementation.is_pandas():
-        return False
-    return int(nw.get_native_namespace(frame).__version__.split(".")[0]) < 3
+def _pandas_replaced(frame: nw.DataFrame[Any], replaced: dict[int, Cells], places: list[Integers]) -> Any:
+    """Replace columns by position; narwhals would rebuild every other column as well.
+
+    From version 3 on a shallow copy is protected by copy-on-write, before that only a deep one is.
+    """
+    protects = int(nw.get_native_namespace(frame).__version__.split(".")[0]) >= 3
+    native = frame.to_native().copy(deep=not protects)
+    for (feature, cells), place in zip(replaced.items(), places, strict=True):
+        taken = cells.native.take(place)  # a series, because a bare array of objects would be inferred anew
+        taken.index = native.index
+        native.isetitem(feature, taken)
+    return native
 
 
-def _bytes(dtype: nw.dtypes.DType) -> int:
+def _bytes(series: nw.Series[Any]) -> int:
+    dtype = series.dtype
     if dtype in (nw.Boolean, nw.Int8, nw.UInt8):
         return 1
     if dtype.is_numeric() or dtype.is_temporal():
         return 8
-    return OBJECT_BYTES
+    texts = series.head(TEXT_SAMPLE).to_list()
+    return OBJECT_BYTES + sum(len(str(text)) for text in texts) // max(1, len(texts))
+
+
+def _content(series: nw.Series[Any]) -> Iterator[Any]:
+    """Yield a column's values: bytes of numbers and dates, text of anything else."""
+    plain = series.dtype.is_float() or series.dtype.is_integer() or series.dtype.is_temporal()
+    if plain and series.dtype not in (nw.Int128, nw.UInt128):
+        values = np.ascontiguousarray(series.to_numpy())
+        if values.dtype.kind in "fiumM":
+            yield values.view(np.uint8)
+            return
+    for start in range(0, len(series), CONTENT_ROWS):
+        yield "\x1f".join(map(repr, series[start : start + CONTENT_ROWS].to_list())).encode()
 
 
 def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
+    """Read the kind off the dtype; None when only the values can tell."""
     dtype = series.dtype
     if dtype.is_integer():
         return "integer"
@@ -159,7 +190,7 @@ def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
         return "category"
     if dtype == nw.String:
         return "string"
-    if dtype in (nw.Date, nw.Datetime, nw.Duration):
+    if dtype in (nw.Date, nw.Datetime, nw.Duration) or _has_zone(series):
         return "datetime"
     if dtype == nw.Object:
         return None
@@ -167,6 +198,11 @@ def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
         f"feature {name!r} has dtype {dtype}, which cannot be varied; "
         "cast it to a number, text, category or date"
     )
+
+
+def _has_zone(series: nw.Series[Any]) -> bool:
+    """Tell a pandas date with a zone; narwhals does not know zones named like America/New_York."""
+    return getattr(getattr(series.to_native(), "dtype", None), "tz", None) is not None
 
 
 def _read(name: str, series: nw.Series[Any]) -> Column:
@@ -177,18 +213,51 @@ def _read(name: str, series: nw.Series[Any]) -> Column:
         absent = absent | series.is_nan().fill_null(True)
     missing = np.asarray(absent.to_numpy(), dtype=bool)
     present = series.filter(~absent) if missing.any() else series
+    if kind in ("category", "string"):
+        return _read_levels(name, kind, series, present, missing)
+    if kind == "datetime":
+        return Column(name, kind, _date_values(present), missing)
     values = np.asarray(present.to_numpy())
     if kind is None:
-        kind = kind_of_objects(values)
-        return Column(name, kind, typed(values, kind), missing)
-    if kind == "category":
-        levels = tuple(series.cat.get_categories().to_list())
-        return Column(name, kind, values, missing, levels)
-    if kind == "datetime" and values.dtype == object:
-        values = values.astype("datetime64[us]")
+        kind = kind_of_objects(name, values)
+        return Column(name, kind, typed(name, values, kind), missing)
     if kind == "numeric" and values.dtype == object:
         values = values.astype(np.float64)
     return Column(name, kind, values, missing)
+
+
+def _date_values(present: nw.Series[Any]) -> Array:
+    if present.dtype == nw.Date:
+        return np.asarray(present.to_numpy()).astype("datetime64[D]")
+    if _has_zone(present):
+        return np.asarray(present.to_native().dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
+    return np.asarray(present.to_numpy())
+
+
+def _read_levels(
+    name: str, kind: Kind, series: nw.Series[Any], present: nw.Series[Any], missing: Flags
+) -> Column:
+    """Read text and categories by the codes that Arrow gives them; a million rows are not looped over."""
+    import pyarrow as pa
+
+    declared = tuple(series.cat.get_categories().to_list()) if kind == "category" else None
+    try:
+        arrow = present.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        # Levels of several Python types have no Arrow type: they are read one by one.
+        return Column(name, kind, objects(present.to_list()), missing, declared)
+    chunks = arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow])
+    if not pa.types.is_dictionary(chunks.type):
+        chunks = chunks.dictionary_encode()
+    if not chunks.num_chunks:
+        return Column(name, kind, objects([]), missing, declared)
+    whole = chunks.unify_dictionaries().combine_chunks()
+    coded = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    # pandas levels may be objects Arrow writes differently, such as intervals; their order is the same.
+    as_declared = declared is not None and series.implementation.is_pandas_like()
+    found = declared if declared is not None and as_declared else tuple(coded.dictionary.to_pylist())
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return Column(name, kind, objects(found)[codes], missing, declared, codes, found)
 
 
 def _native_like(like: nw.Series[Any], values: Array) -> Any:
@@ -202,26 +271,24 @@ def _native_like(like: nw.Series[Any], values: Array) -> Any:
 
 
 def _pandas_like(pd: Any, like: Any, values: Array) -> Any:
-    if values.dtype.kind in "mM" and like.dtype != object:
+    if like.dtype == object:
+        return pd.Series(objects_like(values, like.head(TEXT_SAMPLE).dropna().to_numpy()), dtype=object)
+    if values.dtype.kind in "mM":
         zone = getattr(like.dtype, "tz", None)
         series = pd.Series(values)
         return (series if zone is None else series.dt.tz_localize("UTC")).astype(like.dtype)
-    if like.dtype == object:
-        series = pd.Series(index=range(len(values)), dtype=object)
-        series[:] = values.tolist()
-        return series
     return pd.Series(values.tolist(), dtype=like.dtype)
 
 
 def _polars_like(pl: Any, like: Any, values: Array) -> Any:
     if values.dtype.kind in "mM":
-        return pl.Series(like.name, values).cast(_without_zone(pl, like.dtype)).cast(like.dtype)
+        return pl.Series(like.name, values).cast(_in_utc(pl, like.dtype)).cast(like.dtype)
     if like.dtype.is_decimal():
         return pl.Series(like.name, values.tolist()).cast(like.dtype)
     return pl.Series(like.name, values.tolist(), dtype=like.dtype, strict=True)
 
 
-def _without_zone(pl: Any, dtype: Any) -> Any:
+def _in_utc(pl: Any, dtype: Any) -> Any:
     """Return the dtype values in UTC are read as before they are moved to the column's zone."""
     return pl.Datetime(dtype.time_unit, "UTC") if getattr(dtype, "time_zone", None) else dtype
 

@@ -1,4 +1,4 @@
-"""What kind of feature a column of Python objects holds."""
+"""What kind of feature a column of Python objects holds, and how to write new ones like them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from paribus.contracts import Array, Flags, Kind
+from paribus.errors import FeatureError
+
+OBJECT_BYTES = 64  # a pointer and a typical small Python object behind it
 
 
 def missing_objects(values: Array) -> Flags:
@@ -19,14 +22,20 @@ def missing_objects(values: Array) -> Flags:
 
 
 def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ == "NAType":
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, (float, np.floating, np.datetime64)) and bool(value != value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)) and bool(value != value)
 
 
-def kind_of_objects(values: Iterable[Any]) -> Kind:
+def kind_of_objects(name: str, values: Iterable[Any]) -> Kind:
     """Read the kind off the types that occur; a mixture that is not numeric is nominal."""
     types = {type(value) for value in values}
+    if any(t.__hash__ is None for t in types):
+        raise FeatureError(
+            f"feature {name!r} holds {min(t.__name__ for t in types)}s, which cannot be varied"
+        )
     if not types:
         return "numeric"
     if all(issubclass(t, (bool, np.bool_)) for t in types):
@@ -42,22 +51,55 @@ def kind_of_objects(values: Iterable[Any]) -> Kind:
     return "string"
 
 
-def typed(values: Array, kind: Kind) -> Array:
+def typed(name: str, values: Array, kind: Kind) -> Array:
     """Give objects of one kind their numpy dtype; nominal values stay objects."""
     if kind == "numeric":
         return values.astype(np.float64)
     if kind == "integer":
-        return values.astype(np.int64)
+        try:
+            return values.astype(np.int64)
+        except OverflowError as error:
+            raise FeatureError(
+                f"feature {name!r} holds whole numbers beyond 64 bits; cast it to float or text"
+            ) from error
     if kind == "boolean":
         return values.astype(np.bool_)
     if kind == "datetime":
-        has_time = any(isinstance(value, datetime.datetime) for value in values)
-        return values.astype("datetime64[us]" if has_time else "datetime64[D]")
+        return _dates(name, values)
     return values
 
 
+def _dates(name: str, values: Array) -> Array:
+    if any(getattr(value, "tzinfo", None) is not None for value in values):
+        raise FeatureError(
+            f"feature {name!r} holds dates with a time zone as Python objects; give the column a date "
+            "dtype, as pandas.to_datetime(..., utc=True) does"
+        )
+    has_time = any(isinstance(value, datetime.datetime) for value in values)
+    return values.astype("datetime64[us]" if has_time else "datetime64[D]")
+
+
+def objects(values: Iterable[Any]) -> Array:
+    """Return a 1-d object array, also when the values are sequences themselves."""
+    items = list(values)
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def objects_like(values: Array, present: Array) -> Array:
+    """Return values as Python objects of the type the column holds, where that is one type."""
+    types = {type(value) for value in present}
+    items = values.tolist()
+    if types == {Decimal}:
+        return objects(Decimal(repr(item)) for item in items)
+    if len(types) == 1 and issubclass(like := types.pop(), datetime.date):
+        return objects(like.fromisoformat(item.isoformat()) for item in items)
+    return objects(items)
+
+
 def kind_of_dtype(dtype: np.dtype[Any]) -> Kind | None:
-    """Read the kind off a numpy dtype; None when a feature of it cannot be varied."""
+    """Read the kind off a numpy dtype; None when it does not tell."""
     kinds: dict[str, Kind] = {
         "f": "numeric",
         "i": "integer",
@@ -70,11 +112,3 @@ def kind_of_dtype(dtype: np.dtype[Any]) -> Kind | None:
         "T": "string",
     }
     return kinds.get(dtype.kind)
-
-
-def objects(values: Iterable[Any]) -> Array:
-    """Return a 1-d object array, also when the values are sequences themselves."""
-    items = list(values)
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array

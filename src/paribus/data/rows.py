@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,44 +13,67 @@ from paribus.contracts import Floats
 from paribus.data.table import Table
 from paribus.errors import WeightError
 
-FINGERPRINT_BYTES = 1_000_000  # hashed at a time, so that a fingerprint needs no copy of the table
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
-    """Consecutive rows with their weights; ``start`` is the number of the first one."""
+    """Consecutive rows with their weights, and the numbers of the questions to ask them.
+
+    ``start`` is the number of the first row, ``points`` how many points those questions have.
+    """
 
     table: Table
     weights: Floats | None
     start: int
+    questions: tuple[int, ...] = (0,)
+    points: int = 1
 
     def __len__(self) -> int:
-        return len(self.table)
+        """Return the work in the block: one prediction per row and point."""
+        return len(self.table) * self.points
 
-    def weighted(self) -> Block:
+    def weighted(self) -> Self:
         """Leave out the rows of weight zero, which must not count in any way."""
         if self.weights is None or self.weights.all():
             return self
         mask = self.weights > 0
-        return Block(self.table.keep(mask), self.weights[mask], self.start)
+        return type(self)(self.table.keep(mask), self.weights[mask], self.start, self.questions, self.points)
+
+    def cut(self, size: int) -> Iterator[Self]:
+        """Yield consecutive blocks of at most ``size`` rows."""
+        for start in range(0, len(self.table), size):
+            stop = min(start + size, len(self.table))
+            weights = None if self.weights is None else self.weights[start:stop]
+            table = self.table.slice(start, stop)
+            yield type(self)(table, weights, self.start + start, self.questions, self.points)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
-    """The background: a table and the weights of its rows, None when all count the same."""
+    """The background: a table and the weights of its rows, None when all count the same.
+
+    Weights are held divided by ``unit``, a power of two near the largest, so that no square of a very
+    large or very small one overflows; what is reported is multiplied by it again.
+    """
 
     table: Table
     weights: Floats | None
+    unit: float = 1.0
 
     def __len__(self) -> int:
         return len(self.table)
 
-    def blocks(self, size: int) -> Iterator[Block]:
-        """Yield blocks of ``size`` rows; only the last one may be shorter."""
-        for start in range(0, len(self), size):
-            stop = min(start + size, len(self))
-            weights = None if self.weights is None else self.weights[start:stop]
-            yield Block(self.table.slice(start, stop), weights, start)
+    @property
+    def counted(self) -> int:
+        """Number of rows that have weight."""
+        return len(self) if self.weights is None else int((self.weights > 0).sum())
+
+    def blocks(
+        self, size: int, parts: Sequence[tuple[tuple[int, ...], int]] = (((0,), 1),)
+    ) -> Iterator[Block]:
+        """Yield blocks of ``size`` rows, each once per part ``(questions, points)`` of the questions."""
+        for whole in Block(self.table, self.weights, 0).cut(size):
+            for questions, points in parts:
+                yield Block(whole.table, whole.weights, whole.start, questions, points)
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
@@ -58,16 +81,18 @@ class Rows:
             return None
         total = float(self.weights.sum())
         return {
-            "sum": total,
-            "zero_rows": float((self.weights == 0).sum()),
+            "sum": total * self.unit,
+            "zero_rows": float(len(self) - self.counted),
             "effective_rows": total**2 / float((self.weights**2).sum()),
         }
 
     def fingerprint(self) -> str:
         """Return a digest of names, dtypes, values and weights; other data gives another one."""
-        digest = hashlib.sha256(repr((self.table.backend, self.table.names, len(self))).encode())
-        for block in self.blocks(max(1, FINGERPRINT_BYTES // self.table.row_bytes)):
-            digest.update(block.table.digest())
+        table = self.table
+        dtypes = tuple(table.dtype(j) for j in range(len(table.names)))
+        digest = hashlib.sha256(repr((table.names, dtypes, len(self), self.unit)).encode())
+        for part in table.content():
+            digest.update(part)
         if self.weights is not None:
             digest.update(self.weights.tobytes())
         return digest.hexdigest()[:32]
@@ -77,10 +102,7 @@ def rows_of(table: Table, sample_weight: Any) -> Rows:
     """Pair a table with weights that are finite, non-negative and not all zero."""
     if sample_weight is None:
         return Rows(table, None)
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise WeightError(f"sample_weight cannot be read as numbers: {error}") from error
+    weights = _numbers(sample_weight)
     if weights.shape != (len(table),):
         raise WeightError(
             f"sample_weight has shape {weights.shape} and X has {len(table)} rows; give one per row"
@@ -93,4 +115,16 @@ def rows_of(table: Table, sample_weight: Any) -> Rows:
         raise WeightError(f"sample_weight[{row}] is {weights[row]}; no weight may be negative")
     if not weights.any():
         raise WeightError("sample_weight is zero for every row; at least one must be positive")
-    return Rows(table, np.ascontiguousarray(weights))
+    unit = 2.0 ** np.floor(np.log2(weights.max()))
+    return Rows(table, np.ascontiguousarray(weights / unit), float(unit))
+
+
+def _numbers(sample_weight: Any) -> Floats:
+    """Read real numbers; text, dates, complex numbers and masks are no weights."""
+    given = np.asarray(sample_weight)
+    if given.dtype.kind not in "fiubO" or np.ma.is_masked(sample_weight):
+        raise WeightError(f"sample_weight must be numbers, one per row; its dtype is {given.dtype}")
+    try:
+        return given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise WeightError(f"sample_weight cannot be read as numbers: {error}") from error

@@ -8,34 +8,40 @@ from typing import Any
 
 import numpy as np
 
-from paribus.contracts import Array, Floats, Kind
-from paribus.data.table import Column
+from paribus.contracts import NOMINAL, Array, Floats, Kind
+from paribus.data.kinds import objects
+from paribus.data.rows import Rows
+from paribus.data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))
 PROBE = 10_000  # values looked at before a whole column is sorted to count its distinct ones
+SMALLEST = 1e-12  # of the total: a weight below this is no unit for ranks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Summary:
     """All the grid needs to know of a feature; nothing in it grows with the number of rows.
 
     ``levels`` are the distinct present values with their weights: all of them for a nominal feature,
     the sorted ones of a number or date when there are fewer than the limit asked for, else None.
-    ``ends`` are the quantiles at the percentiles asked for, ``extremes`` the smallest and largest
-    finite value, both None for a nominal feature. ``unit`` is the dtype of a date's ticks.
+    ``declared`` are the levels a category column may take. ``ends`` are the quantiles at the
+    percentiles asked for, ``extremes`` the smallest and largest finite value, both None for a nominal
+    feature. ``unit`` is the dtype of a date's ticks. ``missing_row`` is a row without the value.
     """
 
     name: str
     kind: Kind
     weight: float
     missing: float
-    infinite: float
-    levels: Array | None
-    level_weights: Floats | None
-    ends: tuple[float, float] | None
-    extremes: tuple[float, float] | None
-    deciles: Floats | None
-    unit: np.dtype[Any] | None
+    missing_row: Table | None
+    declared: tuple[Any, ...] | None = None
+    infinite: float = 0.0
+    levels: Array | None = None
+    level_weights: Floats | None = None
+    ends: tuple[float, float] | None = None
+    extremes: tuple[float, float] | None = None
+    deciles: Floats | None = None
+    unit: np.dtype[Any] | None = None
 
     @property
     def missing_share(self) -> float:
@@ -44,41 +50,39 @@ class Summary:
 
 
 def summarise(
-    column: Column, weights: Floats | None, *, nominal: bool, limit: int, percentiles: tuple[float, float]
+    rows: Rows, feature: int, *, nominal: bool, limit: int, percentiles: tuple[float, float]
 ) -> Summary:
     """Summarise a column; rows of weight zero count in no way.
 
     ``nominal`` takes the values as levels whatever their dtype; ``limit`` is the number of distinct
     values from which a number is no longer listed value by value.
     """
-    values, missing = column.values, column.missing
-    present_weights = None
-    if weights is not None:
-        total, absent = float(weights.sum()), float(weights[missing].sum())
-        present_weights = weights[~missing]
-        counted = present_weights > 0
-        if not counted.all():
-            values, present_weights = values[counted], present_weights[counted]
-    else:
-        total, absent = float(len(missing)), float(missing.sum())
-    has_levels = column.kind in ("category", "string", "boolean")
-    kind: Kind = "category" if nominal and not has_levels else column.kind
-    if nominal or has_levels:
-        levels, counts = _levels(values, present_weights, column, kind)
-        return Summary(column.name, kind, total, absent, 0.0, levels, counts, None, None, None, None)
-    return _numeric(column, kind, values, present_weights, total, absent, limit, percentiles)
+    column = rows.table.column(feature)
+    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+    missing = column.missing & (weights > 0)
+    kind: Kind = "category" if nominal and column.kind not in NOMINAL else column.kind
+    first = int(np.flatnonzero(missing)[0]) if missing.any() else None
+    facts: dict[str, Any] = {
+        "name": column.name,
+        "kind": kind,
+        "weight": float(weights.sum()),
+        "missing": float(weights[missing].sum()),
+        "missing_row": None if first is None else rows.table.slice(first, first + 1),
+        "declared": column.levels,
+    }
+    present = None if rows.weights is None else weights[~column.missing]
+    if kind in NOMINAL:
+        return Summary(**facts, **_levels(column, present, kind))
+    values = column.values
+    if present is not None and not present.all():
+        values, present = values[present > 0], present[present > 0]
+    return Summary(**facts, **_numbers(values, present, kind, limit, percentiles))
 
 
-def _numeric(
-    column: Column,
-    kind: Kind,
-    values: Array,
-    weights: Floats | None,
-    total: float,
-    absent: float,
-    limit: int,
-    percentiles: tuple[float, float],
-) -> Summary:
+def _numbers(
+    values: Array, weights: Floats | None, kind: Kind, limit: int, percentiles: tuple[float, float]
+) -> dict[str, Any]:
+    """Return quantiles, extremes and few distinct values of finite numbers or the ticks of dates."""
     unit = values.dtype if values.dtype.kind in "mM" else None
     numbers = values.view(np.int64) if unit is not None else values
     finite = np.isfinite(numbers)
@@ -88,22 +92,16 @@ def _numeric(
         numbers = numbers[finite]
         weights = None if weights is None else weights[finite]
     levels, counts = _distinct(numbers, weights, limit)
+    facts = {"unit": unit, "infinite": infinite, "levels": levels, "level_weights": counts}
     if not len(numbers):
-        return Summary(column.name, kind, total, absent, infinite, levels, counts, None, None, None, unit)
+        return facts
     wanted = quantiles(numbers, (*percentiles, *DECILES), weights)
-    return Summary(
-        column.name,
-        kind,
-        total,
-        absent,
-        infinite,
-        levels,
-        counts,
-        (float(wanted[0]), float(wanted[1])),
-        (float(numbers.min()), float(numbers.max())),
-        wanted[2:],
-        unit,
-    )
+    exact = float if kind == "numeric" else int  # whole numbers beyond 2**53 are no floats
+    return facts | {
+        "ends": (float(wanted[0]), float(wanted[1])),
+        "extremes": (exact(numbers.min()), exact(numbers.max())),
+        "deciles": wanted[2:],
+    }
 
 
 def quantiles(values: Array, probabilities: Sequence[float], weights: Floats | None = None) -> Floats:
@@ -122,13 +120,12 @@ def quantiles(values: Array, probabilities: Sequence[float], weights: Floats | N
     if weights is None:
         return np.asarray(np.quantile(values.astype(np.float64), probabilities))
     order = np.argsort(values, kind="stable")
-    ranks = weights[order] / weights.min()
+    ranks = weights[order] / max(weights.min(), weights.sum() * SMALLEST)
     last = np.cumsum(ranks)
     knots = np.stack([last - ranks, last - 1.0], axis=1).ravel()
     at = np.asarray(probabilities) * (last[-1] - 1.0)
-    return np.asarray(
-        np.interp(at, np.maximum.accumulate(knots), np.repeat(values[order], 2).astype(np.float64))
-    )
+    heights = np.repeat(values[order], 2).astype(np.float64)
+    return np.asarray(np.interp(at, np.maximum.accumulate(knots), heights))
 
 
 def _distinct(values: Array, weights: Floats | None, limit: int) -> tuple[Array | None, Floats | None]:
@@ -141,22 +138,19 @@ def _distinct(values: Array, weights: Floats | None, limit: int) -> tuple[Array 
     return levels, np.bincount(inverse, weights, minlength=len(levels)).astype(np.float64)
 
 
-def _levels(values: Array, weights: Floats | None, column: Column, kind: Kind) -> tuple[Array, Floats]:
+def _levels(column: Column, weights: Floats | None, kind: Kind) -> dict[str, Any]:
     """Return the levels that occur: in declared order, sorted, or the most frequent first."""
-    raw = values.view(np.int64) if values.dtype.kind in "mM" else values
-    codes: dict[Any, int] = {}
-    inverse = np.fromiter((codes.setdefault(v, len(codes)) for v in raw.tolist()), np.int64, len(raw))
-    counts = np.bincount(inverse, weights, minlength=len(codes)).astype(np.float64)
-    found = list(codes)
+    codes, found = column.factorized()
+    counts = np.bincount(codes, weights, minlength=len(found)).astype(np.float64)
+    occurring = np.flatnonzero(counts > 0).tolist()
     if column.levels is not None:
         ranks = {level: rank for rank, level in enumerate(column.levels)}
-        order = sorted(range(len(found)), key=lambda c: ranks[found[c]])
+        order = sorted(occurring, key=lambda c: ranks[found[c]])
     elif kind == "string":
-        order = sorted(range(len(found)), key=lambda c: (-counts[c], str(found[c])))
+        order = sorted(occurring, key=lambda c: (-counts[c], str(found[c])))
     else:
-        order = sorted(range(len(found)), key=lambda c: found[c])
-    levels = np.empty(len(found), dtype=object)
-    levels[:] = [found[c] for c in order]
-    if raw.dtype.kind not in "OUST":  # text and objects stay what they are
-        levels = levels.astype(raw.dtype).view(values.dtype)
-    return levels, counts[order]
+        order = sorted(occurring, key=lambda c: found[c])
+    levels = objects(found[c] for c in order)
+    if column.values.dtype.kind not in "OUST":  # text and objects stay what they are
+        levels = np.array(levels.tolist(), dtype=column.values.dtype)
+    return {"levels": levels, "level_weights": counts[order]}

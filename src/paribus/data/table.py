@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import local
 from typing import Any, Protocol, Self
@@ -12,11 +14,12 @@ from paribus.contracts import Array, Flags, Integers, Kind
 from paribus.errors import TableError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
     """One column as numpy: the present values ``(n_present,)`` and where it is missing ``(n,)``.
 
-    ``levels`` is the declared order of a category column, else None.
+    ``levels`` is the declared order of a category column, else None. ``codes`` and ``found`` spell the
+    values as ``found[codes]`` where the library knows such codes.
     """
 
     name: str
@@ -24,9 +27,22 @@ class Column:
     values: Array
     missing: Flags
     levels: tuple[Any, ...] | None = None
+    codes: Integers | None = None
+    found: tuple[Any, ...] = ()
+
+    def factorized(self) -> tuple[Integers, tuple[Any, ...]]:
+        """Return which distinct value each present row has, and those values."""
+        if self.codes is not None:
+            return self.codes, self.found
+        if self.values.dtype.kind in "biufmM":
+            distinct, inverse = np.unique(self.values, return_inverse=True)
+            return inverse.astype(np.int64), tuple(distinct)
+        codes: dict[Any, int] = {}
+        places = (codes.setdefault(value, len(codes)) for value in self.values.tolist())
+        return np.fromiter(places, np.int64, len(self.values)), tuple(codes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cells:
     """Values in a column's own dtype, as the model must see them.
 
@@ -45,7 +61,7 @@ class Stack(Protocol):
         """Return the native table of ``b * m`` rows for the points ``index (b, d)``, point by point.
 
         Column ``d`` of ``index`` says which cell of the ``d``-th entry of ``replaced`` each point
-        takes. The table is only good until the next call.
+        takes. The model may write into the table; it is only good until the next call.
         """
         ...
 
@@ -95,16 +111,16 @@ class Table(Protocol):
         """Write values in the column's dtype, or refuse what it cannot hold."""
         ...
 
-    def missing_cell(self, feature: int, cells: Cells, row: int) -> Cells:
-        """Append the missing value found in ``row``, in the form the model knows it."""
+    def with_missing(self, feature: int, cells: Cells) -> Cells:
+        """Append this table's first value, which is missing, in the form the model knows it."""
         ...
 
     def stack(self, copies: int, scratch: Scratch) -> Stack:
         """Prepare to ask ``copies`` points at once."""
         ...
 
-    def digest(self) -> Any:
-        """Return a buffer that identifies these rows, for a fingerprint."""
+    def content(self) -> Iterator[Any]:
+        """Yield buffers that depend on the values alone, for a fingerprint."""
         ...
 
 
@@ -147,12 +163,14 @@ def table_of(X: Any, names: Any = None) -> Table:
     return table
 
 
-def checked_names(names: Any, columns: int) -> tuple[str, ...]:
-    """Return ``feature_names`` as text, or refuse a wrong number or duplicates."""
+def checked_names(names: Any, columns: int, argument: str = "feature_names") -> tuple[str, ...]:
+    """Return names as text, or refuse a wrong number or duplicates."""
+    if isinstance(names, str) or not hasattr(names, "__iter__"):
+        raise TableError(f"{argument}={names!r} must be a list of {columns} names")
     given = tuple(str(name) for name in names)
     if len(given) != columns:
-        raise TableError(f"feature_names has {len(given)} names and X has {columns} columns")
-    twice = sorted({name for name in given if given.count(name) > 1})
+        raise TableError(f"{argument} has {len(given)} names and X has {columns} columns")
+    twice = [name for name, count in Counter(given).items() if count > 1]
     if twice:
-        raise TableError(f"feature_names has {twice[0]!r} more than once; names must be unique")
+        raise TableError(f"{argument} has {twice[0]!r} more than once; names must be unique as text")
     return given

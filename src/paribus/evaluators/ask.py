@@ -1,19 +1,23 @@
-"""What is asked, before anyone decides how to answer."""
+"""What is asked, what is answered, and what an evaluator must be able to say."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, Protocol, Self
 
+from paribus.contracts import Floats
+from paribus.data.rows import Block
 from paribus.grid import Question
+from paribus.models import Model
+from paribus.states import Keyed
 
 METHODS = ("auto", "exact", "brute")
 KINDS = ("average", "individual", "both")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ask:
-    """The questions about a background of ``rows`` rows of ``row_bytes`` each."""
+    """The questions, to be asked of ``rows`` rows of ``row_bytes`` each."""
 
     questions: tuple[Question, ...]
     kind: Literal["average", "individual", "both"]
@@ -30,4 +34,64 @@ class Ask:
     @property
     def points(self) -> int:
         """Number of points over all questions."""
-        return sum(len(question.index) for question in self.questions)
+        return sum(question.n_points for question in self.questions)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """One question answered: average and error ``(o, g)``, and curves ``(o, n, g)`` when asked for."""
+
+    average: Floats
+    standard_error: Floats
+    individual: Floats | None
+
+
+class EffectEvaluator(Protocol):
+    """A way to answer: it refuses with a reason, or gives the number brute force gives.
+
+    It is built for one model and one ask, shipped to workers, and holds no table. ``exact`` tells a
+    shortcut from brute force itself; ``block_rows`` and ``parts`` say how the work is cut, and
+    ``worker_bytes`` what evaluating one block takes.
+    """
+
+    name: ClassVar[str]
+    reason: ClassVar[str]
+    exact: ClassVar[bool]
+
+    @staticmethod
+    def refuse(model: Model, ask: Ask) -> str | None:
+        """Return why it cannot answer, for a human; None when it can."""
+        ...
+
+    @classmethod
+    def build(cls, model: Model, ask: Ask) -> Self:
+        """Prepare to answer."""
+        ...
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block; depends on the ask, never on the number of workers."""
+        ...
+
+    @property
+    def parts(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+        """Groups of questions that one block asks, each with its number of points."""
+        ...
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes."""
+        ...
+
+    @property
+    def predictions(self) -> int:
+        """Rows the model will be asked about."""
+        ...
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the states of the block's questions."""
+        ...
+
+    def finish(self, state: Keyed) -> list[Answer]:
+        """Return the answer to every question."""
+        ...

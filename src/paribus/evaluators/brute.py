@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
 
 from paribus.contracts import Floats
 from paribus.data.rows import Block
-from paribus.data.table import Scratch, Stack
-from paribus.evaluators.ask import Ask
+from paribus.data.table import Scratch
+from paribus.errors import ModelError
+from paribus.evaluators.ask import Answer, Ask
 from paribus.grid import Question
 from paribus.models import Model
-from paribus.states import Moments, Product, RowCurves
+from paribus.states import Keyed, Moments, RowCurves, merge_in_order
 
 CALL_ROWS = 16_384  # rows given to one predict: enough to hide its overhead, few enough for a cache
 CALL_BYTES = 32_000_000  # and what they and their predictions may weigh
-BLOCK_ROWS = 256  # a block is no shorter than this, however many points there are
+STACK_ROWS = 256  # rows that are repeated together, at least, however many points there are
+BLOCKS = 8  # a table is cut into at least so many blocks, for threads and for progress
+PART_CALLS = 4  # predicts after which a block stops taking on further questions
 TABLE_COPIES = 3  # the stacked rows, the model's own conversion of them, and a frame's intermediate
 OUTPUT_COPIES = 4  # the predictions, their transpose, and the two arrays of their moments
 FLOAT = 8
 
-EffectState = Moments | Product[Moments | RowCurves] | RowCurves
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BruteForce:
     r"""The definition itself, for any model.
 
     .. math:: PD_S(x_S) = \frac{1}{W} \sum_i w_i f(x_S, x_{i,\bar S})
 
-    A block is repeated once per point, the columns in S are replaced, and one ``predict`` answers as
-    many points as fit. Portions depend on the question and the memory bound, never on the number of
-    threads: a model whose sums depend on the size of its input (any matrix product) still gives the
-    same bits on one thread and on sixty-four.
+    Some rows are repeated once per point, the columns in S are replaced, and one ``predict`` answers
+    as many points as fit. Portions depend on the question and the memory bound, never on the number
+    of threads: a model whose sums depend on the size of its input (any matrix product) still gives
+    the same bits on one thread and on sixty-four.
     """
 
     model: Model
     ask: Ask
-    call_rows: int
-    block_rows: int
     scratch: Scratch = field(default_factory=Scratch)
 
     name: ClassVar[str] = "brute"
@@ -54,86 +55,118 @@ class BruteForce:
 
     @classmethod
     def build(cls, model: Model, ask: Ask) -> BruteForce:
-        """Choose portions within the memory bound."""
-        row = ask.row_bytes * TABLE_COPIES + model.n_outputs * FLOAT * OUTPUT_COPIES
-        call_rows = max(1, min(CALL_ROWS, CALL_BYTES // row, ask.max_memory // 4 // row))
-        most_points = max(len(question.index) for question in ask.questions)
-        block_rows = max(call_rows // most_points, min(BLOCK_ROWS, call_rows))
-        return cls(model, ask, call_rows, block_rows)
+        """Prepare to answer; portions follow from the ask."""
+        return cls(model, ask)
+
+    @property
+    def _row_cost(self) -> int:
+        return self.ask.row_bytes * TABLE_COPIES + self.model.n_outputs * FLOAT * OUTPUT_COPIES
+
+    @property
+    def call_rows(self) -> int:
+        """Rows given to one predict."""
+        cost = self._row_cost
+        return max(1, min(CALL_ROWS, CALL_BYTES // cost, self.ask.max_memory // 4 // cost))
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: enough to fill a predict with the smallest question, if the table has them."""
+        if not self.model.stackable:
+            return self.call_rows
+        fewest = min(max(1, question.n_points) for question in self.ask.questions)
+        wanted = min(-(-self.ask.rows // BLOCKS), self.call_rows // fewest)
+        return min(self.call_rows, max(STACK_ROWS, wanted))
+
+    @property
+    def parts(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+        """Group questions until a block has a few predicts to make."""
+        parts: list[tuple[tuple[int, ...], int]] = []
+        for number, question in enumerate(self.ask.questions):
+            points = question.n_points
+            if parts and (parts[-1][1] + points) * self.block_rows <= PART_CALLS * self.call_rows:
+                numbers, before = parts[-1]
+                parts[-1] = (*numbers, number), before + points
+            else:
+                parts.append(((number,), points))
+        return tuple(parts)
 
     @property
     def worker_bytes(self) -> int:
-        """Memory one thread takes: a call, and the states it has ready."""
-        outputs, ask = self.model.n_outputs, self.ask
-        call = self.call_rows * (ask.row_bytes * TABLE_COPIES + outputs * FLOAT * OUTPUT_COPIES)
-        state = 3 * ask.points * outputs * FLOAT
-        curves = self.block_rows * ask.points * outputs * FLOAT if ask.individual else 0
-        return call + 3 * state + curves
+        """Memory that evaluating one block takes: a predict, and the block's states."""
+        most = max(points for _, points in self.parts)
+        state = 3 * most * self.model.n_outputs * FLOAT
+        curves = self.block_rows * most * self.model.n_outputs * FLOAT if self.ask.individual else 0
+        return self.call_rows * self._row_cost + 2 * state + curves
 
     @property
     def predictions(self) -> int:
-        """Number of rows the model will be asked about."""
+        """Rows the model will be asked about."""
         return self.ask.rows * self.ask.points
 
-    def evaluate(self, block: Block) -> Product[EffectState]:
-        """Return one state per question."""
+    def evaluate(self, block: Block) -> Keyed:
+        """Return moments, and curves when asked for, of each of the block's questions."""
         if not self.ask.individual:
             block = block.weighted()
-        if not len(block):
-            outputs = self.model.n_outputs
-            return Product(tuple(Moments.nothing(outputs, len(q.index)) for q in self.ask.questions))
-        most_points = max(len(question.index) for question in self.ask.questions)
-        stack = block.table.stack(min(self._copies(len(block)), most_points), self.scratch)
-        return Product(tuple(self._answer(question, block, stack) for question in self.ask.questions))
+        states: dict[tuple[str, int], Moments | RowCurves] = {}
+        for number in block.questions if len(block.table) else ():
+            question = self.ask.questions[number]
+            answers = [self._answer(question, rows) for rows in block.cut(self._stack_rows(question))]
+            moments = [moments for moments, _ in answers if moments is not None]
+            if moments:
+                states["moments", number] = merge_in_order(moments)
+            if self.ask.individual:
+                parts = tuple((start, curves) for _, (start, curves) in answers)
+                states["curves", number] = RowCurves(parts)
+        return Keyed(states)
 
-    def _copies(self, rows: int) -> int:
-        return max(1, self.call_rows // rows)
+    def finish(self, state: Keyed) -> list[Answer]:
+        """Read averages, errors and curves off the merged states."""
+        answers = []
+        for number in range(len(self.ask.questions)):
+            moments = state.parts["moments", number]
+            curves = state.parts["curves", number].finish() if self.ask.individual else None
+            answers.append(Answer(moments.mean, moments.standard_error(), curves))
+        return answers
 
-    def _answer(self, question: Question, block: Block, stack: Stack) -> EffectState:
-        """Ask the points of one question in portions and keep their moments, their curves, or both."""
+    def _stack_rows(self, question: Question) -> int:
+        """Rows that are repeated together, so that the points of a question fill a predict."""
+        if not self.model.stackable:
+            return self.call_rows
+        return max(self.call_rows // max(1, question.n_points), min(STACK_ROWS, self.call_rows))
+
+    def _answer(self, question: Question, block: Block) -> tuple[Moments | None, tuple[int, Floats]]:
+        """Return the moments of the rows that have weight, and where the curves of all rows belong."""
+        weights = block.weights
+        mask = None if weights is None or weights.all() else weights > 0
+        counted = weights if weights is None or mask is None else weights[mask]
         moments: list[Moments] = []
         curves: list[Floats] = []
-        step = self._copies(len(block))
-        for first in range(0, len(question.index), step):
-            predictions = self._predict(question, block, stack, first, first + step)
-            if self.ask.kind != "individual":
-                moments.append(_moments(predictions, block.weights))
+        for predictions in self._portions(question, block):
+            if mask is None or mask.any():
+                moments.append(Moments.of(predictions if mask is None else predictions[..., mask], counted))
             if self.ask.individual:
                 curves.append(predictions.transpose(0, 2, 1).copy())
-        if self.ask.kind == "average":
-            return _side_by_side(moments)
-        rows = RowCurves(((block.start, np.concatenate(curves, axis=2)),))
-        return rows if self.ask.kind == "individual" else Product((_side_by_side(moments), rows))
+        joined = reduce(Moments.beside, moments) if moments else None
+        return joined, (block.start, np.concatenate(curves, axis=2) if curves else np.empty(0))
 
-    def _predict(self, question: Question, block: Block, stack: Stack, first: int, stop: int) -> Floats:
-        """Return predictions of shape ``(o, b, i)`` at the points from ``first`` to ``stop``."""
-        index = question.index[first:stop]
-        table = stack.at(question.replaced, index)
-        answer = self.model.predict(table, len(index) * len(block))
-        by_point = answer.reshape(len(index), len(block), self.model.n_outputs)
-        return np.ascontiguousarray(by_point.transpose(2, 0, 1))
-
-
-def _moments(predictions: Floats, weights: Floats | None) -> Moments:
-    """Return the moments over the rows that have weight."""
-    if weights is None or weights.all():
-        return Moments.of(predictions, weights)
-    mask = weights > 0
-    if not mask.any():
-        return Moments.nothing(*predictions.shape[:2])
-    return Moments.of(predictions[..., mask], weights[mask])
-
-
-def _side_by_side(parts: list[Moments]) -> Moments:
-    """Join the moments of consecutive points about the same rows."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    return Moments(
-        first.rows,
-        first.weight,
-        first.weight_sq,
-        np.concatenate([part.mean for part in parts], axis=1),
-        np.concatenate([part.mean_sq for part in parts], axis=1),
-        np.concatenate([part.spread for part in parts], axis=1),
-    )
+    def _portions(self, question: Question, block: Block) -> Iterator[Floats]:
+        """Yield predictions of shape ``(o, b, i)`` for as many points at a time as a predict takes."""
+        rows, outputs = len(block.table), self.model.n_outputs
+        if not question.n_points:
+            yield np.empty((outputs, 0, rows))
+            return
+        copies = max(1, self.call_rows // rows) if self.model.stackable else 1
+        stack = block.table.stack(min(copies, question.n_points), self.scratch)
+        for first in range(0, question.n_points, copies):
+            index = question.index(first, first + copies)
+            table = stack.at(question.replaced, index)
+            try:
+                answer = self.model.predict(table, len(index) * rows)
+            except ModelError:
+                raise
+            except Exception as error:  # whatever a foreign model raises, the user needs to know on what
+                raise ModelError(
+                    f"{self.model.name} failed on rows {block.start} to {block.start + rows - 1} of X with "
+                    f"{', '.join(question.names)} replaced: {type(error).__name__}: {error}"
+                ) from error
+            yield np.ascontiguousarray(answer.reshape(len(index), rows, outputs).transpose(2, 0, 1))

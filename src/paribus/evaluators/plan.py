@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from paribus.budget import in_words
 from paribus.errors import MemoryBoundError, RefusalError, one_of
-from paribus.evaluators.ask import METHODS, Ask
+from paribus.evaluators.ask import METHODS, Ask, EffectEvaluator
 from paribus.evaluators.brute import BruteForce
 from paribus.models import Model
 
-# In order of preference; each says why it cannot answer, or that it can. A faster evaluator must give
-# the number brute force gives: it may refuse, it may not approximate.
-EVALUATORS = (BruteForce,)
+# In order of preference. A faster evaluator must give the number brute force gives: it may refuse, it may
+# not approximate.
+EVALUATORS: tuple[type[EffectEvaluator], ...] = (BruteForce,)
+QUEUE = 3  # states a thread has ready or in hand while others are merged
+FLOAT = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
-    """Which evaluator answers, why, why the others do not, and in what portions."""
+    """Which evaluator answers, why, why the others do not, and on how many threads."""
 
-    evaluator: BruteForce
-    why: str
+    evaluator: EffectEvaluator
     refusals: dict[str, str]
-    block_rows: int
     threads: int
 
 
 def choose(model: Model, ask: Ask, method: str) -> Plan:
-    """Choose the first evaluator that can answer; ``method`` may insist on one by name."""
+    """Choose the first evaluator that can answer; ``method`` may insist on a shortcut, or on none."""
     one_of("method", method, METHODS)
     refusals: dict[str, str] = {}
     for candidate in EVALUATORS:
-        if method == "exact" and not candidate.exact:
-            refusals[candidate.name] = "it is not a shortcut; method='brute' asks for it by name"
-            continue
-        refusal = candidate.refuse(model, ask)
-        if refusal is None:
-            return _planned(candidate.build(model, ask), candidate.reason, refusals)
-        refusals[candidate.name] = refusal
+        if method == "auto" or candidate.exact == (method == "exact"):
+            refusal = candidate.refuse(model, ask)
+            if refusal is None:
+                evaluator = candidate.build(model, ask)
+                return Plan(evaluator, refusals, _threads(evaluator, model, ask))
+            refusals[candidate.name] = refusal
+        else:
+            refusals[candidate.name] = f"method={method!r} was asked for by name"
     reasons = "; ".join(f"{name}: {reason}" for name, reason in refusals.items())
     raise RefusalError(
         f"method={method!r}: no evaluator knows a shortcut for {model.name} ({reasons}). "
@@ -45,23 +47,27 @@ def choose(model: Model, ask: Ask, method: str) -> Plan:
     )
 
 
-def _planned(evaluator: BruteForce, why: str, refusals: dict[str, str]) -> Plan:
-    ask = evaluator.ask
-    needed = result_bytes(ask, evaluator.model.n_outputs) + evaluator.worker_bytes
-    if needed > ask.max_memory:
+def _threads(evaluator: EffectEvaluator, model: Model, ask: Ask) -> int:
+    """Return how many threads fit in the memory bound beside the answer, or refuse when not even one does."""
+    answer = answer_bytes(ask, model.n_outputs, evaluator.block_rows)
+    worker = QUEUE * evaluator.worker_bytes
+    one = answer + evaluator.worker_bytes
+    if one > ask.max_memory:
         raise MemoryBoundError(
-            f"the answer needs {in_words(needed)} and max_memory is {in_words(ask.max_memory)}: "
-            f"{ask.points} points, {evaluator.model.n_outputs} outputs"
+            f"the answer needs {in_words(one)} and max_memory is {in_words(ask.max_memory)}: "
+            f"{ask.points} points, {model.n_outputs} outputs"
             + (f", a curve for each of {ask.rows} rows" if ask.individual else "")
             + ". Raise max_memory, lower grid_resolution"
             + (", ask for kind='average', or pass fewer rows" if ask.individual else "")
         )
-    spare = ask.max_memory - result_bytes(ask, evaluator.model.n_outputs)
-    threads = max(1, min(ask.threads, spare // evaluator.worker_bytes))
-    return Plan(evaluator, why, refusals, evaluator.block_rows, threads)
+    return max(1, min(ask.threads, (ask.max_memory - answer) // worker))
 
 
-def result_bytes(ask: Ask, outputs: int) -> int:
-    """Memory of the answer itself: averages, errors and support; curves twice, while they are joined."""
-    cell = 8 * outputs * ask.points
-    return 4 * cell + (2 * cell * ask.rows if ask.individual else 0)
+def answer_bytes(ask: Ask, outputs: int, block_rows: int) -> int:
+    """Memory of the answer: curves twice, while they are joined, and every state on the way to be merged.
+
+    The tree of merges holds one state per level, each of up to three numbers a point.
+    """
+    cell = FLOAT * outputs * ask.points
+    levels = math.ceil(math.log2(max(2, ask.rows / block_rows))) + 2
+    return 3 * cell * levels + (2 * cell * ask.rows if ask.individual else 0)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from paribus.contracts import Evaluator
 from paribus.data.rows import Block
-from paribus.states import Product
+from paribus.states import Keyed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Together:
-    """Evaluates a block with each of its parts."""
+    """Evaluates a block with each of its parts, whose states have keys of their own."""
 
-    parts: tuple[Evaluator[Block, Any], ...]
+    parts: tuple[Evaluator[Block, Keyed], ...]
 
-    def evaluate(self, block: Block) -> Product[Any]:
-        """Return the product of the parts' states."""
-        return Product(tuple(part.evaluate(block) for part in self.parts))
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the states of all parts."""
+        states = (part.evaluate(block).parts for part in self.parts)
+        return Keyed({key: state for part in states for key, state in part.items()})

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 
 from paribus.contracts import B, Evaluator, S
-from paribus.executors.order import merge_in_order
 from paribus.executors.progress import with_progress
+from paribus.states import merge_in_order
+
+AHEAD = 2  # blocks that wait per thread, so that no thread waits for the next one
 
 
 @dataclass(frozen=True)
@@ -19,23 +22,25 @@ class Local:
     threads: int = 1
     progress: bool | None = None
 
-    def fold(self, evaluator: Evaluator[B, S], blocks: Iterable[B], *, rows: int) -> S:
+    def fold(self, evaluator: Evaluator[B, S], blocks: Iterable[B], zero: S, *, work: int) -> S:
         """Evaluate every block and merge in block order, so that threads do not change a bit."""
         results = self._threaded(evaluator, blocks) if self.threads > 1 else self._serial(evaluator, blocks)
-        return merge_in_order(with_progress(results, rows, self.progress))
+        # Closed here and now, so that an interrupt while merging stops the threads as well.
+        with closing(results), closing(with_progress(results, work, self.progress)) as states:
+            return merge_in_order(states, zero)
 
-    def _serial(self, evaluator: Evaluator[B, S], blocks: Iterable[B]) -> Iterator[tuple[int, S]]:
+    def _serial(self, evaluator: Evaluator[B, S], blocks: Iterable[B]) -> Generator[tuple[int, S]]:
         for block in blocks:
             yield len(block), evaluator.evaluate(block)
 
-    def _threaded(self, evaluator: Evaluator[B, S], blocks: Iterable[B]) -> Iterator[tuple[int, S]]:
+    def _threaded(self, evaluator: Evaluator[B, S], blocks: Iterable[B]) -> Generator[tuple[int, S]]:
         """Keep a short queue ahead of the threads; on an error or Ctrl-C what has not begun is dropped."""
         waiting: deque[tuple[int, Future[S]]] = deque()
         with ThreadPoolExecutor(self.threads, thread_name_prefix="paribus") as pool:
             try:
                 for block in blocks:
                     waiting.append((len(block), pool.submit(evaluator.evaluate, block)))
-                    if len(waiting) > 2 * self.threads:
+                    if len(waiting) > AHEAD * self.threads:
                         yield _finished(waiting)
                 while waiting:
                     yield _finished(waiting)

@@ -1,8 +1,8 @@
-"""A bar in rows, shown only when there is something to wait for."""
+"""A bar, shown only when there is something to wait for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from time import perf_counter
 from typing import Any
 
@@ -11,11 +11,11 @@ from paribus.contracts import S
 PATIENCE = 2.0  # seconds a person waits without asking
 
 
-def with_progress(results: Iterable[tuple[int, S]], rows: int, progress: bool | None) -> Iterator[S]:
-    """Pass states on while counting their rows.
+def with_progress(results: Iterable[tuple[int, S]], work: int, progress: bool | None) -> Generator[S]:
+    """Pass states on while counting the work behind them.
 
-    None decides after the first block: the bar appears when the rest is expected to take longer than
-    two seconds at the same pace.
+    None decides after each block: the bar appears when the whole is expected to take longer than two
+    seconds at the pace so far.
     """
     start, done, bar = perf_counter(), 0, None
     try:
@@ -23,19 +23,19 @@ def with_progress(results: Iterable[tuple[int, S]], rows: int, progress: bool | 
             done += size
             if bar is not None:
                 bar.update(size)
-            elif _wanted(progress, perf_counter() - start, done, rows):
-                bar = _bar(rows, done)
+            elif _wanted(progress, perf_counter() - start, done, work):
+                bar = _bar(work, done)
             yield state
     finally:
         if bar is not None:
             bar.close()
 
 
-def _wanted(progress: bool | None, elapsed: float, done: int, rows: int) -> bool:
-    return progress if progress is not None else elapsed * (rows / done) > PATIENCE
+def _wanted(progress: bool | None, elapsed: float, done: int, work: int) -> bool:
+    return progress if progress is not None else elapsed * (work / max(done, 1)) > PATIENCE
 
 
-def _bar(rows: int, done: int) -> Any:
+def _bar(work: int, done: int) -> Any:
     from tqdm.auto import tqdm
 
-    return tqdm(total=rows, initial=done, unit="row", unit_scale=True, desc="paribus")
+    return tqdm(total=work, initial=done, unit=" predictions", unit_scale=True, desc="paribus")

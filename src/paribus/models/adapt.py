@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from paribus.contracts import Floats
 from paribus.data.table import Scratch, Table
 from paribus.errors import ModelError, OptionError, did_you_mean, one_of
-from paribus.models.boosters import MARGIN, margin_call, native_call
+from paribus.models.boosters import booster_library, margin_call, native_call
 from paribus.models.model import Call, Model, as_outputs
 
 RESPONSES = ("auto", "predict", "predict_proba", "decision_function")
@@ -36,20 +37,35 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
     call, response = _call(estimator, response_method)
     name = describe(estimator)
     probe = table.slice(0, min(PROBE_ROWS, len(table)))
-    raw = _ask(call, probe, name)
-    outputs = as_outputs(raw, len(probe), name).shape[1]
-    columns, names = _outputs(estimator, response, raw, outputs)
+    raw = _ask(call, probe, name, 1)
+    answer = as_outputs(raw, len(probe), name)
+    columns, names = _outputs(estimator, response, raw, answer)
     call = Call(call.target, call.method, call.keywords, columns)
     library = type(estimator).__module__.split(".")[0]
+    is_margin = response == "decision_function" and booster_library(estimator) is not None
     return Model(
         call,
         name,
         library,
         _version(library),
         response,
-        "margin" if response == "decision_function" and library in MARGIN else SCALES[response],
+        "margin" if is_margin else SCALES[response],
         _named(target_names, names),
+        _stackable(call, probe, name, answer),
     )
+
+
+def _stackable(call: Call, probe: Table, name: str, answer: Floats) -> bool:
+    """Tell whether rows repeated under new labels are answered as they were.
+
+    Not so for a model that looks rows up by their label, or that answers a row by the rows beside it.
+    """
+    try:
+        twice = as_outputs(_ask(call, probe, name, 2), 2 * len(probe), name)
+    except ModelError:
+        return False  # it answered the rows themselves, so it is the repetition it cannot bear
+    once = np.concatenate([answer, answer])
+    return twice.shape == once.shape and bool(np.allclose(twice, once, rtol=1e-4, equal_nan=True))
 
 
 def describe(estimator: Any) -> str:
@@ -91,6 +107,11 @@ def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
     if response_method == "auto":
         order = ("predict_proba", "decision_function", "predict")
         method = next(m for m in order if m in has)
+        if method == "predict" and len(getattr(estimator, "classes_", ())) > 1:
+            raise OptionError(
+                f"{describe(estimator)} is a classifier without predict_proba or decision_function; pass "
+                "response_method='predict' to average its labels, if they are numbers"
+            )
         return Call(estimator, method), method
     if response_method == "decision_function" and response_method not in has:
         margin = margin_call(estimator)
@@ -104,9 +125,9 @@ def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
     return Call(estimator, response_method), response_method
 
 
-def _ask(call: Call, probe: Table, name: str) -> Any:
+def _ask(call: Call, probe: Table, name: str, copies: int) -> Any:
     # Stacked, because a model that writes into what it is given must not write into X.
-    stacked = probe.stack(1, Scratch()).at({}, np.zeros((1, 0), dtype=np.int64))
+    stacked = probe.stack(copies, Scratch()).at({}, np.zeros((copies, 0), dtype=np.int64))
     try:
         return call.raw(stacked)
     except Exception as error:  # whatever a foreign model raises, the user needs to know on what
@@ -118,14 +139,16 @@ def _ask(call: Call, probe: Table, name: str) -> Any:
 
 
 def _outputs(
-    estimator: Any, response: str, raw: Any, outputs: int
+    estimator: Any, response: str, raw: Any, answer: Floats
 ) -> tuple[tuple[int, ...] | None, tuple[str, ...]]:
     """Pick and name the outputs; of two class probabilities only the positive class is kept."""
+    outputs = answer.shape[1]
     if response == "predict_proba":
         classes = getattr(estimator, "classes_", None)
         if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
             return _several_targets(classes, [np.shape(block)[1] for block in raw])
-        if outputs == 2:
+        # Two probabilities that do not add up to one are two labels, not two classes.
+        if outputs == 2 and np.allclose(answer.sum(axis=1), 1, atol=1e-4):
             return (1,), (str(classes[1]) if classes is not None else "1",)
         return None, _class_names(classes, outputs)
     if response == "decision_function":
@@ -151,6 +174,8 @@ def _several_targets(classes: Any, widths: list[int]) -> tuple[tuple[int, ...], 
 
 
 def _class_names(classes: Any, outputs: int) -> tuple[str, ...]:
+    if classes is not None and any(np.ndim(label) for label in classes):
+        classes = None  # a list of classes per target
     if classes is not None and outputs == 1 and len(classes) == 2:
         return (str(classes[1]),)
     if classes is not None and len(classes) == outputs:
@@ -166,6 +191,8 @@ def _named(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     """Replace output names by the user's own."""
     if target_names is None:
         return names
+    if not hasattr(target_names, "__iter__"):
+        raise OptionError(f"target_names={target_names!r} must be a list of names, one per output")
     given: Sequence[Any] = [target_names] if isinstance(target_names, str) else list(target_names)
     if len(given) != len(names):
         raise OptionError(

@@ -17,9 +17,17 @@ MARGIN: dict[str, dict[str, Any]] = {
 
 
 def margin_call(estimator: Any) -> Call | None:
-    """Return how a booster's wrapper is asked for its margin, None for any other model."""
-    keywords = MARGIN.get(type(estimator).__module__.split(".")[0])
+    """Return how a booster's wrapper, or a pipeline that ends in one, is asked for its margin."""
+    keywords = MARGIN.get(booster_library(estimator) or "")
     return None if keywords is None else Call(estimator, "predict", keywords)
+
+
+def booster_library(estimator: Any) -> str | None:
+    """Return the boosting library a model, or the last step of a pipeline, derives from."""
+    steps = getattr(estimator, "steps", None)
+    last = steps[-1][1] if isinstance(steps, list) and steps else estimator
+    libraries = (base.__module__.split(".")[0] for base in type(last).__mro__)
+    return next((library for library in libraries if library in MARGIN), None)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus.contracts import Floats
+from paribus.contracts import Array, Floats
 from paribus.errors import ModelError
 
 
@@ -36,7 +36,8 @@ class Model:
     """What an evaluator needs to know of a model, and nothing of where it came from.
 
     ``response`` is the method that answers (``"callable"`` for a function), ``scale`` its unit in
-    words, for axis labels.
+    words, for axis labels. ``stackable`` tells that rows may be repeated in one table under new labels
+    without changing the answer to any of them.
     """
 
     call: Call
@@ -46,6 +47,7 @@ class Model:
     response: str
     scale: str
     output_names: tuple[str, ...]
+    stackable: bool = True
 
     @property
     def n_outputs(self) -> int:
@@ -70,7 +72,9 @@ def as_outputs(raw: Any, rows: int, name: str) -> Floats:
     if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
         # One block of class probabilities per target: a classifier with several targets.
         raw = np.concatenate([np.asarray(block) for block in raw], axis=1)
-    answer = np.asarray(raw)
+    answer = np.asarray(np.ma.filled(raw, np.nan) if np.ma.is_masked(raw) else raw)
+    if answer.dtype.kind not in "fiubO":
+        raise _no_number(answer, name)
     if answer.ndim == 1:
         answer = answer[:, None]
     if answer.ndim != 2 or len(answer) != rows or not answer.shape[1]:
@@ -81,7 +85,13 @@ def as_outputs(raw: Any, rows: int, name: str) -> Floats:
     try:
         return answer.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
-        raise ModelError(
-            f"{name} answered with {answer.dtype} values such as {answer.flat[0]!r}, which cannot be "
-            "averaged; ask for response_method='predict_proba' or 'decision_function'"
-        ) from error
+        raise _no_number(answer, name) from error
+
+
+def _no_number(answer: Array, name: str) -> ModelError:
+    shown = repr(answer.flat[0]) if answer.size else "none"
+    return ModelError(
+        f"{name} answered with {answer.dtype} values such as {shown}, which cannot be averaged; ask for "
+        "response_method='predict_proba' or 'decision_function' if it has them, or wrap it in a function "
+        "that returns numbers"
+    )

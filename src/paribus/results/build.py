@@ -1,64 +1,100 @@
-"""From a merged state to a result: the *finish* of the fold."""
+"""From answers to a result."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.evaluators.brute import EffectState
-from paribus.evaluators.support import support_at_points
+from paribus.evaluators.ask import Answer, Ask
 from paribus.grid import Question
 from paribus.models import Model
-from paribus.results.partial_dependence import Missing, PartialDependence
+from paribus.results.partial_dependence import Missing, PartialDependence, read_only
 from paribus.results.provenance import Provenance
-from paribus.states import Counts, Moments, Product, RowCurves
 
 
 def effect_of(
-    question: Question, state: EffectState, counts: Counts, model: Model, provenance: Provenance
+    question: Question,
+    answer: Answer,
+    support: Floats,
+    *,
+    ask: Ask,
+    model: Model,
+    unit: float,
+    provenance: Provenance,
 ) -> PartialDependence:
-    """Return the effect a question asked for."""
-    parts = state.parts if isinstance(state, Product) else (state,)
-    moments = next((part for part in parts if isinstance(part, Moments)), None)
-    rows = next((part for part in parts if isinstance(part, RowCurves)), None)
-    average = None if moments is None else moments.mean
-    error = None if moments is None else moments.standard_error()
-    curves = None if rows is None else rows.finish()
+    """Return the effect a question asked for; ``unit`` turns weights as computed into weights as given."""
+    for array in (answer.average, answer.standard_error, answer.individual):
+        read_only(array)  # before it is sliced, so that no view can be written to either
+    averaged = ask.kind != "individual"
+    average, error = (answer.average, answer.standard_error) if averaged else (None, None)
     missing = None
     if question.asks_missing:
-        average, at_average = _split(average)
-        error, at_error = _split(error)
-        curves, at_curves = _split(curves)
-        missing = Missing(question.axes[0].missing_share, at_average, at_error, at_curves)
+        axis = question.axes[0]
+        at = (_last(points) for points in (average, error, answer.individual))
+        missing = Missing(axis.missing_share, axis.missing * unit, *at)
+    weights = support.ravel() if missing is None else np.append(support, missing.support)
     return PartialDependence(
-        question.names,
-        model.output_names,
-        tuple(axis.kind for axis in question.axes),
-        tuple(axis.values for axis in question.axes),
-        _shaped(average, question.shape),
-        _shaped(error, question.shape),
-        _shaped(curves, question.shape),
-        support_at_points(question, counts),
-        missing,
-        tuple(axis.deciles for axis in question.axes),
-        _notes(question, average),
-        provenance,
+        feature_names=question.names,
+        output_names=model.output_names,
+        kinds=tuple(axis.kind for axis in question.axes),
+        grid_values=tuple(axis.values for axis in question.axes),
+        average=_shaped(average, question),
+        standard_error=_shaped(error, question),
+        individual=_shaped(answer.individual, question),
+        support=support,
+        missing=missing,
+        deciles=tuple(axis.deciles for axis in question.axes),
+        strength=strength_of(answer.average, weights),
+        notes=_notes(question, model, answer.average),
+        provenance=provenance,
     )
 
 
-def _split(points: Floats | None) -> tuple[Floats | None, Floats | None]:
-    """Take the last point, the missing value, off the others."""
-    return (None, None) if points is None else (points[..., :-1], np.ascontiguousarray(points[..., -1]))
+def strength_of(average: Floats, weights: Floats) -> float:
+    r"""Return the standard deviation of the partial dependence over the data, root mean square over outputs.
+
+    .. math:: \sqrt{\operatorname{mean}_o \sum_g s_g (PD_{og} - \overline{PD}_o)^2 / \sum_g s_g}
+
+    with the averages ``(o, g)`` and the weight ``s (g,)`` of the data at each point. Where there is no
+    data at any of them, every point counts the same.
+    """
+    if not weights.any():
+        weights = np.ones_like(weights)
+    if not len(weights):
+        return 0.0
+    shares = weights / weights.sum()
+    with np.errstate(invalid="ignore"):
+        centred = average - (average @ shares)[:, None]
+        return float(np.sqrt(np.mean(centred**2 @ shares)))
 
 
-def _shaped(points: Floats | None, shape: tuple[int, ...]) -> Floats | None:
-    return None if points is None else np.ascontiguousarray(points).reshape(*points.shape[:-1], *shape)
+def _last(points: Floats | None) -> Floats | None:
+    """Return the last point, the missing value."""
+    return None if points is None else points[..., -1]
 
 
-def _notes(question: Question, average: Floats | None) -> tuple[str, ...]:
+def _shaped(points: Floats | None, question: Question) -> Floats | None:
+    """Lay points out along the axes; a single axis leaves its missing value out, as a view."""
+    if points is None or question.asks_missing:
+        return None if points is None else points[..., :-1]
+    return points.reshape(*points.shape[:-1], *question.shape)
+
+
+def _notes(question: Question, model: Model, average: Floats) -> tuple[str, ...]:
     notes = [note for axis in question.axes for note in axis.notes]
-    if len(question.axes) > 1 and any(axis.has_missing for axis in question.axes):
-        notes.append("the effect at a missing value is reported for one feature at a time")
-    if average is not None and not np.isfinite(average).all():
+    if len(question.axes) > 1:
+        notes.extend(
+            f"{axis.name} is missing in {axis.missing_share:.1%} of the data; its effect at missing is "
+            "reported for that feature alone"
+            for axis in question.axes
+            if axis.missing
+        )
+    if not np.isfinite(average).all():
         notes.append("the model's answer is not finite at some points, so neither is their average")
+    if not model.stackable:
+        notes.append(
+            f"{model.name} answered some rows differently when they were repeated under new labels, so it "
+            "was asked one point at a time; if its answer for a row depends on the rows beside it, the "
+            "average depends on how the rows are cut"
+        )
     return tuple(notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, TypeAlias
@@ -20,9 +21,11 @@ class Effects(Mapping[Key, PartialDependence]):
     data, in units of the prediction.
     """
 
-    def __init__(self, effects: list[PartialDependence]) -> None:
-        ordered = sorted(effects, key=lambda effect: -effect.strength)
+    def __init__(self, effects: list[PartialDependence], skipped: tuple[str, ...] = ()) -> None:
+        # An effect that is not finite has no strength, and stands last.
+        ordered = sorted(effects, key=lambda e: (math.isnan(e.strength), -e.strength))
         self._effects = {_key(effect): effect for effect in ordered}
+        self._skipped = skipped
 
     @property
     def provenance(self) -> Provenance:
@@ -31,18 +34,32 @@ class Effects(Mapping[Key, PartialDependence]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what the data cannot carry, over all effects."""
-        return tuple(dict.fromkeys(note for effect in self.values() for note in effect.notes))
+        """What the data cannot carry, over all effects, and which features could not be asked."""
+        notes = (note for effect in self.values() for note in effect.notes)
+        return tuple(dict.fromkeys((*self._skipped, *notes)))
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Why features were left out when every feature was asked for."""
+        return self._skipped
 
     def __getitem__(self, key: Key) -> PartialDependence:
         if key in self._effects:
             return self._effects[key]
         known = [k if isinstance(k, str) else " x ".join(k) for k in self._effects]
-        wanted = key if isinstance(key, str) else " x ".join(map(str, key))
+        wanted = " x ".join(map(str, key)) if isinstance(key, tuple) else str(key)
         raise KeyError(f"no effect of {wanted!r}{did_you_mean(wanted, known)}")
 
     def __contains__(self, key: object) -> bool:
         return key in self._effects
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two results are the same bit for bit, provenance included."""
+        from paribus.results.storage import same
+
+        return isinstance(other, Effects) and same(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._effects)

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-import numpy as np
-
 from paribus.contracts import Array, Floats, Kind
 from paribus.results.provenance import Provenance
 
 ALWAYS = (
     "grid_values",
     "support",
+    "missing",
     "deciles",
     "feature_names",
     "output_names",
-    "missing",
-    "provenance",
+    "kinds",
+    "strength",
     "notes",
+    "provenance",
 )
 ASKED = ("average", "standard_error", "individual")
 
@@ -39,6 +39,8 @@ class Missing:
     ----------
     share : float
         Share of the data's weight whose value is missing.
+    support : float
+        That weight itself.
     average, standard_error : ndarray of shape (n_outputs,) or None
         The partial dependence at missing; None when only individual curves were asked for.
     individual : ndarray of shape (n_outputs, n_rows) or None
@@ -46,6 +48,7 @@ class Missing:
     """
 
     share: float
+    support: float
     average: Floats | None
     standard_error: Floats | None
     individual: Floats | None
@@ -77,6 +80,9 @@ class PartialDependence(Mapping[str, Any]):
         The effect at a missing value, for one feature that has any.
     deciles : tuple of ndarray or None
         For each axis the quantiles 0, 0.1, ..., 1 of the data; None for levels.
+    strength : float
+        Standard deviation of the partial dependence over the data, the missing value included, in
+        units of the prediction; root mean square over outputs.
     feature_names, output_names : tuple of str
         Names of the axes and of the outputs.
     kinds : tuple of str
@@ -97,6 +103,7 @@ class PartialDependence(Mapping[str, Any]):
     support: Floats
     missing: Missing | None
     deciles: tuple[Array | None, ...]
+    strength: float
     notes: tuple[str, ...]
     provenance: Provenance
 
@@ -122,29 +129,13 @@ class PartialDependence(Mapping[str, Any]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    @property
-    def strength(self) -> float:
-        r"""How much the prediction moves with the features, in its own units.
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two results are the same bit for bit, provenance included."""
+        from paribus.results.storage import same
 
-        .. math:: \sqrt{\operatorname{mean}_o \sum_g s_g (PD_{og} - \overline{PD}_o)^2 / \sum_g s_g}
+        return isinstance(other, PartialDependence) and same(self, other)
 
-        the standard deviation of the partial dependence over the data, the missing point included:
-        ``s`` is the support. Where no data lies on the grid every point counts the same.
-        """
-        curve = _mean(self.average, self.individual)
-        flat, weights = curve.reshape(len(curve), -1), self.support.ravel()
-        if self.missing is not None and self.missing.share < 1:
-            at = _mean(self.missing.average, self.missing.individual)
-            share = self.missing.share
-            flat = np.column_stack([flat, at])
-            weights = np.append(weights, weights.sum() * share / (1 - share))
-        if not flat.shape[1]:
-            return 0.0
-        if not weights.any():
-            weights = np.ones_like(weights)
-        weights = weights / weights.sum()
-        centred = flat - (flat @ weights)[:, None]
-        return float(np.sqrt(np.mean(centred**2 @ weights)))
+    __hash__ = None  # type: ignore[assignment]
 
     def to_frame(self, kind: str | None = None, *, backend: str | None = None) -> Any:
         """Return a tidy long table, in the library of the user's own table.
@@ -191,11 +182,3 @@ class PartialDependence(Mapping[str, Any]):
         from paribus.results.story import effect_story
 
         return effect_story(self)
-
-
-def _mean(average: Floats | None, individual: Floats | None) -> Floats:
-    """Return the average, or that of the individual curves when only those were asked for."""
-    if average is not None:
-        return average
-    assert individual is not None
-    return np.asarray(individual.mean(axis=1))

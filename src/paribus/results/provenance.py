@@ -38,8 +38,6 @@ class Provenance:
         Points asked and rows predicted to answer them.
     block_rows, threads, max_memory : int
         Portions of the computation.
-    sampled : int or None
-        Number of rows drawn at random, None when every row was used.
     seconds : float
         Duration.
     """
@@ -68,11 +66,9 @@ class Provenance:
     block_rows: int
     threads: int
     max_memory: int
-    sampled: int | None
     seconds: float
 
     def background(self) -> str:
         """Return one clause about whom the average is over."""
         weighted = "unweighted" if self.weights is None else "weighted"
-        sampled = "" if self.sampled is None else f", sampled from {self.sampled:,}"
-        return f"{self.rows:,} rows ({weighted}{sampled})"
+        return f"{self.rows:,} rows ({weighted})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -25,9 +26,25 @@ VERSION = 1
 
 def save(result: PartialDependence | Effects, path: str | PathLike[str]) -> None:
     """Write a result as JSON."""
-    body = _encode_effects(result) if isinstance(result, Effects) else _encode_record(result)
-    document = {"format": FORMAT, "version": VERSION, "kind": type(result).__name__, "result": body}
+    body = _encode_result(result)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": type(result).__name__,
+        "digest": _digest(body),
+        "result": body,
+    }
     Path(path).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+
+
+def same(one: PartialDependence | Effects, other: PartialDependence | Effects) -> bool:
+    """Tell whether two results are the same bit for bit."""
+    return bool(_encode_result(one) == _encode_result(other))
+
+
+def _digest(body: Any) -> str:
+    """Return what tells a file that was changed after it was saved."""
+    return hashlib.sha256(json.dumps(body, allow_nan=False, sort_keys=True).encode()).hexdigest()
 
 
 def load(path: str | PathLike[str]) -> PartialDependence | Effects:
@@ -71,6 +88,8 @@ def load(path: str | PathLike[str]) -> PartialDependence | Effects:
     kind = document.get("kind")
     if kind not in kinds:
         raise FormatError(f"{path} holds a {kind!r}; this release knows {', '.join(kinds)}")
+    if document.get("digest") != _digest(document.get("result")):
+        raise FormatError(f"{path} is damaged, or was changed after it was saved")
     try:
         return kinds[kind](document["result"])
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
@@ -90,8 +109,11 @@ def _read(path: str | PathLike[str]) -> Any:
         raise FormatError(f"{path} is not a result saved by paribus: {error}") from error
 
 
-def _encode_effects(effects: Effects) -> list[Any]:
-    return [_encode_record(effect) for effect in effects.values()]
+def _encode_result(result: PartialDependence | Effects) -> dict[str, Any]:
+    if isinstance(result, Effects):
+        effects = [_encode_record(effect) for effect in result.values()]
+        return {"effects": effects, "skipped": list(result.skipped)}
+    return _encode_record(result)
 
 
 def _encode_record(record: Any) -> dict[str, Any]:
@@ -114,8 +136,9 @@ def _encode(value: Any) -> Any:
 def _encode_scalar(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # "nan", "inf", "-inf": JSON has no such numbers
-    if isinstance(value, datetime.datetime | datetime.date):
-        return {type(value).__name__: value.isoformat()}
+    if isinstance(value, datetime.date):
+        name = "datetime" if isinstance(value, datetime.datetime) else "date"
+        return {name: value.isoformat()}
     return value
 
 
@@ -167,7 +190,7 @@ def _only(body: Any, record: type) -> dict[str, Any]:
 
 
 def _decode_effects(body: Any) -> Effects:
-    return Effects([_decode_effect(item) for item in body])
+    return Effects([_decode_effect(item) for item in body["effects"]], tuple(body["skipped"]))
 
 
 def _decode_effect(body: Any) -> PartialDependence:
@@ -181,7 +204,7 @@ def _decode_effect(body: Any) -> PartialDependence:
     if fields["missing"] is not None:
         missing = _only(fields["missing"], Missing)
         arrays = {n: _floats(missing[n]) for n in ("average", "standard_error", "individual")}
-        fields["missing"] = Missing(missing["share"], **arrays)
+        fields["missing"] = Missing(missing["share"], missing["support"], **arrays)
     provenance = _only(fields["provenance"], Provenance)
     provenance["percentiles"] = tuple(provenance["percentiles"])
     fields["provenance"] = Provenance(**provenance)
@@ -197,5 +220,9 @@ def _check_shapes(effect: PartialDependence) -> None:
     for array in (effect.average, effect.standard_error):
         if array is not None and array.shape != curve:
             raise ValueError(f"an array of shape {array.shape} where {curve} belongs")
-    if effect.support.shape != shape or len(effect.feature_names) != len(shape):
+    if effect.individual is not None and (effect.individual.shape[0], *effect.individual.shape[2:]) != curve:
+        raise ValueError(f"curves of shape {effect.individual.shape} where {curve} belongs for each row")
+    if effect.support.shape != shape:
         raise ValueError(f"support of shape {effect.support.shape} where {shape} belongs")
+    if not len(effect.feature_names) == len(effect.kinds) == len(effect.deciles) == len(shape):
+        raise ValueError("names, kinds and deciles of another number of axes")

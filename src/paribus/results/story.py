@@ -40,7 +40,7 @@ def effect_story(effect: PartialDependence) -> str:
         shown = ", ".join(number(v) for v in effect.missing.average[:3])
         lines.append(f"  missing in {effect.missing.share:.1%} of the data, where the average is {shown}")
     lines.append(f"  by {p.evaluator}: {p.why} ({p.predictions:,} predictions, {p.seconds:.2g} s)")
-    lines.extend(f"  note: {note}" for note in effect.notes if "is missing in" not in note)
+    lines.extend(f"  note: {note}" for note in effect.notes)
     return "\n".join(lines)
 
 
@@ -88,4 +88,5 @@ def effects_story(effects: Effects) -> str:
     if len(effects) > 5:
         lines.append(f"  and {len(effects) - 5} more")
     lines.append(f"  averaged over {p.background()}; by {p.evaluator} ({p.seconds:.2g} s)")
+    lines.extend(f"  skipped: {reason}" for reason in effects.skipped)
     return "\n".join(lines)

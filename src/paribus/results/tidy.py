@@ -40,7 +40,7 @@ def _averages(effect: PartialDependence) -> dict[str, Any]:
         points = [[*values, None] for values in points]
         average = _with_last(average, effect.missing.average)
         error = _with_last(error, effect.missing.standard_error)
-        support = np.append(support, effect.missing.share * _weight(effect))
+        support = np.append(support, effect.missing.support)
     size = average.shape[1]
     return {
         "output": np.repeat(np.array(effect.output_names, dtype=object), size).tolist(),
@@ -80,20 +80,24 @@ def _points(effect: PartialDependence) -> list[list[Any]]:
 
 
 def _scalars(values: Array) -> Array:
-    """Return dates in a unit that Python has as well."""
+    """Return dates in a unit that Python has as well, and levels of several types as text."""
+    if values.dtype == object and len({type(value) for value in values}) > 1:
+        return np.array([str(value) for value in values], dtype=object)
     coarse = values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] in ("ns", "ps", "fs", "as")
     return values.astype(f"{values.dtype.kind}8[us]") if coarse else values
 
 
 def _names(effect: PartialDependence) -> list[str]:
     """Return the features' names, kept apart from the columns that are always there."""
-    taken = ("output", "row", "average", "standard_error", "support", "prediction")
-    return [f"{name} (feature)" if name in taken else name for name in effect.feature_names]
-
-
-def _weight(effect: PartialDependence) -> float:
-    weights = effect.provenance.weights
-    return float(effect.provenance.rows) if weights is None else weights["sum"]
+    taken = {"output", "row", "average", "standard_error", "support", "prediction"}
+    names = []
+    for name in effect.feature_names:
+        free = name
+        while free in taken:
+            free += " (feature)"
+        taken.add(free)
+        names.append(free)
+    return names
 
 
 def effects_frame(effects: Effects, backend: str | None) -> Any:

@@ -2,7 +2,8 @@
 
 from paribus.states.counts import Counts
 from paribus.states.curves import RowCurves
+from paribus.states.keyed import Keyed
 from paribus.states.moments import Moments
-from paribus.states.product import Product
+from paribus.states.order import merge_in_order
 
-__all__ = ["Counts", "Moments", "Product", "RowCurves"]
+__all__ = ["Counts", "Keyed", "Moments", "RowCurves", "merge_in_order"]

@@ -8,7 +8,7 @@ from typing import Self
 from paribus.contracts import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Counts:
     """Weight of the rows in each grid cell ``(g0, g1, ...)``; integers when there are no weights."""
 

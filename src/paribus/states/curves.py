@@ -10,7 +10,7 @@ import numpy as np
 from paribus.contracts import Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowCurves:
     """Predictions of each row at each point, as parts ``(first row, (o, i, g))``."""
 

@@ -11,11 +11,11 @@ from paribus.contracts import Floats
 
 
 def _infinite_predictions() -> np.errstate:
-    """Let inf pass: the mean is then inf and its error NaN, which the result notes."""
-    return np.errstate(invalid="ignore")
+    """Let inf pass: the mean is then inf or NaN and its error NaN, which the result notes."""
+    return np.errstate(invalid="ignore", over="ignore")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Moments:
     r"""Weighted moments of the predictions at each point, over the rows seen so far.
 
@@ -26,6 +26,7 @@ class Moments:
     - ``spread`` :math:`Q = \sum w_i^2 (f_i - m')^2`
 
     The second set is what the sampling error of a *weighted* mean needs: see `standard_error`.
+    Without weights ``mean_sq`` is ``mean``, the same array.
     """
 
     rows: int
@@ -37,39 +38,39 @@ class Moments:
 
     @classmethod
     def of(cls, predictions: Floats, weights: Floats | None) -> Self:
-        """Collect predictions of shape ``(o, g, i)``; every weight must be positive."""
+        """Collect predictions of shape ``(o, g, i)`` of at least one row; every weight is positive."""
         rows = predictions.shape[-1]
-        if weights is None:
-            mean = predictions.mean(axis=-1)
-            with _infinite_predictions():
-                spread = ((predictions - mean[..., None]) ** 2).sum(axis=-1)
-            return cls(rows, float(rows), float(rows), mean, mean, spread)
-        total, squares = weights.sum(), weights**2
-        mean = (predictions * weights).sum(axis=-1) / total
-        mean_sq = (predictions * squares).sum(axis=-1) / squares.sum()
         with _infinite_predictions():
+            if weights is None:
+                mean = predictions.mean(axis=-1)
+                spread = ((predictions - mean[..., None]) ** 2).sum(axis=-1)
+                return cls(rows, float(rows), float(rows), mean, mean, spread)
+            total, squares = weights.sum(), weights**2
+            mean = (predictions * weights).sum(axis=-1) / total
+            mean_sq = (predictions * squares).sum(axis=-1) / squares.sum()
             spread = ((predictions - mean_sq[..., None]) ** 2 * squares).sum(axis=-1)
         return cls(rows, float(total), float(squares.sum()), mean, mean_sq, spread)
 
-    @classmethod
-    def nothing(cls, outputs: int, points: int) -> Self:
-        """Return the state of no rows at all, for a block whose weights are all zero."""
-        zeros = np.zeros((outputs, points))
-        return cls(0, 0.0, 0.0, zeros, zeros, zeros)
-
     def merge(self, other: Self) -> Self:
         """Return the moments of both sets of rows."""
-        if not (self.rows and other.rows):
-            return self if self.rows else other
         weight = self.weight + other.weight
         weight_sq = self.weight_sq + other.weight_sq
         share, share_sq = other.weight / weight, other.weight_sq / weight_sq
+        unweighted = self.mean is self.mean_sq and other.mean is other.mean_sq
         with _infinite_predictions():
             gap = other.mean_sq - self.mean_sq
             mean = self.mean * (1 - share) + other.mean * share
-            mean_sq = self.mean_sq * (1 - share_sq) + other.mean_sq * share_sq
+            mean_sq = mean if unweighted else self.mean_sq * (1 - share_sq) + other.mean_sq * share_sq
             spread = self.spread + other.spread + gap**2 * (self.weight_sq * share_sq)
         return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread)
+
+    def beside(self, other: Self) -> Self:
+        """Return the moments of the same rows at this one's points and then the other's."""
+        mean = np.concatenate([self.mean, other.mean], axis=1)
+        unweighted = self.mean is self.mean_sq and other.mean is other.mean_sq
+        mean_sq = mean if unweighted else np.concatenate([self.mean_sq, other.mean_sq], axis=1)
+        spread = np.concatenate([self.spread, other.spread], axis=1)
+        return type(self)(self.rows, self.weight, self.weight_sq, mean, mean_sq, spread)
 
     def standard_error(self) -> Floats:
         r"""Return the sampling error of ``mean``, shape ``(o, g)``; NaN when only one row was seen.
@@ -84,4 +85,4 @@ class Moments:
             return np.full_like(self.mean, np.nan)
         with _infinite_predictions():
             about_mean = self.spread + self.weight_sq * (self.mean_sq - self.mean) ** 2
-        return np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight
+            return np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight

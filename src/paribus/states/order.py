@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from paribus.contracts import S
 
 
-def merge_in_order(states: Iterable[S]) -> S:
+def merge_in_order(states: Iterable[S], zero: S | None = None) -> S:
     """Merge along a binary tree over the block numbers: 0 with 1, 2 with 3, then those two, and so on.
 
     The tree depends on the number of blocks alone, so any executor that follows it gives the same
-    bits; only logarithmically many states are held at a time.
+    bits; only logarithmically many states are held at a time. ``zero`` is the answer to no states.
     """
     waiting: list[tuple[int, S]] = []
     for leaf in states:
@@ -20,6 +20,10 @@ def merge_in_order(states: Iterable[S]) -> S:
             state = waiting.pop()[1].merge(state)
             height += 1
         waiting.append((height, state))
+    if not waiting:
+        if zero is None:
+            raise ValueError("no states to merge, and no zero to return instead")
+        return zero
     _, merged = waiting.pop()
     while waiting:
         merged = waiting.pop()[1].merge(merged)
