@@ -194,8 +194,22 @@ def test_dates_may_be_given_in_any_form(awkward):
         "2000-12-31T22",
         "2002-01-01T00",
     ]
-    with pytest.raises(paribus.GridError, match="read as dates"):
-        ask(awkward, "day", custom_values={"day": ["soon"]})
+    text = ask(awkward, "zoned", custom_values={"zoned": ["2001-01-01T12:00+02:00", "2002-01"]})
+    assert text.grid_values[0].astype("datetime64[h]").astype(str).tolist() == [
+        "2001-01-01T10",
+        "2002-01-01T00",
+    ]
+    for values, words in ((["soon"], "read as dates"), ([2020], "no value of 'day'")):
+        with pytest.raises(paribus.GridError, match=words):
+            ask(awkward, "day", custom_values={"day": values})
+    with pytest.raises(paribus.GridError, match="no value of 'wait'"):
+        ask(awkward, "wait", custom_values={"wait": [5]})
+    with pytest.raises(paribus.GridError, match="finer"):
+        ask(
+            np.array([["2026-01-01"], ["2026-01-02"]], dtype="M8[D]"),
+            0,
+            custom_values={0: ["2026-01-01T13:00"]},
+        )
 
 
 @pytest.mark.parametrize(
@@ -207,6 +221,7 @@ def test_dates_may_be_given_in_any_form(awkward):
         ("gap", [], "non-empty"),
         ("gap", [[1.0, 2.0]], "one-dimensional"),
         ("gap", 3.0, "list of values"),
+        ("gap", {1.0, 2.0}, "list of values"),
         ("gap", [np.nan], "missing"),
         ("city", [None, "Bern"], "missing"),
         ("gap", [np.inf], "infinite"),
@@ -227,7 +242,20 @@ def test_values_an_array_cannot_hold_are_refused():
 
 
 @pytest.mark.parametrize(
-    "features", ["age", 1, ["age"], [1], (1,), [("age",)], [False, True, False], np.array([1])]
+    "features",
+    [
+        "age",
+        1,
+        np.array("age"),
+        pd.Index(["age"]),
+        range(1, 2),
+        ["age"],
+        [1],
+        (1,),
+        [("age",)],
+        [False, True, False],
+        np.array([1]),
+    ],
 )
 def test_one_feature_may_be_named_in_many_ways(rng, features):
     frame = pd.DataFrame(rng.normal(size=(9, 3)), columns=["bmi", "age", "sex"])
@@ -252,6 +280,7 @@ def test_several_features_are_one_joint_effect(rng, features):
         ([True, False], "mask of 2"),
         (1.5, "neither"),
         (None, "neither"),
+        ({"age", "bmi"}, "no order"),
     ],
 )
 def test_features_that_are_not_there(rng, features, words):
@@ -288,6 +317,8 @@ def test_names_of_an_array(rng):
         {"max_memory": "much"},
         {"max_memory": -1},
         {"max_memory": "1.2.3MB"},
+        {"max_memory": "."},
+        {"max_memory": ".MB"},
         {"progress": "yes"},
         {"target_names": ["a", "b"]},
     ],
@@ -305,6 +336,8 @@ def test_options_outside_their_range(rng, arguments):
         (-np.ones(9), "negative"),
         (np.zeros(9), "positive"),
         (["a"] * 9, "numbers"),
+        (["1"] * 9, "numbers"),
+        (np.full(9, 1 + 1j), "numbers"),
         (np.ones((9, 1)), "shape"),
     ],
 )

@@ -19,7 +19,8 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.multioutput import MultiOutputClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, OneClassSVM
@@ -271,3 +272,65 @@ def test_an_adapted_model_travels():
     fitted = RandomForestRegressor(3, random_state=0).fit(X, Y)
     model = pickle.loads(pickle.dumps(adapt(fitted, table_of(X))))
     np.testing.assert_array_equal(model.predict(X, len(X))[:, 0], fitted.predict(X))
+
+
+def test_two_labels_are_not_two_classes():
+    labels = np.stack([X[:, 0] > 0, X[:, 1] > 0.5], axis=1).astype(int)
+    for model in (OneVsRestClassifier(LogisticRegression()), ClassifierChain(LogisticRegression())):
+        fitted = model.fit(X, labels)
+        effect = at(fitted)
+        np.testing.assert_allclose(effect.average[:, 0], fitted.predict_proba(changed()).mean(axis=0))
+        assert effect.average.shape == (2, 1)
+
+
+class Mine(xgboost.XGBClassifier):
+    """A booster under another name."""
+
+
+def test_margins_reach_through_pipelines_and_subclasses():
+    plain = xgboost.XGBClassifier(n_estimators=5).fit(X, TWO)
+    want = at(plain, response_method="decision_function").average
+    mine = Mine(n_estimators=5).fit(X, TWO)
+    np.testing.assert_allclose(at(mine, response_method="decision_function").average, want, rtol=1e-6)
+    pipeline = make_pipeline(StandardScaler(), lightgbm.LGBMClassifier(n_estimators=5, verbose=-1)).fit(
+        X, TWO
+    )
+    probability = pipeline.predict_proba(changed())[:, 1]
+    margin = at(pipeline, response_method="decision_function")
+    assert margin.average[0, 0] == pytest.approx(np.log(probability / (1 - probability)).mean())
+    assert margin.provenance.scale == "margin"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda t: t[:, 0] + 1j,
+        lambda t: np.full(len(t), "1"),
+        lambda t: np.full(len(t), np.datetime64("2026-01-01")),
+    ],
+)
+def test_answers_that_only_look_like_numbers_are_refused(answer):
+    with pytest.raises(paribus.ModelError, match="cannot be averaged"):
+        at(answer)
+
+
+def test_a_masked_answer_is_not_finite():
+    effect = at(lambda t: np.ma.masked_greater(t[:, 1], 0))
+    assert np.isnan(effect.average).all()
+
+
+def test_a_failure_late_in_the_table_is_told_like_an_early_one():
+    gaps = X.copy()
+    gaps[100, 1] = np.nan
+    model = LinearRegression().fit(X, Y)
+    with pytest.raises(
+        paribus.ModelError, match=r"rows .* of X with x0 replaced: ValueError: Input X contains NaN"
+    ):
+        at(model, table=gaps)
+
+
+def test_names_that_are_no_list():
+    with pytest.raises(paribus.OptionError, match="target_names"):
+        at(lambda t: t[:, 0], target_names=5)
+    with pytest.raises(paribus.TableError, match="feature_names"):
+        at(lambda t: t[:, 0], feature_names=5)

@@ -11,6 +11,7 @@ import pytest
 import paribus
 from conftest import numbers
 from paribus import PartialDependence, Provenance
+from paribus.results.storage import _digest
 
 
 def two_outputs(table):
@@ -122,6 +123,9 @@ def test_a_feature_named_like_a_column_of_the_table(rng):
     frame = pd.DataFrame(rng.normal(size=(9, 2)), columns=["average", "b"])
     table = paribus.partial_dependence(lambda t: t["b"], frame, "average").to_frame()
     assert "average (feature)" in table.columns
+    frame.columns = ["output", "output (feature)"]
+    table = paribus.partial_dependence(lambda t: t["output"], frame, [0, 1], grid_resolution=3).to_frame()
+    assert table.shape == (9, 6)
 
 
 def same(one, other):
@@ -190,6 +194,8 @@ def damaged(document):
         {"average": {"dtype": "<f8", "shape": [1, 2], "values": [1.0, 2.0]}},
         {"average": {"dtype": "|S3", "shape": [1], "values": ["a"]}},
         {"support": {"dtype": "<f8", "shape": [1], "values": [1.0]}},
+        {"individual": {"dtype": "<f8", "shape": [1, 2], "values": [1.0, 2.0]}},
+        {"kinds": []},
         {"provenance": {"rows": 3}},
         {"grid_values": 3},
     ):
@@ -200,7 +206,14 @@ def test_files_that_are_not_understood_are_refused(X, tmp_path):
     path = tmp_path / "effect.json"
     paribus.partial_dependence(two_outputs, X, 0).save(path)
     document = json.loads(path.read_text())
+    tampered = json.loads(path.read_text())
+    tampered["result"]["average"]["values"][0] += 1e-9
+    path.write_text(json.dumps(tampered))
+    with pytest.raises(paribus.FormatError, match="changed after it was saved"):
+        paribus.load(path)
     for words, wrong in damaged(document):
+        if isinstance(wrong, dict):
+            wrong["digest"] = _digest(wrong.get("result"))
         path.write_text(json.dumps(wrong))
         with pytest.raises(paribus.FormatError, match=words):
             paribus.load(path)
@@ -228,11 +241,23 @@ def test_effects_are_ordered_by_strength_and_travel(rng, tmp_path):
     assert list(again) == list(effects)
     for key in effects:
         same(effects[key], again[key])
+    assert again == effects
+    assert again != paribus.effects(model, frame, ["strong"], grid_resolution=10)
     with pytest.raises(KeyError, match="did you mean 'strong'"):
         effects["strng"]
+    with pytest.raises(KeyError):
+        effects[0]
     assert "strong" in effects
     assert ("strong", "weak") not in effects
     assert effects.notes == effects["weak"].notes
+
+
+def test_effects_without_strength_stand_last(X):
+    def model(t):
+        return np.where(t[:, 1] > 9, np.inf, t[:, 0] * 1.0 + 5 * t[:, 2])
+
+    effects = paribus.effects(model, X, custom_values={1: [0.0, 10.0]}, grid_resolution=5)
+    assert list(effects) == ["x2", "x0", "x1"]
 
 
 def test_effects_become_one_long_table(awkward):

@@ -2,6 +2,8 @@
 
 import datetime
 import pickle
+import time
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -87,6 +89,28 @@ def test_pandas_row_labels_stay_with_their_rows(awkward):
     weights = pd.Series(np.arange(len(frame)) * 1.0, index=frame.index)
     effect = paribus.partial_dependence(lambda t: weights.loc[t.index].to_numpy(), frame, "gap")
     assert effect.average == pytest.approx(weights.mean())
+    assert "one point at a time" in effect.notes[-1]
+    plain = awkward.reset_index(drop=True)
+    effect = paribus.partial_dependence(lambda t: 2.0 * t.index.to_numpy(), plain, "gap")
+    assert effect.average == pytest.approx(2 * plain.index.to_numpy().mean())
+
+
+def test_models_may_write_by_row_label():
+    frame = pd.DataFrame({"a": [1.0, 2, 3] * 5, "c": ["x", "y", "z"] * 5})
+
+    def model(table):
+        score = pd.Series(0.0, index=table.index)
+        score.loc[table[table["c"] == "x"].index] = 1.0
+        return score
+
+    effect = paribus.partial_dependence(model, frame, "c")
+    assert effect.average.tolist() == [[1.0, 0.0, 0.0]]
+    assert not effect.notes
+
+
+def test_a_model_that_compares_rows_is_noted(rng):
+    effect = paribus.partial_dependence(lambda t: t[:, 0] - np.cumsum(t[:, 1]), rng.normal(size=(50, 2)), 0)
+    assert "depends on the rows beside it" in effect.notes[-1]
 
 
 def test_every_missing_value_is_the_one_the_model_knows():
@@ -165,8 +189,6 @@ def test_nested_columns_are_refused_only_when_varied():
 
 
 def test_decimals():
-    from decimal import Decimal
-
     values = [Decimal("1.50"), None, Decimal("2.50")]
     for table in (pl.DataFrame({"d": values}), pa.table({"d": values})):
         effect = paribus.partial_dependence(
@@ -222,3 +244,164 @@ def test_models_may_read_the_codes_behind_levels(awkward):
 
         effect = paribus.partial_dependence(codes, table, "level", custom_values={"level": ["high", "low"]})
         assert effect.average.tolist() == [[2.0, 0.0]]
+
+
+def zero(table):
+    return np.zeros(len(table))
+
+
+def odd_columns():
+    """Columns people really have, by the value a model must keep seeing."""
+    ten = np.arange(10)
+    return {
+        "zone": pd.Series(pd.date_range("2026-01-01", periods=10, tz="America/New_York")),
+        "fixed zone": pd.Series(pd.date_range("2026-01-01", periods=10, tz="Etc/GMT+5")),
+        "nanoseconds": pd.Series(pd.date_range("2026-01-01", periods=10, unit="ns")),
+        "date32": pd.Series(pd.date_range("2026-01-01", periods=10)).dt.date.astype(
+            pd.ArrowDtype(pa.date32())
+        ),
+        "category of dates": pd.Series(pd.Categorical(pd.date_range("2026-01-01", periods=10))),
+        "category of numbers": pd.Series(pd.Categorical(ten % 3)),
+        "category of a mixture": pd.Series(pd.Categorical([1, "a"] * 5)),
+        "intervals": pd.Series(pd.cut(ten, 3)),
+        "mixture": pd.Series([1, "a", None, 2.5, "b"] * 2, dtype=object),
+        "unsigned": pd.Series(np.uint64(2**63) + ten.astype("uint64")),
+        "large": pd.Series(2**60 + ten),
+        "bytes": pd.Series([b"a", b"b"] * 5, dtype=object),
+        "arrow text": pd.Series(["a", None] * 5, dtype="string[pyarrow]"),
+        "arrow numbers": pd.Series([1.5, None] * 5, dtype=pd.ArrowDtype(pa.float64())),
+        "nullable flags": pd.array([True, None] * 5, dtype="boolean"),
+        "flags as objects": pd.Series([True, None] * 5, dtype=object),
+        "decimals": pd.Series([Decimal("1.5"), Decimal("NaN"), Decimal("3")] * 3 + [None], dtype=object),
+        "stamps": pd.Series([pd.Timestamp("2026-01-01"), pd.NaT] * 5, dtype=object),
+        "half": pd.Series(ten.astype("float16")),
+        "all missing": pd.Series([np.nan] * 10),
+        "all infinite": pd.Series([np.inf] * 10),
+    }
+
+
+@pytest.mark.parametrize("name", odd_columns())
+@pytest.mark.parametrize("resolution", [4, 100])
+def test_odd_columns_work_and_do_not_disturb_others(name, resolution, tmp_path):
+    frame = pd.DataFrame({"odd": odd_columns()[name], "plain": np.arange(10.0)})
+    types = {type(v) for v in frame["odd"]}
+    seen = []
+
+    def model(table):
+        assert table.dtypes.equals(frame.dtypes)
+        seen.extend(table["odd"])
+        return table["plain"].to_numpy() * 2.0
+
+    for features in ("odd", "plain", ["plain", "odd"]):
+        effect = paribus.partial_dependence(model, frame, features, grid_resolution=resolution)
+        assert np.isfinite(effect.average).all()
+        assert effect.support.sum() <= 10
+        effect.save(tmp_path / "effect.json")
+        assert paribus.load(tmp_path / "effect.json") == effect
+        for backend in ("pandas", "polars", "pyarrow"):
+            assert len(effect.to_frame(backend=backend)) >= effect.support.size
+    assert {type(v) for v in seen} <= types
+    alone = paribus.partial_dependence(model, frame, "odd", grid_resolution=100)
+    if len(alone.grid_values[0]) > 1:
+        assert alone.support.sum() + (alone.missing.support if alone.missing else 0) == 10
+
+
+def test_whole_numbers_beyond_floats_are_counted_and_asked_exactly():
+    ids = 2**60 + np.arange(300) % 3
+    effect = paribus.partial_dependence(zero, pd.DataFrame({"id": ids}), "id")
+    assert effect.support.tolist() == [100, 100, 100]
+    spread = 2**62 + np.arange(1000)
+    effect = paribus.partial_dependence(zero, pd.DataFrame({"id": spread}), "id", grid_resolution=11)
+    assert effect.support[1:-1].min() >= 80
+    near = (2**63 - 1 - 10 * np.arange(60))[:, None]
+    values = paribus.partial_dependence(zero, near, 0, grid_resolution=10).grid_values[0]
+    assert near.min() <= values[0] < values[-1] <= near.max()
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (pd.Series([datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)] * 3, dtype=object), "time zone"),
+        (pd.Series([[1], [2], [3]], dtype=object), "cannot be varied"),
+        (pd.Series([2**70, 1, 2], dtype=object), "64 bits"),
+        (pd.Series([1 + 1j, 2, 3]), "cannot be varied"),
+    ],
+)
+def test_columns_that_cannot_be_varied_say_so_and_are_skipped_among_all(column, words):
+    frame = pd.DataFrame({"odd": column, "plain": [1.0, 2.0, 3.0]})
+    with pytest.raises(paribus.FeatureError, match=words):
+        paribus.partial_dependence(lambda t: t["plain"], frame, "odd")
+    effects = paribus.effects(lambda t: t["plain"], frame)
+    assert list(effects) == ["plain"]
+    assert words in effects.skipped[0]
+    assert words in effects.notes[0]
+    assert "skipped: " in repr(effects)
+    with pytest.raises(paribus.FeatureError, match="no column"):
+        paribus.effects(lambda t: np.zeros(len(t)), frame[["odd"]])
+
+
+def test_numbers_beyond_64_bits_of_polars_are_refused():
+    table = pl.DataFrame({"a": pl.Series([1, 2, 3], dtype=pl.Int128)})
+    with pytest.raises(paribus.FeatureError, match="Int128"):
+        paribus.partial_dependence(zero, table, "a")
+
+
+def test_missing_objects_of_every_kind():
+    column = np.array([1.0, None, np.nan, pd.NA, pd.NaT, np.timedelta64("NaT"), Decimal("NaN")], dtype=object)
+    effect = paribus.partial_dependence(zero, column[:, None], 0)
+    assert effect.missing.support == 6
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.masked_values([[1.0, 2.0], [-999.0, 3.0]], -999)
+    with pytest.raises(paribus.TableError, match="filled"):
+        paribus.partial_dependence(zero, masked, 0)
+    with pytest.raises(paribus.WeightError):
+        paribus.partial_dependence(zero, np.zeros((2, 1)), 0, sample_weight=masked[:, 0])
+    unmasked = np.ma.array([[1.0], [2.0]])
+    assert paribus.partial_dependence(zero, unmasked, 0).support.tolist() == [1, 1]
+
+
+def test_nested_lists_keep_numbers_beside_text():
+    effect = paribus.partial_dependence(zero, [[1, "a"], [10, "b"], [2, "a"]], 0)
+    assert effect.grid_values[0].tolist() == [1, 2, 10]
+
+
+def test_whole_numbers_as_column_labels():
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 5.0]], columns=[1, 0])
+    with pytest.raises(paribus.FeatureError, match="position"):
+        paribus.partial_dependence(zero, frame, 1)
+    assert paribus.partial_dependence(zero, frame, "1").grid_values[0].tolist() == [1.0, 3.0]
+    plain = pd.DataFrame([[1.0, 2.0], [3.0, np.nan]])
+    effect = paribus.partial_dependence(lambda t: t[1].fillna(7), plain, 1)
+    assert effect.grid_values[0].tolist() == [2.0]
+    assert effect.missing.average.tolist() == [7.0]
+    two = pd.DataFrame([[1.0, 2.0]], columns=pd.MultiIndex.from_tuples([("u", "a"), ("u", "b")]))
+    assert paribus.partial_dependence(zero, two, 1).feature_names == ("('u', 'b')",)
+    with pytest.raises(paribus.TableError, match="header of X"):
+        paribus.partial_dependence(zero, pd.DataFrame([[1, 2]], columns=[1, "1"]), 0)
+
+
+def test_equal_data_has_one_fingerprint_however_it_is_held():
+    def print_of(table):
+        return paribus.partial_dependence(zero, table, 0).provenance.fingerprint
+
+    whole = pa.table({"a": [1.0, 2.0, 3.0], "s": ["x", None, "y"]})
+    assert print_of(whole) == print_of(pa.concat_tables([whole.slice(0, 1), whole.slice(1)]))
+    frame = whole.to_pandas()
+    assert print_of(frame) == print_of(frame.set_axis(["p", "q", "r"]))
+    prints = [print_of(np.zeros((4, 2), dtype)) for dtype in ("f8", "i8", "u8", "M8[D]", "M8[s]")]
+    assert len(set(prints)) == 5
+
+
+def test_a_wide_pandas_table_costs_what_numpy_costs():
+    X = np.random.default_rng(0).normal(size=(400, 300))
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(300)])
+
+    def seconds(table):
+        started = time.perf_counter()
+        paribus.effects(lambda t: np.zeros(len(t)), table, list(range(40)), grid_resolution=40)
+        return time.perf_counter() - started
+
+    seconds(frame)
+    assert min(seconds(frame) for _ in range(3)) < 4 * min(seconds(X) for _ in range(3)) + 0.5

@@ -37,14 +37,14 @@ def _averages(effect: PartialDependence) -> dict[str, Any]:
     average, error = (a.reshape(outputs, -1) for a in (effect.average, effect.standard_error))
     support = effect.support.ravel()
     if effect.missing is not None:
-        points = [[*values, None] for values in points]
+        points = [[*values.tolist(), None] for values in points]
         average = _with_last(average, effect.missing.average)
         error = _with_last(error, effect.missing.standard_error)
         support = np.append(support, effect.missing.support)
     size = average.shape[1]
     return {
         "output": np.repeat(np.array(effect.output_names, dtype=object), size).tolist(),
-        **{name: values * outputs for name, values in zip(_names(effect), points, strict=True)},
+        **{name: _tiled(values, outputs) for name, values in zip(_names(effect), points, strict=True)},
         "average": average.ravel(),
         "standard_error": error.ravel(),
         "support": np.tile(support, outputs),
@@ -56,13 +56,13 @@ def _curves(effect: PartialDependence) -> dict[str, Any]:
     outputs, rows = effect.individual.shape[:2]
     curves, points = effect.individual.reshape(outputs, rows, -1), _points(effect)
     if effect.missing is not None:
-        points = [[*values, None] for values in points]
+        points = [[*values.tolist(), None] for values in points]
         curves = _with_last(curves, effect.missing.individual)
     size = curves.shape[2]
     return {
         "output": np.repeat(np.array(effect.output_names, dtype=object), rows * size).tolist(),
         "row": np.tile(np.repeat(np.arange(rows), size), outputs),
-        **{name: values * (outputs * rows) for name, values in zip(_names(effect), points, strict=True)},
+        **{name: _tiled(v, outputs * rows) for name, v in zip(_names(effect), points, strict=True)},
         "prediction": curves.ravel(),
     }
 
@@ -73,14 +73,23 @@ def _with_last(points: Floats, last: Floats | None) -> Floats:
     return np.concatenate([points, last[..., None]], axis=-1)
 
 
-def _points(effect: PartialDependence) -> list[list[Any]]:
-    """Return the value each axis has at each point, as Python scalars."""
+def _points(effect: PartialDependence) -> list[Any]:
+    """Return the value each axis has at each point."""
     grids = np.meshgrid(*(np.arange(len(v)) for v in effect.grid_values), indexing="ij")
-    return [_scalars(v)[g.ravel()].tolist() for v, g in zip(effect.grid_values, grids, strict=True)]
+    return [_scalars(v)[g.ravel()] for v, g in zip(effect.grid_values, grids, strict=True)]
+
+
+def _tiled(values: Any, times: int) -> Any:
+    """Repeat values; numbers stay numpy, so that they keep their dtype, anything else becomes a list."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+        return np.tile(values, times)
+    return list(values.tolist() if isinstance(values, np.ndarray) else values) * times
 
 
 def _scalars(values: Array) -> Array:
-    """Return dates in a unit that Python has as well, and levels of several types as text."""
+    """Return values every frame library can hold: levels of several types as text, dates in microseconds."""
+    if values.dtype == np.float16:
+        return values.astype(np.float32)
     if values.dtype == object and len({type(value) for value in values}) > 1:
         return np.array([str(value) for value in values], dtype=object)
     coarse = values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] in ("ns", "ps", "fs", "as")
