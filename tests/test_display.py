@@ -129,3 +129,48 @@ def test_every_value_missing_or_off_the_data_still_draws(rng):
     paribus.partial_dependence(lambda t: t[:, 1], X, 1, custom_values={1: [50.0, 60.0]}).plot()
     one_row = paribus.partial_dependence(lambda t: t[:, 1], X[:1, [1, 1]], 1, custom_values={1: [0.0, 1.0]})
     one_row.plot().figure.canvas.draw()
+
+
+def test_levels_are_written_as_they_are_and_told_apart(rng):
+    names = [f"municipality of somewhere number {k}" for k in range(60)]
+    frame = pd.DataFrame(
+        {"price_$": rng.normal(size=600), "town": names * 10, "band": ["$5-$10", "none"] * 300}
+    )
+    ax = paribus.partial_dependence(lambda t: t["price_$"], frame, "band").plot()
+    assert {t.get_text() for t in ax.get_xticklabels()} == {r"\$5-\$10", "none"}
+    ax = paribus.partial_dependence(lambda t: t["price_$"], frame, "town").plot()
+    labels = [t.get_text() for t in ax.get_xticklabels()]
+    assert len(set(labels)) == len(labels) == 30
+    assert max(map(len, labels)) <= 22
+    ax = paribus.partial_dependence(
+        lambda t: t["price_$"], frame, ["price_$", "town"], grid_resolution=4
+    ).plot()
+    assert ax.get_xlabel() == r"price_\$"
+    assert len(ax.lines) == 12
+    assert "12 of 60 levels" in ax.get_legend().get_title().get_text()
+
+
+def test_no_number_stands_where_only_the_support_is_drawn(rng):
+    X = rng.normal(size=(200, 2))
+    effect = paribus.partial_dependence(lambda t: 1 / (1 + np.exp(-5 * t[:, 0])), X, 0)
+    assert effect.plot().get_yticks().min() >= 0
+    assert paribus.effects(lambda t: 1 / (1 + np.exp(-5 * t[:, 0])), X).plot().axes[0].get_yticks().min() >= 0
+
+
+def test_a_flat_surface_shows_its_value(rng):
+    X = rng.normal(size=(50, 2))
+    ax = paribus.partial_dependence(lambda t: np.ones(len(t)), X, [0, 1], grid_resolution=4).plot()
+    bar = ax.figure.axes[1]
+    assert bar.get_yticks().tolist() == [1.0]
+
+
+def test_the_missing_tick_stands_alone():
+    X = np.column_stack([np.where(np.arange(60) % 5, np.linspace(0, 2, 60), np.nan), np.zeros(60)])
+    ax = paribus.partial_dependence(lambda t: np.nan_to_num(t[:, 0]), X, 0).plot()
+    assert max(ax.get_xticks()) <= 2 < ax.get_xticks(minor=True)[0]
+    void = paribus.partial_dependence(
+        lambda t: t[:, 1], np.column_stack([np.full(9, np.nan), np.zeros(9)]), 0
+    )
+    ax = void.plot()
+    assert list(ax.get_xticks()) == []
+    assert [t.get_text() for t in ax.get_xticklabels(minor=True)] == ["missing"]

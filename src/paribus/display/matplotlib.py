@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus.contracts import Array, Floats
+from paribus.contracts import NOMINAL, Array, Floats
 from paribus.errors import DrawingError, OptionError, did_you_mean
 from paribus.results import Effects, PartialDependence
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 ICE_LINES = 100  # individual curves drawn; their average is always over every row
 STRIP = 0.10  # height of the support strip, as a share of the panel
-NOMINAL = ("category", "string", "boolean")
+BELOW = 1.5 * STRIP  # room made for it, as a share of the curves' own height
+LABEL = 22  # letters of a level's label that are shown
+TICKS = 30  # levels that are named on an axis; of more only every second, third, ... has room
+LEGEND = 12  # levels of the second feature that get a curve
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,7 @@ def draw_effect(
     ways = len(effect.grid_values)
     if ways > 2:
         raise DrawingError(
-            f"an effect of {ways} features has no picture; fix all but two of them with custom_values, "
-            "or read to_frame()"
+            f"an effect of {ways} features has no picture; ask for two of them, or read to_frame()"
         )
     outputs = chosen_outputs(effect, output)
     if ways == 2 and (len(outputs) > 1 or effect.average is None):
@@ -114,13 +116,32 @@ def _share_y(panels: list[Any]) -> None:
     high = max(panel.get_ylim()[1] for panel in panels)
     for panel in panels:
         panel.set_ylim(low, high)
+        _no_ticks_below_curves(panel)
+
+
+def _no_ticks_below_curves(ax: Axes) -> None:
+    """Keep numbers out of the room made for the support strip: a probability is not negative there."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = ax.get_ylim()
+    floor = low + (high - low) * BELOW / (1 + BELOW)
+    ticks = MaxNLocator(nbins=7).tick_values(floor, high)
+    ax.set_yticks([tick for tick in ticks if floor <= tick <= high])
+
+
+def _text(label: object) -> str:
+    """Return a label as it is written, not as a formula, and not longer than can be read."""
+    text = str(label)
+    if len(text) > LABEL:  # the ends tell similar names apart
+        text = text[: LABEL // 2] + "…" + text[-(LABEL // 2 - 1) :]
+    return text.replace("$", r"\$")
 
 
 def _placed(effect: PartialDependence, axis: int) -> Place:
     """Turn the values of an axis into positions."""
-    values, name = effect.grid_values[axis], effect.feature_names[axis]
+    values, name = effect.grid_values[axis], effect.feature_names[axis].replace("$", r"\$")
     if effect.kinds[axis] in NOMINAL:
-        labels = tuple(str(value) for value in values)
+        labels = tuple(_text(value) for value in values)
         return Place(np.arange(len(values), dtype=float), labels, name, False, float(len(values)))
     at, dates = _positions(values)
     unit = " (days)" if values.dtype.kind == "m" else ""
@@ -142,7 +163,7 @@ def _one_way(ax: Axes, effect: PartialDependence, outputs: list[int]) -> None:
     place = _placed(effect, 0)
     many = len(outputs) > 1
     for color, o in enumerate(outputs):
-        name = effect.output_names[o] if many else None
+        name = _text(effect.output_names[o]) if many else None
         if effect.individual is not None:
             _individual(ax, effect, place, o, f"C{color}" if many else "C0")
         if effect.average is not None:
@@ -151,8 +172,10 @@ def _one_way(ax: Axes, effect: PartialDependence, outputs: list[int]) -> None:
     _strip(ax, effect, place)
     _label(ax.xaxis, place, missing=effect.missing is not None)
     ax.set_ylabel(_y_label(effect, outputs))
+    _no_ticks_below_curves(ax)
     if ax.get_legend_handles_labels()[1]:
-        ax.legend(frameon=False, fontsize="small")
+        title = "± 2 standard errors" if many and effect.average is not None else None
+        _legend(ax, title)
 
 
 def _average(ax: Axes, effect: PartialDependence, place: Place, o: int, color: str, name: str | None) -> None:
@@ -200,11 +223,10 @@ def _individual(ax: Axes, effect: PartialDependence, place: Place, o: int, color
 def _strip(ax: Axes, effect: PartialDependence, place: Place) -> None:
     """Draw the weight of the data around each point as grey bars along the bottom."""
     low, high = ax.get_ylim()
-    ax.set_ylim(low - (high - low) * 1.5 * STRIP, high)
+    ax.set_ylim(low - (high - low) * BELOW, high)
     heights, at = effect.support, place.at
     if effect.missing is not None and place.labels is not None:
-        share = min(effect.missing.share, 0.999)
-        heights = np.append(heights, heights.sum() * share / (1 - share))
+        heights = np.append(heights, effect.missing.support)
         at = np.append(at, place.missing)
     if not heights.any():
         return
@@ -225,9 +247,11 @@ def _label(axis: Any, place: Place, *, missing: bool = False) -> None:
     axis.set_label_text(place.label)
     if place.labels is not None:
         labels = [*place.labels, "missing"] if missing else list(place.labels)
-        long = sum(len(label) for label in labels) > 40
-        upright = axis.axis_name == "x" and long
-        axis.set_ticks(range(len(labels)), labels, rotation=90 if upright else 0)
+        upright = axis.axis_name == "x" and sum(len(label) for label in labels) > 40
+        size = "x-small" if len(labels) > 15 else "small" if len(labels) > 8 else None
+        step = -(-len(labels) // TICKS)
+        places = range(0, len(labels), step)
+        axis.set_ticks(places, labels[::step], rotation=90 if upright else 0, fontsize=size)
         return
     if place.dates:
         from matplotlib import dates
@@ -236,13 +260,20 @@ def _label(axis: Any, place: Place, *, missing: bool = False) -> None:
         axis.set_major_locator(locator)
         axis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     if missing:
-        # The minor tick names the point without taking a number's place on the axis.
-        axis.set_ticks([place.missing], ["missing"], minor=True)
-        axis.set_tick_params(which="minor", rotation=90, labelsize="small")
+        _label_missing(axis, place)
+
+
+def _label_missing(axis: Any, place: Place) -> None:
+    """Name the missing point by a tick of its own, clear of the numbers."""
+    low, _ = axis.get_view_interval()
+    last = place.at.max() if len(place.at) else -np.inf
+    axis.set_ticks([tick for tick in axis.get_majorticklocs() if low <= tick <= last])
+    axis.set_ticks([place.missing], ["missing"], minor=True)
+    axis.set_tick_params(which="minor", rotation=90, labelsize="small")
 
 
 def _y_label(effect: PartialDependence, outputs: list[int]) -> str:
-    scale, name = effect.provenance.scale, effect.output_names[outputs[0]]
+    scale, name = effect.provenance.scale, _text(effect.output_names[outputs[0]])
     if len(outputs) > 1 or name == "prediction":
         return scale
     return f"{scale} of {name}" if scale == "probability" else f"{scale} ({name})"
@@ -266,12 +297,18 @@ def _surface(ax: Axes, effect: PartialDependence, x: Place, y: Place, o: int) ->
     assert effect.average is not None
     across, up = np.argsort(x.at, kind="stable"), np.argsort(y.at, kind="stable")
     surface = effect.average[o][np.ix_(across, up)].T
-    filled = ax.contourf(x.at[across], y.at[up], surface, levels=12, cmap="viridis")
-    lines = ax.contour(
-        x.at[across], y.at[up], surface, levels=np.asarray(filled.levels)[::2], colors="w", linewidths=0.5
-    )
-    ax.clabel(lines, fontsize="x-small", fmt="%.3g")
-    _colorbar(ax, filled, effect, o)
+    grid = x.at[across], y.at[up]
+    middle, range_ = float(surface.mean()), float(np.ptp(surface))
+    if range_ <= 1e-9 * max(1.0, abs(middle)):  # rounding is no hill
+        flat = np.full_like(surface, middle)
+        image = ax.pcolormesh(*grid, flat, shading="nearest", vmin=middle - 1, vmax=middle + 1)
+        _colorbar(ax, image, effect, o, ticks=[middle])
+    else:
+        filled = ax.contourf(*grid, surface, levels=12, cmap="viridis")
+        levels = np.asarray(filled.levels)[::2]
+        lines = ax.contour(*grid, surface, levels=levels, colors="w", linewidths=0.5)
+        ax.clabel(lines, fontsize="x-small", fmt="%.3g")
+        _colorbar(ax, filled, effect, o)
     for axis, deciles in zip((ax.xaxis, ax.yaxis), effect.deciles, strict=True):
         _decile_ticks(ax, axis, deciles)
     _label(ax.xaxis, x)
@@ -308,18 +345,27 @@ def _heat(ax: Axes, effect: PartialDependence, x: Place, y: Place, o: int) -> No
 
 
 def _lines(ax: Axes, effect: PartialDependence, x: Place, levels: Place, o: int, *, flip: bool) -> None:
-    """Draw a curve per level of the other feature."""
+    """Draw a curve for each of the best supported levels of the other feature."""
     assert effect.average is not None
     assert levels.labels is not None
     curves = effect.average[o] if flip else effect.average[o].T
+    weight = effect.support.sum(axis=1 if flip else 0)
+    shown = np.sort(np.argsort(-weight, kind="stable")[:LEGEND])
     order = np.argsort(x.at, kind="stable")
-    shades = _shades(len(levels.labels))
-    for label, curve, shade in zip(levels.labels, curves, shades, strict=True):
-        ax.plot(x.at[order], curve[order], marker="o" if len(order) == 1 else None, color=shade, label=label)
-    columns = 1 + len(levels.labels) // 12
-    ax.legend(title=levels.label, frameon=False, fontsize="small", ncols=columns)
+    marker = "o" if len(order) == 1 else None
+    for level, shade in zip(shown, _shades(len(shown)), strict=True):
+        label = levels.labels[level]
+        ax.plot(x.at[order], curves[level][order], marker=marker, color=shade, label=label)
+    title = levels.label
+    if len(shown) < len(levels.labels):
+        title += f"\n({len(shown)} of {len(levels.labels)} levels)"
+    _legend(ax, title)
     _label(ax.xaxis, x)
     ax.set_ylabel(_y_label(effect, [o]))
+
+
+def _legend(ax: Axes, title: str | None) -> None:
+    ax.legend(title=title, fontsize="small", title_fontsize="small", framealpha=0.75, edgecolor="none")
 
 
 def _shades(count: int) -> list[Any]:
@@ -330,5 +376,5 @@ def _shades(count: int) -> list[Any]:
     return [colormaps["viridis"](k / (count - 1)) for k in range(count)]
 
 
-def _colorbar(ax: Axes, mappable: Any, effect: PartialDependence, o: int) -> None:
-    ax.figure.colorbar(mappable, ax=ax, label=_y_label(effect, [o]))
+def _colorbar(ax: Axes, mappable: Any, effect: PartialDependence, o: int, ticks: Any = None) -> None:
+    ax.figure.colorbar(mappable, ax=ax, label=_y_label(effect, [o]), ticks=ticks)
