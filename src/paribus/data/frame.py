@@ -61,11 +61,11 @@ class FrameTable:
 
     def slice(self, start: int, stop: int) -> Self:
         """Return consecutive rows."""
-        return type(self)(self.frame[start:stop].to_native(), self.names)
+        return self._some(self.frame[start:stop])
 
     def keep(self, mask: Flags) -> Self:
         """Return the rows where ``mask`` holds."""
-        return type(self)(self.frame[np.flatnonzero(mask)].to_native(), self.names)
+        return self._some(self.frame[np.flatnonzero(mask)])
 
     def dtype(self, feature: int) -> str:
         """Return the column's dtype in words."""
@@ -115,6 +115,12 @@ class FrameTable:
         """Yield buffers that depend on the values alone, for a fingerprint."""
         for feature in range(len(self.names)):
             yield from _content(self._series(feature))
+
+    def _some(self, frame: nw.DataFrame[Any]) -> Self:
+        """Return some rows; the frame is handed on, because wrapping it anew costs as much as slicing it."""
+        table = type(self)(frame.to_native(), self.names)
+        vars(table)["frame"] = frame
+        return table
 
     def _series(self, feature: int) -> nw.Series[Any]:
         return self.frame[:, feature]

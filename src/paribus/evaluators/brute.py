@@ -22,7 +22,7 @@ CALL_ROWS = 16_384  # rows given to one predict: enough to hide its overhead, fe
 CALL_BYTES = 32_000_000  # and what they and their predictions may weigh
 STACK_ROWS = 256  # rows that are repeated together, at least, however many points there are
 BLOCKS = 8  # a table is cut into at least so many blocks, for threads and for progress
-PART_CALLS = 4  # predicts after which a block stops taking on further questions
+PART_CALLS = 4  # predicts a block should have to make: fewer waste its overhead, more make it long
 TABLE_COPIES = 3  # the stacked rows, the model's own conversion of them, and a frame's intermediate
 OUTPUT_COPIES = 4  # the predictions, their transpose, and the two arrays of their moments
 FLOAT = 8
@@ -70,11 +70,11 @@ class BruteForce:
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: enough to fill a predict with the smallest question, if the table has them."""
+        """Rows per block: enough for a few predicts of the smallest question, if the table has them."""
         if not self.model.stackable:
             return self.call_rows
         fewest = min(max(1, question.n_points) for question in self.ask.questions)
-        wanted = min(-(-self.ask.rows // BLOCKS), self.call_rows // fewest)
+        wanted = min(-(-self.ask.rows // BLOCKS), PART_CALLS * self.call_rows // fewest)
         return min(self.call_rows, max(STACK_ROWS, wanted))
 
     @property
