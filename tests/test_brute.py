@@ -325,3 +325,35 @@ def test_a_method_that_cannot_answer_says_why():
     provenance = paribus.partial_dependence(MODELS["pipeline"], X, 0).provenance
     assert provenance.evaluator == "brute"
     assert provenance.predictions == 200 * 100
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_smallest_bound_that_is_accepted_is_kept(jobs):
+    """Many small blocks and a large answer: the states waiting to be merged are most of the memory."""
+    rows = np.random.default_rng(0).normal(size=(6_000, 2))
+
+    def ask(bound, limit=np.inf):
+        def model(table):
+            if len(table) > limit:
+                raise RuntimeError("accepted")
+            return np.zeros((len(table), 10))
+
+        paribus.partial_dependence(model, rows, [0, 1], grid_resolution=40, max_memory=bound, n_jobs=jobs)
+
+    low, high = 10_000, 1_000_000_000
+    while high > 1.02 * low:
+        middle = (low + high) // 2
+        with pytest.raises((paribus.MemoryBoundError, paribus.ModelError)) as refusal:
+            ask(middle, limit=16)
+        low, high = (middle, high) if refusal.type is paribus.MemoryBoundError else (low, middle)
+    ask(high)
+    assert peak(lambda: ask(high)) < high / 1e6
+
+
+def test_rows_of_weight_zero_are_not_even_predicted():
+    weights = np.arange(200) % 2.0
+    asked = []
+    effect = paribus.partial_dependence(
+        lambda t: asked.append(len(t)) or t[:, 0], X, 0, grid_resolution=20, sample_weight=weights
+    )
+    assert sum(asked[2:]) == effect.provenance.predictions == 100 * 20

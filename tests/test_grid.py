@@ -145,6 +145,25 @@ def test_support_counts_the_data_not_the_grid(rng):
     assert effect.support.tolist() == [[1, 2], [1, 0]]
 
 
+@pytest.mark.parametrize("dtype", [float, int])
+def test_a_cell_includes_its_upper_end_and_not_its_lower(dtype):
+    X = np.arange(0, 10).astype(dtype)[:, None]
+    effect = ask(X, custom_values={0: [2, 4, 6]})
+    assert effect.support.tolist() == [2, 2, 2]  # 2 and 3, 4 and 5, 6 and 7; 1 lies outside
+    effect = ask(X, custom_values={0: [2, 5]})
+    assert effect.support.tolist() == [3, 3]  # 1 to 3 and 4 to 6
+
+
+def test_missing_in_rows_of_weight_zero_is_not_missing():
+    X = np.array([[1.0], [2.0], [np.nan]])
+    assert ask(X, sample_weight=[1, 1, 0]).missing is None
+    assert ask(X, sample_weight=[1, 0, 1]).missing.share == 0.5
+    frame = pd.DataFrame({"a": ["x", "y", None, None]})
+    effect = ask(frame, "a", sample_weight=[1, 0, 0, 1])
+    assert effect.grid_values[0].tolist() == ["x"]
+    assert effect.missing.support == 1
+
+
 def test_support_of_a_whole_axis_is_all_the_data_between_its_ends(rng):
     X = rng.normal(size=(4000, 1))
     effect = ask(X)
