@@ -271,7 +271,7 @@ def test_what_is_shipped_to_a_worker_is_small_and_works_there():
     rows = rows_of(table_of(frame), None)
     axes = [axis_of(rows, j, GridOptions(), nominal=False) for j in range(4)]
     questions = tuple(Question((axes[i], axes[j])) for i in range(4) for j in range(i))
-    ask = Ask(questions, "average", len(rows), rows.table.row_bytes, memory("1GB"), 1)
+    ask = Ask(questions, "average", len(rows), len(rows), rows.table.row_bytes, memory("1GB"), 1)
     plan = choose(adapt(operator.itemgetter("a"), rows.table), ask, "auto")
     worker = Together((plan.evaluator, SupportCounter(questions)))
     block = next(rows.blocks(plan.evaluator.block_rows, plan.evaluator.parts))
@@ -290,8 +290,8 @@ class Shortcut(BruteForce):
     """Stands for a faster evaluator."""
 
     name = "shortcut"
-    exact = True
-    reason = "for the test"
+    shortcut = True
+    how = "for the test"
 
 
 class Unable(Shortcut):
@@ -344,7 +344,7 @@ def test_the_smallest_bound_that_is_accepted_is_kept(jobs):
     while high > 1.02 * low:
         middle = (low + high) // 2
         with pytest.raises((paribus.MemoryBoundError, paribus.ModelError)) as refusal:
-            ask(middle, limit=16)
+            ask(middle, limit=64)
         low, high = (middle, high) if refusal.type is paribus.MemoryBoundError else (low, middle)
     ask(high)
     assert peak(lambda: ask(high)) < high / 1e6

@@ -231,6 +231,19 @@ def test_dates_may_be_given_in_any_form(awkward):
         )
 
 
+def test_nanoseconds_and_mixed_durations():
+    frame = pd.DataFrame(
+        {"t": pd.to_datetime(np.arange(5), unit="ns"), "d": pd.to_timedelta(np.arange(5), unit="ns")}
+    )
+    for column in frame:
+        effect = ask(frame, column, custom_values={column: frame[column]})
+        assert effect.grid_values[0].view(np.int64).tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(paribus.GridError, match="5 is no value"):
+        ask(frame, "d", custom_values={"d": [np.timedelta64(1, "h"), 5]})
+    with pytest.raises(paribus.GridError, match="complex"):
+        ask(np.zeros((3, 1)), custom_values={0: [1 + 1j]})
+
+
 @pytest.mark.parametrize(
     ("column", "values", "words"),
     [

@@ -59,7 +59,7 @@ def evaluators_for(table, weights, kind="both"):
     ]
     questions = (Question((axes[0],)), Question(tuple(axes)))
     chosen = adapt(any_table, rows.table)
-    ask = Ask(questions, kind, len(rows), rows.table.row_bytes, memory("1GB"), 1)
+    ask = Ask(questions, kind, len(rows), rows.counted, rows.table.row_bytes, memory("1GB"), 1)
     able = [candidate for candidate in EVALUATORS if candidate.refuse(chosen, ask) is None]
     assert able
     for candidate in able:
@@ -316,6 +316,16 @@ def test_weighted_moments_equal_their_definition(X, data):
     variance = n / (n - 1) * ((predictions - mean[..., None]) ** 2 * weights**2).sum(-1) / weights.sum() ** 2
     np.testing.assert_allclose(moments.mean, mean, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(moments.standard_error() ** 2, variance, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("small", [1e-150, 1e-200, 1e-320])
+def test_vanishing_weights_vanish(rng, small):
+    X = rng.normal(size=(910, 3))
+    weights = np.r_[np.ones(10), np.full(900, small)]
+    for order in (slice(None), slice(None, None, -1)):
+        effect, alone = ask(X[order], sample_weight=weights[order]), ask(X[:10])
+        np.testing.assert_allclose(effect.average, alone.average, rtol=1e-9)
+        assert np.isfinite(effect.standard_error).all()
 
 
 def test_effects_in_one_pass_equal_effects_one_by_one(rng):

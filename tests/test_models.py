@@ -24,6 +24,7 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, OneClassSVM
+from sklearn.tree import DecisionTreeClassifier
 
 import paribus
 from paribus.data.table import table_of
@@ -223,7 +224,7 @@ def test_responses_a_model_lacks():
 
 def test_a_model_that_changes_its_mind_is_refused():
     def fickle(table):
-        return table[:, :2] if len(table) <= 8 else table
+        return table[:, :2] if len(table) <= 40 else table
 
     with pytest.raises(paribus.ModelError, match="every table alike"):
         paribus.partial_dependence(fickle, X, 0)
@@ -334,3 +335,48 @@ def test_names_that_are_no_list():
         at(lambda t: t[:, 0], target_names=5)
     with pytest.raises(paribus.TableError, match="feature_names"):
         at(lambda t: t[:, 0], feature_names=5)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda t: t[:, 0] - t[:, 0].mean(),
+        lambda t: (t[:, 1] - t[:, 1].mean()) / t[:, 1].std(),
+        lambda t: 1e-10 * t[:, 0] * (1 + np.arange(len(t))),
+    ],
+    ids=["mean", "z-score", "small"],
+)
+def test_models_that_look_at_the_rows_beside_are_noticed(model):
+    effect = paribus.partial_dependence(model, X, 0, grid_resolution=5)
+    assert "depends on the rows beside it" in effect.notes[-1]
+
+
+def test_a_lookup_by_label_is_noticed_in_sorted_data():
+    n = 2000
+    offset = pd.Series(np.repeat([0.0, 10.0], n // 2))
+    frame = pd.DataFrame({"a": RNG.normal(size=n), "b": 0.0})
+    effect = paribus.partial_dependence(
+        lambda t: t["a"] + offset.loc[t.index].to_numpy(), frame, "a", custom_values={"a": [0.0, 1.0]}
+    )
+    np.testing.assert_allclose(effect.average, [[5.0, 6.0]])
+
+
+def test_two_labels_in_sorted_data_and_two_classes_beside_nan():
+    order = np.argsort(X[:, 0])
+    labels = np.stack([X[:, 0] > 0, X[:, 1] > 0.5], axis=1).astype(int)
+    model = OneVsRestClassifier(DecisionTreeClassifier()).fit(X, labels)
+    assert at(model, table=X[order]).average.shape == (2, 1)
+
+    class Gappy:
+        classes_ = np.array(["n", "y"])
+
+        def predict_proba(self, table):
+            p = np.where(table[:, 1] > 1, np.nan, 0.3)
+            return np.stack([1 - p, p], axis=1)
+
+    assert at(Gappy()).output_names == ("y",)
+
+
+def test_models_that_squeeze_may_answer_a_single_row():
+    effect = paribus.partial_dependence(lambda t: np.squeeze(t[:, :1] * 2), X[:1], 0)
+    assert effect.average.tolist() == [[2 * X[0, 0]]]

@@ -405,3 +405,64 @@ def test_a_wide_pandas_table_costs_what_numpy_costs():
 
     seconds(frame)
     assert min(seconds(frame) for _ in range(3)) < 4 * min(seconds(X) for _ in range(3)) + 0.5
+
+
+@pytest.mark.parametrize("gap", [99, 100, 300, 1100])
+def test_objects_after_a_long_gap_are_what_they_are(gap):
+    frame = pd.DataFrame({"a": pd.Series([None] * gap + [1.5, 2.5] * 200, dtype=object), "b": 0.0})
+    assert paribus.partial_dependence(zero, frame, "a").kinds == ("numeric",)
+    stamps = pd.Series(
+        [None] * gap + [pd.Timestamp("2026-01-01"), pd.Timestamp("2026-03-01")] * 9, dtype=object
+    )
+    seen = set()
+    for table in (pd.DataFrame({"a": stamps}), np.array(stamps, dtype=object)[:, None]):
+        paribus.partial_dependence(lambda t: seen.update(map(type, np.ravel(t))) or zero(t), table, 0)
+    assert seen == {pd.Timestamp, type(None)}
+
+
+@pytest.mark.parametrize("kind", [datetime.timedelta, np.timedelta64, pd.Timedelta])
+def test_durations_as_objects(kind):
+    hours = [
+        kind(datetime.timedelta(hours=h)) if kind is not datetime.timedelta else kind(hours=h)
+        for h in range(9)
+    ]
+    column = np.empty((9, 1), dtype=object)
+    column[:, 0] = hours
+    seen = set()
+    effect = paribus.partial_dependence(
+        lambda t: seen.update(map(type, t[:, 0])) or zero(t), column, 0, grid_resolution=4
+    )
+    assert effect.kinds == ("datetime",)
+    assert seen == {kind}
+
+
+def test_an_arrow_dictionary_may_name_a_level_twice():
+    levels = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 2]), pa.array(["a", "b", "a"]))
+    effect = paribus.partial_dependence(zero, pa.table({"a": levels}), "a")
+    assert dict(zip(effect.grid_values[0], effect.support, strict=True)) == {"a": 3.0, "b": 1.0}
+
+
+def test_null_is_not_nan_to_a_fingerprint():
+    prints = [
+        paribus.partial_dependence(zero, pl.DataFrame({"a": [1.0, gap]}), "a").provenance.fingerprint
+        for gap in (None, float("nan"))
+    ]
+    assert prints[0] != prints[1]
+
+
+def test_unsigned_numbers_across_the_sign_bit():
+    values = np.array([2**63 - 5 + k for k in range(10)], dtype=np.uint64)
+    effect = paribus.partial_dependence(zero, values[:, None], 0, grid_resolution=5)
+    assert len(effect.grid_values[0]) > 2
+    assert effect.support.sum() > 5
+
+
+def test_few_weighted_rows_of_many_are_quick():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200_000, 3)), columns=list("abc"))
+    weights = np.zeros(len(frame))
+    weights[::2000] = 1.0
+    effect = paribus.partial_dependence(
+        lambda t: t["a"], frame, "a", sample_weight=weights, grid_resolution=20
+    )
+    assert effect.provenance.block_rows > 1000
+    assert effect.provenance.predictions == 100 * 20

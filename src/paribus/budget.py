@@ -10,6 +10,7 @@ import numpy as np
 
 from paribus.errors import OptionError
 
+FLOAT = 8  # bytes
 FREE_FRACTION = 0.5  # of the memory that is free when the call starts, unless max_memory says otherwise
 UNITS = {
     "": 1,

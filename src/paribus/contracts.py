@@ -18,7 +18,7 @@ block
 state
     What a block leaves behind: small, frozen, picklable, mergeable.
 plan
-    Which evaluator answers, why, and in what portions.
+    Which evaluator answers, why, and on how many threads.
 
 Index letters are fixed: ``i`` row, ``g`` point, ``j, k`` features, ``o`` output; shapes are written
 ``(o, g)``.

@@ -265,7 +265,8 @@ def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -
     smallest, largest = (int(extreme) for extreme in summary.extremes)
     first, last = max(round(low), smallest), min(round(high), largest)
     step = max(1, -(-(last - first) // (resolution - 1)))
-    return np.array(range(first, last + 1, step))
+    dtype = np.uint64 if last > np.iinfo(np.int64).max else np.int64
+    return np.array(range(first, last + 1, step), dtype=dtype)
 
 
 def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:
@@ -300,6 +301,8 @@ def given_values(given: Any, summary: Summary) -> Array:
     if summary.unit is not None:
         return _given_dates(name, items, summary.unit)
     array = np.asarray(list(given))
+    if array.dtype.kind == "c":
+        raise GridError(f"custom_values for {name!r} has complex numbers; give real ones")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise GridError(f"custom_values for {name!r} has an infinite value; give finite ones")
     return items if array.dtype.kind in "OUST" else array
@@ -314,13 +317,15 @@ def _known_levels(name: str, items: Array, levels: tuple[Any, ...]) -> None:
 
 def _given_dates(name: str, items: Array, unit: np.dtype[Any]) -> Array:
     """Read dates or durations in any form; those with a time zone are moved to UTC, as the grid is."""
-    number = next((item for item in items if isinstance(item, (int, float, np.number))), None)
-    if number is not None and not isinstance(number, np.timedelta64):
+    numbers = (item for item in items if isinstance(item, (int, float, np.number)))
+    number = next((item for item in numbers if not isinstance(item, np.timedelta64)), None)
+    if number is not None:
         raise GridError(
             f"{number!r} is no value of {name!r}; give dates, durations or text such as 2026-01-31"
         )
+    finest = "ns" if np.datetime_data(unit)[0] == "ns" else "us"
     try:
-        fine = np.array([_naive(item) for item in items], dtype=f"{unit.kind}8[us]")
+        fine = np.array([_naive(item) for item in items], dtype=f"{unit.kind}8[{finest}]")
         values = np.array([_naive(item) for item in items], dtype=unit)
     except (TypeError, ValueError) as error:
         raise GridError(f"custom_values for {name!r} cannot be read as dates: {error}") from error
@@ -336,9 +341,11 @@ def _naive(item: Any) -> Any:
             item = datetime.datetime.fromisoformat(item)
         except ValueError:
             return item  # numpy knows more forms, such as 2026-01, and says so when it does not
-    if getattr(item, "tzinfo", None) is None:
-        return item
-    return item.astimezone(datetime.UTC).replace(tzinfo=None)
+    if getattr(item, "tzinfo", None) is not None:
+        item = item.astimezone(datetime.UTC).replace(tzinfo=None)
+    # pandas knows nanoseconds, and numpy would not ask it for them.
+    exact = getattr(item, "to_datetime64", None) or getattr(item, "to_timedelta64", None)
+    return item if exact is None else exact()
 
 
 def written(table: Table, feature: int, values: Array, *, exact: bool) -> Cells:

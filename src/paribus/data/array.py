@@ -15,12 +15,12 @@ from paribus.data.kinds import (
     kind_of_objects,
     missing_objects,
     objects_like,
+    some_present,
     typed,
 )
 from paribus.data.table import Cells, Column, Scratch, checked_names
 from paribus.errors import GridError, TableError
 
-SAMPLE = 1000  # values that tell which Python type a column of objects holds
 CONTENT_BYTES = 1_000_000  # given to a fingerprint at a time, so that it needs no copy of the table
 
 
@@ -75,10 +75,10 @@ class ArrayTable:
 
     def cells(self, feature: int, values: Array) -> Cells:
         """Write values in the array's dtype, or refuse what it cannot hold."""
-        dtype, present = self.native.dtype, self.native[:SAMPLE, feature]
+        dtype = self.native.dtype
         try:
             if dtype.kind == "O":
-                native = objects_like(values, present[~missing_objects(present)])
+                native = objects_like(values, some_present(self.native[:, feature]))
             else:
                 native = np.asarray(values).astype(dtype)
         except (TypeError, ValueError, OverflowError) as error:

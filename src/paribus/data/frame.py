@@ -176,6 +176,8 @@ def _content(series: nw.Series[Any]) -> Iterator[Any]:
     plain = series.dtype.is_float() or series.dtype.is_integer() or series.dtype.is_temporal()
     if plain and series.dtype not in (nw.Int128, nw.UInt128):
         values = np.ascontiguousarray(series.to_numpy())
+        if series.null_count():
+            yield np.packbits(series.is_null().to_numpy())  # polars and Arrow tell null from NaN
         if values.dtype.kind in "fiumM":
             yield values.view(np.uint8)
             return
@@ -223,10 +225,9 @@ def _read(name: str, series: nw.Series[Any]) -> Column:
         return _read_levels(name, kind, series, present, missing)
     if kind == "datetime":
         return Column(name, kind, _date_values(present), missing)
-    values = np.asarray(present.to_numpy())
     if kind is None:
-        kind = kind_of_objects(name, values)
-        return Column(name, kind, typed(name, values, kind), missing)
+        return _read_objects(name, present, missing)
+    values = np.asarray(present.to_numpy())
     if kind == "numeric" and values.dtype == object:
         values = values.astype(np.float64)
     return Column(name, kind, values, missing)
@@ -251,8 +252,13 @@ def _read_levels(
         arrow = present.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         # Levels of several Python types have no Arrow type: they are read one by one.
+        if kind == "string":
+            return _read_objects(name, present, missing)
         return Column(name, kind, objects(present.to_list()), missing, declared)
     chunks = arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow])
+    if kind == "string" and not _is_text(pa, chunks.type):
+        # narwhals takes a pandas column of objects for text when its first values are missing.
+        return _read_objects(name, present, missing)
     if not pa.types.is_dictionary(chunks.type):
         chunks = chunks.dictionary_encode()
     if not chunks.num_chunks:
@@ -262,8 +268,21 @@ def _read_levels(
     # pandas levels may be objects Arrow writes differently, such as intervals; their order is the same.
     as_declared = declared is not None and series.implementation.is_pandas_like()
     found = declared if declared is not None and as_declared else tuple(coded.dictionary.to_pylist())
+    if len(set(found)) < len(found):  # a dictionary may name a level twice
+        return Column(name, kind, objects(present.to_list()), missing, declared)
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return Column(name, kind, objects(found)[codes], missing, declared, codes, found)
+
+
+def _is_text(pa: Any, arrow_type: Any) -> bool:
+    value = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+    return "string" in str(value)
+
+
+def _read_objects(name: str, present: nw.Series[Any], missing: Flags) -> Column:
+    values = objects(present.to_list())
+    kind = kind_of_objects(name, values)
+    return Column(name, kind, typed(name, values, kind), missing)
 
 
 def _native_like(like: nw.Series[Any], values: Array) -> Any:
@@ -278,7 +297,7 @@ def _native_like(like: nw.Series[Any], values: Array) -> Any:
 
 def _pandas_like(pd: Any, like: Any, values: Array) -> Any:
     if like.dtype == object:
-        return pd.Series(objects_like(values, like.head(TEXT_SAMPLE).dropna().to_numpy()), dtype=object)
+        return pd.Series(objects_like(values, like.dropna().head(TEXT_SAMPLE).to_numpy()), dtype=object)
     if values.dtype.kind in "mM":
         zone = getattr(like.dtype, "tz", None)
         series = pd.Series(values)

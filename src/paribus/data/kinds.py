@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from paribus.contracts import Array, Flags, Kind
 from paribus.errors import FeatureError
 
 OBJECT_BYTES = 64  # a pointer and a typical small Python object behind it
+SAMPLE = 1000  # values that tell which Python type a column of objects holds
 
 
 def missing_objects(values: Array) -> Flags:
@@ -42,6 +44,9 @@ def kind_of_objects(name: str, values: Iterable[Any]) -> Kind:
         return "boolean"
     if all(issubclass(t, (datetime.date, np.datetime64)) for t in types):
         return "datetime"
+    durations = [issubclass(t, (datetime.timedelta, np.timedelta64)) for t in types]
+    if any(durations):  # numpy counts its durations among the integers
+        return "datetime" if all(durations) else "string"
     if any(issubclass(t, (bool, np.bool_)) for t in types):
         return "string"
     if all(issubclass(t, (int, np.integer)) for t in types):
@@ -75,6 +80,8 @@ def _dates(name: str, values: Array) -> Array:
             f"feature {name!r} holds dates with a time zone as Python objects; give the column a date "
             "dtype, as pandas.to_datetime(..., utc=True) does"
         )
+    if all(isinstance(value, (datetime.timedelta, np.timedelta64)) for value in values):
+        return values.astype("timedelta64[us]")
     has_time = any(isinstance(value, datetime.datetime) for value in values)
     return values.astype("datetime64[us]" if has_time else "datetime64[D]")
 
@@ -87,14 +94,24 @@ def objects(values: Iterable[Any]) -> Array:
     return array
 
 
-def objects_like(values: Array, present: Array) -> Array:
+def some_present(values: Array) -> list[Any]:
+    """Return the first values that are not missing, which tell what Python type a column holds."""
+    return list(islice((value for value in values if not _is_missing(value)), SAMPLE))
+
+
+def objects_like(values: Array, present: Iterable[Any]) -> Array:
     """Return values as Python objects of the type the column holds, where that is one type."""
     types = {type(value) for value in present}
     items = values.tolist()
-    if types == {Decimal}:
+    if len(types) != 1:
+        return objects(items)
+    like = types.pop()
+    if like is Decimal:
         return objects(Decimal(repr(item)) for item in items)
-    if len(types) == 1 and issubclass(like := types.pop(), datetime.date):
+    if issubclass(like, datetime.date):
         return objects(like.fromisoformat(item.isoformat()) for item in items)
+    if issubclass(like, (np.generic, datetime.timedelta)) and like is not datetime.timedelta:
+        return objects(like(item) for item in items)
     return objects(items)
 
 

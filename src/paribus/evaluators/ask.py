@@ -17,11 +17,12 @@ KINDS = ("average", "individual", "both")
 
 @dataclass(frozen=True, eq=False)
 class Ask:
-    """The questions, to be asked of ``rows`` rows of ``row_bytes`` each."""
+    """The questions, to be asked of ``rows`` rows of ``row_bytes`` each, ``counted`` of which have weight."""
 
     questions: tuple[Question, ...]
     kind: Literal["average", "individual", "both"]
     rows: int
+    counted: int
     row_bytes: int
     max_memory: int
     threads: int
@@ -49,14 +50,14 @@ class Answer:
 class EffectEvaluator(Protocol):
     """A way to answer: it refuses with a reason, or gives the number brute force gives.
 
-    It is built for one model and one ask, shipped to workers, and holds no table. ``exact`` tells a
-    shortcut from brute force itself; ``block_rows`` and ``parts`` say how the work is cut, and
+    It is built for one model and one ask, shipped to workers, and holds no table. ``shortcut`` tells it from
+    brute force itself; ``block_rows`` and ``parts`` say how the work is cut, and
     ``worker_bytes`` what evaluating one block takes.
     """
 
     name: ClassVar[str]
-    reason: ClassVar[str]
-    exact: ClassVar[bool]
+    how: ClassVar[str]
+    shortcut: ClassVar[bool]
 
     @staticmethod
     def refuse(model: Model, ask: Ask) -> str | None:

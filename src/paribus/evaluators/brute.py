@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from paribus.budget import FLOAT
 from paribus.contracts import Floats
 from paribus.data.rows import Block
 from paribus.data.table import Scratch
@@ -25,7 +26,6 @@ BLOCKS = 8  # a table is cut into at least so many blocks, for threads and for p
 PART_CALLS = 4  # predicts a block should have to make: fewer waste its overhead, more make it long
 TABLE_COPIES = 3  # the stacked rows, the model's own conversion of them, and a frame's intermediate
 OUTPUT_COPIES = 4  # the predictions, their transpose, and the two arrays of their moments
-FLOAT = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,8 @@ class BruteForce:
     scratch: Scratch = field(default_factory=Scratch)
 
     name: ClassVar[str] = "brute"
-    exact: ClassVar[bool] = False
-    reason: ClassVar[str] = "asks the model itself, row by row and point by point"
+    shortcut: ClassVar[bool] = False
+    how: ClassVar[str] = "asks the model itself, row by row and point by point"
 
     @staticmethod
     def refuse(model: Model, ask: Ask) -> str | None:
@@ -101,16 +101,25 @@ class BruteForce:
     @property
     def predictions(self) -> int:
         """Rows the model will be asked about."""
-        return self.ask.rows * self.ask.points
+        return (self.ask.rows if self.ask.individual else self.ask.counted) * self.ask.points
 
     def evaluate(self, block: Block) -> Keyed:
         """Return moments, and curves when asked for, of each of the block's questions."""
+        first, last = block.start, block.start + len(block.table) - 1
         if not self.ask.individual:
             block = block.weighted()
         states: dict[tuple[str, int], Moments | RowCurves] = {}
         for number in block.questions if len(block.table) else ():
             question = self.ask.questions[number]
-            answers = [self._answer(question, rows) for rows in block.cut(self._stack_rows(question))]
+            try:
+                answers = [self._answer(question, rows) for rows in block.cut(self._stack_rows(question))]
+            except ModelError:
+                raise
+            except Exception as error:  # whatever a foreign model raises, the user needs to know on what
+                raise ModelError(
+                    f"{self.model.name} failed on rows {first} to {last} of X with "
+                    f"{', '.join(question.names)} replaced: {type(error).__name__}: {error}"
+                ) from error
             moments = [moments for moments, _ in answers if moments is not None]
             if moments:
                 states["moments", number] = merge_in_order(moments)
@@ -160,13 +169,5 @@ class BruteForce:
         for first in range(0, question.n_points, copies):
             index = question.index(first, first + copies)
             table = stack.at(question.replaced, index)
-            try:
-                answer = self.model.predict(table, len(index) * rows)
-            except ModelError:
-                raise
-            except Exception as error:  # whatever a foreign model raises, the user needs to know on what
-                raise ModelError(
-                    f"{self.model.name} failed on rows {block.start} to {block.start + rows - 1} of X with "
-                    f"{', '.join(question.names)} replaced: {type(error).__name__}: {error}"
-                ) from error
+            answer = self.model.predict(table, len(index) * rows)
             yield np.ascontiguousarray(answer.reshape(len(index), rows, outputs).transpose(2, 0, 1))

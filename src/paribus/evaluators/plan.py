@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from paribus.budget import in_words
+from paribus.budget import FLOAT, in_words
 from paribus.errors import MemoryBoundError, RefusalError, one_of
 from paribus.evaluators.ask import METHODS, Ask, EffectEvaluator
 from paribus.evaluators.brute import BruteForce
@@ -15,7 +15,6 @@ from paribus.models import Model
 # not approximate.
 EVALUATORS: tuple[type[EffectEvaluator], ...] = (BruteForce,)
 QUEUE = 3  # states a thread has ready or in hand while others are merged
-FLOAT = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +22,7 @@ class Plan:
     """Which evaluator answers, why, why the others do not, and on how many threads."""
 
     evaluator: EffectEvaluator
+    why: str
     refusals: dict[str, str]
     threads: int
 
@@ -32,11 +32,12 @@ def choose(model: Model, ask: Ask, method: str) -> Plan:
     one_of("method", method, METHODS)
     refusals: dict[str, str] = {}
     for candidate in EVALUATORS:
-        if method == "auto" or candidate.exact == (method == "exact"):
+        if method == "auto" or candidate.shortcut == (method == "exact"):
             refusal = candidate.refuse(model, ask)
             if refusal is None:
                 evaluator = candidate.build(model, ask)
-                return Plan(evaluator, refusals, _threads(evaluator, model, ask))
+                why = "the fastest that can answer" if method == "auto" else f"asked for by method={method!r}"
+                return Plan(evaluator, why, refusals, _threads(evaluator, model, ask))
             refusals[candidate.name] = refusal
         else:
             refusals[candidate.name] = f"method={method!r} was asked for by name"

@@ -9,13 +9,14 @@ from typing import Any
 from paribus.contracts import S
 
 PATIENCE = 2.0  # seconds a person waits without asking
+WARM = 0.5  # seconds before the pace is believed, because the first call is often slow
 
 
 def with_progress(results: Iterable[tuple[int, S]], work: int, progress: bool | None) -> Generator[S]:
     """Pass states on while counting the work behind them.
 
     None decides after each block: the bar appears when the whole is expected to take longer than two
-    seconds at the pace so far.
+    seconds at the pace so far, which is believed after half a second.
     """
     start, done, bar = perf_counter(), 0, None
     try:
@@ -32,7 +33,9 @@ def with_progress(results: Iterable[tuple[int, S]], work: int, progress: bool | 
 
 
 def _wanted(progress: bool | None, elapsed: float, done: int, work: int) -> bool:
-    return progress if progress is not None else elapsed * (work / max(done, 1)) > PATIENCE
+    if progress is not None:
+        return progress
+    return elapsed > WARM and elapsed * (work / max(done, 1)) > PATIENCE
 
 
 def _bar(work: int, done: int) -> Any:

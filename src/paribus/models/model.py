@@ -75,6 +75,8 @@ def as_outputs(raw: Any, rows: int, name: str) -> Floats:
     answer = np.asarray(np.ma.filled(raw, np.nan) if np.ma.is_masked(raw) else raw)
     if answer.dtype.kind not in "fiubO":
         raise _no_number(answer, name)
+    if answer.ndim == 0 and rows == 1:  # a model that squeezes
+        answer = answer.reshape(1)
     if answer.ndim == 1:
         answer = answer[:, None]
     if answer.ndim != 2 or len(answer) != rows or not answer.shape[1]:

@@ -20,8 +20,8 @@ class Provenance:
     estimand : str
         ``"interventional"``: the average prediction of the rows with the features set to a value, all
         else as it was.
-    evaluator, why : str
-        What computed it, and why that one was chosen.
+    evaluator, why, how : str
+        What computed it, why that one was chosen, and what it does.
     refusals : dict
         Evaluators that were not used, each with its reason.
     rows, columns : int
@@ -53,6 +53,7 @@ class Provenance:
     estimand: str
     evaluator: str
     why: str
+    how: str
     refusals: dict[str, str]
     rows: int
     columns: int

@@ -9,6 +9,8 @@ import numpy as np
 
 from paribus.contracts import Floats
 
+TINY = 1e-290
+
 
 def _infinite_predictions() -> np.errstate:
     """Let inf pass: the mean is then inf or NaN and its error NaN, which the result notes."""
@@ -45,7 +47,8 @@ class Moments:
                 mean = predictions.mean(axis=-1)
                 spread = ((predictions - mean[..., None]) ** 2).sum(axis=-1)
                 return cls(rows, float(rows), float(rows), mean, mean, spread)
-            total, squares = weights.sum(), weights**2
+            # Weights are at most about 1; of the very small ones the square must not vanish altogether.
+            total, squares = weights.sum(), np.maximum(weights**2, TINY)
             mean = (predictions * weights).sum(axis=-1) / total
             mean_sq = (predictions * squares).sum(axis=-1) / squares.sum()
             spread = ((predictions - mean_sq[..., None]) ** 2 * squares).sum(axis=-1)

@@ -15,7 +15,7 @@ from paribus.models.boosters import booster_library, margin_call, native_call
 from paribus.models.model import Call, Model, as_outputs
 
 RESPONSES = ("auto", "predict", "predict_proba", "decision_function")
-PROBE_ROWS = 8  # asked once, to learn the number of outputs and to fail early
+PROBE_ROWS = 32  # asked first, evenly spaced, to learn the number of outputs and to fail early
 SCALES = {
     "predict": "prediction",
     "predict_proba": "probability",
@@ -36,7 +36,7 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
         raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
     call, response = _call(estimator, response_method)
     name = describe(estimator)
-    probe = table.slice(0, min(PROBE_ROWS, len(table)))
+    probe = _evenly_spaced(table)
     raw = _ask(call, probe, name, 1)
     answer = as_outputs(raw, len(probe), name)
     columns, names = _outputs(estimator, response, raw, answer)
@@ -55,17 +55,29 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
     )
 
 
+def _evenly_spaced(table: Table) -> Table:
+    """Return a few rows from all over the table, because tables are often sorted by some group."""
+    mask = np.zeros(len(table), dtype=bool)
+    mask[np.linspace(0, len(table) - 1, PROBE_ROWS).astype(int)] = True
+    return table.keep(mask)
+
+
 def _stackable(call: Call, probe: Table, name: str, answer: Floats) -> bool:
-    """Tell whether rows repeated under new labels are answered as they were.
+    """Tell whether rows repeated under new labels, without the others, are answered as they were.
 
     Not so for a model that looks rows up by their label, or that answers a row by the rows beside it.
     """
+    chosen = np.arange(len(probe)) % 2 == 0
+    half = probe.keep(chosen)
     try:
-        twice = as_outputs(_ask(call, probe, name, 2), 2 * len(probe), name)
+        twice = as_outputs(_ask(call, half, name, 2), 2 * len(half), name)
     except ModelError:
         return False  # it answered the rows themselves, so it is the repetition it cannot bear
-    once = np.concatenate([answer, answer])
-    return twice.shape == once.shape and bool(np.allclose(twice, once, rtol=1e-4, equal_nan=True))
+    once = np.concatenate([answer[chosen]] * 2)
+    if twice.shape != once.shape:
+        return False
+    size = np.abs(once[np.isfinite(once)]).max(initial=0.0)
+    return bool(np.allclose(twice, once, rtol=1e-4, atol=1e-6 * size, equal_nan=True))
 
 
 def describe(estimator: Any) -> str:
@@ -132,7 +144,7 @@ def _ask(call: Call, probe: Table, name: str, copies: int) -> Any:
         return call.raw(stacked)
     except Exception as error:  # whatever a foreign model raises, the user needs to know on what
         raise ModelError(
-            f"{name} failed on the first {len(probe)} rows of X (a {probe.backend} table of "
+            f"{name} failed on {len(probe)} rows of X (a {probe.backend} table of "
             f"{len(probe.names)} columns): {type(error).__name__}: {error}. It must be fitted, and X "
             "must have the columns and types it was fitted on"
         ) from error
@@ -147,8 +159,7 @@ def _outputs(
         classes = getattr(estimator, "classes_", None)
         if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
             return _several_targets(classes, [np.shape(block)[1] for block in raw])
-        # Two probabilities that do not add up to one are two labels, not two classes.
-        if outputs == 2 and np.allclose(answer.sum(axis=1), 1, atol=1e-4):
+        if outputs == 2 and not _two_labels(estimator, answer):
             return (1,), (str(classes[1]) if classes is not None else "1",)
         return None, _class_names(classes, outputs)
     if response == "decision_function":
@@ -157,6 +168,14 @@ def _outputs(
     if columns is not None and len(columns) == outputs:
         return None, tuple(str(column) for column in columns)
     return None, _numbered(outputs)
+
+
+def _two_labels(estimator: Any, answer: Floats) -> bool:
+    """Tell two labels, each with a probability of its own, from two classes, which add up to one."""
+    if getattr(estimator, "multilabel_", False):
+        return True
+    sums = answer.sum(axis=1)
+    return not np.allclose(sums[np.isfinite(sums)], 1, atol=1e-4)
 
 
 def _several_targets(classes: Any, widths: list[int]) -> tuple[tuple[int, ...], tuple[str, ...]]:
