@@ -24,8 +24,8 @@ from sklearn.svm import SVC
 
 import paribus
 from paribus.budget import memory
+from paribus.data.read import table_of
 from paribus.data.rows import rows_of
-from paribus.data.table import table_of
 from paribus.evaluators import Ask, brute, choose
 from paribus.evaluators import plan as planning
 from paribus.evaluators.brute import BruteForce

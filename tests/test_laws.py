@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as hnp
 
 import paribus
 from paribus.budget import memory
+from paribus.data.read import table_of
 from paribus.data.rows import Block, rows_of
-from paribus.data.table import table_of
 from paribus.evaluators import Ask
 from paribus.evaluators.plan import EVALUATORS
 from paribus.evaluators.support import SupportCounter

@@ -27,7 +27,7 @@ from sklearn.svm import SVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
 import paribus
-from paribus.data.table import table_of
+from paribus.data.read import table_of
 from paribus.models import adapt
 
 RNG = np.random.default_rng(0)

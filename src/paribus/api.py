@@ -12,8 +12,8 @@ import numpy as np
 
 from paribus import budget
 from paribus.data.features import Features, by_position, resolve, resolve_many, resolve_set
+from paribus.data.read import table_of
 from paribus.data.rows import Rows, rows_of
-from paribus.data.table import table_of
 from paribus.errors import FeatureError, OptionError, one_of
 from paribus.evaluators import Ask, Plan, choose
 from paribus.evaluators.ask import KINDS

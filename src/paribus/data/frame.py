@@ -99,6 +99,10 @@ class FrameTable:
 
     def with_missing(self, feature: int, cells: Cells) -> Cells:
         """Append this table's first value, which is missing, in the form the model knows it."""
+        if getattr(cells.native, "dtype", None) == np.dtype(object):
+            # pandas may turn one kind of missing object into another when it joins columns itself.
+            pd, last = nw.get_native_namespace(self.frame), self._series(feature)[:1].to_list()
+            return Cells(pd.Series(objects([*cells.native, *last]), dtype=object), cells.values)
         found = self._series(feature)[:1].alias("cells")
         asked = nw.from_native(cells.native, series_only=True).alias("cells")
         both = nw.concat([asked.to_frame(), found.to_frame()])
@@ -188,7 +192,7 @@ def _content(series: nw.Series[Any]) -> Iterator[Any]:
 def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
     """Read the kind off the dtype; None when only the values can tell."""
     dtype = series.dtype
-    if dtype.is_integer():
+    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
         return "integer"
     if dtype.is_float() or dtype == nw.Decimal:
         return "numeric"
@@ -202,6 +206,9 @@ def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
         return "datetime"
     if dtype == nw.Object:
         return None
+    plain = getattr(series.to_native(), "dtype", None)
+    if isinstance(plain, np.dtype) and plain.kind == "f":  # half precision, to an older narwhals
+        return "numeric"
     raise FeatureError(
         f"feature {name!r} has dtype {dtype}, which cannot be varied; "
         "cast it to a number, text, category or date"

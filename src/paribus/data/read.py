@@ -1,0 +1,30 @@
+"""From whatever the user has to a `Table`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paribus.data.array import ArrayTable
+from paribus.data.table import Table
+from paribus.errors import TableError
+
+
+def table_of(X: Any, names: Any = None) -> Table:
+    """Read ``X`` without copying it: numpy or nested lists, else anything narwhals reads eagerly."""
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise TableError(
+            f"X is a sparse {type(X).__name__}; pass X.toarray(), or a slice of it that fits in memory"
+        )
+    # A frame is told from an array by what it can do, so that no frame library is imported here.
+    is_frame = any(hasattr(X, attribute) for attribute in ("collect_schema", "column_names", "columns"))
+    if is_frame:
+        from paribus.data.frame import FrameTable  # narwhals is only loaded for frames
+
+        table: Table = FrameTable.of(X, names)
+    else:
+        table = ArrayTable.of(X, names)
+    if not len(table) or not table.names:
+        raise TableError(
+            f"X has {len(table)} rows and {len(table.names)} columns; at least one of each is needed"
+        )
+    return table
