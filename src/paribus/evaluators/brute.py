@@ -81,9 +81,10 @@ class BruteForce:
     def parts(self) -> tuple[tuple[tuple[int, ...], int], ...]:
         """Group questions until a block has a few predicts to make."""
         parts: list[tuple[tuple[int, ...], int]] = []
+        most = PART_CALLS * self.call_rows // self.block_rows
         for number, question in enumerate(self.ask.questions):
             points = question.n_points
-            if parts and (parts[-1][1] + points) * self.block_rows <= PART_CALLS * self.call_rows:
+            if parts and parts[-1][1] + points <= most:
                 numbers, before = parts[-1]
                 parts[-1] = (*numbers, number), before + points
             else:

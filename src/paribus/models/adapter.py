@@ -119,7 +119,8 @@ def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
     if response_method == "auto":
         order = ("predict_proba", "decision_function", "predict")
         method = next(m for m in order if m in has)
-        if method == "predict" and len(getattr(estimator, "classes_", ())) > 1:
+        classes = getattr(estimator, "classes_", None)
+        if method == "predict" and classes is not None and len(classes) > 1:
             raise OptionError(
                 f"{describe(estimator)} is a classifier without predict_proba or decision_function; pass "
                 "response_method='predict' to average its labels, if they are numbers"
