@@ -380,3 +380,13 @@ def test_two_labels_in_sorted_data_and_two_classes_beside_nan():
 def test_models_that_squeeze_may_answer_a_single_row():
     effect = paribus.partial_dependence(lambda t: np.squeeze(t[:, :1] * 2), X[:1], 0)
     assert effect.average.tolist() == [[2 * X[0, 0]]]
+
+
+def test_a_model_that_compares_rows_is_shown_the_whole_table_where_it_fits():
+    rows = RNG.normal(size=(3000, 2))
+    effect = paribus.partial_dependence(
+        lambda t: t[:, 0] - t[:, 1].mean(), rows, 0, grid_resolution=50, kind="both"
+    )
+    np.testing.assert_allclose(
+        effect.individual[0], np.tile(effect.grid_values[0] - rows[:, 1].mean(), (3000, 1))
+    )

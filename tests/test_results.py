@@ -303,3 +303,11 @@ def test_individual_strength_is_that_of_the_average(X):
     only = paribus.partial_dependence(two_outputs, X, 0, kind="individual")
     assert isinstance(only, PartialDependence)
     assert only.strength == pytest.approx(both.strength)
+
+
+def test_the_missing_point_counts_in_the_strength_with_its_weight():
+    X = np.array([[1.0], [2.0], [np.nan], [np.nan]])
+    effect = paribus.partial_dependence(
+        lambda t: np.where(np.isnan(t[:, 0]), 8.0, 0.0), X, 0, sample_weight=[1.0, 1.0, 1.0, 3.0]
+    )
+    assert effect.strength == pytest.approx(np.sqrt(1 / 3 * 2 / 3) * 8)  # a third of the weight is at 0
