@@ -320,7 +320,9 @@ def test_the_plan_prefers_a_shortcut_takes_orders_and_keeps_refusals(monkeypatch
 
 
 def test_a_method_that_cannot_answer_says_why():
-    with pytest.raises(paribus.RefusalError, match="method='brute' gives the same number"):
+    with pytest.raises(
+        paribus.RefusalError, match=r"it is no shortcut\)\. method='brute' gives the same number"
+    ):
         paribus.partial_dependence(MODELS["pipeline"], X, 0, method="exact")
     provenance = paribus.partial_dependence(MODELS["pipeline"], X, 0).provenance
     assert provenance.evaluator == "brute"

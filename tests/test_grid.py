@@ -231,6 +231,14 @@ def test_dates_may_be_given_in_any_form(awkward):
         )
 
 
+def test_listed_nanoseconds_are_the_ones_in_the_data():
+    ticks = 1_767_225_600_000_000_000 + 1_000_001 * np.arange(7)
+    frame = pd.DataFrame({"t": pd.to_datetime(ticks, unit="ns")})
+    effect = ask(frame, "t")
+    assert effect.grid_values[0].view(np.int64).tolist() == ticks.tolist()
+    assert effect.support.tolist() == [1] * 7
+
+
 def test_nanoseconds_and_mixed_durations():
     frame = pd.DataFrame(
         {"t": pd.to_datetime(np.arange(5), unit="ns"), "d": pd.to_timedelta(np.arange(5), unit="ns")}

@@ -85,5 +85,4 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse ``value`` unless it is one of the ``allowed`` words of option ``name``."""
     if value not in allowed:
-        hint = did_you_mean(str(value), allowed)
-        raise OptionError(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}{hint}")
+        raise OptionError(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}")

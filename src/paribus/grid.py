@@ -273,7 +273,9 @@ def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:
     """Read ticks as dates when the column holds dates."""
     if ticks is None or unit is None:
         return ticks
-    return np.rint(ticks).astype(np.int64).view(unit)
+    # Only what was interpolated is rounded: as a float, a whole number of nanoseconds would lose some.
+    whole = ticks if ticks.dtype.kind == "i" else np.rint(ticks).astype(np.int64)
+    return whole.view(unit)
 
 
 def _written_number(value: float, summary: Summary) -> str:

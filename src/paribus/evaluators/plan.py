@@ -40,7 +40,9 @@ def choose(model: Model, ask: Ask, method: str) -> Plan:
                 return Plan(evaluator, why, refusals, _threads(evaluator, model, ask))
             refusals[candidate.name] = refusal
         else:
-            refusals[candidate.name] = f"method={method!r} was asked for by name"
+            refusals[candidate.name] = (
+                "it is no shortcut" if method == "exact" else f"method={method!r} was asked for by name"
+            )
     reasons = "; ".join(f"{name}: {reason}" for name, reason in refusals.items())
     raise RefusalError(
         f"method={method!r}: no evaluator knows a shortcut for {model.name} ({reasons}). "
