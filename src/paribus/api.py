@@ -263,7 +263,7 @@ class _Call:
             rows.counted,
             rows.table.row_bytes,
             budget.memory(max_memory),
-            budget.threads(n_jobs),
+            None if n_jobs is None else budget.threads(n_jobs),
         )
         plan = choose(model, ask, method)
         evaluator, support = plan.evaluator, SupportCounter(questions)
@@ -273,7 +273,9 @@ class _Call:
             Keyed({}),
             work=len(rows) * ask.points,
         )
-        answers = zip(questions, evaluator.finish(state), support.finish(state, rows.unit), strict=True)
+        answers = zip(
+            questions, evaluator.finish(state, plan.threads), support.finish(state, rows.unit), strict=True
+        )
         provenance = self._provenance(model, ask, plan)
         return [
             effect_of(*answer, ask=ask, model=model, unit=rows.unit, provenance=provenance)
@@ -318,7 +320,7 @@ class _Call:
             model_version=model.version,
             response=model.response,
             scale=model.scale,
-            estimand="interventional",
+            estimand=plan.evaluator.estimand,
             evaluator=plan.evaluator.name,
             why=plan.why,
             how=plan.evaluator.how,
@@ -332,6 +334,7 @@ class _Call:
             grid_resolution=self.grid.resolution,
             points=ask.points,
             predictions=plan.evaluator.predictions,
+            standard_error_rows=plan.evaluator.error_rows,
             block_rows=plan.evaluator.block_rows,
             threads=plan.threads,
             max_memory=ask.max_memory,

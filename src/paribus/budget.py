@@ -53,13 +53,11 @@ def free_memory() -> int:
 
 
 def threads(n_jobs: Any) -> int:
-    """Read ``n_jobs``: None is one thread, -1 every core, -2 all but one.
+    """Read ``n_jobs``: -1 is every core, -2 all but one.
 
-    >>> threads(None), threads(3)
-    (1, 3)
+    >>> threads(3)
+    3
     """
-    if n_jobs is None:
-        return 1
     if not isinstance(n_jobs, (int, np.integer)) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise OptionError(f"n_jobs={n_jobs!r} must be a positive number of threads, or -1 for every core")
     return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))

@@ -178,6 +178,14 @@ class Question:
         return {axis.feature: axis.cells for axis in self.axes}
 
     @property
+    def asked(self) -> tuple[tuple[int, Column], ...]:
+        """Return each feature with the column of values it takes, the missing one last if that is a point."""
+        columns = (axis.cells.column for axis in self.axes)
+        if not self.asks_missing:
+            columns = (column.present() for column in columns)
+        return tuple(zip((axis.feature for axis in self.axes), columns, strict=True))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the features."""
         return tuple(axis.name for axis in self.axes)

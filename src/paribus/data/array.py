@@ -86,11 +86,12 @@ class ArrayTable:
                 f"values for {self.names[feature]!r} do not fit its dtype {dtype}: {error}; "
                 "give values it can hold, or cast the column in X"
             ) from error
-        return Cells(native, _read(self.names[feature], native).values)
+        return Cells(native, _read(self.names[feature], native))
 
     def with_missing(self, feature: int, cells: Cells) -> Cells:
         """Append this table's first value, which is missing, in the form the model knows it."""
-        return Cells(np.concatenate([cells.native, self.native[:1, feature]]), cells.values)
+        native = np.concatenate([cells.native, self.native[:1, feature]])
+        return Cells(native, cells.column.and_missing())
 
     def stack(self, copies: int, scratch: Scratch) -> ArrayStack:
         """Prepare to ask ``copies`` points at once."""

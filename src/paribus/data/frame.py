@@ -95,18 +95,19 @@ class FrameTable:
                 f"values for {self.names[feature]!r} do not fit its dtype {like.dtype}: {error}; "
                 "give values it can hold, or cast the column in X"
             ) from error
-        return Cells(native, read.values)
+        return Cells(native, read)
 
     def with_missing(self, feature: int, cells: Cells) -> Cells:
         """Append this table's first value, which is missing, in the form the model knows it."""
         if getattr(cells.native, "dtype", None) == np.dtype(object):
             # pandas may turn one kind of missing object into another when it joins columns itself.
             pd, last = nw.get_native_namespace(self.frame), self._series(feature)[:1].to_list()
-            return Cells(pd.Series(objects([*cells.native, *last]), dtype=object), cells.values)
+            series = pd.Series(objects([*cells.native, *last]), dtype=object)
+            return Cells(series, cells.column.and_missing())
         found = self._series(feature)[:1].alias("cells")
         asked = nw.from_native(cells.native, series_only=True).alias("cells")
         both = nw.concat([asked.to_frame(), found.to_frame()])
-        return Cells(both["cells"].to_native(), cells.values)
+        return Cells(both["cells"].to_native(), cells.column.and_missing())
 
     def stack(self, copies: int, scratch: Scratch) -> FrameStack:
         """Prepare to ask ``copies`` points at once; repeated pandas rows get labels that are unique."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import local
 from typing import Any, Protocol, Self
 
@@ -30,6 +30,14 @@ class Column:
     codes: Integers | None = None
     found: tuple[Any, ...] = ()
 
+    def and_missing(self) -> Column:
+        """Return the column with a missing value at its end."""
+        return replace(self, missing=np.append(self.missing, True))
+
+    def present(self) -> Column:
+        """Return the column without its missing values."""
+        return replace(self, missing=np.zeros(len(self.values), dtype=bool))
+
     def factorized(self) -> tuple[Integers, tuple[Any, ...]]:
         """Return which distinct value each present row has, and those values."""
         if self.codes is not None:
@@ -46,12 +54,17 @@ class Column:
 class Cells:
     """Values in a column's own dtype, as the model must see them.
 
-    ``native`` is an array or series of the table's library; ``values`` is the same as numpy, read
-    back from ``native``, so that what is reported is what was asked.
+    ``native`` is an array or series of the table's library; ``column`` is the same, read back from
+    ``native``, so that what is reported is what was asked.
     """
 
     native: Any
-    values: Array
+    column: Column
+
+    @property
+    def values(self) -> Array:
+        """The values that are not missing, as numpy."""
+        return self.column.values
 
 
 class Stack(Protocol):

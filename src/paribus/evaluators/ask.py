@@ -11,13 +11,16 @@ from paribus.grid import Question
 from paribus.models import Model
 from paribus.states import Keyed
 
-METHODS = ("auto", "exact", "brute")
+METHODS = ("auto", "exact", "brute", "recursion")
 KINDS = ("average", "individual", "both")
 
 
 @dataclass(frozen=True, eq=False)
 class Ask:
-    """The questions, to be asked of ``rows`` rows of ``row_bytes`` each, ``counted`` of which have weight."""
+    """The questions, to be asked of ``rows`` rows of ``row_bytes`` each, ``counted`` of which have weight.
+
+    ``threads`` None leaves their number to the evaluator.
+    """
 
     questions: tuple[Question, ...]
     kind: Literal["average", "individual", "both"]
@@ -25,7 +28,7 @@ class Ask:
     counted: int
     row_bytes: int
     max_memory: int
-    threads: int
+    threads: int | None
 
     @property
     def individual(self) -> bool:
@@ -51,13 +54,16 @@ class EffectEvaluator(Protocol):
     """A way to answer: it refuses with a reason, or gives the number brute force gives.
 
     It is built for one model and one ask, shipped to workers, and holds no table. ``shortcut`` tells it from
-    brute force itself; ``block_rows`` and ``parts`` say how the work is cut, and
-    ``worker_bytes`` what evaluating one block takes.
+    brute force itself; one of another ``estimand`` is only taken by name; ``threaded`` ones take every core
+    unless told otherwise. ``block_rows`` and ``parts`` say how the work is cut, ``worker_bytes`` what
+    evaluating one block takes and ``state_bytes`` what it leaves.
     """
 
     name: ClassVar[str]
     how: ClassVar[str]
     shortcut: ClassVar[bool]
+    estimand: ClassVar[str]
+    threaded: ClassVar[bool]
 
     @staticmethod
     def refuse(model: Model, ask: Ask) -> str | None:
@@ -66,7 +72,7 @@ class EffectEvaluator(Protocol):
 
     @classmethod
     def build(cls, model: Model, ask: Ask) -> Self:
-        """Prepare to answer."""
+        """Prepare to answer, or raise `RefusalError` if that shows that it cannot."""
         ...
 
     @property
@@ -85,6 +91,16 @@ class EffectEvaluator(Protocol):
         ...
 
     @property
+    def state_bytes(self) -> int:
+        """Memory of the state of one block."""
+        ...
+
+    @property
+    def error_rows(self) -> int:
+        """Rows the standard errors are computed from."""
+        ...
+
+    @property
     def predictions(self) -> int:
         """Rows the model will be asked about."""
         ...
@@ -93,6 +109,6 @@ class EffectEvaluator(Protocol):
         """Return the states of the block's questions."""
         ...
 
-    def finish(self, state: Keyed) -> list[Answer]:
+    def finish(self, state: Keyed, threads: int) -> list[Answer]:
         """Return the answer to every question."""
         ...

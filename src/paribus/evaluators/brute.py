@@ -46,6 +46,8 @@ class BruteForce:
 
     name: ClassVar[str] = "brute"
     shortcut: ClassVar[bool] = False
+    estimand: ClassVar[str] = "interventional"
+    threaded: ClassVar[bool] = False  # the model may bring threads of its own
     how: ClassVar[str] = "asks the model itself, row by row and point by point"
 
     @staticmethod
@@ -100,6 +102,16 @@ class BruteForce:
         return self.call_rows * self._row_cost + 2 * state + curves
 
     @property
+    def state_bytes(self) -> int:
+        """Memory of the states of all questions: up to three numbers a point."""
+        return 3 * self.ask.points * self.model.n_outputs * FLOAT
+
+    @property
+    def error_rows(self) -> int:
+        """Every row that has weight."""
+        return self.ask.counted
+
+    @property
     def predictions(self) -> int:
         """Rows the model will be asked about."""
         return (self.ask.rows if self.ask.individual else self.ask.counted) * self.ask.points
@@ -129,7 +141,7 @@ class BruteForce:
                 states["curves", number] = RowCurves(parts)
         return Keyed(states)
 
-    def finish(self, state: Keyed) -> list[Answer]:
+    def finish(self, state: Keyed, threads: int = 1) -> list[Answer]:
         """Read averages, errors and curves off the merged states."""
         answers = []
         for number in range(len(self.ask.questions)):

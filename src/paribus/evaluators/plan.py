@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from paribus import budget
 from paribus.budget import FLOAT, in_words
 from paribus.errors import MemoryBoundError, RefusalError, one_of
 from paribus.evaluators.ask import METHODS, Ask, EffectEvaluator
 from paribus.evaluators.brute import BruteForce
+from paribus.evaluators.trees.exact import TreeExact
 from paribus.models import Model
 
 # In order of preference. A faster evaluator must give the number brute force gives: it may refuse, it may
 # not approximate.
-EVALUATORS: tuple[type[EffectEvaluator], ...] = (BruteForce,)
+EVALUATORS: tuple[type[EffectEvaluator], ...] = (TreeExact, BruteForce)
+INTERVENTIONAL = "interventional"
+OTHER_ESTIMAND = "it answers another question, so it is only taken by name"
 QUEUE = 3  # states a thread has ready or in hand while others are merged
 
 
@@ -32,27 +36,41 @@ def choose(model: Model, ask: Ask, method: str) -> Plan:
     one_of("method", method, METHODS)
     refusals: dict[str, str] = {}
     for candidate in EVALUATORS:
-        if method == "auto" or candidate.shortcut == (method == "exact"):
-            refusal = candidate.refuse(model, ask)
-            if refusal is None:
+        refusal = _not_meant(candidate, method) or candidate.refuse(model, ask)
+        if refusal is None:
+            try:
                 evaluator = candidate.build(model, ask)
+            except RefusalError as found:
+                refusal = str(found)
+            else:
                 why = "the fastest that can answer" if method == "auto" else f"asked for by method={method!r}"
                 return Plan(evaluator, why, refusals, _threads(evaluator, model, ask))
-            refusals[candidate.name] = refusal
-        else:
-            refusals[candidate.name] = (
-                "it is no shortcut" if method == "exact" else f"method={method!r} was asked for by name"
-            )
+        refusals[candidate.name] = refusal
     reasons = "; ".join(f"{name}: {reason}" for name, reason in refusals.items())
+    what = "a shortcut for" if method == "exact" else "the paths of"
     raise RefusalError(
-        f"method={method!r}: no evaluator knows a shortcut for {model.name} ({reasons}). "
+        f"method={method!r}: no evaluator knows {what} {model.name} ({reasons}). "
         "method='brute' gives the same number, method='auto' takes the fastest that does"
+        if method == "exact"
+        else f"method={method!r}: {reasons}"
     )
+
+
+def _not_meant(candidate: type[EffectEvaluator], method: str) -> str | None:
+    """Return why an evaluator is not what the method means."""
+    if (candidate.estimand != INTERVENTIONAL) != (method == "recursion"):
+        return f"method={method!r} was asked for by name" if method == "recursion" else OTHER_ESTIMAND
+    if method == "exact" and not candidate.shortcut:
+        return "it is no shortcut"
+    if method == "brute" and candidate.shortcut:
+        return f"method={method!r} was asked for by name"
+    return None
 
 
 def _threads(evaluator: EffectEvaluator, model: Model, ask: Ask) -> int:
     """Return how many threads fit in the memory bound beside the answer, or refuse when not even one does."""
-    answer = answer_bytes(ask, model.n_outputs, evaluator.block_rows)
+    answer = answer_bytes(ask, model.n_outputs, evaluator.block_rows, evaluator.state_bytes)
+    wanted = ask.threads or (budget.threads(-1) if evaluator.threaded else 1)
     worker = QUEUE * evaluator.worker_bytes
     one = answer + evaluator.worker_bytes
     if one > ask.max_memory:
@@ -63,14 +81,14 @@ def _threads(evaluator: EffectEvaluator, model: Model, ask: Ask) -> int:
             + ". Raise max_memory, lower grid_resolution"
             + (", ask for kind='average', or pass fewer rows" if ask.individual else "")
         )
-    return max(1, min(ask.threads, (ask.max_memory - answer) // worker))
+    return max(1, min(wanted, (ask.max_memory - answer) // worker))
 
 
-def answer_bytes(ask: Ask, outputs: int, block_rows: int) -> int:
+def answer_bytes(ask: Ask, outputs: int, block_rows: int, state_bytes: int) -> int:
     """Memory of the answer: curves twice, while they are joined, and every state on the way to be merged.
 
-    The tree of merges holds one state per level, each of up to three numbers a point.
+    The tree of merges holds one state per level.
     """
     cell = FLOAT * outputs * ask.points
     levels = math.ceil(math.log2(max(2, ask.rows / block_rows))) + 2
-    return 3 * cell * levels + (2 * cell * ask.rows if ask.individual else 0)
+    return state_bytes * levels + (2 * cell * ask.rows if ask.individual else 0)

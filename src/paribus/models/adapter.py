@@ -52,6 +52,8 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
         "margin" if is_margin else SCALES[response],
         _named(target_names, names),
         _stackable(call, probe, name, answer),
+        probe,
+        answer if columns is None else answer[:, list(columns)],
     )
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from paribus.contracts import Array, Floats
-from paribus.errors import ModelError
+from paribus.data.table import Table
+from paribus.errors import ModelError, RefusalError
+from paribus.models.trees import Trees, trees_for
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ class Model:
 
     ``response`` is the method that answers (``"callable"`` for a function), ``scale`` its unit in
     words, for axis labels. ``stackable`` tells that rows may be repeated in one table under new labels
-    without changing the answer to any of them.
+    without changing the answer to any of them. ``answer (i, o)`` is what it said about ``probe``, a few
+    rows of the table.
     """
 
     call: Call
@@ -48,6 +52,23 @@ class Model:
     scale: str
     output_names: tuple[str, ...]
     stackable: bool = True
+    probe: Table | None = None
+    answer: Floats | None = None
+
+    @cached_property
+    def trees(self) -> Trees:
+        """The trees that give these answers; `RefusalError` says why they cannot be read."""
+        from paribus.models.readers import read
+
+        if (
+            self.response == "callable"
+            and self.call.method is None
+            and not hasattr(self.call.target, "booster")
+        ):
+            raise RefusalError("it is a function, which has no trees to read")
+        if self.probe is None or self.answer is None:
+            raise RefusalError("it has not answered any row, so that nothing tells whether its trees do")
+        return trees_for(read(self.call.target), self.response, self.call.columns, self.probe, self.answer)
 
     @property
     def n_outputs(self) -> int:

@@ -36,6 +36,8 @@ class Provenance:
         How axes were laid out where their values were not given.
     points, predictions : int
         Points asked and rows predicted to answer them.
+    standard_error_rows : int
+        Rows the standard errors are computed from: all, or a fixed sample of those an exact average is over.
     block_rows, threads, max_memory : int
         Portions of the computation.
     seconds : float
@@ -64,6 +66,7 @@ class Provenance:
     grid_resolution: int
     points: int
     predictions: int
+    standard_error_rows: int
     block_rows: int
     threads: int
     max_memory: int

@@ -1,4 +1,4 @@
-"""How much data lies around each point."""
+"""How much data lies somewhere: around each point, at each leaf."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paribus.contracts import Array
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Weight of the rows in each grid cell ``(g0, g1, ...)``; integers when there are no weights."""
+    """Weight of the rows in each cell of an array; whole numbers when there are no weights."""
 
     cells: Array
 

@@ -7,20 +7,20 @@ from typing import Self
 
 import numpy as np
 
-from paribus.contracts import Floats
+from paribus.contracts import Array
 
 
 @dataclass(frozen=True, eq=False)
 class RowCurves:
-    """Predictions of each row at each point, as parts ``(first row, (o, i, g))``."""
+    """What is kept of each row, as parts ``(first row, (k, i, ...))``: predictions at points, or codes."""
 
-    parts: tuple[tuple[int, Floats], ...]
+    parts: tuple[tuple[int, Array], ...]
 
     def merge(self, other: Self) -> Self:
         """Put the parts side by side; nothing is copied before `finish`."""
         return type(self)(self.parts + other.parts)
 
-    def finish(self) -> Floats:
-        """Return the curves in row order, shape ``(o, n, g)``."""
+    def finish(self) -> Array:
+        """Return the parts in row order, shape ``(k, n, ...)``."""
         ordered = sorted(self.parts, key=lambda part: part[0])
         return np.concatenate([curves for _, curves in ordered], axis=1)

@@ -1,0 +1,290 @@
+"""The brute-force answer for tree ensembles, from how many rows could reach each leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paribus.budget import FLOAT
+from paribus.contracts import Floats, Integers
+from paribus.data.rows import Block
+from paribus.errors import RefusalError
+from paribus.evaluators.ask import Answer, Ask
+from paribus.evaluators.trees.programs import code_of, family_of, points_of, program_of
+from paribus.kernels.program import Ints, Points, Program
+from paribus.models import Model
+from paribus.models.trees import Trees
+from paribus.states import Counts, ExactSum, Keyed, RowCurves
+
+BLOCK_ROWS = 8_192
+SAMPLE = 4_096  # rows whose curves tell the standard error: it is then known to about one part in a hundred
+SEED = 0  # of the choice of those rows
+HEAVIEST = 2.0  # weight of a row, as rows are held
+CURVE_BYTES = 16_000_000  # of curves drawn at once
+FEWEST = 16  # rows drawn at once, however many points there are
+
+
+@dataclass(frozen=True, eq=False)
+class TreeExact:
+    r"""Partial dependence of a sum of trees, exactly, for every question in one pass over the rows.
+
+    A leaf :math:`l` adds its value where all tests on the way are passed. With the features in S set to
+    :math:`x_S`, the rows that reach it are those that pass its tests of the *other* features:
+
+    .. math:: PD_S(x_S) = b + \sum_l v_l \, 1[x_S \text{ passes } l] \, A_l(S)
+
+    where :math:`A_l(S)` is their share of the weight. One pass counts it for every leaf and every set asked
+    about; without weights these are whole numbers, so that no order of adding changes a bit. The average of
+    a response that is no sum over leaves, such as a probability, is taken from every row's own curve, which
+    is drawn from the leaves it reaches.
+    """
+
+    model: Model
+    ask: Ask
+    trees: Trees
+    program: Program
+    points: tuple[Points, ...]
+    room: str = "compiled"
+
+    name: ClassVar[str] = "tree_exact"
+    shortcut: ClassVar[bool] = True
+    estimand: ClassVar[str] = "interventional"
+    threaded: ClassVar[bool] = True
+    how: ClassVar[str] = "counts the rows that could reach each leaf with the features in question free"
+
+    @staticmethod
+    def refuse(model: Model, ask: Ask) -> str | None:
+        """Return why the model's trees cannot be read, if so."""
+        try:
+            model.trees  # noqa: B018
+        except RefusalError as refusal:
+            return str(refusal)
+        return None
+
+    @classmethod
+    def build(cls, model: Model, ask: Ask) -> TreeExact:
+        """Lay the trees out for the questions."""
+        trees = model.trees
+        kernels = import_module("paribus.kernels.compiled")
+        asked = [tuple(axis.feature for axis in question.axes) for question in ask.questions]
+        program = program_of(trees.ensemble, family_of(asked), kernels)
+        points = tuple(
+            points_of(program, trees.ensemble, question.asked, question.n_points, kernels)
+            for question in ask.questions
+        )
+        return cls(model, ask, trees, program, points)
+
+    @property
+    def kernels(self) -> ModuleType:
+        """The kernels; named rather than held, because a module cannot be shipped."""
+        return import_module(f"paribus.kernels.{self.room}")
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: more where a state is large, so that few are made and merged."""
+        return max(BLOCK_ROWS, min(-(-self.ask.rows // 8), self.program.n_slots // 256))
+
+    @property
+    def parts(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+        """All questions together: they share the pass over the trees."""
+        return ((tuple(range(len(self.ask.questions))), self.ask.points),)
+
+    @property
+    def state_bytes(self) -> int:
+        """Memory of the state of one block."""
+        return FLOAT * (self.program.n_slots + 2 * self.ask.points * self.model.n_outputs)
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes: codes, lists of rows by depth, a drawing of curves."""
+        rows = min(self.block_rows, self.ask.rows)
+        deep = self.program.shallow < len(self.program.entries)
+        lists = FLOAT * rows * self.program.levels if deep else 0
+        codes = (FLOAT + 4) * rows * len(self.program.columns)
+        kept = FLOAT * rows * self.ask.points * self.model.n_outputs if self.ask.individual else 0
+        return self.state_bytes + lists + codes + kept + 4 * CURVE_BYTES
+
+    @property
+    def predictions(self) -> int:
+        """The model itself is not asked."""
+        return 0
+
+    @property
+    def error_rows(self) -> int:
+        """Rows whose curves tell the standard error."""
+        return self.ask.rows if self.ask.individual else len(self._sampled)
+
+    @cached_property
+    def _sampled(self) -> Integers:
+        if self.ask.rows <= SAMPLE:
+            return np.arange(self.ask.rows)
+        chosen = np.random.default_rng(SEED).choice(self.ask.rows, SAMPLE, replace=False)
+        return np.sort(chosen)
+
+    @cached_property
+    def _drawn(self) -> tuple[tuple[tuple[int, ...], Any, int], ...]:
+        """Groups of questions that are drawn together, each with its trace and rows drawn at once."""
+        widest = CURVE_BYTES // (FLOAT * self.program.n_margins)
+        groups: list[list[int]] = []
+        held = 0
+        for number, points in enumerate(self.points):
+            if groups and (held + points.size) * self.kernels.CHUNK <= widest:
+                groups[-1].append(number)
+                held += points.size
+            else:
+                groups.append([number])
+                held = points.size
+        drawn = []
+        for group in groups:
+            trace = self.kernels.trace(self.program, [self.points[number] for number in group])
+            size = max(1, sum(self.points[number].size for number in group))
+            drawn.append((tuple(group), trace, max(FEWEST, min(self.kernels.CHUNK, widest // size))))
+        return tuple(drawn)
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return what the rows of a block add to the coverage, the curves and the sample."""
+        places = np.arange(block.start, block.start + len(block.table))
+        if not self.ask.individual and block.weights is not None and not block.weights.all():
+            places = places[block.weights > 0]
+            block = block.weighted()
+        if not len(block.table):
+            return Keyed({})
+        codes, weights = self._codes(block), block.weights
+        states: dict[tuple[str, int], Any] = {}
+        total = float(len(block.table)) if weights is None else float(weights.sum())
+        states["weight", 0] = Counts(np.array([total]))
+        if self.trees.link.linear:
+            states["coverage", 0] = Counts(self.kernels.cover(self.program, codes, weights))
+        if self.ask.individual or not self.trees.link.linear:
+            states |= self._curve_states(codes, weights, block.start)
+        if not self.ask.individual:
+            chosen = np.isin(places, self._sampled, assume_unique=True)
+            kept = np.ones(chosen.sum()) if weights is None else weights[chosen]
+            states["sample", 0] = RowCurves(((block.start, codes[:, chosen]),))
+            states["sample weights", 0] = RowCurves(((block.start, kept[None]),))
+        return Keyed(states)
+
+    def finish(self, state: Keyed, threads: int = 1) -> list[Answer]:
+        """Read averages off the coverage or the sums, and errors off curves."""
+        total = float(state.parts["weight", 0].cells[0])
+        averages = [self._average(state, number, total) for number in range(len(self.points))]
+        if self.ask.individual:
+            curves = [state.parts["curves", number].finish() for number in range(len(self.points))]
+            weights = state.parts["row weights", 0].finish()[0]
+            spreads = [_spread(drawn, mean, weights) for drawn, mean in zip(curves, averages, strict=True)]
+            counted = int((weights > 0).sum())
+            errors = [_error(spread, counted, total) for spread in spreads]
+            return [Answer(*answer) for answer in zip(averages, errors, curves, strict=True)]
+        errors = self._errors(state, averages, total, threads)
+        return [Answer(mean, error, None) for mean, error in zip(averages, errors, strict=True)]
+
+    def _codes(self, block: Block) -> Ints:
+        """Return the codes of a block's rows; a column no test is about is read if it may be refused."""
+        used = {column.encoding for column in self.program.columns}
+        numbers: dict[int, Floats] = {}
+        for place, encoding in enumerate(self.trees.ensemble.encodings):
+            if place in used or not (encoding.accepts_missing and encoding.accepts_infinite):
+                numbers[place] = encoding.numbers(block.table.column(encoding.feature))
+        codes = np.empty((len(self.program.columns), len(block.table)), np.int32)
+        for place, column in enumerate(self.program.columns):
+            codes[place] = code_of(column, numbers[column.encoding], self.kernels)
+        return codes
+
+    def _outputs(self, margins: Floats) -> Floats:
+        return self.trees.outputs(margins)
+
+    def _curves(self, codes: Ints) -> Iterator[tuple[tuple[int, ...], int, Floats]]:
+        """Yield outputs ``(o, g, i)`` per group of questions and portion of rows, with the first row."""
+        for group, trace, size in self._drawn:
+            for first in range(0, codes.shape[1], size):
+                portion = np.ascontiguousarray(codes[:, first : first + size])
+                yield group, first, self._outputs(self.kernels.curves(self.program, trace, portion))
+
+    def _split(self, group: tuple[int, ...], drawn: Floats) -> Iterator[tuple[int, Floats]]:
+        """Yield each question of a group with its part of what was drawn."""
+        first = 0
+        for number in group:
+            yield number, drawn[:, first : first + self.points[number].size]
+            first += self.points[number].size
+
+    def _curve_states(self, codes: Ints, weights: Floats | None, start: int) -> dict[tuple[str, int], Any]:
+        states: dict[tuple[str, int], Any] = {}
+        kept: dict[int, list[Floats]] = {number: [] for number in range(len(self.points))}
+        for group, first, drawn in self._curves(codes):
+            portion = None if weights is None else weights[first : first + drawn.shape[-1]]
+            for number, outputs in self._split(group, drawn):
+                if self.ask.individual:
+                    kept[number].append(outputs.transpose(0, 2, 1))
+                if not self.trees.link.linear:
+                    terms = outputs if portion is None else outputs * portion
+                    added = ExactSum.of(terms, HEAVIEST * self.trees.bound, self.ask.rows)
+                    key = "sums", number
+                    states[key] = states[key].merge(added) if key in states else added
+        if self.ask.individual:
+            rows = codes.shape[1]
+            for number, parts in kept.items():
+                states["curves", number] = RowCurves(((start, np.concatenate(parts, axis=1)),))
+            own = np.ones(rows) if weights is None else weights
+            states["row weights", 0] = RowCurves(((start, own[None]),))
+        return states
+
+    def _average(self, state: Keyed, number: int, total: float) -> Floats:
+        if not self.trees.link.linear:
+            return np.asarray(state.parts["sums", number].total() / total)
+        share = state.parts["coverage", 0].cells / total
+        averages = self.kernels.average(self.program, self.points[number], share)
+        return self._outputs(averages + self.program.base[:, None])
+
+    def _errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
+        """Return standard errors from the curves of the sampled rows, drawn in portions in a fixed order."""
+        codes = state.parts["sample", 0].finish()
+        weights = state.parts["sample weights", 0].finish()[0]
+        spreads = [np.zeros_like(mean) for mean in averages]
+        portions = [
+            (group, trace, first, size)
+            for group, trace, size in self._drawn
+            for first in range(0, codes.shape[1], size)
+        ]
+
+        def spread(portion: tuple[tuple[int, ...], Any, int, int]) -> list[tuple[int, Floats]]:
+            group, trace, first, size = portion
+            some = np.ascontiguousarray(codes[:, first : first + size])
+            drawn = self._outputs(self.kernels.curves(self.program, trace, some))
+            own = weights[first : first + size]
+            return [(q, _squares(outputs, averages[q], own)) for q, outputs in self._split(group, drawn)]
+
+        with ThreadPoolExecutor(threads) as pool:
+            for found in pool.map(spread, portions):
+                for number, squares in found:
+                    spreads[number] += squares
+        drawn_from = self.ask.rows / len(self._sampled)
+        return [_error(squares * drawn_from, self.ask.counted, total) for squares in spreads]
+
+
+def _squares(outputs: Floats, mean: Floats, weights: Floats) -> Floats:
+    """Return the sum over rows of ``w^2 (f - m)^2`` for outputs ``(o, g, i)``."""
+    centred = outputs - mean[..., None]
+    return np.asarray(np.einsum("ogi,ogi,i->og", centred, centred, weights**2))
+
+
+def _spread(curves: Floats, mean: Floats, weights: Floats) -> Floats:
+    """Return the same for all rows' curves ``(o, n, g)``, some rows at a time."""
+    total = np.zeros_like(mean)
+    for first in range(0, len(weights), BLOCK_ROWS):
+        part = curves[:, first : first + BLOCK_ROWS].transpose(0, 2, 1)
+        total += _squares(part, mean, weights[first : first + BLOCK_ROWS])
+    return total
+
+
+def _error(spread: Floats, rows: int, total: float) -> Floats:
+    """Return the linearised standard error of a weighted mean; NaN when only one row was seen."""
+    if rows < 2:
+        return np.full_like(spread, np.nan)
+    return np.asarray(np.sqrt(spread * (rows / (rows - 1))) / total)

@@ -1,0 +1,191 @@
+"""From an ensemble and the feature sets asked about to a program for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from types import ModuleType
+
+import numpy as np
+
+from paribus.contracts import Flags, Floats, Integers
+from paribus.data.table import Column
+from paribus.kernels.program import (
+    ABOVE,
+    ACTIVE,
+    COLUMN,
+    DEPTH,
+    END,
+    MARGIN,
+    NODE,
+    SIDE,
+    SLOT,
+    TEST,
+    UPS,
+    Bytes,
+    CodeColumn,
+    Family,
+    Ints,
+    Layout,
+    Points,
+    Program,
+    level_codes,
+)
+from paribus.models.ensemble import LEAF, Ensemble
+
+DEEP = 256  # leaves from which a tree is walked with lists of rows: masks would be mostly empty
+
+
+def family_of(asked: Iterable[tuple[int, ...]]) -> Family:
+    """Return the sets asked for and all their parts, smaller ones first."""
+    wanted = {tuple(sorted(features)) for features in asked}
+    features = tuple(sorted({feature for group in wanted for feature in group}))
+    places = {feature: place for place, feature in enumerate(features)}
+    parts = {
+        frozenset(places[feature] for feature in part)
+        for group in wanted
+        for size in range(len(group) + 1)
+        for part in combinations(group, size)
+    }
+    sets = tuple(sorted(parts, key=lambda one: (len(one), sorted(one))))
+    numbers = {one: number for number, one in enumerate(sets)}
+    step = np.full((len(sets), len(features) + 1), -1, np.int32)
+    for number, one in enumerate(sets):
+        for place in range(len(features)):
+            step[number, place] = numbers.get(one | {place}, -1)
+    within = np.zeros((len(sets), len(sets)), np.uint8)
+    for number, one in enumerate(sets):
+        within[
+            [numbers[frozenset(p)] for size in range(len(one) + 1) for p in combinations(one, size)], number
+        ] = 1
+    return Family(features, sets, step, within)
+
+
+def program_of(ensemble: Ensemble, family: Family, kernels: ModuleType, deep: int = DEEP) -> Program:
+    """Lay an ensemble out for a family; trees of at least ``deep`` leaves come last."""
+    inner = ensemble.column != LEAF
+    columns, column, cut = _code_columns(ensemble, inner)
+    conditions, truth, test = _conditions(ensemble, inner, columns, column, cut)
+    places = {feature: place for place, feature in enumerate(family.features)}
+    owner = np.array([places.get(e.feature, len(places)) for e in ensemble.encodings], np.int32)
+    feature = np.full(len(inner), -1, np.int32)
+    feature[inner] = owner[ensemble.column[inner]]
+    order, shallow_trees = _deep_last(ensemble, inner, deep)
+    layout = kernels.lay_out(
+        ensemble.roots[order], ensemble.left, ensemble.right, inner, feature, family.step
+    )
+    entries = _entries(ensemble, layout, test, order)
+    starts = np.append(np.flatnonzero(layout.parent < 0), len(entries))
+    tested = np.array([columns[c].encoding for c in conditions[:, 0]], np.int64)
+    return Program(
+        columns=columns,
+        conditions=conditions,
+        truth=truth,
+        feature=owner[tested],
+        entries=entries,
+        shallow=int(starts[shallow_trees]),
+        up=layout.up,
+        slot_set=layout.slot_set,
+        value=np.ascontiguousarray(ensemble.value),
+        base=ensemble.base,
+        family=family,
+    )
+
+
+def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, ...], Integers, Integers]:
+    """Return the code columns, and for each inner node its column and its cut or set of levels."""
+    leveled = ensemble.level_set >= 0
+    key = ensemble.column.astype(np.int64) * 2 + leveled
+    columns: list[CodeColumn] = []
+    column, cut = np.zeros(len(inner), np.int64), np.zeros(len(inner), np.int64)
+    for number in np.unique(key[inner]):
+        here = inner & (key == number)
+        column[here] = len(columns)
+        if number % 2:
+            used = np.unique(ensemble.level_set[here])
+            known = np.unique(np.concatenate([ensemble.level_sets[s].listed for s in used])).astype(
+                np.float64
+            )
+            cut[here] = ensemble.level_set[here]
+        else:
+            known, cut[here] = np.unique(ensemble.threshold[here], return_inverse=True)
+        columns.append(CodeColumn.of(int(number // 2), known, levels=bool(number % 2)))
+    return tuple(columns), column, cut
+
+
+def _conditions(
+    ensemble: Ensemble, inner: Flags, columns: tuple[CodeColumn, ...], column: Integers, cut: Integers
+) -> tuple[Ints, Bytes, Integers]:
+    """Return the distinct conditions, the tables of those about levels, and each inner node's condition."""
+    wide = int(cut.max(initial=0)) + 1
+    keys = (column[inner] * wide + cut[inner]) * 2 + ensemble.missing_left[inner]
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    test = np.zeros(len(inner), np.int64)
+    test[inner] = inverse
+    about = distinct // 2 // wide
+    conditions = np.stack([about, distinct // 2 % wide, distinct % 2, np.full(len(distinct), -1)], axis=1)
+    tables: list[Flags] = []
+    begin = 0
+    for number in np.flatnonzero(np.array([c.levels for c in columns], dtype=bool)[about]):
+        levels = columns[about[number]]
+        chosen = ensemble.level_sets[conditions[number, 1]]
+        left = np.append(chosen.goes_left(levels.known), not chosen.listed_left)
+        tables.append(np.append(left, conditions[number, 2] > 0))
+        conditions[number, 3] = begin
+        begin += len(tables[-1])
+    truth = np.concatenate(tables).astype(np.uint8) if tables else np.zeros(0, np.uint8)
+    return np.ascontiguousarray(conditions).astype(np.int32), truth, test
+
+
+def _deep_last(ensemble: Ensemble, inner: Flags, deep: int) -> tuple[Integers, int]:
+    """Return the order of trees and how many are not deep; a tree is known by the leaves under its root."""
+    tree = np.zeros(len(inner), np.int64)
+    level, owner = ensemble.roots.astype(np.int64), np.arange(len(ensemble.roots))
+    while len(level):
+        tree[level] = owner
+        split = inner[level]
+        level, owner = level[split], owner[split]
+        level = np.concatenate([ensemble.left[level], ensemble.right[level]]).astype(np.int64)
+        owner = np.concatenate([owner, owner])
+    leaves = np.bincount(tree[~inner], minlength=len(ensemble.roots))
+    return np.argsort(leaves >= deep, kind="stable"), int((leaves < deep).sum())
+
+
+def _entries(ensemble: Ensemble, layout: Layout, test: Integers, order: Integers) -> Ints:
+    parent, node = layout.parent, layout.node
+    above, root = np.maximum(parent, 0), parent < 0
+    entries = np.zeros((len(node), 10), np.int32)
+    entries[:, END], entries[:, DEPTH] = layout.end, layout.depth
+    entries[:, TEST] = test[node[above]]
+    entries[:, ABOVE] = np.where(root, 0, layout.active[above])
+    entries[:, UPS] = layout.up_first[above]
+    entries[:, ACTIVE], entries[:, SIDE] = layout.active, layout.side
+    entries[:, SLOT] = np.where(ensemble.column[node] == LEAF, layout.slot_first, -1)
+    entries[:, NODE] = node
+    trees = np.cumsum(root) - 1
+    vector = ensemble.value.shape[1] > 1
+    entries[:, MARGIN] = -1 if vector else ensemble.output[order][trees]
+    return entries
+
+
+def points_of(
+    program: Program, ensemble: Ensemble, axes: tuple[tuple[int, Column], ...], size: int, kernels: ModuleType
+) -> Points:
+    """Return the points of a question as codes; an axis is a feature with a column of its values."""
+    first = np.cumsum([0, *(len(column.missing) for _, column in axes)]).astype(np.int32)
+    codes = np.zeros((len(program.columns), first[-1]), np.int32)
+    axis = np.full(len(program.conditions), -1, np.int32)
+    for number, (feature, values) in enumerate(axes):
+        for place, column in enumerate(program.columns):
+            encoding = ensemble.encodings[column.encoding]
+            if encoding.feature == feature:
+                numbers = encoding.numbers(values)
+                codes[place, first[number] : first[number + 1]] = code_of(column, numbers, kernels)
+                axis[program.conditions[:, COLUMN] == place] = number
+    return Points(axis, first, codes, size)
+
+
+def code_of(column: CodeColumn, numbers: Floats, kernels: ModuleType) -> Ints:
+    """Return the codes of numbers of a column."""
+    codes: Ints = level_codes(column, numbers) if column.levels else kernels.rank(column, numbers)
+    return codes

@@ -1,0 +1,198 @@
+"""The functions of `reference`, for a machine: memory is laid out here, the loops are in `jit`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paribus.contracts import Flags, Floats, Integers
+from paribus.kernels import jit
+from paribus.kernels.program import Bytes, CodeColumn, Ints, Layout, Points, Program
+
+CHUNK = int(jit.CHUNK)
+WORDS = int(jit.WORDS)
+NO_WEIGHTS = np.empty(0)
+NOTHING = np.empty(0, np.int32)
+
+
+def rank(column: CodeColumn, numbers: Floats) -> Ints:
+    """Return the codes of numbers: how many thresholds are smaller."""
+    codes = np.empty(len(numbers), np.int32)
+    jit.rank(numbers, column.known, column.scale, column.below, codes)
+    return codes
+
+
+def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints) -> Layout:
+    """Lay trees out in preorder and find the sets active at each node."""
+    nodes = len(inner)
+    node, parent, depth, side, end, active = (np.zeros(nodes, np.int32) for _ in range(6))
+    stack = np.empty((nodes + 1, 4), np.int32)
+    jit.preorder(roots, left, right, inner.view(np.uint8), stack, node, parent, depth, side, end)
+    sets = np.empty((int(depth.max(initial=0)) + 1, len(step)), np.int32)
+    up_first, slot_first = np.zeros(nodes, np.int64), np.full(nodes, -1, np.int64)
+    up = slot_set = NOTHING
+    totals = np.zeros(2, np.int64)
+    tested = np.where(inner, feature, -1).astype(np.int32)[node]
+    for _ in range(2):  # first to know how much there is, then to write it
+        jit.lay_out(
+            parent, depth, tested, step, sets, active, up_first, up, slot_first, slot_set, totals
+        )  # fmt: skip
+        if not len(slot_set):
+            up, slot_set = np.empty(totals[0], np.int32), np.empty(totals[1], np.int32)
+    return Layout(node, parent, depth, side, end, active, up_first, up, slot_first, slot_set)
+
+
+def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
+    """Return the weight of the rows at each slot: those that reach its leaf with its set free."""
+    counts = np.zeros(program.n_slots)
+    given = NO_WEIGHTS if weights is None else weights
+    tests = program.n_codes, program.conditions, program.truth
+    if program.shallow:
+        masks = _Masks.of(program)
+        entries = program.entries[: program.shallow]
+        jit.cover_by_masks(codes, given, *tests, entries, program.up, *masks.arrays, counts)
+    if program.shallow < len(program.entries):
+        lists = _Lists.of(program, codes.shape[1])
+        exactly = np.zeros(program.most)
+        jit.cover_by_lists(
+            codes, given, *tests, program.entries, program.shallow, program.up, program.family.within,
+            program.slot_set, lists.rows, lists.tags, lists.sizes, exactly, counts
+        )  # fmt: skip
+    return counts
+
+
+def average(program: Program, points: Points, share: Floats) -> Floats:
+    """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
+    averages = np.zeros((program.n_margins, points.size))
+    jit.average(
+        program.entries, program.up, program.n_codes, program.conditions, program.truth, points.axis,
+        points.axis_first, points.codes, share, program.value, *_reach(program, points),
+        np.zeros(program.n_margins), averages
+    )  # fmt: skip
+    return averages
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Where the curves of some questions change: which leaf each point reaches.
+
+    Attributes
+    ----------
+    visit_first : (e + 1,)
+        Where the visits of each entry begin; a visit is a leaf that tests a question's features.
+    visits : (v, 5)
+        The active set that must be free, the question's first point, and where its edges begin and end.
+    edges : (h, 2)
+        A point, and 1 where the leaf begins to be reached or -1 where it ends.
+    starts : (q,)
+        The first point of each question.
+    size : int
+        Number of points of all questions.
+    """
+
+    visit_first: Integers
+    visits: Ints
+    edges: Ints
+    starts: Ints
+    size: int
+
+
+def trace(program: Program, questions: list[Points]) -> Trace:
+    """Find, once for all rows, where the curves of the questions can change."""
+    sizes = [points.size for points in questions]
+    starts = np.cumsum([0, *sizes])
+    found = [_edges(program, points, int(start)) for points, start in zip(questions, starts, strict=False)]
+    shift = np.cumsum([0, *(len(edges) for _, edges in found)])
+    visits = np.concatenate(
+        [np.add(visits, [0, 0, s, s, 0]) for (visits, _), s in zip(found, shift, strict=False)]
+    )
+    order = np.argsort(visits[:, 4], kind="stable")
+    first = np.searchsorted(visits[order, 4], np.arange(len(program.entries) + 1))
+    return Trace(
+        first.astype(np.int64),
+        np.ascontiguousarray(visits[order]).astype(np.int32),
+        np.concatenate([edges for _, edges in found]),
+        starts[:-1].astype(np.int32),
+        int(starts[-1]),
+    )
+
+
+def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
+    """Return the margins of at most ``CHUNK`` rows at each point of the questions, ``(m, g, i)``."""
+    rows = codes.shape[1]
+    drawn = np.zeros((program.n_margins, traced.size, rows))
+    plain = np.repeat(program.base, rows)
+    tests = program.n_codes, program.conditions, program.truth
+    visits = program.value, traced.visit_first, traced.visits, traced.edges, traced.size
+    flat = drawn.reshape(-1)
+    if program.shallow:
+        masks = _Masks.of(program)
+        members = np.empty((2, CHUNK), np.uint64)
+        entries = program.entries[: program.shallow]
+        jit.curves_by_masks(codes, *tests, entries, program.up, *masks.arrays, members, *visits, flat, plain)
+    if program.shallow < len(program.entries):
+        lists = _Lists.of(program, rows)
+        one_list = np.empty(rows, np.uint64)
+        stop = np.empty(program.most + 1, np.uint64)
+        jit.curves_by_lists(
+            codes, *tests, program.entries, program.shallow, program.up, program.family.within,
+            program.slot_set, lists.rows, lists.tags, lists.sizes, stop, one_list, *visits, flat, plain
+        )  # fmt: skip
+    jit.accumulate(drawn, plain.reshape(-1, rows), traced.starts)
+    return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class _Masks:
+    """Memory for masks: of active sets at each level, of codes, of conditions."""
+
+    arrays: tuple[int, Integers, Integers, Integers, Integers]
+
+    @classmethod
+    def of(cls, program: Program) -> _Masks:
+        held = program.levels * program.most
+        return cls(
+            (
+                program.most,
+                np.zeros(held * WORDS, np.uint64),
+                np.zeros(held, np.uint64),
+                np.empty((int(program.n_codes.max(initial=0)) + 1) * WORDS, np.uint64),
+                np.zeros((len(program.conditions) + 1) * WORDS, np.uint64),
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Lists:
+    """Memory for the rows at each level, the set each violates, and how many there are."""
+
+    rows: Ints
+    tags: Ints
+    sizes: Integers
+
+    @classmethod
+    def of(cls, program: Program, rows: int) -> _Lists:
+        size = program.levels * rows
+        return cls(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(program.levels, np.uint64))
+
+
+def _reach(program: Program, points: Points) -> tuple[Bytes, Ints, Ints]:
+    levels = program.levels
+    reach = np.empty((levels, points.codes.shape[1]), np.uint8)
+    return reach, np.empty(levels, np.int32), np.empty(levels, np.int32)
+
+
+def _edges(program: Program, points: Points, start: int) -> tuple[Ints, Ints]:
+    """Return the visits and edges of one question, whose first point is number ``start``."""
+    visits = edges = np.empty((0, 5), np.int32)
+    totals = np.zeros(2, np.int64)
+    for _ in range(2):  # first to know how many there are, then to write them
+        jit.list_edges(
+            program.entries, program.up, program.n_codes, program.conditions, program.truth, points.axis,
+            points.axis_first, points.codes, start, points.size, *_reach(program, points), visits, edges,
+            totals
+        )  # fmt: skip
+        if not len(visits):
+            visits, edges = np.empty((totals[0], 5), np.int32), np.empty((totals[1], 2), np.int32)
+    return visits, edges

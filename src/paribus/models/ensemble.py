@@ -1,0 +1,254 @@
+"""One representation of every tree ensemble: all that decides a prediction is a field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paribus.contracts import NOMINAL, Array, Flags, Floats, Integers
+from paribus.data.table import Column, Table
+from paribus.errors import ModelError, RefusalError
+from paribus.models.link import Link
+
+Nodes = NDArray[np.int32]
+LEAF = -1  # the column of a node that tests nothing
+ZERO = float(np.float32(1e-35))  # LightGBM takes what is closer to zero than this for zero
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How a column of the table becomes the number that nodes compare; NaN is missing.
+
+    Attributes
+    ----------
+    feature : int
+        Position of the column in the table.
+    single : bool
+        The number is rounded to single precision first.
+    whole : bool
+        The number is cut to a whole one, as of levels given as numbers.
+    levels : mapping, "declared" or None
+        Number of each level; ``"declared"`` numbers the levels a category column declares; None reads
+        the column as numbers.
+    unseen : float
+        Number of a level that ``levels`` does not know.
+    missing : float
+        Number of a missing value: NaN follows each node's missing direction, another is compared.
+    zero_is_missing : bool
+        Zero is missing as well.
+    accepts_missing, accepts_infinite : bool
+        Whether the library answers such values; where it does not, neither do we.
+    """
+
+    feature: int
+    single: bool = False
+    whole: bool = False
+    levels: Mapping[Any, float] | Literal["declared"] | None = None
+    unseen: float = np.nan
+    missing: float = np.nan
+    zero_is_missing: bool = False
+    accepts_missing: bool = True
+    accepts_infinite: bool = True
+
+    def numbers(self, column: Column) -> Floats:
+        """Return the numbers of a column, shape ``(n,)``."""
+        present = self._of_levels(column) if self.levels is not None else self._of_numbers(column)
+        if not self.accepts_infinite and np.isinf(present).any():
+            raise ModelError(f"{column.name!r} has infinite values, which the model does not accept")
+        if self.zero_is_missing:
+            present = np.where(np.abs(present) <= ZERO, np.nan, present)
+        if len(present) == len(column.missing):
+            return present
+        if not self.accepts_missing:
+            raise ModelError(f"{column.name!r} has missing values, which the model does not accept")
+        numbers = np.full(len(column.missing), self.missing)
+        numbers[~column.missing] = present
+        return numbers
+
+    def _of_numbers(self, column: Column) -> Floats:
+        if column.kind == "datetime" or (column.kind in NOMINAL and column.values.dtype.kind not in "biuf"):
+            raise RefusalError(f"{column.name!r} is of kind {column.kind}, which the trees know as a number")
+        values = column.values
+        if self.single:
+            with np.errstate(over="ignore"):
+                values = values.astype(np.float32)
+        numbers = values.astype(np.float64)
+        return np.trunc(numbers) if self.whole else numbers
+
+    def _of_levels(self, column: Column) -> Floats:
+        codes, found = column.factorized()
+        known: Mapping[Any, float]
+        if isinstance(self.levels, Mapping):
+            known = self.levels
+        elif column.levels is not None:
+            known = {level: float(number) for number, level in enumerate(column.levels)}
+        else:
+            raise RefusalError(f"{column.name!r} declares no levels, which the trees know by their order")
+        plain = (level.item() if isinstance(level, np.generic) else level for level in found)
+        numbers = np.array([known.get(level, self.unseen) for level in plain], dtype=np.float64)
+        return numbers[codes] if len(codes) else np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSet:
+    """A test of levels: the numbers ``listed`` go left if ``listed_left``, all other levels the other way."""
+
+    listed: Integers
+    listed_left: bool = True
+
+    def goes_left(self, numbers: Floats) -> Flags:
+        """Tell which numbers go left; NaN is not asked here."""
+        return np.asarray(np.isin(numbers, self.listed) == self.listed_left)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    r"""Trees that add up to margins, and the links from margins to what the model answers.
+
+    .. math:: F_m(x) = base_m + \sum_t value_{leaf_t(x), m}
+
+    Nodes of all trees lie one after another; a child is named by its place among all nodes.
+
+    Attributes
+    ----------
+    roots : (t,)
+        Root of each tree.
+    column : (n,)
+        The encoding each node tests, ``LEAF`` at a leaf.
+    threshold : (n,)
+        A number goes left when it is at most this; a strict comparison is written with the next smaller
+        float. Not read at leaves and tests of levels.
+    left, right : (n,)
+        Children; not read at leaves.
+    missing_left : (n,)
+        Where a missing value goes.
+    level_set : (n,)
+        Which of ``level_sets`` a node tests, -1 where it compares with its threshold.
+    value : (n, k)
+        What a leaf adds: learning rates, tree weights and averaging included. Not read elsewhere.
+    output : (t,)
+        With ``k == 1`` the margin a tree adds to; with ``k > 1`` each leaf adds to all margins.
+    base : (m,)
+        Margins before any tree.
+    encodings : one per model column
+    links : by response, ``"predict"``, ``"predict_proba"`` and ``"decision_function"``
+    refused : why a response that the model has is not among ``links``
+    cover : (n,) or None
+        Training weight at each node, for the path-dependent estimand.
+    """
+
+    roots: Nodes
+    column: Nodes
+    threshold: Floats
+    left: Nodes
+    right: Nodes
+    missing_left: Flags
+    value: Floats
+    output: Nodes
+    base: Floats
+    encodings: tuple[Encoding, ...]
+    links: Mapping[str, Link]
+    level_set: Nodes = field(default_factory=lambda: np.empty(0, np.int32))
+    level_sets: tuple[LevelSet, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    cover: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.level_set):
+            object.__setattr__(self, "level_set", np.full(len(self.column), -1, np.int32))
+        check(self)
+
+    @property
+    def n_margins(self) -> int:
+        """Number of margins."""
+        return len(self.base)
+
+    def numbers(self, table: Table) -> Floats:
+        """Return what the nodes compare, ``(n, c)``."""
+        encoded = [encoding.numbers(table.column(encoding.feature)) for encoding in self.encodings]
+        return np.stack(encoded, axis=1) if encoded else np.empty((len(table), 0))
+
+    def leaves(self, numbers: Floats) -> Integers:
+        """Return the leaf of each row in each tree, ``(n, t)``: the plain walk everything is measured by."""
+        at = np.broadcast_to(self.roots, (len(numbers), len(self.roots))).astype(np.int64)
+        rows = np.arange(len(numbers))[:, None]
+        while (inner := self.column[at] != LEAF).any():
+            x = numbers[rows, np.where(inner, self.column[at], 0)]
+            went = np.where(self._goes_left(at, x), self.left[at], self.right[at])
+            at = np.where(inner, went, at)
+        return at
+
+    def margins(self, numbers: Floats) -> Floats:
+        """Return the margins ``(n, m)``."""
+        leaves = self.leaves(numbers)
+        added = np.zeros((len(numbers), self.n_margins))
+        for tree in range(len(self.roots)):
+            if self.value.shape[1] == 1:
+                added[:, self.output[tree]] += self.value[leaves[:, tree], 0]
+            else:
+                added += self.value[leaves[:, tree]]
+        return self.base + added
+
+    def _goes_left(self, at: Integers, x: Floats) -> Flags:
+        went = x <= self.threshold[at]
+        sets = np.where(self.column[at] == LEAF, -1, self.level_set[at])
+        for number in np.unique(sets[sets >= 0]):
+            here = sets == number
+            went[here] = self.level_sets[number].goes_left(x[here])
+        return np.where(np.isnan(x), self.missing_left[at], went)
+
+
+def check(ensemble: Ensemble) -> None:
+    """Refuse arrays that are no trees, before anything walks them."""
+    nodes, trees = len(ensemble.column), len(ensemble.roots)
+    per_node: tuple[Array, ...] = (
+        ensemble.threshold,
+        ensemble.left,
+        ensemble.right,
+        ensemble.missing_left,
+        ensemble.value,
+        ensemble.level_set,
+    )
+    if any(len(array) != nodes for array in per_node) or len(ensemble.output) != trees:
+        raise RefusalError("its trees cannot be read: their arrays differ in length")
+    width, margins = ensemble.value.shape[1], ensemble.n_margins
+    if width not in (1, margins):
+        raise RefusalError(f"its trees cannot be read: leaves of {width} values for {margins} margins")
+    _within("roots", ensemble.roots, 0, nodes)
+    _within("outputs", ensemble.output, 0, margins)
+    _within("columns", ensemble.column, LEAF, len(ensemble.encodings))
+    _within("sets of levels", ensemble.level_set, -1, len(ensemble.level_sets))
+    inner = ensemble.column != LEAF
+    children = np.concatenate([ensemble.left[inner], ensemble.right[inner]])
+    _within("children", children, 0, nodes)
+    # Every node but the roots is the child of exactly one node: with this and no node its own ancestor,
+    # what hangs from a root is a tree.
+    parents = np.bincount(children, minlength=nodes) + np.bincount(ensemble.roots, minlength=nodes)
+    if (parents != 1).any():
+        raise RefusalError("its trees cannot be read: some node has no parent, or several")
+    if _reached(ensemble, inner) != nodes:
+        raise RefusalError("its trees cannot be read: some node is its own ancestor")
+    compared = inner & (ensemble.level_set < 0)
+    if np.isnan(ensemble.threshold[compared]).any():
+        raise RefusalError("its trees cannot be read: a threshold is NaN")
+    if not np.isfinite(ensemble.value[~inner]).all() or not np.isfinite(ensemble.base).all():
+        raise RefusalError("a leaf or the baseline is not finite, so no sum over leaves is")
+
+
+def _within(what: str, places: Array, first: int, stop: int) -> None:
+    if len(places) and (places.min() < first or places.max() >= stop):
+        raise RefusalError(f"its trees cannot be read: {what} out of range")
+
+
+def _reached(ensemble: Ensemble, inner: Flags) -> int:
+    """Count the nodes under the roots, level by level; every node has one parent, so this ends."""
+    level, reached = ensemble.roots.astype(np.int64), 0
+    while len(level):
+        reached += len(level)
+        parents = level[inner[level]]
+        level = np.concatenate([ensemble.left[parents], ensemble.right[parents]]).astype(np.int64)
+    return reached

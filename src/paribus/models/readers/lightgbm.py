@@ -1,0 +1,375 @@
+"""LightGBM, read from the model text it saves: wrappers and native boosters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from paribus.contracts import Array, Flags, Floats, Integers
+from paribus.data.table import Column
+from paribus.errors import RefusalError
+from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet
+from paribus.models.link import Link
+
+# What LightGBM takes for zero before any node sees it: its constant is a single precision 1e-35.
+NEARLY_ZERO = float(np.float32(1e-35))
+SINGLE_WHOLE = 2**24  # up to here single precision holds every whole number
+SIGMOID_DIGITS = 6  # digits the model text gives to the parameter `sigmoid`
+
+# Bits of a node's decision type, and what its missing values are.
+CATEGORICAL, DEFAULT_LEFT, MISSING_SHIFT = 1, 2, 2
+AS_ZERO, ZERO_OR_NAN, NAN, LEVELS = range(4)
+
+IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg")
+EXP = ("poisson", "gamma", "tweedie")
+SIGMOID = ("binary", "multiclassova")
+LABELS = "predict returns class labels, which have no average; ask for predict_proba"
+TWO_MARGINS = "predict_proba of two classes with a margin each is not the same in all versions of LightGBM"
+
+
+def read(estimator: Any) -> Ensemble:
+    """Return the trees of a wrapper or a native booster, as many as its own predict uses.
+
+    Cover is the number of training rows, as in LightGBM's own contributions. A random forest averages in
+    predict but not in its raw score, so the average is in the leaves and ``decision_function`` undoes it.
+    """
+    _check_own(estimator)
+    booster = getattr(estimator, "booster_", estimator)
+    lists = [_plain(levels) for levels in booster.pandas_categorical or []]
+    text = _Text.of(booster.model_to_string())
+    if "1" in text.lines["is_linear"]:
+        raise RefusalError("it has linear trees, whose leaves are linear functions instead of constants")
+    sizes = text.numbers("num_leaves").astype(np.int64)
+    layout = _Layout.of(sizes)
+    margins = int(text.header["num_tree_per_iteration"])
+    iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
+    tests = _Tests.of(text)
+    codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
+    level_set, level_sets = _level_sets(text, layout, tests)
+    return Ensemble(
+        roots=layout.first.astype(np.int32),
+        column=layout.spread(columns, LEAF, np.int32),
+        threshold=layout.spread(tests.threshold, 0.0, np.float64),
+        left=layout.spread(layout.children(text.numbers("left_child")), 0, np.int32),
+        right=layout.spread(layout.children(text.numbers("right_child")), 0, np.int32),
+        missing_left=layout.spread(tests.missing_left, False, np.bool_),
+        value=layout.spread([], 0.0, np.float64, text.numbers("leaf_value") / iterations)[:, None],
+        output=(np.arange(len(sizes)) % margins).astype(np.int32),
+        base=np.zeros(margins),
+        encodings=_encodings(codes, tests, _pandas_levels(lists, text)),
+        level_set=layout.spread(level_set, -1, np.int32),
+        level_sets=level_sets,
+        cover=layout.spread(text.numbers("internal_count"), 0.0, np.float64, text.numbers("leaf_count", "0")),
+        **_responses(estimator, text, iterations),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Text:
+    """The lines of the header by name, and of each name the lines of all trees."""
+
+    header: Mapping[str, str]
+    lines: Mapping[str, list[str]]
+
+    @classmethod
+    def of(cls, text: str) -> _Text:
+        end = text.index("\nend of trees")
+        start = text.find("\nTree=0\n", 0, end)
+        start = end if start < 0 else start
+        lines: defaultdict[str, list[str]] = defaultdict(list)
+        for line in text[start:end].split("\n"):
+            name, _, value = line.partition("=")
+            lines[name].append(value)
+        parts = (line.partition("=") for line in text[:start].split("\n"))
+        return cls({name: value for name, _, value in parts}, lines)
+
+    def numbers(self, name: str, absent: str = "") -> Floats:
+        """Return the numbers of all trees; a tree of one leaf may have none, or the one in ``absent``."""
+        return np.array(" ".join(line or absent for line in self.lines[name]).split(), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where nodes lie: of each tree the inner nodes first, as the text numbers them, then the leaves."""
+
+    sizes: Integers
+    first: Integers
+    inner: Integers
+    leaves: Integers
+    tree: Integers  # of each inner node
+
+    @classmethod
+    def of(cls, sizes: Integers) -> _Layout:
+        nodes = 2 * sizes - 1
+        first = np.cumsum(nodes) - nodes
+        is_inner = np.arange(nodes.sum()) - np.repeat(first, nodes) < np.repeat(sizes - 1, nodes)
+        tree = np.repeat(np.arange(len(sizes)), sizes - 1)
+        return cls(sizes, first, np.flatnonzero(is_inner), np.flatnonzero(~is_inner), tree)
+
+    def spread(self, inner: Any, leaf: Any, dtype: Any, leaves: Any = None) -> Array:
+        """Return one array of all nodes from what inner nodes have and what leaves have."""
+        spread = np.full(len(self.inner) + len(self.leaves), leaf, dtype=dtype)
+        if len(inner):
+            spread[self.inner] = inner
+        if leaves is not None:
+            spread[self.leaves] = leaves
+        return spread
+
+    def children(self, named: Floats) -> Integers:
+        """Return places among all nodes; the text names a leaf by -1 minus its number."""
+        child = named.astype(np.int64)
+        leaf = self.sizes[self.tree] - 2 - child
+        return self.first[self.tree] + np.where(child < 0, leaf, child)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tests:
+    """What each inner node tests."""
+
+    feature: Integers
+    missing: Integers
+    missing_left: Flags
+    threshold: Floats
+
+    @classmethod
+    def of(cls, text: _Text) -> _Tests:
+        decision = text.numbers("decision_type").astype(np.int64)
+        by_level = (decision & CATEGORICAL) > 0
+        threshold = text.numbers("threshold")
+        # Numbers that are nearly zero become zero first: all of them pass a threshold among them, or none.
+        # Arrow and polars tables are spared this, which shows at the one number -NEARLY_ZERO only.
+        near = ~by_level & (np.abs(threshold) <= NEARLY_ZERO)
+        below = np.nextafter(-NEARLY_ZERO, -np.inf)
+        return cls(
+            text.numbers("split_feature").astype(np.int64),
+            np.where(by_level, LEVELS, (decision >> MISSING_SHIFT) & 3),
+            ((decision & DEFAULT_LEFT) > 0) & ~by_level,
+            np.where(near, np.where(threshold < 0, below, NEARLY_ZERO), threshold),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Number(Encoding):
+    """A column compared with ``splits``, which tell whether single precision would matter.
+
+    LightGBM reads an array of integers in single precision and a frame of them in double precision; a
+    column does not say which it is from, so where the two part ways there is no answer.
+    """
+
+    splits: Floats = field(default_factory=lambda: np.empty(0))
+
+    def numbers(self, column: Column) -> Floats:
+        numbers = super().numbers(column)
+        if self.zero_is_missing:
+            numbers = np.where(np.abs(numbers) <= NEARLY_ZERO, np.nan, numbers)
+        if column.values.dtype.kind in "iu" and np.nanmax(np.abs(numbers), initial=0) > SINGLE_WHOLE:
+            rounded = numbers.astype(np.float32).astype(np.float64)
+            if (np.searchsorted(self.splits, rounded) != np.searchsorted(self.splits, numbers)).any():
+                raise RefusalError(
+                    f"{column.name!r} has integers that LightGBM rounds across a split when they come in an "
+                    "array; give floating point numbers"
+                )
+        return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Category(Encoding):
+    """A pandas category column; codes given in place of its levels are not read."""
+
+    def numbers(self, column: Column) -> Floats:
+        if column.kind != "category":
+            raise RefusalError(
+                f"{column.name!r} is of kind {column.kind} where the model seems to have had categories"
+            )
+        return super().numbers(column)
+
+
+def _encodings(codes: Integers, tests: _Tests, levels: Mapping[int, list[Any]]) -> tuple[Encoding, ...]:
+    """Return one encoding for each feature and way of treating what is missing.
+
+    Category columns that no node tests are encoded too, to check that they are what they were taken for.
+    """
+    untested = [feature * 4 + LEVELS for feature in levels if feature not in tests.feature]
+    encodings: list[Encoding] = []
+    for code in [*codes.tolist(), *untested]:
+        feature, kind = divmod(code, 4)
+        missing = 0.0 if kind == AS_ZERO else np.nan
+        zero = kind == ZERO_OR_NAN
+        if feature in levels:
+            numbered = {level: float(number) for number, level in enumerate(levels[feature])}
+            encodings.append(
+                _Category(feature, levels=numbered, unseen=missing, missing=missing, zero_is_missing=zero)
+            )
+        elif kind == LEVELS:
+            encodings.append(Encoding(feature, whole=True))
+        else:
+            splits = np.unique(tests.threshold[(tests.feature == feature) & (tests.missing == kind)])
+            encodings.append(_Number(feature, missing=missing, zero_is_missing=zero, splits=splits))
+    return tuple(encodings)
+
+
+def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, tuple[LevelSet, ...]]:
+    """Read the bits of the levels that go left, and which of these sets each inner node tests."""
+    chosen = np.full(len(tests.feature), -1)
+    by_level = tests.missing == LEVELS
+    if not by_level.any():
+        return chosen, ()
+    words = text.numbers("cat_threshold").astype(np.uint32)
+    counts = text.numbers("num_cat").astype(np.int64)
+    # The boundaries of a tree start at 0 and end at its number of words, where the next tree starts.
+    widths = np.diff(text.numbers("cat_boundaries").astype(np.int64))
+    widths = np.delete(widths, np.cumsum(counts[counts > 0] + 1)[:-1] - 1)
+    starts = np.cumsum(widths) - widths
+    bits = np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
+    listed = np.split(bits, np.searchsorted(bits, starts[1:] * 32))
+    first = np.cumsum(counts) - counts
+    which = first[layout.tree[by_level]] + tests.threshold[by_level].astype(np.int64)
+    known: dict[bytes, int] = {}
+    sets: list[LevelSet] = []
+    numbers = np.empty(len(listed), np.int64)
+    for at, places in enumerate(listed):
+        levels = places - starts[at] * 32
+        numbers[at] = known.setdefault(levels.tobytes(), len(known))
+        if len(known) > len(sets):
+            sets.append(LevelSet(levels))
+    chosen[by_level] = numbers[which]
+    return chosen, tuple(sets)
+
+
+def _pandas_levels(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any]]:
+    """Return the levels of each feature that was a pandas category column.
+
+    The model knows the levels of the first, second, ... category column, not which columns these were. The
+    likeliest reading that fits in one way only is taken: features with levels; then unused features as
+    well; then ordered categories, which are compared as numbers. Each column so found is checked when it
+    is encoded, and LightGBM insists on their number, so a wrong guess never passes.
+    """
+    if not lists:
+        return {}
+    infos = text.header["feature_infos"].split(" ")
+    largest = np.array([len(levels) - 1 for levels in lists])
+    fits = [_bits(*_range_of(info), largest) for info in infos]
+    unused = {feature for feature, info in enumerate(infos) if info == "none"}
+    ordered = {feature for feature, info in enumerate(infos) if info.startswith("[")}
+    by_level = set(range(len(infos))) - unused - ordered
+    for category, plain in (
+        (by_level, unused | ordered),
+        (by_level, ordered),
+        (by_level, set[int]()),
+        (set[int](), set[int]()),
+    ):
+        places = _places(fits, len(lists), plain, category)
+        if len(places) == len(lists) and min(places.values()) >= 0:
+            return {feature: lists[place] for feature, place in places.items()}
+        if places:
+            break
+    raise RefusalError(
+        "it does not tell which of its columns are pandas categories; declare them unordered, and leave "
+        "out constant ones"
+    )
+
+
+def _places(fits: list[int], lists: int, plain: set[int], category: set[int]) -> dict[int, int]:
+    """Return the list of levels of each feature that may have one, -1 where this is not sure.
+
+    Bit ``k`` of a number stands for list ``k``, the one the next category column would have. Nothing is
+    returned where nothing fits.
+    """
+    before, after = [1], [1 << lists]
+    taken = [0 if feature in plain else fit for feature, fit in enumerate(fits)]
+    for feature, fit in enumerate(taken):
+        before.append((before[-1] & fit) << 1 | (0 if feature in category else before[-1]))
+    for feature in reversed(range(len(fits))):
+        after.append((after[-1] >> 1) & taken[feature] | (0 if feature in category else after[-1]))
+    after.reverse()
+    places: dict[int, int] = {}
+    for feature, fit in enumerate(taken):
+        possible = before[feature] & fit & (after[feature + 1] >> 1)
+        without = feature not in category and before[feature] & after[feature + 1]
+        if possible:
+            places[feature] = possible.bit_length() - 1 if possible.bit_count() == 1 and not without else -1
+    return places
+
+
+def _range_of(info: str) -> tuple[float, float]:
+    """Return the smallest and largest number a feature had at training; an unused one tells none."""
+    if info == "none":
+        return 0.0, 0.0
+    seen = [float(number) for number in info.strip("[]").split(":")]
+    return (seen[0], seen[1]) if info.startswith("[") else (0.0, max(seen))
+
+
+def _bits(low: float, high: float, largest: Integers) -> int:
+    """Return the lists of levels whose codes hold what was seen, as bits."""
+    if low < 0 or not (low.is_integer() and high.is_integer()):
+        return 0
+    return sum(1 << int(place) for place in np.flatnonzero(largest >= high))
+
+
+def _plain(levels: list[Any]) -> list[Any]:
+    plain = [level.item() if isinstance(level, np.generic) else level for level in levels]
+    if not all(isinstance(level, (str, int, float)) for level in plain):
+        raise RefusalError("its categories are neither text nor numbers, so they cannot be told apart safely")
+    return plain
+
+
+def _responses(estimator: Any, text: _Text, iterations: int) -> dict[str, Any]:
+    """Return links and refusals: predict of a classifier gives labels, unless its objective is custom."""
+    from lightgbm import LGBMClassifier
+
+    link = _link(text.header.get("objective", "").split())
+    links = {"predict": link, "decision_function": Link("identity", float(iterations))}
+    refused: dict[str, str] = {}
+    if isinstance(estimator, LGBMClassifier):
+        links["predict_proba"] = link
+        if not callable(estimator.objective_):
+            del links["predict"]
+            refused["predict"] = LABELS
+            if estimator.n_classes_ <= 2 and text.header["num_tree_per_iteration"] != "1":
+                del links["predict_proba"]
+                refused["predict_proba"] = TWO_MARGINS
+    return {"links": links, "refused": refused}
+
+
+def _link(objective: list[str]) -> Link:
+    """Return the link of the objective line; there is none where the objective was a function."""
+    name = objective[0] if objective else ""
+    if not name or name in IDENTITY:
+        return Link("signed_square" if "sqrt" in objective else "identity")
+    if name in EXP:
+        return Link("exp")
+    if name in SIGMOID:
+        return Link("sigmoid", _sigmoid(objective))
+    if name == "multiclass":
+        return Link("softmax")
+    if name == "cross_entropy":
+        return Link("sigmoid")
+    if name == "cross_entropy_lambda":
+        return Link("softplus")
+    raise RefusalError(f"its objective {name!r} is not one whose outputs paribus knows")
+
+
+def _sigmoid(objective: list[str]) -> float:
+    """Return the steepness of the sigmoid, unless the text may have rounded it."""
+    written = next(part for part in objective if part.startswith("sigmoid:")).removeprefix("sigmoid:")
+    digits = written.partition("e")[0].replace(".", "").strip("0")
+    if len(digits) >= SIGMOID_DIGITS:
+        raise RefusalError(
+            f"its parameter sigmoid is written as {written}, which may be rounded; use fewer digits"
+        )
+    return float(written)
+
+
+def _check_own(estimator: Any) -> None:
+    """Refuse what does not predict by LightGBM's own code over all trees."""
+    for method in ("predict", "predict_proba", "decision_function"):
+        home = getattr(getattr(estimator, method, None), "__module__", "lightgbm")
+        if home.split(".")[0] != "lightgbm":
+            raise RefusalError(f"its {method} is not LightGBM's own but one defined in {home}")
+    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    if str(parameters.get("pred_early_stop", False)).lower() not in ("false", "0", "none"):
+        raise RefusalError("it is set to stop predicting early (pred_early_stop), so not every tree counts")

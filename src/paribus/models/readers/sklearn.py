@@ -1,0 +1,349 @@
+"""Trees of scikit-learn: single trees, forests, bagged and boosted trees, histogram boosting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paribus.contracts import Array, Flags, Floats, Integers
+from paribus.errors import RefusalError
+from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet, Nodes
+from paribus.models.link import Link
+
+TREES = ("DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier")
+VALUE, PROBABILITIES = {"predict": Link()}, {"predict_proba": Link()}
+LABELS = {"predict": "its predict gives class labels, which are no sum over leaves; ask for predict_proba"}
+# By the name of the link class of a loss; a classifier's link gives probabilities.
+LINKS = {
+    "IdentityLink": Link(),
+    "LogLink": Link("exp"),
+    "LogitLink": Link("sigmoid"),
+    "HalfLogitLink": Link("sigmoid", 2.0),
+    "MultinomialLogit": Link("softmax"),
+}
+CONSTANT = {  # strategies that answer every row alike
+    "DummyRegressor": ("mean", "median", "quantile", "constant"),
+    "DummyClassifier": ("prior", "most_frequent", "uniform", "constant"),
+}
+REASONS = {
+    "AdaBoostRegressor": "AdaBoostRegressor answers the weighted median of its trees, not a sum of them",
+    "IsolationForest": "IsolationForest answers a power of the mean depth of a row, a link that is not read",
+    "RandomTreesEmbedding": "RandomTreesEmbedding predicts nothing, it only names the leaves of a row",
+}
+
+
+def read(estimator: Any) -> Ensemble:
+    """Return the trees of a fitted scikit-learn estimator, or raise `RefusalError`."""
+    name = type(estimator).__name__
+    if not _is_own(estimator):
+        raise RefusalError(f"{name} is not a class of scikit-learn, so it may predict in a way of its own")
+    if name in REASONS:
+        raise RefusalError(REASONS[name])
+    if name not in READERS:
+        raise RefusalError(f"{name} is not among the tree ensembles of scikit-learn that can be read")
+    try:
+        return READERS[name](estimator)
+    except AttributeError as error:
+        raise RefusalError(
+            f"{name} has no {error.name!r}: it is not fitted, or its version of scikit-learn is not known"
+        ) from error
+
+
+def _is_own(estimator: Any) -> bool:
+    # A subclass may change any step of a prediction, so only the library's own classes are known.
+    return type(estimator).__module__.split(".")[0] == "sklearn"
+
+
+@dataclass(frozen=True, eq=False)
+class _Forest:
+    """The nodes of all trees one after another; ``sizes (t,)`` are the numbers of nodes."""
+
+    sizes: Integers
+    column: Nodes
+    threshold: Floats
+    left: Nodes
+    right: Nodes
+    missing_left: Flags
+    cover: Floats
+
+    def ensemble(
+        self,
+        value: Floats,
+        base: Floats,
+        encodings: Sequence[Encoding],
+        links: Mapping[str, Link],
+        refused: Mapping[str, str],
+        level_set: Nodes | None = None,
+        level_sets: tuple[LevelSet, ...] = (),
+    ) -> Ensemble:
+        """Complete the nodes; trees of one value take turns with the margins."""
+        roots = _roots(self.sizes)
+        turns = len(base) if value.shape[1] == 1 else 1
+        return Ensemble(
+            roots=roots.astype(np.int32),
+            column=self.column,
+            threshold=self.threshold,
+            left=self.left,
+            right=self.right,
+            missing_left=self.missing_left,
+            value=value,
+            output=(np.arange(len(roots)) % turns).astype(np.int32),
+            base=base,
+            encodings=tuple(encodings),
+            links=links,
+            refused=refused,
+            level_set=np.empty(0, np.int32) if level_set is None else level_set,
+            level_sets=level_sets,
+            cover=self.cover,
+        )
+
+
+def _roots(sizes: Integers) -> Integers:
+    return np.cumsum(sizes) - sizes
+
+
+def _forest(trees: Sequence[Any], features: Sequence[Integers] | None = None) -> _Forest:
+    """Join single trees; ``features`` tells for each tree which columns of the table it was given."""
+    parts = [tree.tree_ for tree in trees]
+    sizes = np.array([part.node_count for part in parts], dtype=np.int64)
+    left = _joined((part.children_left for part in parts), np.int32)
+    right = _joined((part.children_right for part in parts), np.int32)
+    tested = [part.feature for part in parts]
+    if features is not None:
+        tested = [given[np.maximum(own, 0)] for given, own in zip(features, tested, strict=True)]
+    first = np.repeat(_roots(sizes), sizes).astype(np.int32)
+    return _Forest(
+        sizes=sizes,
+        column=np.where(left < 0, np.int32(LEAF), _joined(tested, np.int32)),
+        threshold=np.concatenate([part.threshold for part in parts]),
+        left=left + first,
+        right=right + first,
+        missing_left=np.concatenate([part.missing_go_to_left for part in parts]) != 0,
+        cover=np.concatenate([part.weighted_n_node_samples for part in parts]),
+    )
+
+
+def _joined(arrays: Iterable[Array], dtype: Any) -> Array:
+    return np.concatenate(list(arrays), dtype=dtype, casting="same_kind")
+
+
+def _leaf_values(tree: Any) -> Floats:
+    """Return what the nodes of a tree answer ``(n, k)``: all targets, or all classes of all targets."""
+    values: Floats = tree.tree_.value
+    classes = np.ravel(tree.n_classes_) if hasattr(tree, "n_classes_") else np.ones(values.shape[1], int)
+    # Every target has room for as many classes as the target that has most.
+    used = np.arange(values.shape[2]) < classes[:, None]
+    return values.reshape(len(values), -1) if used.all() else values[:, used]
+
+
+def _single_precision(columns: int, accepts_missing: bool) -> list[Encoding]:
+    """Return how trees read a table; infinities are tested after rounding, so 1e300 is one."""
+    return [
+        Encoding(column, single=True, accepts_missing=accepts_missing, accepts_infinite=False)
+        for column in range(columns)
+    ]
+
+
+def _accepts_missing(tree: Any) -> bool:
+    # Whether there were missing values in training does not matter: every node has a direction.
+    # It depends on the criterion and on monotonic constraints in some versions, so the tree is asked.
+    return bool(tree._support_missing_values(np.empty((0, tree.n_features_in_))))
+
+
+def _tree(estimator: Any) -> Ensemble:
+    return _average([estimator], [_leaf_values(estimator)], estimator)
+
+
+def _random_forest(estimator: Any) -> Ensemble:
+    trees = estimator.estimators_
+    return _average(trees, [_leaf_values(tree) for tree in trees], estimator)
+
+
+def _average(trees: Sequence[Any], values: Iterable[Floats], estimator: Any) -> Ensemble:
+    value = np.concatenate(list(values)) / len(trees)
+    encodings = _single_precision(estimator.n_features_in_, _accepts_missing(trees[0]))
+    return _forest(trees).ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
+
+
+def _means(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
+    return (PROBABILITIES, LABELS) if hasattr(estimator, "classes_") else (VALUE, {})
+
+
+def _bagging(estimator: Any) -> Ensemble:
+    # The mean is taken over n_estimators of today, should it have been changed after the fit.
+    count = estimator.n_estimators
+    trees = _only_trees(estimator, estimator.estimators_[:count])
+    columns = estimator.n_features_in_
+    features = [np.arange(columns)[given] for given in estimator.estimators_features_[:count]]
+    values = [_leaf_values(tree) for tree in trees]
+    if hasattr(estimator, "classes_"):
+        values = [_spread(v, t.classes_, estimator.n_classes_) for v, t in zip(values, trees, strict=True)]
+    value = np.concatenate(values) / count
+    # Only the trees look at the values, so a column that no tree was given may hold anything.
+    given = np.isin(np.arange(columns), np.concatenate(features))
+    strict = _single_precision(columns, _accepts_missing(trees[0]))
+    encodings = [strict[j] if given[j] else Encoding(j, single=True) for j in range(columns)]
+    forest = _forest(trees, features)
+    return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
+
+
+def _spread(value: Floats, classes: Integers, n_classes: int) -> Floats:
+    """Return class probabilities of a tree that may not have seen every class of the ensemble."""
+    if len(classes) == n_classes:
+        return value
+    spread = np.zeros((len(value), n_classes))
+    spread[:, classes] = value
+    return spread
+
+
+def _only_trees(estimator: Any, members: Sequence[Any]) -> list[Any]:
+    for member in members:
+        if type(member).__name__ not in TREES or not _is_own(member):
+            raise RefusalError(
+                f"{type(estimator).__name__} combines estimators of class {type(member).__name__}, "
+                "and only single trees are read there"
+            )
+    return list(members)
+
+
+def _adaboost(estimator: Any) -> Ensemble:
+    """Read the weighted votes of trees: a leaf adds the weight of its tree to the class it votes for."""
+    trees, classes = _only_trees(estimator, estimator.estimators_), estimator.classes_
+    if len(classes) < 2:
+        raise RefusalError("AdaBoostClassifier was fitted on one class only, so its trees have no say")
+    weights = estimator.estimator_weights_
+    votes = [_votes(tree, classes) for tree in trees]
+    shares = np.repeat(weights[: len(trees)] / weights.sum(), [len(vote) for vote in votes])
+    chosen = np.concatenate(votes)[:, None] == np.arange(len(classes))
+    value = np.where(chosen, 1.0, -1.0 / (len(classes) - 1)) * shares[:, None]
+    link = Link("softmax", 1.0 / (len(classes) - 1))
+    if len(classes) == 2:
+        value, link = value[:, 1:] - value[:, :1], Link("sigmoid")
+    encodings = _single_precision(estimator.n_features_in_, accepts_missing=False)
+    links = {"decision_function": Link(), "predict_proba": link}
+    return _forest(trees).ensemble(value, np.zeros(value.shape[1]), encodings, links, LABELS)
+
+
+def _votes(tree: Any, classes: Array) -> Integers:
+    """Return the place among ``classes`` of the label at each node."""
+    places = np.searchsorted(classes, tree.classes_)
+    return np.asarray(places[np.argmax(_leaf_values(tree), axis=1)])
+
+
+def _gradient_boosting(estimator: Any) -> Ensemble:
+    base = _start(estimator)
+    trees = list(estimator.estimators_.ravel())  # by iteration, then by class
+    value = np.concatenate([tree.tree_.value[:, 0] for tree in trees]) * estimator.learning_rate
+    encodings = _single_precision(estimator.n_features_in_, accepts_missing=False)
+    return _forest(trees).ensemble(value, base, encodings, *_boosted(estimator))
+
+
+def _start(estimator: Any) -> Floats:
+    """Return the margins before the first tree, which are asked of the estimator itself."""
+    init = estimator.init_
+    if not isinstance(init, str):
+        name = type(init).__name__
+        if not _is_own(init) or getattr(init, "strategy", None) not in CONSTANT.get(name, ()):
+            raise RefusalError(
+                f"its trees correct another model, init={name}, whose predictions are no sum over trees"
+            )
+    rows = np.zeros((1, estimator.n_features_in_), dtype=np.float32)
+    return np.asarray(estimator._raw_predict_init(rows)[0], dtype=np.float64)
+
+
+def _boosted(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
+    """Return the links of a boosted model, from the loss it was fitted with."""
+    name = type(estimator._loss.link).__name__
+    if name not in LINKS:
+        raise RefusalError(f"its loss has a {name}, which is not among the links from margins to predictions")
+    if hasattr(estimator, "classes_"):
+        return {"decision_function": Link(), "predict_proba": LINKS[name]}, LABELS
+    return {"predict": LINKS[name]}, {}
+
+
+def _hist_gradient_boosting(estimator: Any) -> Ensemble:
+    trees = [tree for iteration in estimator._predictors for tree in iteration]
+    sizes = np.array([len(tree.nodes) for tree in trees], dtype=np.int64)
+    nodes = np.concatenate([tree.nodes for tree in trees])
+    first = np.repeat(_roots(sizes), sizes)
+    leaf = nodes["is_leaf"].astype(bool)
+    forest = _Forest(
+        sizes=sizes,
+        column=np.where(leaf, LEAF, nodes["feature_idx"]).astype(np.int32),
+        threshold=nodes["num_threshold"].copy(),
+        left=(nodes["left"] + first).astype(np.int32),
+        right=(nodes["right"] + first).astype(np.int32),
+        missing_left=nodes["missing_go_to_left"].astype(bool),
+        cover=nodes["count"].astype(np.float64),
+    )
+    level_set, level_sets = _level_sets(trees, sizes, nodes)
+    value, base = nodes["value"][:, None].copy(), np.ravel(estimator._baseline_prediction).astype(np.float64)
+    encodings, (links, refused) = _hist_encodings(estimator), _boosted(estimator)
+    return forest.ensemble(value, base, encodings, links, refused, level_set, level_sets)
+
+
+def _level_sets(trees: Sequence[Any], sizes: Integers, nodes: Array) -> tuple[Nodes, tuple[LevelSet, ...]]:
+    """Return which levels go left, from 256 bits per test; tests that are alike share their set.
+
+    A level that was not seen in training is NaN before any node, so all others go right.
+    """
+    tests = (nodes["is_categorical"] != 0) & (nodes["is_leaf"] == 0)
+    level_set = np.full(len(nodes), -1, dtype=np.int32)
+    if not tests.any():
+        return level_set, ()
+    bits = np.concatenate([tree.raw_left_cat_bitsets for tree in trees])
+    counts = np.array([len(tree.raw_left_cat_bitsets) for tree in trees], dtype=np.int64)
+    places = (nodes["bitset_idx"] + np.repeat(_roots(counts), sizes))[tests]
+    found: dict[bytes, int] = {}
+    level_set[tests] = [found.setdefault(row.tobytes(), len(found)) for row in bits.astype("<u4")[places]]
+    distinct = np.frombuffer(b"".join(found), np.uint8).reshape(len(found), -1)
+    flags = np.unpackbits(distinct, axis=1, bitorder="little")
+    return level_set, tuple(LevelSet(np.flatnonzero(listed)) for listed in flags)
+
+
+def _hist_encodings(estimator: Any) -> list[Encoding]:
+    """Return how the model reads a table: columns of levels come first, numbered by an encoder."""
+    columns = np.arange(estimator.n_features_in_)
+    if estimator._preprocessor is None:
+        return [Encoding(int(column)) for column in columns]
+    nominal = estimator.is_categorical_
+    encoder = estimator._preprocessor.named_transformers_["encoder"]
+    levels = zip(columns[nominal], encoder.categories_, strict=True)
+    return [
+        *(Encoding(int(column), levels=_numbered(int(column), found)) for column, found in levels),
+        *(Encoding(int(column)) for column in columns[~nominal]),
+    ]
+
+
+def _numbered(column: int, levels: Array) -> dict[Any, float]:
+    """Return the number of each level; a missing one, listed last if seen in training, has none."""
+    found = (level.item() if isinstance(level, np.generic) else level for level in levels.tolist())
+    plain = [level for level in found if level == level]
+    if any(level is None for level in plain):
+        # None is a level of its own there and NaN is not, and a table does not tell them apart.
+        raise RefusalError(
+            f"column {column} had None among its levels in training, which the model tells from NaN"
+        )
+    odd = next((level for level in plain if not isinstance(level, (str, bool, int, float))), None)
+    if odd is not None or levels.dtype.kind in "mM":
+        raise RefusalError(f"the levels of column {column} are neither text nor numbers but {levels.dtype}")
+    return {level: float(number) for number, level in enumerate(plain)}
+
+
+READERS: dict[str, Callable[[Any], Ensemble]] = {
+    **dict.fromkeys(TREES, _tree),
+    "RandomForestRegressor": _random_forest,
+    "RandomForestClassifier": _random_forest,
+    "ExtraTreesRegressor": _random_forest,
+    "ExtraTreesClassifier": _random_forest,
+    "BaggingRegressor": _bagging,
+    "BaggingClassifier": _bagging,
+    "AdaBoostClassifier": _adaboost,
+    "GradientBoostingRegressor": _gradient_boosting,
+    "GradientBoostingClassifier": _gradient_boosting,
+    "HistGradientBoostingRegressor": _hist_gradient_boosting,
+    "HistGradientBoostingClassifier": _hist_gradient_boosting,
+}

@@ -1,0 +1,294 @@
+"""XGBoost, read from the JSON that its boosters write of themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paribus.contracts import Flags, Floats, Integers
+from paribus.data.table import Column
+from paribus.errors import RefusalError
+from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet, Nodes
+from paribus.models.link import Link
+
+Singles = NDArray[np.float32]
+Json = Mapping[str, Any]
+
+DELETED = 2**31 - 1  # the feature of a node that was pruned away but is still listed
+ONE, TINY = np.float32(1.0), np.float32(1e-6)  # XGBoost keeps a base probability this far from 0 and 1
+LABELS = "predict answers class labels, which no sum over leaves gives; ask for predict_proba"
+STEP = "its objective {!r} answers labels, which no sum over leaves gives; ask for decision_function"
+
+
+def _same(score: Singles) -> Singles:
+    return score
+
+
+def _logit(score: Singles) -> Singles:
+    # In single precision as XGBoost does it: close to 0 and 1 that is far from the logit itself.
+    return np.asarray(-np.log(ONE / np.clip(score, TINY, ONE - TINY) - ONE))
+
+
+# Of each objective: the link of predict, None for labels, and how the stored base score becomes a margin.
+OBJECTIVES: dict[str, tuple[Link | None, Callable[[Singles], Singles]]] = {
+    "reg:squarederror": (Link(), _same),
+    "reg:linear": (Link(), _same),
+    "reg:absoluteerror": (Link(), _same),
+    "reg:quantileerror": (Link(), _same),
+    "reg:pseudohubererror": (Link(), _same),
+    "reg:squaredlogerror": (Link(), _same),
+    "reg:logistic": (Link("sigmoid"), _logit),
+    "reg:gamma": (Link("exp"), np.log),
+    "reg:tweedie": (Link("exp"), np.log),
+    "count:poisson": (Link("exp"), np.log),
+    "survival:cox": (Link("exp"), np.log),
+    "survival:aft": (Link("exp"), np.log),
+    "binary:logistic": (Link("sigmoid"), _logit),
+    "binary:logitraw": (Link(), _same),
+    "binary:hinge": (None, _same),
+    "multi:softprob": (Link("softmax"), _same),
+    "multi:softmax": (None, _same),
+    "rank:pairwise": (Link(), _same),
+    "rank:ndcg": (Link(), _same),
+    "rank:map": (Link(), _same),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Categories(Encoding):
+    """A category column by its levels; in any other column the values themselves are the codes.
+
+    ``levels`` are those of the training data where the booster stores them, else the levels a column
+    declares.
+    """
+
+    def numbers(self, column: Column) -> Floats:
+        """Return the codes; a level unknown to a booster that stores its levels is refused."""
+        if column.kind != "category":
+            plain = Encoding(self.feature, single=True, accepts_infinite=self.accepts_infinite)
+            # Cut, but no code below zero may become the code zero.
+            return np.floor(plain.numbers(column))
+        codes = super().numbers(column)
+        if np.isnan(codes[~column.missing]).any():
+            raise RefusalError(
+                f"{column.name!r} has a level that was not in the training data, which some versions of "
+                "XGBoost take for another level and others refuse"
+            )
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """The nodes of all trees one after another, as XGBoost lists them."""
+
+    first: Integers
+    feature: Integers
+    left: Integers
+    right: Integers
+    condition: Singles
+    missing_left: Flags
+    level_set: Nodes
+    level_sets: tuple[LevelSet, ...]
+    cover: Floats | None
+
+    @property
+    def leaf(self) -> Flags:
+        """Which nodes test nothing; those pruned away are among them."""
+        return np.asarray(self.left == -1)
+
+    @property
+    def tree(self) -> Integers:
+        """The tree of each node."""
+        return np.repeat(np.arange(len(self.first)), np.diff(self.first, append=len(self.left)))
+
+
+def read(estimator: Any) -> Ensemble:
+    """Return the trees of a wrapper or of a native booster, or raise `RefusalError`."""
+    is_wrapper = hasattr(estimator, "get_booster")
+    booster = estimator.get_booster() if is_wrapper else estimator
+    _refuse_missing_value(estimator)
+    learner = json.loads(booster.save_raw("json"))["learner"]
+    model, weights = _model(learner["gradient_booster"])
+    objective = learner["objective"]["name"]
+    if objective not in OBJECTIVES:
+        raise RefusalError(f"its objective {objective!r} is not known, so neither is what it predicts")
+    links, refused = _links(estimator, objective)
+    trees = model["trees"][: _used(estimator, model)]
+    forest = _forest(trees)
+    encodings = _encodings(learner, model.get("cats", {}), forest, accepts_infinite=is_wrapper)
+    base = _base(learner["learner_model_param"], OBJECTIVES[objective][1])
+    value = _values(trees, forest, weights)
+    info = np.array(model["tree_info"][: len(trees)], np.int32)
+    output = info if value.shape[1] == 1 else np.zeros_like(info)
+    return _ensemble(
+        forest, value, output=output, base=base, encodings=encodings, links=links, refused=refused
+    )
+
+
+def _refuse_missing_value(estimator: Any) -> None:
+    missing = getattr(estimator, "missing", None)
+    if missing is not None and not np.isnan(missing):
+        raise RefusalError(
+            f"it was made with missing={missing!r}, so that this number is a missing value; "
+            "its trees are only read with missing=nan"
+        )
+
+
+def _model(booster: Json) -> tuple[Json, Sequence[float]]:
+    """Return the trees of a booster and their weights, which only DART has."""
+    if booster["name"] not in ("gbtree", "dart"):
+        raise RefusalError(f"its booster {booster['name']!r} has no trees; only gbtree and dart have")
+    model: Json = booster.get("gbtree", booster)["model"]
+    return model, model.get("weight_drop", booster.get("weight_drop", ()))
+
+
+def _used(estimator: Any, model: Json) -> int:
+    """Return how many trees predict asks: a wrapper stops at its best iteration, a native booster never."""
+    rounds: list[int] = model["iteration_indptr"]
+    best = getattr(estimator, "best_iteration", None) if hasattr(estimator, "get_booster") else None
+    return rounds[-1] if best is None else rounds[: best + 2][-1]
+
+
+def _links(estimator: Any, objective: str) -> tuple[dict[str, Link], dict[str, str]]:
+    """Return the link of each response the model has, and why the others are refused."""
+    link, _ = OBJECTIVES[objective]
+    links, refused = {"decision_function": Link()}, {}
+    response = "predict"
+    if hasattr(estimator, "predict_proba"):
+        refused["predict"], response = LABELS, "predict_proba"
+        if objective == "multi:softmax" == getattr(estimator, "objective", None):
+            link = Link("softmax")  # the wrapper's own
+    if link is not None:
+        links[response] = link
+    else:
+        refused[response] = STEP.format(objective)
+    return links, refused
+
+
+def _base(parameters: Json, to_margin: Callable[[Singles], Singles]) -> Floats:
+    """Return the margins before any tree; up to version 3.0 one score serves all of them."""
+    text = parameters["base_score"].strip("[]")
+    score = np.array([float(part) for part in text.split(",")], np.float32)
+    margins = max(1, int(parameters["num_class"]), int(parameters.get("num_target", 1)))
+    with np.errstate(divide="ignore"):
+        base = to_margin(score).astype(np.float64)
+    return np.broadcast_to(base, margins).copy()
+
+
+def _joined(trees: Iterable[Json], key: str, dtype: Any) -> Any:
+    return np.fromiter(chain.from_iterable(tree[key] for tree in trees), dtype)
+
+
+def _forest(trees: Sequence[Json]) -> Forest:
+    sizes = [len(tree["left_children"]) for tree in trees]
+    first = np.array([0, *accumulate(sizes)], np.int64)
+    level_set, level_sets = _level_sets(trees, first)
+    has_cover = all("sum_hessian" in tree for tree in trees)
+    return Forest(
+        first=first[:-1],
+        feature=_joined(trees, "split_indices", np.int64),
+        left=_joined(trees, "left_children", np.int64),
+        right=_joined(trees, "right_children", np.int64),
+        condition=_joined(trees, "split_conditions", np.float32),
+        missing_left=_joined(trees, "default_left", np.bool_),
+        level_set=level_set,
+        level_sets=level_sets,
+        cover=_joined(trees, "sum_hessian", np.float64) if has_cover else None,
+    )
+
+
+def _level_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[LevelSet, ...]]:
+    """Return which set each node tests, and the sets, every one of them once; what they list goes right."""
+    level_set = np.full(first[-1], -1, np.int32)
+    known: dict[tuple[int, ...], int] = {}
+    for tree, start in zip(trees, first.tolist(), strict=False):
+        parts = zip(
+            tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
+        )
+        for node, begin, size in parts:
+            listed = tuple(tree["categories"][begin : begin + size])
+            level_set[start + node] = known.setdefault(listed, len(known))
+    together = np.fromiter(chain.from_iterable(known), np.int64)
+    ends = pairwise(accumulate(map(len, known), initial=0))
+    return level_set, tuple(LevelSet(together[begin:end], listed_left=False) for begin, end in ends)
+
+
+def _values(trees: Sequence[Json], forest: Forest, weights: Sequence[float]) -> Floats:
+    """Return what each leaf adds: one number, or one for each margin where a tree serves all of them."""
+    width = max((int(tree["tree_param"]["size_leaf_vector"]) for tree in trees), default=1)
+    if width <= 1:
+        value = forest.condition.astype(np.float64)[:, None]
+    elif "leaf_weights" in trees[0]:
+        vectors = _joined(trees, "leaf_weights", np.float64).reshape(-1, width)
+        before = [0, *accumulate(len(tree["leaf_weights"]) // width for tree in trees)]
+        leaf = forest.leaf
+        value = np.zeros((len(leaf), width))
+        value[leaf] = vectors[forest.right[leaf] + np.array(before, np.int64)[forest.tree[leaf]]]
+    else:
+        value = _joined(trees, "base_weights", np.float64).reshape(-1, width)
+    if len(weights):
+        scale = np.ones(len(trees))
+        given = np.array(weights[: len(trees)], np.float64)
+        scale[: len(given)] = given
+        value = value * scale[forest.tree][:, None]
+    return value
+
+
+def _encodings(learner: Json, cats: Json, forest: Forest, *, accepts_infinite: bool) -> tuple[Encoding, ...]:
+    """Return how each column is read; XGBoost compares in single precision."""
+    columns = int(learner["learner_model_param"]["num_feature"])
+    categorical = np.zeros(columns, dtype=bool)
+    types = learner.get("feature_types", ())
+    categorical[: len(types)] = [kind == "c" for kind in types]
+    of_levels = forest.level_set >= 0
+    categorical[forest.feature[of_levels]] = True
+    compared = forest.feature[~forest.leaf & ~of_levels]
+    if categorical[compared].any():
+        raise RefusalError("it compares the codes of a category column with a threshold")
+    stored = cats.get("enc") or [{}] * columns
+    return tuple(
+        Categories(column, levels=_levels(stored[column]) or "declared", accepts_infinite=accepts_infinite)
+        if categorical[column]
+        else Encoding(column, single=True, accepts_infinite=accepts_infinite)
+        for column in range(columns)
+    )
+
+
+def _levels(stored: Json) -> dict[Any, float]:
+    """Return the code of each level of the training data; text is stored as one run of bytes."""
+    values = stored.get("values", [])
+    if "offsets" in stored:
+        text, ends = np.array(values, np.int8).tobytes(), stored["offsets"]
+        values = [text[begin:end].decode() for begin, end in pairwise(ends)]
+    return {level: float(code) for code, level in enumerate(values)}
+
+
+def _ensemble(forest: Forest, value: Floats, **others: Any) -> Ensemble:
+    """Return the nodes that are left of the trees, children named by their place among them."""
+    leaf, kept = forest.leaf, forest.feature != DELETED
+    if np.isneginf(forest.condition[~leaf & (forest.level_set < 0)]).any():
+        raise RefusalError("it has a threshold of minus infinity, which no number can be below")
+    place = np.cumsum(kept) - 1
+    start = forest.first[forest.tree]
+    left = place[np.where(leaf, 0, forest.left + start)]
+    right = place[np.where(leaf, 0, forest.right + start)]
+    threshold = np.nextafter(forest.condition.astype(np.float64), -np.inf)
+    return Ensemble(
+        roots=place[forest.first].astype(np.int32),
+        column=np.where(leaf, LEAF, forest.feature)[kept].astype(np.int32),
+        threshold=threshold[kept],
+        left=left[kept].astype(np.int32),
+        right=right[kept].astype(np.int32),
+        missing_left=forest.missing_left[kept],
+        value=value[kept],
+        level_set=forest.level_set[kept],
+        level_sets=forest.level_sets,
+        cover=None if forest.cover is None else forest.cover[kept],
+        **others,
+    )

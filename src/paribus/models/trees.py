@@ -1,0 +1,105 @@
+"""The trees behind a model's answers, if they can be read and give the model's own answers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from paribus.contracts import Floats
+from paribus.data.table import Table
+from paribus.errors import ModelError, RefusalError
+from paribus.models.ensemble import LEAF, Ensemble
+from paribus.models.link import Link
+
+TOLERANCE = 1e-4  # between our sum over leaves and the model's own, which may be in single precision
+LARGEST = 60.0  # the largest exponent of an exponential response whose sums keep their digits
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """An ensemble, the link to the response asked for, and which outputs of the link are reported.
+
+    ``columns`` None reports them all. ``bound`` is a number that no output exceeds.
+    """
+
+    ensemble: Ensemble
+    link: Link
+    columns: tuple[int, ...] | None
+    bound: float
+
+    def outputs(self, margins: Floats) -> Floats:
+        """Return the outputs ``(o, ...)`` of margins ``(m, ...)``."""
+        outputs = self.link.apply(margins)
+        return outputs if self.columns is None else outputs[list(self.columns)]
+
+
+def trees_for(
+    ensemble: Ensemble, response: str, columns: tuple[int, ...] | None, probe: Table, answer: Floats
+) -> Trees:
+    """Return the trees for a response, or refuse; they must answer the rows of ``probe`` as the model did.
+
+    ``columns`` are those the adapter picked of the model's outputs, ``answer (n, o)`` what was picked.
+    """
+    link = ensemble.links.get(response)
+    if link is None:
+        raise RefusalError(ensemble.refused.get(response, f"its trees do not tell what {response} answers"))
+    picked = _picked(ensemble, columns, answer.shape[1])
+    if picked is not None and link.linear:
+        ensemble, picked = _only(ensemble, picked), None
+    trees = Trees(ensemble, link, picked, _bound(ensemble, link))
+    try:
+        ours = trees.outputs(ensemble.margins(ensemble.numbers(probe)).T).T
+    except ModelError as error:
+        raise RefusalError(f"its trees were read, but {error}") from error
+    size = np.abs(answer).max(initial=0.0)
+    worst = np.abs(ours - answer).max(initial=0.0)
+    if not worst <= TOLERANCE * max(size, 1e-300):
+        raise RefusalError(
+            f"its trees were read, but their sum differs from the model's own answer by {worst:.2g} on "
+            f"{len(probe)} rows"
+        )
+    return trees
+
+
+def _picked(ensemble: Ensemble, columns: tuple[int, ...] | None, outputs: int) -> tuple[int, ...] | None:
+    if ensemble.n_margins == outputs:
+        return None
+    if columns is not None and len(columns) == outputs and max(columns) < ensemble.n_margins:
+        return columns
+    raise RefusalError(f"its trees add up to {ensemble.n_margins} margins, and it has {outputs} outputs")
+
+
+def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
+    """Return the ensemble of some of the margins, which add up by themselves."""
+    kept = list(columns)
+    if ensemble.value.shape[1] > 1:
+        output = np.zeros_like(ensemble.output)
+        return replace(ensemble, value=ensemble.value[:, kept], base=ensemble.base[kept], output=output)
+    places = np.full(ensemble.n_margins, -1, np.int32)
+    places[kept] = np.arange(len(kept))
+    if (places[ensemble.output] < 0).any():
+        raise RefusalError("some of its trees add to outputs that are not reported")
+    return replace(ensemble, output=places[ensemble.output], base=ensemble.base[kept])
+
+
+def _bound(ensemble: Ensemble, link: Link) -> float:
+    """Return a power of two that no output exceeds, whatever the row."""
+    if link.name in ("sigmoid", "softmax"):
+        return 1.0
+    leaf = ensemble.column == LEAF
+    starts = np.sort(ensemble.roots)
+    largest = np.abs(np.where(leaf[:, None], ensemble.value, 0.0)).max(axis=1)
+    margin = float(np.abs(ensemble.base).max() + np.maximum.reduceat(largest, starts).sum()) * abs(link.scale)
+    if link.name == "exp":
+        if margin > LARGEST:
+            raise RefusalError(
+                f"its predictions may reach e^{margin:.0f}, and sums of such lose their digits"
+            )
+        margin = math.exp(margin)
+    elif link.name == "signed_square":
+        margin = margin**2
+    elif link.name == "softplus":
+        margin += 1.0
+    return 2.0 ** math.ceil(math.log2(max(margin, 1e-300)))
