@@ -5,6 +5,9 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 import paribus
 from paribus.data.summary import quantiles
@@ -181,7 +184,7 @@ def test_deciles_come_from_the_data(rng):
 
 
 def test_weighted_quantiles_are_those_of_repeated_rows(rng):
-    values, weights = rng.normal(size=50), rng.integers(1, 5, 50).astype(float)
+    values, weights = np.sort(rng.normal(size=50)), rng.integers(1, 5, 50).astype(float)
     weights[3] = 1.0
     at = np.linspace(0, 1, 21)
     np.testing.assert_allclose(
@@ -189,6 +192,14 @@ def test_weighted_quantiles_are_those_of_repeated_rows(rng):
     )
     np.testing.assert_allclose(quantiles(values, at, 0.1 * weights), quantiles(values, at, weights))
     np.testing.assert_allclose(quantiles(values, at, np.full(50, 0.3)), np.quantile(values, at))
+
+
+@given(
+    hnp.arrays(float, st.integers(1, 40), elements=st.floats(-1e9, 1e9)),
+    st.lists(st.floats(0, 1), max_size=9),
+)
+def test_quantiles_without_weights_are_those_of_numpy_to_the_bit(values, at):
+    np.testing.assert_array_equal(quantiles(np.sort(values), at), np.quantile(values, at))
 
 
 def test_custom_values_by_name_or_position(rng):

@@ -56,8 +56,8 @@ def hard_rows(model, X, extra=(), n=600):
         -0.0,
         1e-36,
         -1e-36,
-        reader.NEARLY_ZERO,
-        -reader.NEARLY_ZERO,
+        reader.ZERO,
+        -reader.ZERO,
         1e300,
         -1e301,
     ]
@@ -187,7 +187,7 @@ def test_a_feature_may_treat_missing_values_in_several_ways():
 def test_next_to_zero_nothing_is_told_apart():
     booster = train(rounds=30)
     model = read(booster)
-    near = reader.NEARLY_ZERO
+    near = reader.ZERO
     assert (np.abs(model.threshold[model.column != trees.LEAF]) < 2e-35).any()
     values = [-near, near, np.nextafter(-near, -1), np.nextafter(near, 1), -5e-324, 0.0, -0.0, 5e-324]
     rows = np.repeat(numeric()[0][:40], len(values), axis=0)
@@ -455,7 +455,7 @@ def test_polars():
     booster = train()
     model = read(booster)
     hard = hard_rows(model, X)
-    hard[hard == -reader.NEARLY_ZERO] = 0.0  # the one number that Arrow tables keep and others do not
+    hard[hard == -reader.ZERO] = 0.0  # the one number that Arrow tables keep and others do not
     rows = pl.DataFrame(hard, schema=[f"c{j}" for j in range(X.shape[1])])
     agree(booster, rows, model)
     mixed = rows.with_columns(

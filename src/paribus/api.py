@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
@@ -141,7 +142,7 @@ def partial_dependence(
         method=method,
         n_jobs=n_jobs,
         max_memory=max_memory,
-    )[0]
+    )[0][0]
 
 
 def effects(
@@ -192,12 +193,11 @@ custom_values, method, kind, target_names, n_jobs, max_memory, progress
     array([[12., 14., 16.]])
     """
     call = _Call.of(X, sample_weight, feature_names, percentiles, grid_resolution, kind, progress)
-    skipped: tuple[str, ...] = ()
     if features is None:
-        asked, skipped = call.every_feature()
+        asked: tuple[tuple[int, ...], ...] = tuple((j,) for j in range(len(call.rows.table.names)))
     else:
         asked = resolve_many(features, call.rows.table.names)
-    answers = call.answer(
+    answers, skipped = call.answer(
         estimator,
         asked,
         categorical_features=categorical_features,
@@ -207,6 +207,7 @@ custom_values, method, kind, target_names, n_jobs, max_memory, progress
         method=method,
         n_jobs=n_jobs,
         max_memory=max_memory,
+        skip=features is None,
     )
     return Effects(answers, skipped)
 
@@ -251,11 +252,24 @@ class _Call:
         method: str,
         n_jobs: Any,
         max_memory: Any,
-    ) -> list[PartialDependence]:
-        """Follow the path of a call: points, model, plan, fold, results."""
+        skip: bool = False,
+    ) -> tuple[list[PartialDependence], tuple[str, ...]]:
+        """Follow the path of a call: model, points, plan, fold, results.
+
+        With ``skip`` a feature that cannot be varied is left out, and why is returned beside the results.
+        """
         rows = self.rows
-        questions = self._questions(asked, categorical_features, custom_values)
+        threads = None if n_jobs is None else budget.threads(n_jobs)
+        own = threads or budget.threads(-1)  # our own work may take every core, a model brings its threads
         model = adapt(estimator, rows.table, response_method=response_method, target_names=target_names)
+        with ThreadPoolExecutor(own) as pool:
+            if method != "brute":
+                pool.submit(model.read_ahead)
+            fingerprint = pool.submit(rows.fingerprint)
+            axes, skipped = self._axes(asked, categorical_features, custom_values, pool, skip)
+        questions = tuple(
+            Question(tuple(axes[j] for j in group)) for group in asked if all(j in axes for j in group)
+        )
         ask = Ask(
             questions,
             self.kind,
@@ -263,7 +277,7 @@ class _Call:
             rows.counted,
             rows.table.row_bytes,
             budget.memory(max_memory),
-            None if n_jobs is None else budget.threads(n_jobs),
+            threads,
         )
         plan = choose(model, ask, method)
         evaluator, support = plan.evaluator, SupportCounter(questions)
@@ -276,40 +290,43 @@ class _Call:
         answers = zip(
             questions, evaluator.finish(state, plan.threads), support.finish(state, rows.unit), strict=True
         )
-        provenance = self._provenance(model, ask, plan)
-        return [
+        provenance = self._provenance(model, ask, plan, fingerprint.result())
+        effects = [
             effect_of(*answer, ask=ask, model=model, unit=rows.unit, provenance=provenance)
             for answer in answers
         ]
+        return effects, skipped
 
-    def _questions(
-        self, asked: tuple[tuple[int, ...], ...], categorical_features: Any, custom_values: Any
-    ) -> tuple[Question, ...]:
+    def _axes(
+        self,
+        asked: tuple[tuple[int, ...], ...],
+        categorical_features: Any,
+        custom_values: Any,
+        pool: ThreadPoolExecutor,
+        skip: bool,
+    ) -> tuple[dict[int, Axis], tuple[str, ...]]:
         """Lay out each axis once, however many questions share it."""
         names = self.rows.table.names
         features = sorted({feature for group in asked for feature in group})
         nominal = resolve_set("categorical_features", categorical_features, names)
         given = by_position(custom_values, names, set(features))
-        axes: dict[int, Axis] = {
-            j: axis_of(self.rows, j, self.grid, nominal=j in nominal, given=given.get(j)) for j in features
-        }
-        return tuple(Question(tuple(axes[j] for j in group)) for group in asked)
 
-    def every_feature(self) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
-        """Return each column that can be varied as an effect, and why the others cannot."""
-        asked: list[tuple[int, ...]] = []
-        skipped: list[str] = []
-        for feature in range(len(self.rows.table.names)):
+        def axis(j: int) -> Axis | FeatureError:
             try:
-                self.rows.table.column(feature)
-                asked.append((feature,))
+                return axis_of(self.rows, j, self.grid, nominal=j in nominal, given=given.get(j))
             except FeatureError as error:
-                skipped.append(str(error))
-        if not asked:
-            raise FeatureError(f"no column of X can be varied: {skipped[0]}")
-        return tuple(asked), tuple(skipped)
+                return error
 
-    def _provenance(self, model: Model, ask: Ask, plan: Plan) -> Provenance:
+        found = dict(zip(features, pool.map(axis, features), strict=True))
+        refused = [error for error in found.values() if isinstance(error, FeatureError)]
+        if refused and not skip:
+            raise refused[0]
+        if len(refused) == len(features):
+            raise FeatureError(f"no column of X can be varied: {refused[0]}")
+        axes = {j: axis for j, axis in found.items() if isinstance(axis, Axis)}
+        return axes, tuple(str(error) for error in refused)
+
+    def _provenance(self, model: Model, ask: Ask, plan: Plan, fingerprint: str) -> Provenance:
         table = self.rows.table
         return Provenance(
             paribus=__version__,
@@ -328,7 +345,7 @@ class _Call:
             rows=len(self.rows),
             columns=len(table.names),
             backend=table.backend,
-            fingerprint=self.rows.fingerprint(),
+            fingerprint=fingerprint,
             weights=self.rows.weight_facts(),
             percentiles=self.grid.percentiles,
             grid_resolution=self.grid.resolution,

@@ -73,6 +73,10 @@ class ArrayTable:
         """Read one column."""
         return _read(self.names[feature], self.native[:, feature])
 
+    def floats(self, feature: int) -> Array | None:
+        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        return self.native[:, feature] if self.native.dtype in (np.float64, np.float32) else None
+
     def cells(self, feature: int, values: Array) -> Cells:
         """Write values in the array's dtype, or refuse what it cannot hold."""
         dtype = self.native.dtype

@@ -84,6 +84,14 @@ class FrameTable:
                 "text, category or date"
             ) from error
 
+    def floats(self, feature: int) -> Array | None:
+        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        series = self._series(feature)
+        if series.dtype not in (nw.Float64, nw.Float32):
+            return None
+        values = np.asarray(series.to_numpy())
+        return values if values.dtype in (np.float64, np.float32) else None
+
     def cells(self, feature: int, values: Array) -> Cells:
         """Write values in the column's dtype, or refuse what it cannot hold."""
         like = self._series(feature)

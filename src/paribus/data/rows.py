@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import xxhash
 
 from paribus.contracts import Floats
-from paribus.data.table import Table
+from paribus.data.table import Column, Table
 from paribus.errors import WeightError
 
 
@@ -30,6 +31,16 @@ class Block:
     def __len__(self) -> int:
         """Return the work in the block: one prediction per row and point."""
         return len(self.table) * self.points
+
+    @cached_property
+    def _columns(self) -> dict[int, Column]:
+        return {}
+
+    def column(self, feature: int) -> Column:
+        """Read one column, once however many ask for it."""
+        if feature not in self._columns:
+            self._columns[feature] = self.table.column(feature)
+        return self._columns[feature]
 
     def weighted(self) -> Self:
         """Leave out the rows of weight zero, which must not count in any way."""
@@ -90,12 +101,12 @@ class Rows:
         """Return a digest of names, dtypes, values and weights; other data gives another one."""
         table = self.table
         dtypes = tuple(table.dtype(j) for j in range(len(table.names)))
-        digest = hashlib.sha256(repr((table.names, dtypes, len(self), self.unit)).encode())
+        digest = xxhash.xxh3_128(repr((table.names, dtypes, len(self), self.unit)).encode())
         for part in table.content():
             digest.update(part)
         if self.weights is not None:
             digest.update(self.weights.tobytes())
-        return digest.hexdigest()[:32]
+        return str(digest.hexdigest())
 
 
 def rows_of(table: Table, sample_weight: Any) -> Rows:

@@ -14,19 +14,20 @@ from paribus.data.rows import Rows
 from paribus.data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))
-PROBE = 10_000  # values looked at before a whole column is sorted to count its distinct ones
 SMALLEST = 1e-12  # of the total: a weight below this is no unit for ranks
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """All the grid needs to know of a feature; nothing in it grows with the number of rows.
+    """All the grid needs to know of a feature.
 
     ``levels`` are the distinct present values with their weights: all of them for a nominal feature,
     the sorted ones of a number or date when there are fewer than the limit asked for, else None.
     ``declared`` are the levels a category column may take. ``ends`` are the quantiles at the
     percentiles asked for, ``extremes`` the smallest and largest finite value, both None for a nominal
     feature. ``unit`` is the dtype of a date's ticks. ``missing_row`` is a row without the value.
+    ``ordered``, which alone grows with the number of rows, are the finite values sorted, while they are at
+    hand and have no weights.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Summary:
     extremes: tuple[float, float] | None = None
     deciles: Floats | None = None
     unit: np.dtype[Any] | None = None
+    ordered: Array | None = None
 
     @property
     def missing_share(self) -> float:
@@ -91,6 +93,10 @@ def _numbers(
         infinite = float((~finite).sum() if weights is None else weights[~finite].sum())
         numbers = numbers[finite]
         weights = None if weights is None else weights[finite]
+    # Sorted once, everything else is read off; weights are sorted along.
+    order = None if weights is None else np.argsort(numbers, kind="stable")
+    numbers = np.sort(numbers) if order is None else numbers[order]
+    weights = None if weights is None else weights[order]
     levels, counts = _distinct(numbers, weights, limit)
     facts = {"unit": unit, "infinite": infinite, "levels": levels, "level_weights": counts}
     if not len(numbers):
@@ -99,13 +105,14 @@ def _numbers(
     exact = float if kind == "numeric" else int  # whole numbers beyond 2**53 are no floats
     return facts | {
         "ends": (float(wanted[0]), float(wanted[1])),
-        "extremes": (exact(numbers.min()), exact(numbers.max())),
+        "extremes": (exact(numbers[0]), exact(numbers[-1])),
         "deciles": wanted[2:],
+        "ordered": numbers if weights is None else None,
     }
 
 
 def quantiles(values: Array, probabilities: Sequence[float], weights: Floats | None = None) -> Floats:
-    """Return linearly interpolated quantiles, weighted when there are weights.
+    """Return linearly interpolated quantiles of sorted values, weighted when there are weights.
 
     Without weights this is ``numpy.quantile``. With weights it is ``numpy.quantile`` of the rows
     repeated in proportion to their weights, the smallest weight standing for one row: a row of weight
@@ -118,24 +125,34 @@ def quantiles(values: Array, probabilities: Sequence[float], weights: Floats | N
     np.float64(2.5)
     """
     if weights is None:
-        return np.asarray(np.quantile(values.astype(np.float64), probabilities))
-    order = np.argsort(values, kind="stable")
-    ranks = weights[order] / max(weights.min(), weights.sum() * SMALLEST)
+        return _interpolated(values, np.asarray(probabilities))
+    ranks = weights / max(weights.min(), weights.sum() * SMALLEST)
     last = np.cumsum(ranks)
     knots = np.stack([last - ranks, last - 1.0], axis=1).ravel()
     at = np.asarray(probabilities) * (last[-1] - 1.0)
-    heights = np.repeat(values[order], 2).astype(np.float64)
+    heights = np.repeat(values, 2).astype(np.float64)
     return np.asarray(np.interp(at, np.maximum.accumulate(knots), heights))
 
 
+def _interpolated(ordered: Array, probabilities: Floats) -> Floats:
+    """Return ``numpy.quantile`` of sorted values, to the bit; it would sort them again."""
+    at = (len(ordered) - 1) * probabilities
+    lower = np.floor(at).astype(np.int64)
+    below = ordered[lower].astype(np.float64)
+    above = ordered[np.minimum(lower + 1, len(ordered) - 1)].astype(np.float64)
+    share = at - lower
+    # From the nearer end, as numpy does.
+    return np.where(share < 0.5, below + (above - below) * share, above - (above - below) * (1 - share))
+
+
 def _distinct(values: Array, weights: Floats | None, limit: int) -> tuple[Array | None, Floats | None]:
-    """Return the distinct values and their weights when there are fewer than ``limit``."""
-    if len(np.unique(values[:PROBE])) >= limit:
+    """Return the distinct ones of sorted values and their weights when there are fewer than ``limit``."""
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.empty(0, int)
+    if len(starts) >= limit:
         return None, None
-    levels, inverse = np.unique(values, return_inverse=True)
-    if len(levels) >= limit:
-        return None, None
-    return levels, np.bincount(inverse, weights, minlength=len(levels)).astype(np.float64)
+    if weights is not None:
+        return values[starts], np.add.reduceat(weights, starts) if len(starts) else np.empty(0)
+    return values[starts], np.diff(np.append(starts, len(values))).astype(np.float64)
 
 
 def _levels(column: Column, weights: Floats | None, kind: Kind) -> dict[str, Any]:

@@ -120,6 +120,10 @@ class Table(Protocol):
         """Read one column."""
         ...
 
+    def floats(self, feature: int) -> Array | None:
+        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        ...
+
     def cells(self, feature: int, values: Array) -> Cells:
         """Write values in the column's dtype, or refuse what it cannot hold."""
         ...

@@ -19,14 +19,21 @@ class SupportCounter:
     questions: tuple[Question, ...]
 
     def evaluate(self, block: Block) -> Keyed:
-        """Locate every row on every axis once and count the cells of each question."""
-        asked = {number: self.questions[number] for number in block.questions}
-        axes = {axis.feature: axis for question in asked.values() for axis in question.axes}
-        places = {j: axis.locate(block.table.column(j)) for j, axis in axes.items()}
+        """Count the cells of each question; where axes cross, every row is located on each axis once."""
         counts: dict[tuple[str, int], Counts] = {}
-        for number, question in asked.items():
-            located = [places[axis.feature] for axis in question.axes]
-            shape = tuple(axis.n_cells for axis in question.axes)
+        places: dict[int, Array] = {}
+        for number in block.questions:
+            axes = self.questions[number].axes
+            if len(axes) == 1 and axes[0].counted is not None:
+                continue
+            if len(axes) == 1 and block.weights is None:
+                counts["support", number] = Counts(axes[0].count(block.column(axes[0].feature)))
+                continue
+            for axis in axes:
+                if axis.feature not in places:
+                    places[axis.feature] = axis.locate(block.column(axis.feature))
+            located = [places[axis.feature] for axis in axes]
+            shape = tuple(axis.n_cells for axis in axes)
             counts["support", number] = Counts(_count(located, shape, block.weights))
         return Keyed(counts)
 
@@ -35,7 +42,9 @@ class SupportCounter:
         supports = []
         for number, question in enumerate(self.questions):
             places = np.ix_(*(axis.cell_of_point for axis in question.axes))
-            supports.append(state.parts["support", number].cells[places] * unit)
+            known = question.axes[0].counted if len(question.axes) == 1 else None
+            cells = state.parts["support", number].cells if known is None else known
+            supports.append(np.asarray(cells[places] * unit, dtype=np.float64))
         return supports
 
 

@@ -19,6 +19,8 @@ NOTHING = np.empty(0, np.int32)
 def rank(column: CodeColumn, numbers: Floats) -> Ints:
     """Return the codes of numbers: how many thresholds are smaller."""
     codes = np.empty(len(numbers), np.int32)
+    if not numbers.flags.writeable:  # which a kernel, compiled for arrays of its own, does not take
+        numbers = numbers.copy()
     jit.rank(numbers, column.known, column.scale, column.below, codes)
     return codes
 
@@ -186,12 +188,13 @@ def _reach(program: Program, points: Points) -> tuple[Bytes, Ints, Ints]:
 def _edges(program: Program, points: Points, start: int) -> tuple[Ints, Ints]:
     """Return the visits and edges of one question, whose first point is number ``start``."""
     visits = edges = np.empty((0, 5), np.int32)
+    runs = np.empty((program.levels, 2), np.int32)
     totals = np.zeros(2, np.int64)
     for _ in range(2):  # first to know how many there are, then to write them
         jit.list_edges(
             program.entries, program.up, program.n_codes, program.conditions, program.truth, points.axis,
-            points.axis_first, points.codes, start, points.size, *_reach(program, points), visits, edges,
-            totals
+            points.axis_first, points.codes, start, points.size, *_reach(program, points), runs,
+            visits, edges, totals
         )  # fmt: skip
         if not len(visits):
             visits, edges = np.empty((totals[0], 5), np.int32), np.empty((totals[1], 2), np.int32)

@@ -11,59 +11,24 @@ tested for being negative, as Python's may be, at every access.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import f8, i4, i8, njit, u1, u8, void
-from numba.core import types
-from numba.extending import intrinsic
 
-WORDS = u8(8)  # of a mask: one cache line
-CHUNK = u8(512)
+from paribus.kernels import words
+from paribus.kernels.words import lowest, meet, met
+
+WORDS = u8(words.WORDS)  # of a mask: one cache line
+CHUNK = u8(64 * words.WORDS)
 SIX, LOW = u8(6), u8(63)  # a row's word, and its bit in the word
 ZERO, ONE = u8(0), u8(1)
 EVERY = u8(0xFFFFFFFFFFFFFFFF)
-NARROW = 8  # thresholds that are compared one after another
+NARROW = u8(8)  # thresholds that are compared one after another
 
 # Columns of the matrices a program is made of; see `program`.
 COLUMN, CUT, MISSING_LEFT, TABLE = 0, 1, 2, 3
 END, DEPTH, TEST, ABOVE, UPS, ACTIVE, SIDE, SLOT, NODE, MARGIN = range(10)
 
 
-@intrinsic
-def _ones(context: Any, word: Any) -> Any:
-    """Count the set bits of a word."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def _lowest(context: Any, word: Any) -> Any:
-    """Return the place of the lowest set bit of a word that is not zero."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
-
-    return types.uint64(types.uint64), generate
-
-
 # ---------------------------------------------------------------- codes of numbers
-
-
-@njit(nogil=True)
-def _first_not_below(thresholds, low, high, x):
-    """Return the first place from ``low`` on whose threshold is not below ``x``; ``high`` at the latest."""
-    while high - low > NARROW:
-        middle = (low + high) >> 1
-        if thresholds[u8(middle)] < x:
-            low = middle + 1
-        else:
-            high = middle
-    while low < high and thresholds[u8(low)] < x:
-        low += 1
-    return low
 
 
 @njit(void(f8[:], f8[::1], f8, i4[::1], i4[::1]), nogil=True, cache=True)
@@ -79,8 +44,18 @@ def rank(numbers, thresholds, scale, below, codes):
         elif x > thresholds[u8(size) - ONE]:
             codes[i] = size
         else:
-            cell = u8((x - thresholds[ZERO]) * scale)
-            codes[i] = _first_not_below(thresholds, below[cell], below[cell + ONE], x)
+            # Without a scale there is one cell; infinity times zero would be no place in it.
+            cell = u8((x - thresholds[ZERO]) * scale) if scale > 0.0 else ZERO
+            low, high = u8(below[cell]), u8(below[cell + ONE])
+            while high - low > NARROW:
+                middle = (low + high) >> ONE
+                if thresholds[middle] < x:
+                    low = middle + ONE
+                else:
+                    high = middle
+            while low < high and thresholds[low] < x:
+                low += ONE
+            codes[i] = i4(low)
 
 
 # ---------------------------------------------------------------- the layout of a program
@@ -213,12 +188,6 @@ def _copy(masks, at, others, other):
 
 
 @njit(nogil=True)
-def _meet(pool, at, test, flip, masks, target):
-    for w in range(WORDS):
-        pool[target + w] = pool[at + w] & (masks[test + w] ^ flip)
-
-
-@njit(nogil=True)
 def _all_rows(pool, rows):
     for w in range(WORDS):
         left = i8(rows) - i8(64) * i8(w)
@@ -255,22 +224,13 @@ def _fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks):
 
 
 @njit(nogil=True)
-def _met(pool, at, test, flip, masks):
-    """Return how many rows of a mask meet a test."""
-    ones = ZERO
-    for w in range(WORDS):
-        ones += _ones(pool[at + w] & (masks[test + w] ^ flip))
-    return ones
-
-
-@njit(nogil=True)
 def _weighed(pool, at, test, flip, masks, weights, first):
     """Return the weight of the rows of a mask that meet a test."""
     total = 0.0
     for w in range(WORDS):
         word = pool[at + w] & (masks[test + w] ^ flip)
         while word:
-            total += weights[first + (w << SIX) + _lowest(word)]
+            total += weights[first + (w << SIX) + lowest(word)]
             word &= word - ONE
     return total
 
@@ -291,7 +251,7 @@ def _descend(entries, entry, up, kept, most, pool, masks):
             kept[here + a] = at
         else:
             kept[here + a] = (here + a) * WORDS
-            _meet(pool, at, test, flip, masks, (here + a) * WORDS)
+            meet(pool, at, masks, test, flip, (here + a) * WORDS)
             if union >= i4(n):
                 kept[here + u8(union)] = at
 
@@ -324,10 +284,10 @@ def cover_by_masks(
             above = (u8(entries[entry, DEPTH]) - ONE) * most
             test, flip = u8(entries[entry, TEST]) * WORDS, ZERO - u8(entries[entry, SIDE])
             if n == ZERO:  # a tree that is one leaf
-                met = f8(_met(pool, ZERO, nothing, EVERY, masks))
+                alone = f8(met(pool, ZERO, masks, nothing, EVERY))
                 if weights.size:
-                    met = _weighed(pool, ZERO, nothing, EVERY, masks, weights, first)
-                counts[slot] += met
+                    alone = _weighed(pool, ZERO, nothing, EVERY, masks, weights, first)
+                counts[slot] += alone
             for a in range(n):
                 union, at = up[ups + a], kept[above + a]
                 free, free_flip = (nothing, EVERY) if union == i4(a) else (test, flip)
@@ -336,9 +296,9 @@ def cover_by_masks(
                     if union >= i4(n):
                         counts[slot + u8(union)] += _weighed(pool, at, nothing, EVERY, masks, weights, first)
                 else:
-                    counts[slot + a] += f8(_met(pool, at, free, free_flip, masks))
+                    counts[slot + a] += f8(met(pool, at, masks, free, free_flip))
                     if union >= i4(n):
-                        counts[slot + u8(union)] += f8(_met(pool, at, nothing, EVERY, masks))
+                        counts[slot + u8(union)] += f8(met(pool, at, masks, nothing, EVERY))
 
 
 @njit(nogil=True)
@@ -348,7 +308,7 @@ def _members(pool, at, members):
     for w in range(WORDS):
         word = pool[at + w]
         while word:
-            members[n] = (w << SIX) + _lowest(word)
+            members[n] = (w << SIX) + lowest(word)
             n += ONE
             word &= word - ONE
     return n
@@ -554,37 +514,28 @@ def curves_by_lists(
 
 
 # ---------------------------------------------------------------- points that reach a leaf
+#
+# ``at[level]`` is the row of ``reach`` that holds at a level, because tests of other features change nothing;
+# ``tag[level]`` is the active set of the question's features tested so far.
 
 
 @njit(nogil=True)
-def _reach(entries, entry, up, n_codes, conditions, truth, axis, axis_first, codes, reach, at, tag):
-    """Write which points of each axis reach a node, and the active set of tested features; False for none.
+def _narrow(conditions, number, n_codes, truth, axis_first, d, codes, right, reach, above, level):
+    """Write which points of each axis reach below a test of axis ``d``; False for none of that axis.
 
-    ``at[level]`` is the row of ``reach`` that holds for a level: tests of other features change nothing.
+    ``reach[above]`` is what held before the test.
     """
-    level, number = entries[entry, DEPTH], entries[entry, TEST]
-    if entries[entry, ABOVE] == 0:
-        for p in range(codes.shape[1]):
-            reach[0, p] = 1
-        at[0], tag[0] = 0, 0
-        return True
-    at[level], tag[level] = at[level - 1], tag[level - 1]
-    d = axis[number]
-    if d < 0:
-        return True
-    at[level] = level
-    tag[level] = up[entries[entry, UPS] + tag[level - 1]]
-    for p in range(codes.shape[1]):
-        reach[level, p] = reach[at[level - 1], p]
+    for p in range(u8(codes.shape[1])):
+        reach[u8(level), p] = reach[u8(above), p]
     column, cut, table = conditions[number, COLUMN], conditions[number, CUT], conditions[number, TABLE]
     from_here = n_codes[column] - 1 if conditions[number, MISSING_LEFT] else n_codes[column]
-    right, some = entries[entry, SIDE] > 0, False
-    for p in range(axis_first[d], axis_first[d + 1]):
-        code = codes[column, p]
-        left = (code <= cut) | (code >= from_here) if table < 0 else truth[table + code] > 0
+    some = False
+    for p in range(u8(axis_first[d]), u8(axis_first[d + 1])):
+        code = codes[u8(column), p]
+        left = (code <= cut) | (code >= from_here) if table < 0 else truth[u8(table) + u8(code)] > 0
         if left == right:
-            reach[level, p] = 0
-        some |= reach[level, p] > 0
+            reach[u8(level), p] = 0
+        some |= reach[u8(level), p] > 0
     return some
 
 
@@ -616,13 +567,23 @@ def average(
     last = axis_first[axis_first.size - 1] - begin
     entry = 0
     while entry < entries.shape[0]:
-        if not _reach(
-            entries, entry, up, n_codes, conditions, truth, axis, axis_first, codes, reach, at, tag
-        ):
-            entry = entries[entry, END]
-            continue
+        level, number = entries[entry, DEPTH], entries[entry, TEST]
+        if level == 0:
+            for p in range(codes.shape[1]):
+                reach[0, p] = 1
+            at[0], tag[0] = 0, 0
+        else:
+            at[level], tag[level] = at[level - 1], tag[level - 1]
+            if axis[number] >= 0:
+                at[level], tag[level] = level, up[entries[entry, UPS] + tag[level - 1]]
+                right = entries[entry, SIDE] > 0
+                if not _narrow(
+                    conditions, number, n_codes, truth, axis_first, axis[number], codes, right, reach,
+                    at[level - 1], level
+                ):  # fmt: skip
+                    entry = entries[entry, END]
+                    continue
         if entries[entry, SLOT] >= 0:
-            level = entries[entry, DEPTH]
             row = at[level]
             weight = share[entries[entry, SLOT] + tag[level]]
             for k in range(value.shape[1]):
@@ -641,40 +602,62 @@ def average(
             averages[m, p] += plain[m]
 
 
+@njit(nogil=True)
+def _run(reach, row, axis_first, points, start, edges, n, fill):
+    """Write where points begin and end to reach, behind ``n`` edges; return how many there are then."""
+    begin = axis_first[axis_first.size - 2]
+    last = axis_first[axis_first.size - 1] - begin
+    before = 0
+    for lead in range(points // last):
+        leads = _leads(reach, row, axis_first, lead)
+        for p in range(last):
+            now = reach[u8(row), u8(begin + p)] if leads else 0
+            if now != before:
+                if fill:
+                    edges[n, 0], edges[n, 1] = start + lead * last + p, now - before
+                n += 1
+            before = now
+    return n
+
+
 @njit(
     void(
         i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], u1[::1], i4[::1], i4[::1], i4[:, ::1], i8, i8,
-        u1[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[:, ::1], i8[::1]
+        u1[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[:, ::1], i4[:, ::1], i8[::1]
     ),
     nogil=True,
     cache=True,
 )  # fmt: skip
 def list_edges(
-    entries, up, n_codes, conditions, truth, axis, axis_first, codes, start, points, reach, at, tag, visits,
-    edges, totals
+    entries, up, n_codes, conditions, truth, axis, axis_first, codes, start, points, reach, at, tag, runs,
+    visits, edges, totals
 ):  # fmt: skip
     """Write where each leaf begins and ends to be reached along a question; only count while empty."""
     fill = visits.shape[0] > 0
-    begin = axis_first[axis_first.size - 2]
-    last = axis_first[axis_first.size - 1] - begin
     n_visits, n_edges = 0, 0
     for entry in range(entries.shape[0]):
-        # A leaf that no point reaches is visited too: the rows that reach it by themselves leave it.
-        _reach(entries, entry, up, n_codes, conditions, truth, axis, axis_first, codes, reach, at, tag)
-        level = entries[entry, DEPTH]
+        level, number = entries[entry, DEPTH], entries[entry, TEST]
+        if level == 0:
+            for p in range(codes.shape[1]):
+                reach[0, p] = 1
+            at[0], tag[0] = 0, 0
+        else:
+            at[level], tag[level] = at[level - 1], tag[level - 1]
+            if axis[number] >= 0:
+                at[level], tag[level] = level, up[entries[entry, UPS] + tag[level - 1]]
+                right = entries[entry, SIDE] > 0
+                # A leaf that no point reaches is visited too: the rows that reach it by themselves leave it.
+                _narrow(
+                    conditions, number, n_codes, truth, axis_first, axis[number], codes, right, reach,
+                    at[level - 1], level
+                )  # fmt: skip
+                runs[level, 0] = n_edges
+                n_edges = _run(reach, level, axis_first, points, start, edges, n_edges, fill)
+                runs[level, 1] = n_edges
         if entries[entry, SLOT] >= 0 and tag[level] > 0:
-            row, first = at[level], n_edges
-            before = 0  # whether the point before reached: an edge is where that changes
-            for p in range(points):
-                now = reach[row, begin + p % last] if _leads(reach, row, axis_first, p // last) else 0
-                if now != before:
-                    if fill:
-                        edges[n_edges, 0], edges[n_edges, 1] = start + p, now - before
-                    n_edges += 1
-                before = now
             if fill:
                 visits[n_visits, 0], visits[n_visits, 1] = tag[level], start
-                visits[n_visits, 2], visits[n_visits, 3] = first, n_edges
+                visits[n_visits, 2], visits[n_visits, 3] = runs[at[level], 0], runs[at[level], 1]
                 visits[n_visits, 4] = entry
             n_visits += 1
     totals[0], totals[1] = n_visits, n_edges

@@ -8,6 +8,7 @@ the *family* lists those that some question needs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,17 +143,17 @@ class Program:
         """Number of margins."""
         return len(self.base)
 
-    @property
+    @cached_property
     def n_codes(self) -> Ints:
         """Number of codes of each column."""
         return np.array([column.missing + 1 for column in self.columns], np.int32)
 
-    @property
+    @cached_property
     def levels(self) -> int:
         """Depth of the deepest tree and one."""
         return int(self.entries[:, DEPTH].max(initial=0)) + 1
 
-    @property
+    @cached_property
     def most(self) -> int:
         """Sets active at once, at most."""
         return int(self.entries[:, ACTIVE].max(initial=1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from paribus.errors import ModelError, RefusalError
 from paribus.models.link import Link
 
 Nodes = NDArray[np.int32]
+INFINITE = "has infinite values, which the model does not accept"
+MISSING = "has missing values, which the model does not accept"
 LEAF = -1  # the column of a node that tests nothing
 ZERO = float(np.float32(1e-35))  # LightGBM takes what is closer to zero than this for zero
 
@@ -44,6 +46,8 @@ class Encoding:
         Whether the library answers such values; where it does not, neither do we.
     """
 
+    plain: ClassVar[bool] = True  # floats may be read as they lie; not so where `numbers` is refined
+
     feature: int
     single: bool = False
     whole: bool = False
@@ -54,17 +58,33 @@ class Encoding:
     accepts_missing: bool = True
     accepts_infinite: bool = True
 
+    def read(self, table: Table) -> Floats:
+        """Return the numbers of a table's column; floats need no look at where they are missing."""
+        floats = table.floats(self.feature) if self.plain and self.levels is None else None
+        if floats is None:
+            return self.numbers(table.column(self.feature))
+        numbers = self._compared(floats)
+        if not self.accepts_infinite and np.isinf(numbers).any():
+            raise ModelError(f"{table.names[self.feature]!r} {INFINITE}")
+        if self.accepts_missing and np.isnan(self.missing) and not self.zero_is_missing:
+            return numbers
+        missing = np.isnan(floats)
+        if not self.accepts_missing and missing.any():
+            raise ModelError(f"{table.names[self.feature]!r} {MISSING}")
+        numbers = np.where(missing, self.missing, numbers)
+        return np.where(np.abs(numbers) <= ZERO, np.nan, numbers) if self.zero_is_missing else numbers
+
     def numbers(self, column: Column) -> Floats:
         """Return the numbers of a column, shape ``(n,)``."""
         present = self._of_levels(column) if self.levels is not None else self._of_numbers(column)
         if not self.accepts_infinite and np.isinf(present).any():
-            raise ModelError(f"{column.name!r} has infinite values, which the model does not accept")
+            raise ModelError(f"{column.name!r} {INFINITE}")
         if self.zero_is_missing:
             present = np.where(np.abs(present) <= ZERO, np.nan, present)
         if len(present) == len(column.missing):
             return present
         if not self.accepts_missing:
-            raise ModelError(f"{column.name!r} has missing values, which the model does not accept")
+            raise ModelError(f"{column.name!r} {MISSING}")
         numbers = np.full(len(column.missing), self.missing)
         numbers[~column.missing] = present
         return numbers
@@ -72,11 +92,14 @@ class Encoding:
     def _of_numbers(self, column: Column) -> Floats:
         if column.kind == "datetime" or (column.kind in NOMINAL and column.values.dtype.kind not in "biuf"):
             raise RefusalError(f"{column.name!r} is of kind {column.kind}, which the trees know as a number")
-        values = column.values
-        if self.single:
+        return self._compared(column.values)
+
+    def _compared(self, values: Array) -> Floats:
+        """Return numbers as nodes compare them."""
+        if self.single and values.dtype != np.float32:
             with np.errstate(over="ignore"):
                 values = values.astype(np.float32)
-        numbers = values.astype(np.float64)
+        numbers = values.astype(np.float64, copy=False)
         return np.trunc(numbers) if self.whole else numbers
 
     def _of_levels(self, column: Column) -> Floats:
@@ -169,7 +192,7 @@ class Ensemble:
 
     def numbers(self, table: Table) -> Floats:
         """Return what the nodes compare, ``(n, c)``."""
-        encoded = [encoding.numbers(table.column(encoding.feature)) for encoding in self.encodings]
+        encoded = [encoding.read(table) for encoding in self.encodings]
         return np.stack(encoded, axis=1) if encoded else np.empty((len(table), 0))
 
     def leaves(self, numbers: Floats) -> Integers:

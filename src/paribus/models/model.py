@@ -55,9 +55,25 @@ class Model:
     probe: Table | None = None
     answer: Floats | None = None
 
-    @cached_property
+    @property
     def trees(self) -> Trees:
         """The trees that give these answers; `RefusalError` says why they cannot be read."""
+        if isinstance(self._reading, RefusalError):
+            raise self._reading
+        return self._reading
+
+    def read_ahead(self) -> None:
+        """Read the trees, or find out why that is not possible, before they are asked for."""
+        self._reading  # noqa: B018
+
+    @cached_property
+    def _reading(self) -> Trees | RefusalError:
+        try:
+            return self._read()
+        except RefusalError as refusal:
+            return refusal
+
+    def _read(self) -> Trees:
         from paribus.models.readers import read
 
         if (

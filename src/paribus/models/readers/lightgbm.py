@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.data.table import Column
 from paribus.errors import RefusalError
-from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet
+from paribus.models.ensemble import LEAF, ZERO, Encoding, Ensemble, LevelSet
 from paribus.models.link import Link
 
 # What LightGBM takes for zero before any node sees it: its constant is a single precision 1e-35.
-NEARLY_ZERO = float(np.float32(1e-35))
 SINGLE_WHOLE = 2**24  # up to here single precision holds every whole number
 SIGMOID_DIGITS = 6  # digits the model text gives to the parameter `sigmoid`
 
@@ -141,14 +140,14 @@ class _Tests:
         by_level = (decision & CATEGORICAL) > 0
         threshold = text.numbers("threshold")
         # Numbers that are nearly zero become zero first: all of them pass a threshold among them, or none.
-        # Arrow and polars tables are spared this, which shows at the one number -NEARLY_ZERO only.
-        near = ~by_level & (np.abs(threshold) <= NEARLY_ZERO)
-        below = np.nextafter(-NEARLY_ZERO, -np.inf)
+        # Arrow and polars tables are spared this, which shows at the one number -ZERO only.
+        near = ~by_level & (np.abs(threshold) <= ZERO)
+        below = np.nextafter(-ZERO, -np.inf)
         return cls(
             text.numbers("split_feature").astype(np.int64),
             np.where(by_level, LEVELS, (decision >> MISSING_SHIFT) & 3),
             ((decision & DEFAULT_LEFT) > 0) & ~by_level,
-            np.where(near, np.where(threshold < 0, below, NEARLY_ZERO), threshold),
+            np.where(near, np.where(threshold < 0, below, ZERO), threshold),
         )
 
 
@@ -164,8 +163,6 @@ class _Number(Encoding):
 
     def numbers(self, column: Column) -> Floats:
         numbers = super().numbers(column)
-        if self.zero_is_missing:
-            numbers = np.where(np.abs(numbers) <= NEARLY_ZERO, np.nan, numbers)
         if column.values.dtype.kind in "iu" and np.nanmax(np.abs(numbers), initial=0) > SINGLE_WHOLE:
             rounded = numbers.astype(np.float32).astype(np.float64)
             if (np.searchsorted(self.splits, rounded) != np.searchsorted(self.splits, numbers)).any():
@@ -179,6 +176,8 @@ class _Number(Encoding):
 @dataclass(frozen=True, eq=False)
 class _Category(Encoding):
     """A pandas category column; codes given in place of its levels are not read."""
+
+    plain: ClassVar[bool] = False
 
     def numbers(self, column: Column) -> Floats:
         if column.kind != "category":

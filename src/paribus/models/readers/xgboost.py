@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,8 @@ class Categories(Encoding):
     ``levels`` are those of the training data where the booster stores them, else the levels a column
     declares.
     """
+
+    plain: ClassVar[bool] = False
 
     def numbers(self, column: Column) -> Floats:
         """Return the codes; a level unknown to a booster that stores its levels is refused."""
