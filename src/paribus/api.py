@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
@@ -12,16 +12,18 @@ from typing import Any, Literal
 import numpy as np
 
 from paribus import budget
+from paribus.contracts import Floats
 from paribus.data.features import Features, by_position, resolve, resolve_many, resolve_set
 from paribus.data.read import table_of
 from paribus.data.rows import Rows, rows_of
-from paribus.errors import FeatureError, OptionError, one_of
+from paribus.errors import FeatureError, OptionError, RefusalError, one_of
 from paribus.evaluators import Ask, Plan, choose
-from paribus.evaluators.ask import KINDS
+from paribus.evaluators.ask import KINDS, METHODS, Answer
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
+from paribus.evaluators.verify import largest_difference
 from paribus.executors import Local
-from paribus.grid import Axis, GridOptions, Question, axis_of
+from paribus.grid import SPLITS, Axis, GridOptions, Question, axis_of
 from paribus.models import Model, adapt
 from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build import effect_of
@@ -41,7 +43,7 @@ def partial_dependence(
     feature_names: Any = None,
     response_method: str = "auto",
     percentiles: tuple[float, float] = (0.05, 0.95),
-    grid_resolution: int = 100,
+    grid_resolution: int | str = 100,
     custom_values: Mapping[Any, Any] | None = None,
     method: str = "auto",
     kind: Curves = "average",
@@ -49,6 +51,7 @@ def partial_dependence(
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
     progress: bool | None = None,
+    verify: bool = False,
 ) -> PartialDependence:
     r"""Compute the partial dependence of a model on one feature, or on several together.
 
@@ -83,26 +86,32 @@ def partial_dependence(
     percentiles : (float, float)
         Quantiles between which a number's evenly spaced axis runs; linear interpolation, weighted when
         there are weights. A feature listed value by value has no such ends.
-    grid_resolution : int
+    grid_resolution : int or "splits"
         Number of points of an evenly spaced axis. A number with fewer distinct values is asked at
-        each of them; whole numbers and dates are asked at whole points only.
+        each of them; whole numbers and dates are asked at whole points only. ``"splits"`` asks on both
+        sides of every threshold of a tree ensemble, from the smallest value in the data to the largest:
+        the line through these points is the exact step function.
     custom_values : mapping, optional
         Values to ask instead, keyed by the name or position of a feature.
-    method : {"auto", "exact", "brute"}
+    method : {"auto", "exact", "brute", "recursion"}
         ``"auto"`` takes the fastest evaluator that gives the brute-force number; ``"exact"`` insists on
-        a shortcut, ``"brute"`` on asking the model itself.
+        a shortcut, ``"brute"`` on asking the model itself. ``"recursion"`` is another estimand: the average
+        along the paths of a tree ensemble's training data, baseline included.
     kind : {"average", "individual", "both"}
         The average, each row's own curve, or both.
     target_names : sequence of str, optional
         Names of the outputs.
     n_jobs : int, optional
-        Threads; None is one, -1 all cores. They help where the model releases the interpreter lock and
-        never change the result.
+        Threads; -1 is all cores. None is all cores for what is computed here and one for asking the model,
+        which may bring threads of its own. They never change the result.
     max_memory : float or str, optional
         Bound in bytes, or text such as ``"200MB"``, on what is held besides ``X`` and the model's own
         working memory. Half of the free memory by default.
     progress : bool, optional
         Show a bar; None shows one when more than two seconds are expected.
+    verify : bool
+        Ask the model itself about a few of the points, on every row; the largest difference is in the
+        provenance.
 
     Returns
     -------
@@ -130,7 +139,7 @@ def partial_dependence(
     >>> effect.average
     array([[3., 5., 7.]])
     """
-    call = _Call.of(X, sample_weight, feature_names, percentiles, grid_resolution, kind, progress)
+    call = _Call.of(X, sample_weight, feature_names, percentiles, grid_resolution, kind, progress, verify)
     asked = (resolve(features, call.rows.table.names),)
     return call.answer(
         estimator,
@@ -155,7 +164,7 @@ def effects(
     feature_names: Any = None,
     response_method: str = "auto",
     percentiles: tuple[float, float] = (0.05, 0.95),
-    grid_resolution: int = 100,
+    grid_resolution: int | str = 100,
     custom_values: Mapping[Any, Any] | None = None,
     method: str = "auto",
     kind: Curves = "average",
@@ -163,6 +172,7 @@ def effects(
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
     progress: bool | None = None,
+    verify: bool = False,
 ) -> Effects:
     """Compute many effects in one pass over the rows.
 
@@ -174,7 +184,7 @@ def effects(
         Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and
         a surface. Every column by default; one that cannot be varied is skipped, and said in the notes.
     sample_weight, categorical_features, feature_names, response_method, percentiles, grid_resolution, \
-custom_values, method, kind, target_names, n_jobs, max_memory, progress
+custom_values, method, kind, target_names, n_jobs, max_memory, progress, verify
         As for `partial_dependence`.
 
     Returns
@@ -192,7 +202,7 @@ custom_values, method, kind, target_names, n_jobs, max_memory, progress
     >>> result["x0"].average
     array([[12., 14., 16.]])
     """
-    call = _Call.of(X, sample_weight, feature_names, percentiles, grid_resolution, kind, progress)
+    call = _Call.of(X, sample_weight, feature_names, percentiles, grid_resolution, kind, progress, verify)
     if features is None:
         asked: tuple[tuple[int, ...], ...] = tuple((j,) for j in range(len(call.rows.table.names)))
     else:
@@ -221,6 +231,7 @@ class _Call:
     grid: GridOptions
     kind: Curves
     progress: bool | None
+    verify: bool
 
     @classmethod
     def of(
@@ -232,13 +243,16 @@ class _Call:
         resolution: Any,
         kind: Any,
         progress: Any,
+        verify: Any,
     ) -> _Call:
         started = perf_counter()
         one_of("kind", kind, KINDS)
         if progress not in (None, True, False):
             raise OptionError(f"progress={progress!r} must be True, False or None")
+        if not isinstance(verify, bool):
+            raise OptionError(f"verify={verify!r} must be True or False")
         grid = GridOptions.of(percentiles, resolution)
-        return cls(started, rows_of(table_of(X, names), sample_weight), grid, kind, progress)
+        return cls(started, rows_of(table_of(X, names), sample_weight), grid, kind, progress, verify)
 
     def answer(
         self,
@@ -260,13 +274,17 @@ class _Call:
         """
         rows = self.rows
         threads = None if n_jobs is None else budget.threads(n_jobs)
-        own = threads or budget.threads(-1)  # our own work may take every core, a model brings its threads
+        one_of("method", method, METHODS)
+        if self.verify and method == "recursion":
+            raise OptionError("verify=True compares with brute force, and recursion answers another question")
         model = adapt(estimator, rows.table, response_method=response_method, target_names=target_names)
-        with ThreadPoolExecutor(own) as pool:
+        # Our own work may take every core; a model that is asked brings its own threads.
+        with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
             if method != "brute":
                 pool.submit(model.read_ahead)
             fingerprint = pool.submit(rows.fingerprint)
-            axes, skipped = self._axes(asked, categorical_features, custom_values, pool, skip)
+            sides = _sides(model) if self.grid.splits else None
+            axes, skipped = self._axes(asked, categorical_features, custom_values, sides, pool, skip)
         questions = tuple(
             Question(tuple(axes[j] for j in group)) for group in asked if all(j in axes for j in group)
         )
@@ -278,30 +296,41 @@ class _Call:
             rows.table.row_bytes,
             budget.memory(max_memory),
             threads,
+            rows.weights is not None,
         )
-        plan = choose(model, ask, method)
-        evaluator, support = plan.evaluator, SupportCounter(questions)
-        state = Local(plan.threads, self.progress).fold(
-            Together((evaluator, support)),
-            rows.blocks(evaluator.block_rows, evaluator.parts),
-            Keyed({}),
-            work=len(rows) * ask.points,
-        )
-        answers = zip(
-            questions, evaluator.finish(state, plan.threads), support.finish(state, rows.unit), strict=True
-        )
-        provenance = self._provenance(model, ask, plan, fingerprint.result())
+        plan, answers, supports = self._folded(model, ask, method)
+        verified = largest_difference(model, rows, questions, answers) if self.verify else None
+        provenance = self._provenance(model, ask, plan, fingerprint.result(), verified)
         effects = [
             effect_of(*answer, ask=ask, model=model, unit=rows.unit, provenance=provenance)
-            for answer in answers
+            for answer in zip(questions, answers, supports, strict=True)
         ]
         return effects, skipped
+
+    def _folded(self, model: Model, ask: Ask, method: str) -> tuple[Plan, list[Answer], list[Floats]]:
+        """Choose an evaluator and fold; one that refuses what it meets in the rows makes way for the next."""
+        refused: dict[str, str] = {}
+        while True:
+            plan = choose(model, ask, method, refused)
+            evaluator, support = plan.evaluator, SupportCounter(ask.questions)
+            try:
+                state = Local(plan.threads, self.progress).fold(
+                    Together((evaluator, support)),
+                    self.rows.blocks(evaluator.block_rows, evaluator.parts),
+                    Keyed({}),
+                    work=len(self.rows) * ask.points,
+                )
+            except RefusalError as refusal:
+                refused[evaluator.name] = str(refusal)
+                continue
+            return plan, evaluator.finish(state, plan.threads), support.finish(state, self.rows.unit)
 
     def _axes(
         self,
         asked: tuple[tuple[int, ...], ...],
         categorical_features: Any,
         custom_values: Any,
+        sides: Callable[[int, np.dtype[Any]], Floats] | None,
         pool: ThreadPoolExecutor,
         skip: bool,
     ) -> tuple[dict[int, Axis], tuple[str, ...]]:
@@ -313,7 +342,7 @@ class _Call:
 
         def axis(j: int) -> Axis | FeatureError:
             try:
-                return axis_of(self.rows, j, self.grid, nominal=j in nominal, given=given.get(j))
+                return axis_of(self.rows, j, self.grid, nominal=j in nominal, given=given.get(j), sides=sides)
             except FeatureError as error:
                 return error
 
@@ -326,7 +355,9 @@ class _Call:
         axes = {j: axis for j, axis in found.items() if isinstance(axis, Axis)}
         return axes, tuple(str(error) for error in refused)
 
-    def _provenance(self, model: Model, ask: Ask, plan: Plan, fingerprint: str) -> Provenance:
+    def _provenance(
+        self, model: Model, ask: Ask, plan: Plan, fingerprint: str, verified: float | None
+    ) -> Provenance:
         table = self.rows.table
         return Provenance(
             paribus=__version__,
@@ -348,12 +379,23 @@ class _Call:
             fingerprint=fingerprint,
             weights=self.rows.weight_facts(),
             percentiles=self.grid.percentiles,
-            grid_resolution=self.grid.resolution,
+            grid_resolution=SPLITS if self.grid.splits else self.grid.resolution,
             points=ask.points,
             predictions=plan.evaluator.predictions,
             standard_error_rows=plan.evaluator.error_rows,
             block_rows=plan.evaluator.block_rows,
             threads=plan.threads,
             max_memory=ask.max_memory,
+            verified_difference=verified,
             seconds=perf_counter() - self.started,
         )
+
+
+def _sides(model: Model) -> Callable[[int, np.dtype[Any]], Floats]:
+    """Return what tells the numbers on both sides of a model's thresholds."""
+    try:
+        return model.trees.ensemble.sides
+    except RefusalError as refusal:
+        raise RefusalError(
+            f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; give a whole number"
+        ) from refusal

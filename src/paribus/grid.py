@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +19,7 @@ from paribus.data.summary import Summary, summarise
 from paribus.data.table import Cells, Column, Table
 from paribus.errors import GridError, OptionError
 
+SPLITS = "splits"  # the grid that has a point on each side of every threshold of the model's trees
 MAX_LEVELS = 100  # levels of a nominal feature that are shown, unless grid_resolution asks for more
 
 
@@ -28,10 +29,13 @@ class GridOptions:
 
     percentiles: tuple[float, float] = (0.05, 0.95)
     resolution: int = 100
+    splits: bool = False
 
     @classmethod
     def of(cls, percentiles: Any, grid_resolution: Any) -> GridOptions:
         """Validate what the user gave."""
+        if isinstance(grid_resolution, str) and grid_resolution == SPLITS:
+            return replace(cls.of(percentiles, cls.resolution), splits=True)
         try:
             low, high = (float(p) for p in percentiles)
         except (TypeError, ValueError) as error:
@@ -44,7 +48,9 @@ class GridOptions:
             )
         whole = isinstance(grid_resolution, (int, np.integer)) and not isinstance(grid_resolution, bool)
         if not whole or grid_resolution < 2:
-            raise OptionError(f"grid_resolution={grid_resolution!r} must be a whole number of at least 2")
+            raise OptionError(
+                f"grid_resolution={grid_resolution!r} must be a whole number of at least 2, or {SPLITS!r}"
+            )
         return cls((low, high), int(grid_resolution))
 
 
@@ -218,11 +224,27 @@ class Question:
         return tuple(axis.name for axis in self.axes)
 
 
-def axis_of(rows: Rows, feature: int, options: GridOptions, *, nominal: bool, given: Any = None) -> Axis:
-    """Lay out the axis of one feature from the data, or from the values given."""
+def axis_of(
+    rows: Rows,
+    feature: int,
+    options: GridOptions,
+    *,
+    nominal: bool,
+    given: Any = None,
+    sides: Callable[[int, np.dtype[Any]], Floats] | None = None,
+) -> Axis:
+    """Lay out the axis of one feature from the data, or from the values given.
+
+    ``sides`` returns, for a feature and its dtype, the numbers on both sides of the model's thresholds:
+    with them, a number is asked there and at its extremes.
+    """
     summary = summarise(
         rows, feature, nominal=nominal, limit=options.resolution, percentiles=options.percentiles
     )
+    if sides is not None and given is None and summary.extremes is not None and summary.dtype is not None:
+        low, high = summary.extremes
+        known = sides(feature, summary.dtype).astype(summary.dtype)
+        given = np.unique(np.append(known[(known > low) & (known < high)], [low, high]).astype(summary.dtype))
     axis = axis_from(summary, rows.table, feature, options, given)
     if summary.ordered is None or axis.nominal or not len(axis):
         return axis

@@ -25,9 +25,9 @@ class Summary:
     the sorted ones of a number or date when there are fewer than the limit asked for, else None.
     ``declared`` are the levels a category column may take. ``ends`` are the quantiles at the
     percentiles asked for, ``extremes`` the smallest and largest finite value, both None for a nominal
-    feature. ``unit`` is the dtype of a date's ticks. ``missing_row`` is a row without the value.
-    ``ordered``, which alone grows with the number of rows, are the finite values sorted, while they are at
-    hand and have no weights.
+    feature. ``unit`` is the dtype of a date's ticks, ``dtype`` that of a number.
+    ``missing_row`` is a row without the value. ``ordered``, which alone grows with the number of rows, are
+    the finite values sorted, while they are at hand and have no weights.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Summary:
     extremes: tuple[float, float] | None = None
     deciles: Floats | None = None
     unit: np.dtype[Any] | None = None
+    dtype: np.dtype[Any] | None = None
     ordered: Array | None = None
 
     @property
@@ -99,6 +100,7 @@ def _numbers(
     weights = None if weights is None else weights[order]
     levels, counts = _distinct(numbers, weights, limit)
     facts = {"unit": unit, "infinite": infinite, "levels": levels, "level_weights": counts}
+    facts["dtype"] = numbers.dtype
     if not len(numbers):
         return facts
     wanted = quantiles(numbers, (*percentiles, *DECILES), weights)

@@ -29,6 +29,7 @@ class Ask:
     row_bytes: int
     max_memory: int
     threads: int | None
+    weighted: bool = False
 
     @property
     def individual(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from paribus import budget
@@ -11,11 +12,12 @@ from paribus.errors import MemoryBoundError, RefusalError, one_of
 from paribus.evaluators.ask import METHODS, Ask, EffectEvaluator
 from paribus.evaluators.brute import BruteForce
 from paribus.evaluators.trees.exact import TreeExact
+from paribus.evaluators.trees.recursion import TreeRecursion
 from paribus.models import Model
 
 # In order of preference. A faster evaluator must give the number brute force gives: it may refuse, it may
 # not approximate.
-EVALUATORS: tuple[type[EffectEvaluator], ...] = (TreeExact, BruteForce)
+EVALUATORS: tuple[type[EffectEvaluator], ...] = (TreeExact, TreeRecursion, BruteForce)
 INTERVENTIONAL = "interventional"
 OTHER_ESTIMAND = "it answers another question, so it is only taken by name"
 QUEUE = 3  # states a thread has ready or in hand while others are merged
@@ -31,11 +33,16 @@ class Plan:
     threads: int
 
 
-def choose(model: Model, ask: Ask, method: str) -> Plan:
-    """Choose the first evaluator that can answer; ``method`` may insist on a shortcut, or on none."""
+def choose(model: Model, ask: Ask, method: str, refused: Mapping[str, str] | None = None) -> Plan:
+    """Choose the first evaluator that can answer; ``method`` may insist on a shortcut, or on none.
+
+    ``refused`` are those that turned out not to, once they met the rows.
+    """
     one_of("method", method, METHODS)
-    refusals: dict[str, str] = {}
+    refusals: dict[str, str] = dict(refused or {})
     for candidate in EVALUATORS:
+        if candidate.name in refusals:
+            continue
         refusal = _not_meant(candidate, method) or candidate.refuse(model, ask)
         if refusal is None:
             try:
@@ -46,13 +53,16 @@ def choose(model: Model, ask: Ask, method: str) -> Plan:
                 why = "the fastest that can answer" if method == "auto" else f"asked for by method={method!r}"
                 return Plan(evaluator, why, refusals, _threads(evaluator, model, ask))
         refusals[candidate.name] = refusal
+    raise RefusalError(_none_can(model, method, refusals))
+
+
+def _none_can(model: Model, method: str, refusals: dict[str, str]) -> str:
+    if method == "recursion":
+        return f"method='recursion' for {model.name}: {refusals['tree_recursion']}"
     reasons = "; ".join(f"{name}: {reason}" for name, reason in refusals.items())
-    what = "a shortcut for" if method == "exact" else "the paths of"
-    raise RefusalError(
-        f"method={method!r}: no evaluator knows {what} {model.name} ({reasons}). "
+    return (
+        f"method={method!r}: no evaluator knows a shortcut for {model.name} ({reasons}). "
         "method='brute' gives the same number, method='auto' takes the fastest that does"
-        if method == "exact"
-        else f"method={method!r}: {reasons}"
     )
 
 

@@ -75,6 +75,14 @@ def average(program: Program, points: Points, share: Floats) -> Floats:
     return averages
 
 
+def weigh(program: Program, fraction: Floats) -> Floats:
+    """Return the product at each slot of the fractions of nodes on the way whose feature is not free."""
+    shares = np.empty(program.n_slots)
+    held = np.empty(program.levels * program.most)
+    jit.weigh(program.entries, program.up, program.most, fraction, held, shares)
+    return shares
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """Where the curves of some questions change: which leaf each point reaches.

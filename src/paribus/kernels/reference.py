@@ -8,6 +8,7 @@ import numpy as np
 
 from paribus.contracts import Array, Flags, Floats
 from paribus.kernels.program import (
+    ACTIVE,
     DEPTH,
     MARGIN,
     NODE,
@@ -103,11 +104,36 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     counts = np.zeros(program.n_slots)
     weight = np.ones(codes.shape[1]) if weights is None else weights
     for leaf in leaves(program):
-        first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, 5]
+        first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
         for slot in range(first, first + active):
             free = program.family.sets[program.slot_set[slot]]
             counts[slot] = weight[meets(program, leaf, codes, free)].sum()
     return counts
+
+
+def weigh(program: Program, fraction: Floats) -> Floats:
+    """Return the product at each slot of the fractions of nodes on the way whose feature is not free."""
+    shares = np.empty(program.n_slots)
+    for leaf in leaves(program):
+        first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
+        path = ancestors(program, leaf.entry)
+        for slot in range(first, first + active):
+            free = program.family.sets[program.slot_set[slot]]
+            asked = [int(program.feature[program.entries[entry, TEST]]) not in free for entry in path]
+            shares[slot] = np.prod(fraction[program.entries[path, NODE]][asked])
+    return shares
+
+
+def ancestors(program: Program, entry: int) -> list[int]:
+    """Return the entries on the way to one, itself included, without the root."""
+    path: list[int] = []
+    for place in range(entry, -1, -1):
+        depth = program.entries[place, DEPTH]
+        if depth == program.entries[entry, DEPTH] - len(path):
+            if depth == 0:
+                break
+            path.append(place)
+    return path
 
 
 def reaches(program: Program, leaf: Leaf, points: Points) -> Flags:
@@ -131,7 +157,7 @@ def asked(program: Program, points: Points) -> frozenset[int]:
 def slot_of(program: Program, leaf: Leaf, free: frozenset[int]) -> int:
     """Return the slot of a leaf where the features that it tests of a set are free."""
     tested = free & {int(program.feature[condition]) for condition, _ in leaf.tests}
-    first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, 5]
+    first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
     sets = [program.family.sets[one] for one in program.slot_set[first : first + active]]
     return int(first + sets.index(tested))
 

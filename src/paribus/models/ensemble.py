@@ -190,6 +190,20 @@ class Ensemble:
         """Number of margins."""
         return len(self.base)
 
+    def sides(self, feature: int, dtype: np.dtype[Any]) -> Floats:
+        """Return the last number of a dtype left of each threshold of a feature, and the first one right."""
+        found: list[Array] = []
+        for column, encoding in enumerate(self.encodings):
+            if encoding.feature == feature:
+                here = self.threshold[(self.column == column) & (self.level_set < 0)]
+                kind = np.dtype(np.float32) if encoding.single else dtype
+                found.append(_last_at_most(here[np.isfinite(here)], kind))
+        lasts = np.unique(np.concatenate(found)) if found else np.empty(0)
+        if dtype.kind != "f":
+            return np.unique(np.concatenate([lasts, lasts + 1]))
+        firsts = [np.nextafter(last, last.dtype.type(np.inf)) for last in found]
+        return np.unique(np.concatenate([lasts, *firsts])).astype(np.float64)
+
     def numbers(self, table: Table) -> Floats:
         """Return what the nodes compare, ``(n, c)``."""
         encoded = [encoding.read(table) for encoding in self.encodings]
@@ -223,6 +237,15 @@ class Ensemble:
             here = sets == number
             went[here] = self.level_sets[number].goes_left(x[here])
         return np.where(np.isnan(x), self.missing_left[at], went)
+
+
+def _last_at_most(thresholds: Floats, dtype: np.dtype[Any]) -> Array:
+    """Return the largest number of a dtype that is at most each threshold."""
+    if dtype.kind != "f":
+        return np.floor(thresholds)
+    with np.errstate(over="ignore"):
+        near = thresholds.astype(dtype)
+    return np.where(near > thresholds, np.nextafter(near, dtype.type(-np.inf)), near)
 
 
 def check(ensemble: Ensemble) -> None:

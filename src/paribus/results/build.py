@@ -45,7 +45,7 @@ def effect_of(
         missing=missing,
         deciles=tuple(axis.deciles for axis in question.axes),
         strength=strength_of(answer.average, weights),
-        notes=_notes(question, model, answer.average),
+        notes=_notes(question, model, answer.average, provenance),
         provenance=provenance,
     )
 
@@ -80,8 +80,13 @@ def _shaped(points: Floats | None, question: Question) -> Floats | None:
     return points.reshape(*points.shape[:-1], *question.shape)
 
 
-def _notes(question: Question, model: Model, average: Floats) -> tuple[str, ...]:
+def _notes(question: Question, model: Model, average: Floats, provenance: Provenance) -> tuple[str, ...]:
     notes = [note for axis in question.axes for note in axis.notes]
+    if provenance.estimand == "path-dependent":
+        notes.append(
+            "averaged along the paths of the training data, not over X: where features depend on each other "
+            "this differs from the brute-force number"
+        )
     if len(question.axes) > 1:
         notes.extend(
             f"{axis.name} is missing in {axis.missing_share:.1%} of the data; its effect at missing is "

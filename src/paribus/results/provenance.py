@@ -19,7 +19,7 @@ class Provenance:
         The method that answered and the unit of the numbers.
     estimand : str
         ``"interventional"``: the average prediction of the rows with the features set to a value, all
-        else as it was.
+        else as it was. ``"path-dependent"``: the average along the paths of the training data.
     evaluator, why, how : str
         What computed it, why that one was chosen, and what it does.
     refusals : dict
@@ -40,6 +40,9 @@ class Provenance:
         Rows the standard errors are computed from: all, or a fixed sample of those an exact average is over.
     block_rows, threads, max_memory : int
         Portions of the computation.
+    verified_difference : float or None
+        Largest difference from brute force at the points that ``verify=True`` recomputed, in units of the
+        prediction; None when it was not asked for.
     seconds : float
         Duration.
     """
@@ -63,13 +66,14 @@ class Provenance:
     fingerprint: str
     weights: dict[str, float] | None
     percentiles: tuple[float, float]
-    grid_resolution: int
+    grid_resolution: int | str
     points: int
     predictions: int
     standard_error_rows: int
     block_rows: int
     threads: int
     max_memory: int
+    verified_difference: float | None
     seconds: float
 
     def background(self) -> str:

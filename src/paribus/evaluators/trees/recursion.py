@@ -1,0 +1,137 @@
+"""Partial dependence along the paths of the training data: another estimand, by name only."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import import_module
+from typing import ClassVar
+
+import numpy as np
+
+from paribus.budget import FLOAT
+from paribus.contracts import Floats
+from paribus.data.rows import Block
+from paribus.errors import RefusalError
+from paribus.evaluators.ask import Answer, Ask
+from paribus.evaluators.trees.programs import family_of, points_of, program_of
+from paribus.kernels.program import Points, Program
+from paribus.models import Model
+from paribus.models.ensemble import Ensemble
+from paribus.states import Keyed
+
+BLOCK_ROWS = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class TreeRecursion:
+    r"""The path-dependent average of a sum of trees, baseline included.
+
+    .. math:: b + \sum_l v_l \, 1[x_S \text{ passes } l] \prod_{t \notin S} c_t / c_{parent(t)}
+
+    over the tests :math:`t` of other features on the way to leaf :math:`l`, with :math:`c` the training
+    weight at a node. No row of ``X`` is asked: where features depend on each other this is not the
+    brute-force number, and it knows no standard error.
+    """
+
+    model: Model
+    ask: Ask
+    program: Program
+    points: tuple[Points, ...]
+    fraction: Floats
+
+    name: ClassVar[str] = "tree_recursion"
+    shortcut: ClassVar[bool] = True
+    estimand: ClassVar[str] = "path-dependent"
+    threaded: ClassVar[bool] = True
+    how: ClassVar[str] = "follows both branches of other features, weighted by the training data"
+
+    @staticmethod
+    def refuse(model: Model, ask: Ask) -> str | None:
+        """Return why training paths do not answer."""
+        try:
+            trees = model.trees
+        except RefusalError as refusal:
+            return str(refusal)
+        if ask.individual:
+            return "training paths have no curve of a single row; ask for kind='average'"
+        if ask.weighted:
+            return "training paths have their own weights; leave sample_weight out"
+        if not trees.link.linear:
+            return (
+                f"training paths average a sum of leaves, which {model.response} is not; "
+                "ask for response_method='decision_function'"
+            )
+        cover = trees.ensemble.cover
+        if cover is None or not (cover > 0).all():
+            return "the model does not record how much of its training data reached each node"
+        return None
+
+    @classmethod
+    def build(cls, model: Model, ask: Ask) -> TreeRecursion:
+        """Lay the trees out for the questions."""
+        kernels = import_module("paribus.kernels.compiled")
+        ensemble = model.trees.ensemble
+        asked = [tuple(axis.feature for axis in question.axes) for question in ask.questions]
+        program = program_of(ensemble, family_of(asked), kernels)
+        points = tuple(
+            points_of(program, ensemble, question.asked, question.n_points, kernels)
+            for question in ask.questions
+        )
+        return cls(model, ask, program, points, _fractions(ensemble))
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block, of which only the support is counted."""
+        return BLOCK_ROWS
+
+    @property
+    def parts(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+        """All questions together."""
+        return ((tuple(range(len(self.ask.questions))), self.ask.points),)
+
+    @property
+    def state_bytes(self) -> int:
+        """A number per slot."""
+        return FLOAT * self.program.n_slots
+
+    @property
+    def worker_bytes(self) -> int:
+        """Rows are not evaluated; the shares of leaves are held."""
+        return self.state_bytes
+
+    @property
+    def predictions(self) -> int:
+        """The model itself is not asked."""
+        return 0
+
+    @property
+    def error_rows(self) -> int:
+        """There is no standard error."""
+        return 0
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Rows are not asked."""
+        return Keyed({})
+
+    def finish(self, state: Keyed, threads: int = 1) -> list[Answer]:
+        """Return averages along the paths."""
+        kernels = import_module("paribus.kernels.compiled")
+        share = kernels.weigh(self.program, self.fraction)
+
+        def answer(points: Points) -> Answer:
+            average = kernels.average(self.program, points, share) + self.program.base[:, None]
+            return Answer(average, np.full_like(average, np.nan), None)
+
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(answer, self.points))
+
+
+def _fractions(ensemble: Ensemble) -> Floats:
+    """Return for each node the share of its parent's training weight; 1 at roots."""
+    assert ensemble.cover is not None
+    inner = np.flatnonzero(ensemble.column >= 0)
+    fraction = np.ones(len(ensemble.column))
+    for children in (ensemble.left, ensemble.right):
+        fraction[children[inner]] = ensemble.cover[children[inner]] / ensemble.cover[inner]
+    return fraction
