@@ -1,7 +1,7 @@
 # The words of CI. PYTHON names the environment's interpreter.
 PYTHON ?= python
 
-.PHONY: install lint types layers test docs ci format timings floors
+.PHONY: install lint types layers test docs ci format timings laws floors
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -29,8 +29,11 @@ format:
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 
-timings:  ## brute force against the bare predicts it replaces, memory, import time
+timings:  ## what an answer costs in predicts, memory, import time, first calls
 	$(PYTHON) tests/timings.py
+
+laws:  ## reference, compiled and brute force on 10,000 random ensembles
+	$(PYTHON) -m pytest tests/test_kernels.py --hypothesis-profile=laws
 
 floors:  ## the tests on the oldest versions we allow; old libraries warn, so warnings are no errors here
 	rm -rf .venv-floors && $(PYTHON) -m venv .venv-floors

@@ -114,10 +114,10 @@ def own_leaves(estimator, table):
     if hasattr(estimator, "apply"):
         return np.reshape(estimator.apply(table), (len(table), -1))
     given = getattr(estimator, "estimators_features_", [slice(None)] * len(estimator.estimators_))
-    table = np.asarray(table)
-    return np.stack(
-        [tree.apply(table[:, g]) for tree, g in zip(estimator.estimators_, given, strict=True)], axis=1
-    )
+    with np.errstate(over="ignore"):
+        table = np.asarray(table).astype(np.float32)
+    trees = zip(estimator.estimators_, given, strict=True)
+    return np.stack([tree.tree_.apply(table[:, g]) for tree, g in trees], axis=1)
 
 
 def one_to_one(ours, theirs):
@@ -182,6 +182,14 @@ def agree(estimator, table=X):
 
 
 SMALL = {"max_depth": 6, "random_state": 0}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of infinities, in scikit-learn itself
+@pytest.mark.parametrize(
+    "options", [{}, {"max_features": 2}, {"contamination": 0.1, "max_samples": 40}, {"bootstrap": True}]
+)
+def test_isolation_forests(options):
+    agree(IsolationForest(n_estimators=6, random_state=0, **options).fit(X))
 
 
 @pytest.mark.parametrize("table", [X, HOLES], ids=["complete", "holes"])
@@ -513,7 +521,7 @@ class MyTree(DecisionTreeRegressor):
     ("model", "reason"),
     [
         (AdaBoostRegressor(n_estimators=3).fit(X, Y), "weighted median"),
-        (IsolationForest(n_estimators=3).fit(X), "power of the mean depth"),
+        (IsolationForest(n_estimators=3, max_samples=1).fit(X), "isolates nothing"),
         (RandomTreesEmbedding(3).fit(X), "predicts nothing"),
         (Doubled(3).fit(X, Y), "not a class of scikit-learn"),
         (LinearRegression().fit(X, Y), "not among the tree ensembles"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus.contracts import Floats
 
-LinkName = Literal["identity", "sigmoid", "softmax", "exp", "signed_square", "softplus"]
+LinkName = Literal["identity", "sigmoid", "softmax", "exp", "signed_square", "softplus", "isolation"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Link:
     exp           :math:`e^z`
     signed_square :math:`z |z|`
     softplus      :math:`\log(1 + e^z)`
+    isolation     :math:`-2^{-z}` plus ``shift``
     ============= =========================================================
 
     >>> Link("sigmoid").apply(np.array([[0.0]]))
@@ -33,6 +34,7 @@ class Link:
 
     name: LinkName = "identity"
     scale: float = 1.0
+    shift: float = 0.0
 
     @property
     def linear(self) -> bool:
@@ -54,4 +56,6 @@ class Link:
                 return z * np.abs(z)
             if self.name == "softplus":
                 return np.logaddexp(0.0, z)
+            if self.name == "isolation":
+                return self.shift - np.exp2(-z)
         return z

@@ -88,6 +88,8 @@ def _bound(ensemble: Ensemble, link: Link) -> float:
     """Return a power of two that no output exceeds, whatever the row."""
     if link.name in ("sigmoid", "softmax"):
         return 1.0
+    if link.name == "isolation":  # of a depth, which is not negative
+        return 2.0 ** math.ceil(math.log2(1.0 + abs(link.shift)))
     leaf = ensemble.column == LEAF
     starts = np.sort(ensemble.roots)
     largest = np.abs(np.where(leaf[:, None], ensemble.value, 0.0)).max(axis=1)

@@ -39,7 +39,8 @@ def effect_story(effect: PartialDependence) -> str:
     if effect.missing is not None and effect.missing.average is not None:
         shown = ", ".join(number(v) for v in effect.missing.average[:3])
         lines.append(f"  missing in {effect.missing.share:.1%} of the data, where the average is {shown}")
-    lines.append(f"  by {p.evaluator}: {p.how} ({p.predictions:,} predictions, {p.seconds:.2g} s)")
+    asked = f"{p.predictions:,} predictions, " if p.predictions else ""
+    lines.append(f"  by {p.evaluator}: {p.how} ({asked}{p.seconds:.2g} s)")
     lines.extend(f"  note: {note}" for note in effect.notes)
     return "\n".join(lines)
 

@@ -30,7 +30,6 @@ CONSTANT = {  # strategies that answer every row alike
 }
 REASONS = {
     "AdaBoostRegressor": "AdaBoostRegressor answers the weighted median of its trees, not a sum of them",
-    "IsolationForest": "IsolationForest answers a power of the mean depth of a row, a link that is not read",
     "RandomTreesEmbedding": "RandomTreesEmbedding predicts nothing, it only names the leaves of a row",
 }
 
@@ -190,6 +189,30 @@ def _bagging(estimator: Any) -> Ensemble:
     return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
 
 
+def _isolation(estimator: Any) -> Ensemble:
+    """Read the mean depth at which rows are alone, in units of what a sample of that size takes."""
+    trees = estimator.estimators_
+    usual = float(_path_length(np.array([estimator.max_samples_]))[0])
+    if usual == 0:
+        raise RefusalError("IsolationForest had a single row for each of its trees, which isolates nothing")
+    depths = [
+        tree.tree_.compute_node_depths() - 1 + _path_length(tree.tree_.n_node_samples) for tree in trees
+    ]
+    value = np.concatenate(depths)[:, None] / (len(trees) * usual)
+    features = [np.arange(estimator.n_features_in_)[given] for given in estimator.estimators_features_]
+    encodings = [Encoding(column, single=True) for column in range(estimator.n_features_in_)]
+    links = {"decision_function": Link("isolation", shift=-float(estimator.offset_))}
+    refused = {"predict": "predict answers whether a row is an outlier, which no sum over leaves gives"}
+    return _forest(trees, features).ensemble(value, np.zeros(1), encodings, links, refused)
+
+
+def _path_length(rows: Array) -> Floats:
+    """Return the mean depth at which some rows would be alone after random splits."""
+    n = np.maximum(rows, 3).astype(np.float64)
+    length = 2.0 * (np.log(n - 1.0) + np.euler_gamma) - 2.0 * (n - 1.0) / n
+    return np.where(rows <= 1, 0.0, np.where(rows == 2, 1.0, length))
+
+
 def _spread(value: Floats, classes: Integers, n_classes: int) -> Floats:
     """Return class probabilities of a tree that may not have seen every class of the ensemble."""
     if len(classes) == n_classes:
@@ -341,6 +364,7 @@ READERS: dict[str, Callable[[Any], Ensemble]] = {
     "ExtraTreesClassifier": _random_forest,
     "BaggingRegressor": _bagging,
     "BaggingClassifier": _bagging,
+    "IsolationForest": _isolation,
     "AdaBoostClassifier": _adaboost,
     "GradientBoostingRegressor": _gradient_boosting,
     "GradientBoostingClassifier": _gradient_boosting,
