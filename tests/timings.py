@@ -1,15 +1,23 @@
 """Timings as ratios within one run: `make timings`. Figures, not tests: machines are noisy."""
 
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 
+import catboost
+import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
@@ -38,13 +46,74 @@ def ratio(model, rows, points):
             model.predict(rows)
 
     def ours():
-        paribus.partial_dependence(model, rows, name, grid_resolution=points, progress=False)
+        paribus.partial_dependence(model, rows, name, grid_resolution=points, method="brute", progress=False)
 
     ratios = [seconds(ours) / seconds(bare) for _ in range(7)]
     return f"median {np.median(ratios):.2f}, least {min(ratios):.2f}"
 
 
+def in_predicts(model, rows, of, **arguments):
+    """Least and median time of an answer, in calls of the model's own predict on the same rows."""
+    ask = getattr(model, of)
+    paribus.effects(model, rows[:1_000], progress=False, **arguments)
+    ratios = []
+    for _ in range(5):
+        one = seconds(lambda: ask(rows))
+        ratios.append(seconds(lambda: paribus.effects(model, rows, progress=False, **arguments)) / one)
+    return f"median {np.median(ratios):.2f}, least {min(ratios):.2f} predicts"
+
+
+def trees():
+    """Every curve of tree ensembles, exactly, on every row."""
+    rows = RNG.normal(size=(200_000, 20))
+    y = rows[:, 0] * rows[:, 1] + np.sin(rows[:, 2]) + rows[:, 3] + 0.1 * RNG.normal(size=len(rows))
+    models = {
+        "hist gradient boosting": HistGradientBoostingRegressor(early_stopping=False),
+        "LightGBM": lightgbm.LGBMRegressor(verbose=-1, n_jobs=2),
+        "XGBoost": xgboost.XGBRegressor(n_jobs=2),
+        "CatBoost": catboost.CatBoostRegressor(
+            iterations=100, verbose=0, thread_count=2, allow_writing_files=False
+        ),
+    }
+    print("all 20 curves of 100 points, 200,000 rows, 100 trees")
+    for name, model in models.items():
+        print(f"  {name}: {in_predicts(model.fit(rows[:50_000], y[:50_000]), rows, 'predict')}", flush=True)
+    classifier = HistGradientBoostingClassifier(early_stopping=False).fit(rows[:20_000], y[:20_000] > 0)
+    print(f"  probabilities, 50,000 rows: {in_predicts(classifier, rows[:50_000], 'predict_proba')}")
+    one = in_predicts(models["hist gradient boosting"], rows[:50_000], "predict", features=[0], kind="both")
+    print(f"  curves of each of 50,000 rows, one feature: {one}")
+    forest = RandomForestRegressor(100, n_jobs=2).fit(rows[:5_000], y[:5_000])
+    print(f"  100 unpruned trees, 20,000 rows: {in_predicts(forest, rows[:20_000], 'predict')}", flush=True)
+
+
+FIRST_CALL = """
+import time
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
+X = np.random.default_rng(0).normal(size=(2_000, 20))
+model = HistGradientBoostingRegressor(max_iter=100).fit(X, X[:, 0] * X[:, 1])
+started = time.perf_counter()
+import paribus
+paribus.effects(model, X, progress=False)
+print(time.perf_counter() - started)
+"""
+
+
+def first_calls():
+    """The first call in a new process: with an empty cache of compiled kernels, and with a full one."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+        command = [sys.executable, "-c", FIRST_CALL]
+        cold, *warm = (
+            float(subprocess.run(command, env=environment, capture_output=True, text=True).stdout)
+            for _ in range(4)
+        )
+    print(f"first call in a process: cold {cold:.2f} s, warm {min(warm):.2f} s")
+
+
 def main():
+    first_calls()
+    trees()
     small = RNG.normal(size=(400, 5))
     target = small[:, 0] * small[:, 1]
     rows = RNG.normal(size=(20_000, 5))

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from paribus.contracts import Flags, Floats, Integers
-from paribus.kernels import jit
+from paribus.kernels.jit import common, layout
+from paribus.kernels.jit import points as reaching
 from paribus.kernels.program import Bytes, CodeColumn, Ints, Layout, Points, Program
 
-CHUNK = int(jit.CHUNK)
-WORDS = int(jit.WORDS)
+CHUNK = int(common.CHUNK)
+WORDS = CHUNK // 64
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
 
@@ -21,7 +22,7 @@ def rank(column: CodeColumn, numbers: Floats) -> Ints:
     codes = np.empty(len(numbers), np.int32)
     if not numbers.flags.writeable:  # which a kernel, compiled for arrays of its own, does not take
         numbers = numbers.copy()
-    jit.rank(numbers, column.known, column.scale, column.below, codes)
+    layout.rank(numbers, column.known, column.scale, column.below, codes)
     return codes
 
 
@@ -30,14 +31,14 @@ def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, s
     nodes = len(inner)
     node, parent, depth, side, end, active = (np.zeros(nodes, np.int32) for _ in range(6))
     stack = np.empty((nodes + 1, 4), np.int32)
-    jit.preorder(roots, left, right, inner.view(np.uint8), stack, node, parent, depth, side, end)
+    layout.preorder(roots, left, right, inner.view(np.uint8), stack, node, parent, depth, side, end)
     sets = np.empty((int(depth.max(initial=0)) + 1, len(step)), np.int32)
     up_first, slot_first = np.zeros(nodes, np.int64), np.full(nodes, -1, np.int64)
     up = slot_set = NOTHING
     totals = np.zeros(2, np.int64)
     tested = np.where(inner, feature, -1).astype(np.int32)[node]
     for _ in range(2):  # first to know how much there is, then to write it
-        jit.lay_out(
+        layout.lay_out(
             parent, depth, tested, step, sets, active, up_first, up, slot_first, slot_set, totals
         )  # fmt: skip
         if not len(slot_set):
@@ -51,13 +52,17 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     given = NO_WEIGHTS if weights is None else weights
     tests = program.n_codes, program.conditions, program.truth
     if program.shallow:
+        from paribus.kernels.jit.masks import cover_by_masks
+
         masks = _Masks.of(program)
         entries = program.entries[: program.shallow]
-        jit.cover_by_masks(codes, given, *tests, entries, program.up, *masks.arrays, counts)
+        cover_by_masks(codes, given, *tests, entries, program.up, *masks.arrays, counts)
     if program.shallow < len(program.entries):
+        from paribus.kernels.jit.lists import cover_by_lists
+
         lists = _Lists.of(program, codes.shape[1])
         exactly = np.zeros(program.most)
-        jit.cover_by_lists(
+        cover_by_lists(
             codes, given, *tests, program.entries, program.shallow, program.up, program.family.within,
             program.slot_set, lists.rows, lists.tags, lists.sizes, exactly, counts
         )  # fmt: skip
@@ -67,7 +72,7 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
 def average(program: Program, points: Points, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
     averages = np.zeros((program.n_margins, points.size))
-    jit.average(
+    reaching.average(
         program.entries, program.up, program.n_codes, program.conditions, program.truth, points.axis,
         points.axis_first, points.codes, share, program.value, *_reach(program, points),
         np.zeros(program.n_margins), averages
@@ -77,9 +82,11 @@ def average(program: Program, points: Points, share: Floats) -> Floats:
 
 def weigh(program: Program, fraction: Floats) -> Floats:
     """Return the product at each slot of the fractions of nodes on the way whose feature is not free."""
+    from paribus.kernels.jit.paths import weigh as multiply
+
     shares = np.empty(program.n_slots)
     held = np.empty(program.levels * program.most)
-    jit.weigh(program.entries, program.up, program.most, fraction, held, shares)
+    multiply(program.entries, program.up, program.most, fraction, held, shares)
     return shares
 
 
@@ -137,19 +144,23 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
     visits = program.value, traced.visit_first, traced.visits, traced.edges, traced.size
     flat = drawn.reshape(-1)
     if program.shallow:
+        from paribus.kernels.jit.masks import curves_by_masks
+
         masks = _Masks.of(program)
         members = np.empty((2, CHUNK), np.uint64)
         entries = program.entries[: program.shallow]
-        jit.curves_by_masks(codes, *tests, entries, program.up, *masks.arrays, members, *visits, flat, plain)
+        curves_by_masks(codes, *tests, entries, program.up, *masks.arrays, members, *visits, flat, plain)
     if program.shallow < len(program.entries):
+        from paribus.kernels.jit.lists import curves_by_lists
+
         lists = _Lists.of(program, rows)
         one_list = np.empty(rows, np.uint64)
         stop = np.empty(program.most + 1, np.uint64)
-        jit.curves_by_lists(
+        curves_by_lists(
             codes, *tests, program.entries, program.shallow, program.up, program.family.within,
             program.slot_set, lists.rows, lists.tags, lists.sizes, stop, one_list, *visits, flat, plain
         )  # fmt: skip
-    jit.accumulate(drawn, plain.reshape(-1, rows), traced.starts)
+    reaching.accumulate(drawn, plain.reshape(-1, rows), traced.starts)
     return drawn
 
 
@@ -199,7 +210,7 @@ def _edges(program: Program, points: Points, start: int) -> tuple[Ints, Ints]:
     runs = np.empty((program.levels, 2), np.int32)
     totals = np.zeros(2, np.int64)
     for _ in range(2):  # first to know how many there are, then to write them
-        jit.list_edges(
+        reaching.list_edges(
             program.entries, program.up, program.n_codes, program.conditions, program.truth, points.axis,
             points.axis_first, points.codes, start, points.size, *_reach(program, points), runs,
             visits, edges, totals

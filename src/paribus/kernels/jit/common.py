@@ -1,0 +1,26 @@
+"""What the kernels share: words for places, and adding to curves."""
+
+# The types of numba's decorated functions are unknown to a type checker.
+# mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
+
+from __future__ import annotations
+
+from numba import f8, njit, u8
+
+CHUNK = u8(512)  # rows whose masks are eight words
+ZERO, ONE = u8(0), u8(1)
+
+
+@njit(nogil=True)
+def add(curves, at, members, first, stop, amount):
+    """Add an amount to one point of some rows' curves; ``at`` is that point of the first row."""
+    for i in range(first, stop):
+        curves[at + members[i]] += amount
+
+
+@njit(nogil=True)
+def visit(visits, number, edges, members, first, stop, amount, points, rows, margin, curves):
+    """Add what a leaf gives the rows that reach it when a question's features are free."""
+    for edge in range(u8(visits[number, 2]), u8(visits[number, 3])):
+        at = (margin * points + u8(edges[edge, 0])) * rows
+        add(curves, at, members, first, stop, amount * f8(edges[edge, 1]))
