@@ -8,6 +8,7 @@ from hypothesis import settings
 
 matplotlib.use("Agg")
 settings.register_profile("ci", deadline=None, max_examples=40)
+settings.register_profile("laws", deadline=None, max_examples=10_000)
 settings.load_profile("ci")
 
 

@@ -71,7 +71,8 @@ class ArrayTable:
 
     def column(self, feature: int) -> Column:
         """Read one column."""
-        return _read(self.names[feature], self.native[:, feature])
+        # Gathered once; every look at it where it lies would fetch its neighbours as well.
+        return _read(self.names[feature], np.ascontiguousarray(self.native[:, feature]))
 
     def floats(self, feature: int) -> Array | None:
         """Return a column of floats as it lies, NaN where missing; None for any other column."""

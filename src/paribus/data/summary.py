@@ -14,6 +14,7 @@ from paribus.data.rows import Rows
 from paribus.data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))
+PROBE = 4_096  # of sorted values looked at before all of them are, to count the distinct ones
 SMALLEST = 1e-12  # of the total: a weight below this is no unit for ranks
 
 
@@ -61,19 +62,19 @@ def summarise(
     values from which a number is no longer listed value by value.
     """
     column = rows.table.column(feature)
-    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-    missing = column.missing & (weights > 0)
+    weights = rows.weights
+    missing = column.missing if weights is None else column.missing & (weights > 0)
     kind: Kind = "category" if nominal and column.kind not in NOMINAL else column.kind
-    first = int(np.flatnonzero(missing)[0]) if missing.any() else None
+    first = int(np.argmax(missing)) if missing.any() else None
     facts: dict[str, Any] = {
         "name": column.name,
         "kind": kind,
-        "weight": float(weights.sum()),
-        "missing": float(weights[missing].sum()),
+        "weight": float(len(rows) if weights is None else weights.sum()),
+        "missing": float(np.count_nonzero(missing) if weights is None else weights[missing].sum()),
         "missing_row": None if first is None else rows.table.slice(first, first + 1),
         "declared": column.levels,
     }
-    present = None if rows.weights is None else weights[~column.missing]
+    present = None if weights is None else weights[~column.missing]
     if kind in NOMINAL:
         return Summary(**facts, **_levels(column, present, kind))
     values = column.values
@@ -88,16 +89,16 @@ def _numbers(
     """Return quantiles, extremes and few distinct values of finite numbers or the ticks of dates."""
     unit = values.dtype if values.dtype.kind in "mM" else None
     numbers = values.view(np.int64) if unit is not None else values
-    finite = np.isfinite(numbers)
-    infinite = 0.0
-    if not finite.all():
-        infinite = float((~finite).sum() if weights is None else weights[~finite].sum())
-        numbers = numbers[finite]
-        weights = None if weights is None else weights[finite]
     # Sorted once, everything else is read off; weights are sorted along.
     order = None if weights is None else np.argsort(numbers, kind="stable")
     numbers = np.sort(numbers) if order is None else numbers[order]
     weights = None if weights is None else weights[order]
+    infinite = 0.0
+    if len(numbers) and not (np.isfinite(numbers[0]) and np.isfinite(numbers[-1])):
+        finite = np.isfinite(numbers)
+        infinite = float((~finite).sum() if weights is None else weights[~finite].sum())
+        numbers = numbers[finite]
+        weights = None if weights is None else weights[finite]
     levels, counts = _distinct(numbers, weights, limit)
     facts = {"unit": unit, "infinite": infinite, "levels": levels, "level_weights": counts}
     facts["dtype"] = numbers.dtype
@@ -149,6 +150,9 @@ def _interpolated(ordered: Array, probabilities: Floats) -> Floats:
 
 def _distinct(values: Array, weights: Floats | None, limit: int) -> tuple[Array | None, Floats | None]:
     """Return the distinct ones of sorted values and their weights when there are fewer than ``limit``."""
+    some = values[:: max(1, len(values) // PROBE)]
+    if np.count_nonzero(some[1:] != some[:-1]) >= limit:  # many distinct ones among a few tell enough
+        return None, None
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.empty(0, int)
     if len(starts) >= limit:
         return None, None

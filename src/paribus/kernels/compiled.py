@@ -13,6 +13,7 @@ from paribus.kernels.program import Bytes, CodeColumn, Ints, Layout, Points, Pro
 
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
+TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
 
@@ -56,7 +57,13 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
 
         masks = _Masks.of(program)
         entries = program.entries[: program.shallow]
-        cover_by_masks(codes, given, *tests, entries, program.up, *masks.arrays, counts)
+        for first in range(0, codes.shape[1], TALLIED):
+            some = slice(first, first + TALLIED)
+            tallies = np.zeros(WORDS * program.n_slots if weights is None else 0, np.uint16)
+            portion = np.ascontiguousarray(codes[:, some])
+            cover_by_masks(
+                portion, given[some], *tests, entries, program.up, *masks.arrays, tallies, counts
+            )  # fmt: skip
     if program.shallow < len(program.entries):
         from paribus.kernels.jit.lists import cover_by_lists
 

@@ -22,7 +22,8 @@ Bytes = NDArray[np.uint8]
 COLUMN, CUT, MISSING_LEFT, TABLE = range(4)
 # Columns of `Program.entries`. TEST, ABOVE and UPS are those of the node above.
 END, DEPTH, TEST, ABOVE, UPS, ACTIVE, SIDE, SLOT, NODE, MARGIN = range(10)
-FINE = 4  # even cells per threshold in the table that tells nearly where a number is
+FINE, COARSE = 16, 4  # even cells per threshold in the table that tells nearly where a number is
+FEW = 2_048  # thresholds whose table may be fine: it should stay in the nearest cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class CodeColumn:
         sorted levels: the code of a level is its place, k that of any other.
     levels : bool
         Which of the two.
-    scale, below : float, (4 k + 2,)
+    scale, below : float, (cells + 2,)
         ``below[int((x - known[0]) * scale)]`` thresholds are certainly smaller than ``x``, and no more
         than the next entry can be. Rounding keeps the order of numbers, so this is exact.
     """
@@ -52,7 +53,7 @@ class CodeColumn:
     @classmethod
     def of(cls, encoding: int, known: Floats, *, levels: bool) -> CodeColumn:
         """Prepare the table of cells."""
-        cells = FINE * len(known)
+        cells = (FINE if len(known) <= FEW else COARSE) * len(known)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             span = known[-1] - known[0] if len(known) else np.nan
             scale = cells / span

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -183,7 +184,21 @@ class Ensemble:
     def __post_init__(self) -> None:
         if not len(self.level_set):
             object.__setattr__(self, "level_set", np.full(len(self.column), -1, np.int32))
+        for name in ("roots", "column", "left", "right", "output", "level_set"):
+            object.__setattr__(self, name, _in_order(name, getattr(self, name)))
         check(self)
+
+    @cached_property
+    def tree(self) -> Integers:
+        """The tree each node belongs to, ``(n,)``; nodes of a tree need not lie together."""
+        tree = np.zeros(len(self.column), np.int64)
+        level, owner = self.roots.astype(np.int64), np.arange(len(self.roots))
+        while len(level):
+            tree[level] = owner
+            inner = self.column[level] != LEAF
+            level, owner = level[inner], np.tile(owner[inner], 2)
+            level = np.concatenate([self.left[level], self.right[level]]).astype(np.int64)
+        return tree
 
     @property
     def n_margins(self) -> int:
@@ -239,6 +254,13 @@ class Ensemble:
         return np.where(np.isnan(x), self.missing_left[at], went)
 
 
+def _in_order(name: str, places: Array) -> Nodes:
+    """Return whole numbers as the kernels take them."""
+    if np.ndim(places) != 1 or np.asarray(places).dtype.kind not in "iu":
+        raise RefusalError(f"its trees cannot be read: {name} are no list of whole numbers")
+    return np.ascontiguousarray(places, dtype=np.int32)
+
+
 def _last_at_most(thresholds: Floats, dtype: np.dtype[Any]) -> Array:
     """Return the largest number of a dtype that is at most each threshold."""
     if dtype.kind != "f":
@@ -259,6 +281,8 @@ def check(ensemble: Ensemble) -> None:
         ensemble.value,
         ensemble.level_set,
     )
+    if ensemble.value.ndim != 2 or ensemble.base.ndim != 1:
+        raise RefusalError("its trees cannot be read: leaves are no table of values")
     if any(len(array) != nodes for array in per_node) or len(ensemble.output) != trees:
         raise RefusalError("its trees cannot be read: their arrays differ in length")
     width, margins = ensemble.value.shape[1], ensemble.n_margins

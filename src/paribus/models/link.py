@@ -43,8 +43,8 @@ class Link:
 
     def apply(self, margins: Floats) -> Floats:
         """Return the outputs."""
-        z = margins if self.scale == 1.0 else margins * self.scale
         with np.errstate(over="ignore"):
+            z = margins if self.scale == 1.0 else margins * self.scale
             if self.name == "sigmoid":
                 return np.asarray(1.0 / (1.0 + np.exp(-z)))
             if self.name == "softmax":

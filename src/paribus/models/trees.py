@@ -14,14 +14,14 @@ from paribus.models.ensemble import LEAF, Ensemble
 from paribus.models.link import Link
 
 TOLERANCE = 1e-4  # between our sum over leaves and the model's own, which may be in single precision
-LARGEST = 60.0  # the largest exponent of an exponential response whose sums keep their digits
+LARGEST = 90.0  # the power of two that a response may reach such that sums of it keep their digits
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
     """An ensemble, the link to the response asked for, and which outputs of the link are reported.
 
-    ``columns`` None reports them all. ``bound`` is a number that no output exceeds.
+    ``columns`` None reports them all. ``bound`` is a number that no output exceeds, for sums.
     """
 
     ensemble: Ensemble
@@ -48,7 +48,7 @@ def trees_for(
     picked = _picked(ensemble, columns, answer.shape[1])
     if picked is not None and link.linear:
         ensemble, picked = _only(ensemble, picked), None
-    trees = Trees(ensemble, link, picked, _bound(ensemble, link))
+    trees = Trees(ensemble, link, picked, bound_of(ensemble, link))
     try:
         ours = trees.outputs(ensemble.margins(ensemble.numbers(probe)).T).T
     except ModelError as error:
@@ -84,24 +84,23 @@ def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
     return replace(ensemble, output=places[ensemble.output], base=ensemble.base[kept])
 
 
-def _bound(ensemble: Ensemble, link: Link) -> float:
-    """Return a power of two that no output exceeds, whatever the row."""
+def bound_of(ensemble: Ensemble, link: Link) -> float:
+    """Return a power of two that no output exceeds, whatever the row; infinity where none are summed."""
+    if link.linear:
+        return math.inf
     if link.name in ("sigmoid", "softmax"):
         return 1.0
     if link.name == "isolation":  # of a depth, which is not negative
         return 2.0 ** math.ceil(math.log2(1.0 + abs(link.shift)))
+    largest = np.zeros(len(ensemble.roots))
     leaf = ensemble.column == LEAF
-    starts = np.sort(ensemble.roots)
-    largest = np.abs(np.where(leaf[:, None], ensemble.value, 0.0)).max(axis=1)
-    margin = float(np.abs(ensemble.base).max() + np.maximum.reduceat(largest, starts).sum()) * abs(link.scale)
-    if link.name == "exp":
-        if margin > LARGEST:
-            raise RefusalError(
-                f"its predictions may reach e^{margin:.0f}, and sums of such lose their digits"
-            )
-        margin = math.exp(margin)
-    elif link.name == "signed_square":
-        margin = margin**2
-    elif link.name == "softplus":
-        margin += 1.0
-    return 2.0 ** math.ceil(math.log2(max(margin, 1e-300)))
+    np.maximum.at(largest, ensemble.tree[leaf], np.abs(ensemble.value[leaf]).max(axis=1))
+    margin = float(np.abs(ensemble.base).max() + largest.sum()) * abs(link.scale)
+    exponent = {
+        "exp": margin / math.log(2.0),
+        "signed_square": 2.0 * math.log2(margin + 1.0),
+        "softplus": math.log2(margin + 1.0),
+    }[link.name]
+    if exponent > LARGEST:
+        raise RefusalError(f"its predictions may reach 2^{exponent:.0f}, and sums of such lose their digits")
+    return 2.0 ** math.ceil(exponent)

@@ -16,7 +16,7 @@ class ExactSum:
     A term :math:`x` with :math:`|x| \le b` is split into a multiple of a large unit, a multiple of a small
     one and a rest that is dropped: :math:`q = (x + M) - M` rounds to multiples of the last place of
     :math:`M`, chosen such that ``rows`` of them add up within the 53 bits of a float. What is dropped is
-    below :math:`2^{-105} n^2 b`, beyond the precision of the result.
+    below :math:`2^{-101} n^2 b` a term, beyond the precision of the result.
 
     >>> import numpy as np
     >>> a, b = (ExactSum.of(np.array([[0.1, x]]), 1.0, 4) for x in (0.3, 0.7))

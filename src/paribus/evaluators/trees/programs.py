@@ -138,16 +138,8 @@ def _conditions(
 
 
 def _deep_last(ensemble: Ensemble, inner: Flags, deep: int) -> tuple[Integers, int]:
-    """Return the order of trees and how many are not deep; a tree is known by the leaves under its root."""
-    tree = np.zeros(len(inner), np.int64)
-    level, owner = ensemble.roots.astype(np.int64), np.arange(len(ensemble.roots))
-    while len(level):
-        tree[level] = owner
-        split = inner[level]
-        level, owner = level[split], owner[split]
-        level = np.concatenate([ensemble.left[level], ensemble.right[level]]).astype(np.int64)
-        owner = np.concatenate([owner, owner])
-    leaves = np.bincount(tree[~inner], minlength=len(ensemble.roots))
+    """Return the order of trees and how many are not deep."""
+    leaves = np.bincount(ensemble.tree[~inner], minlength=len(ensemble.roots))
     return np.argsort(leaves >= deep, kind="stable"), int((leaves < deep).sum())
 
 

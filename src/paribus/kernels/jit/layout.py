@@ -28,6 +28,9 @@ def rank(numbers, thresholds, scale, below, codes):
             # Without a scale there is one cell; infinity times zero would be no place in it.
             cell = u8((x - thresholds[ZERO]) * scale) if scale > 0.0 else ZERO
             low, high = u8(below[cell]), u8(below[cell + ONE])
+            if high - low <= ONE:  # as in most cells; without a branch that no processor could foresee
+                codes[i] = i4(low) + i4(thresholds[low] < x)
+                continue
             while high - low > NARROW:
                 middle = (low + high) >> ONE
                 if thresholds[middle] < x:

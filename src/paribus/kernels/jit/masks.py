@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u1, u8, void
+from numba import f8, i4, i8, njit, u1, u2, u8, void
 
 from paribus.kernels.jit import words
 from paribus.kernels.jit.common import CHUNK, ONE, ZERO, add, visit
-from paribus.kernels.jit.words import lowest, meet, met
+from paribus.kernels.jit.words import lowest, meet, tally
 from paribus.kernels.program import (
     ABOVE,
     COLUMN,
@@ -120,13 +120,13 @@ def _descend(entries, entry, up, kept, most, pool, masks):
 @njit(
     void(
         i4[:, ::1], f8[::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1],
-        u8[::1], u8[::1], f8[::1]
+        u8[::1], u8[::1], u2[::1], f8[::1]
     ),
     nogil=True,
     cache=True,
 )  # fmt: skip
 def cover_by_masks(
-    codes, weights, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, counts
+    codes, weights, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, tallies, counts
 ):
     """Add the rows of every chunk at each slot of shallow trees."""
     # One mask more than there are conditions: with no bit set, it is the test that everything fails.
@@ -145,10 +145,10 @@ def cover_by_masks(
             above = (u8(entries[entry, DEPTH]) - ONE) * most
             test, flip = u8(entries[entry, TEST]) * WORDS, ZERO - u8(entries[entry, SIDE])
             if n == ZERO:  # a tree that is one leaf
-                alone = f8(met(pool, ZERO, masks, nothing, EVERY))
                 if weights.size:
-                    alone = _weighed(pool, ZERO, nothing, EVERY, masks, weights, first)
-                counts[slot] += alone
+                    counts[slot] += _weighed(pool, ZERO, nothing, EVERY, masks, weights, first)
+                else:
+                    tally(pool, ZERO, masks, nothing, EVERY, tallies, slot * WORDS)
             for a in range(n):
                 union, at = up[ups + a], kept[above + a]
                 free, free_flip = (nothing, EVERY) if union == i4(a) else (test, flip)
@@ -157,9 +157,14 @@ def cover_by_masks(
                     if union >= i4(n):
                         counts[slot + u8(union)] += _weighed(pool, at, nothing, EVERY, masks, weights, first)
                 else:
-                    counts[slot + a] += f8(met(pool, at, masks, free, free_flip))
+                    tally(pool, at, masks, free, free_flip, tallies, (slot + a) * WORDS)
                     if union >= i4(n):
-                        counts[slot + u8(union)] += f8(met(pool, at, masks, nothing, EVERY))
+                        tally(pool, at, masks, nothing, EVERY, tallies, (slot + u8(union)) * WORDS)
+    for slot in range(u8(tallies.size) // WORDS):
+        total = ZERO
+        for w in range(WORDS):
+            total += u8(tallies[slot * WORDS + w])
+        counts[slot] += f8(total)
 
 
 @njit(nogil=True)

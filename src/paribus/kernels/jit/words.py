@@ -18,6 +18,7 @@ from numba.np.arrayobj import make_array
 
 WORDS = 8
 MASK = ir.VectorType(ir.IntType(64), WORDS)
+SHORTS = ir.VectorType(ir.IntType(16), WORDS)
 
 
 @intrinsic
@@ -31,16 +32,23 @@ def lowest(context: Any, word: Any) -> Any:
 
 
 @intrinsic
-def met(context: Any, pool: Any, at: Any, masks: Any, test: Any, flip: Any) -> Any:
-    """Count the bits of ``pool[at:at+8] & (masks[test:test+8] ^ flip)``."""
+def tally(
+    context: Any, pool: Any, at: Any, masks: Any, test: Any, flip: Any, tallies: Any, place: Any
+) -> Any:
+    """Add the bits set in each word of ``pool[at:at+8] & (masks[test:test+8] ^ flip)`` to eight short counts.
+
+    The eight are added up once all rows were counted, not each time.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         count = _declared(builder, ir.FunctionType(MASK, [MASK]), "llvm.ctpop.v8i64")
-        total = _declared(builder, ir.FunctionType(ir.IntType(64), [MASK]), "llvm.vector.reduce.add.v8i64")
-        both = _both(context, builder, signature.args, arguments)
-        return builder.call(total, [builder.call(count, [both])])
+        ones = builder.call(count, [_both(context, builder, signature.args, arguments)])
+        held = _place(context, builder, signature.args[5], arguments[5], arguments[6], SHORTS)
+        total = builder.add(builder.load(held, align=2), builder.trunc(ones, SHORTS))
+        builder.store(total, held, align=2)
+        return context.get_dummy_value()
 
-    return types.uint64(pool, at, masks, test, flip), generate
+    return types.void(pool, at, masks, test, flip, tallies, place), generate
 
 
 @intrinsic
@@ -61,9 +69,9 @@ def _both(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
     return builder.and_(pool, builder.xor(mask, _repeated(builder, arguments[4])))
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any, eight: Any = MASK) -> Any:
     data = make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), MASK.as_pointer())
+    return builder.bitcast(builder.gep(data, [at]), eight.as_pointer())
 
 
 def _repeated(builder: Any, word: Any) -> Any:
