@@ -8,6 +8,8 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 matplotlib.use("Agg")
+# The models of the tests are small: threads of their own would only wait for each other, and wait busily.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def setup(namespace):

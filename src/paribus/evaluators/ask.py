@@ -57,7 +57,7 @@ class EffectEvaluator(Protocol):
     It is built for one model and one ask, shipped to workers, and holds no table. ``shortcut`` tells it from
     brute force itself; one of another ``estimand`` is only taken by name; ``threaded`` ones take every core
     unless told otherwise. ``block_rows`` and ``parts`` say how the work is cut, ``worker_bytes`` what
-    evaluating one block takes and ``state_bytes`` what it leaves.
+    evaluating one block takes, ``state_bytes`` what it leaves and ``held_bytes`` what is held throughout.
     """
 
     name: ClassVar[str]
@@ -89,6 +89,11 @@ class EffectEvaluator(Protocol):
     @property
     def worker_bytes(self) -> int:
         """Memory that evaluating one block takes."""
+        ...
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory held all the time, whatever the number of workers."""
         ...
 
     @property

@@ -102,6 +102,11 @@ class BruteForce:
         return self.call_rows * self._row_cost + 2 * state + curves
 
     @property
+    def held_bytes(self) -> int:
+        """Nothing but the model, which is the user's."""
+        return 0
+
+    @property
     def state_bytes(self) -> int:
         """Memory of the states of all questions: up to three numbers a point."""
         return 3 * self.ask.points * self.model.n_outputs * FLOAT

@@ -80,6 +80,7 @@ def _not_meant(candidate: type[EffectEvaluator], method: str) -> str | None:
 def _threads(evaluator: EffectEvaluator, model: Model, ask: Ask) -> int:
     """Return how many threads fit in the memory bound beside the answer, or refuse when not even one does."""
     answer = answer_bytes(ask, model.n_outputs, evaluator.block_rows, evaluator.state_bytes)
+    answer += evaluator.held_bytes
     wanted = ask.threads or (budget.threads(-1) if evaluator.threaded else 1)
     worker = QUEUE * evaluator.worker_bytes
     one = answer + evaluator.worker_bytes

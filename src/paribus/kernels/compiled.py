@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ WORDS = CHUNK // 64
 TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
+NO_VISITS = np.empty((0, 5), np.int32)
 
 
 def rank(column: CodeColumn, numbers: Floats) -> Ints:
@@ -122,20 +124,20 @@ class Trace:
     size: int
 
 
-def trace(program: Program, questions: list[Points]) -> Trace:
+def trace(program: Program, questions: list[Points], threads: int = 1) -> Trace:
     """Find, once for all rows, where the curves of the questions can change."""
-    sizes = [points.size for points in questions]
-    starts = np.cumsum([0, *sizes])
-    found = [_edges(program, points, int(start)) for points, start in zip(questions, starts, strict=False)]
+    starts = np.cumsum([0, *(points.size for points in questions)])
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(lambda *one: _edges(program, *one), questions, starts.tolist()[:-1]))
     shift = np.cumsum([0, *(len(edges) for _, edges in found)])
-    visits = np.concatenate(
-        [np.add(visits, [0, 0, s, s, 0]) for (visits, _), s in zip(found, shift, strict=False)]
-    )
+    for (visits, _), before in zip(found, shift, strict=False):
+        visits[:, 2:4] += before
+    visits = np.concatenate([visits for visits, _ in found])
     order = np.argsort(visits[:, 4], kind="stable")
-    first = np.searchsorted(visits[order, 4], np.arange(len(program.entries) + 1))
+    per_entry = np.bincount(visits[:, 4], minlength=len(program.entries))
     return Trace(
-        first.astype(np.int64),
-        np.ascontiguousarray(visits[order]).astype(np.int32),
+        np.concatenate([[0], np.cumsum(per_entry)]),
+        visits[order],
         np.concatenate([edges for _, edges in found]),
         starts[:-1].astype(np.int32),
         int(starts[-1]),
@@ -211,17 +213,28 @@ def _reach(program: Program, points: Points) -> tuple[Bytes, Ints, Ints]:
     return reach, np.empty(levels, np.int32), np.empty(levels, np.int32)
 
 
+def trace_bytes(program: Program, points: Points) -> int:
+    """Return the memory that the trace of a question takes."""
+    visits, edges = _listed(program, points, 0, NO_VISITS, NO_VISITS)
+    return (5 * visits + 2 * edges) * NO_VISITS.itemsize
+
+
 def _edges(program: Program, points: Points, start: int) -> tuple[Ints, Ints]:
     """Return the visits and edges of one question, whose first point is number ``start``."""
-    visits = edges = np.empty((0, 5), np.int32)
-    runs = np.empty((program.levels, 2), np.int32)
-    totals = np.zeros(2, np.int64)
-    for _ in range(2):  # first to know how many there are, then to write them
-        reaching.list_edges(
-            program.entries, program.up, program.n_codes, program.conditions, program.truth, points.axis,
-            points.axis_first, points.codes, start, points.size, *_reach(program, points), runs,
-            visits, edges, totals
-        )  # fmt: skip
-        if not len(visits):
-            visits, edges = np.empty((totals[0], 5), np.int32), np.empty((totals[1], 2), np.int32)
+    # First to know how many there are, then to write them.
+    n_visits, n_edges = _listed(program, points, start, NO_VISITS, NO_VISITS)
+    visits, edges = np.empty((n_visits, 5), np.int32), np.empty((n_edges, 2), np.int32)
+    if n_visits:
+        _listed(program, points, start, visits, edges)
     return visits, edges
+
+
+def _listed(program: Program, points: Points, start: int, visits: Ints, edges: Ints) -> tuple[int, int]:
+    """Write visits and edges, or only count them where there is no room for any."""
+    runs, totals = np.empty((program.levels, 2), np.int32), np.zeros(2, np.int64)
+    reaching.list_edges(
+        program.entries, program.up, program.n_codes, program.conditions, program.truth, points.axis,
+        points.axis_first, points.codes, start, points.size, *_reach(program, points), runs, visits, edges,
+        totals
+    )  # fmt: skip
+    return int(totals[0]), int(totals[1])

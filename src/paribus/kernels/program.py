@@ -135,6 +135,12 @@ class Program:
     family: Family
 
     @property
+    def nbytes(self) -> int:
+        """Memory of the arrays."""
+        arrays = (self.conditions, self.truth, self.feature, self.entries, self.up, self.slot_set, self.value)
+        return sum(array.nbytes for array in arrays)
+
+    @property
     def n_slots(self) -> int:
         """Number of slots."""
         return len(self.slot_set)

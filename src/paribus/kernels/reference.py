@@ -179,9 +179,14 @@ def average(program: Program, points: Points, share: Floats) -> Floats:
     return averages
 
 
-def trace(program: Program, questions: list[Points]) -> list[Points]:
+def trace(program: Program, questions: list[Points], threads: int = 1) -> list[Points]:
     """Nothing is prepared."""
     return questions
+
+
+def trace_bytes(program: Program, points: Points) -> int:
+    """Nothing is kept."""
+    return 0
 
 
 def curves(program: Program, traced: list[Points], codes: Ints) -> Floats:

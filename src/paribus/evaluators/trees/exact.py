@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from paribus import budget
 from paribus.budget import FLOAT
 from paribus.contracts import Floats, Integers
 from paribus.data.rows import Block
@@ -96,6 +97,12 @@ class TreeExact:
         """All questions together: they share the pass over the trees."""
         return ((tuple(range(len(self.ask.questions))), self.ask.points),)
 
+    @cached_property
+    def held_bytes(self) -> int:
+        """The trees as the kernels take them, and where curves change."""
+        traced = sum(self.kernels.trace_bytes(self.program, points) for points in self.points)
+        return int(self.program.nbytes + 2 * traced)  # twice while it is sorted
+
     @property
     def state_bytes(self) -> int:
         """Memory of the state of one block."""
@@ -143,7 +150,8 @@ class TreeExact:
                 held = points.size
         drawn = []
         for group in groups:
-            trace = self.kernels.trace(self.program, [self.points[number] for number in group])
+            threads = self.ask.threads or budget.threads(-1)
+            trace = self.kernels.trace(self.program, [self.points[number] for number in group], threads)
             size = max(1, sum(self.points[number].size for number in group))
             drawn.append((tuple(group), trace, max(FEWEST, min(self.kernels.CHUNK, widest // size))))
         return tuple(drawn)

@@ -33,7 +33,7 @@ from paribus.kernels.program import (
 )
 from paribus.models.ensemble import LEAF, Ensemble
 
-DEEP = 256  # leaves from which a tree is walked with lists of rows: masks would be mostly empty
+DEEP = 2_048  # leaves from which a tree is walked with lists of rows: masks would be mostly empty
 
 
 def family_of(asked: Iterable[tuple[int, ...]]) -> Family:

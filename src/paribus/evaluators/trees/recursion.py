@@ -91,6 +91,11 @@ class TreeRecursion:
         return ((tuple(range(len(self.ask.questions))), self.ask.points),)
 
     @property
+    def held_bytes(self) -> int:
+        """The trees as the kernels take them."""
+        return self.program.nbytes
+
+    @property
     def state_bytes(self) -> int:
         """A number per slot."""
         return FLOAT * self.program.n_slots
