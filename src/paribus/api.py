@@ -30,6 +30,7 @@ from paribus.results.build import effect_of
 from paribus.states import Keyed
 from paribus.version import __version__
 
+SAMPLE, SEED = 2_048, 0  # draws of rows for standard errors: they are then known to about 2 %
 Curves = Literal["average", "individual", "both"]
 
 
@@ -297,6 +298,7 @@ class _Call:
             budget.memory(max_memory),
             threads,
             rows.weights is not None,
+            rows.sample(SAMPLE, SEED),
         )
         plan, answers, supports = self._folded(model, ask, method)
         verified = largest_difference(model, rows, questions, answers) if self.verify else None

@@ -10,9 +10,11 @@ from typing import Any, Self
 import numpy as np
 import xxhash
 
-from paribus.contracts import Floats
+from paribus.contracts import Floats, Integers
 from paribus.data.table import Column, Table
 from paribus.errors import WeightError
+
+TINY = 1e-290  # of a very small weight the square must not vanish altogether
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,17 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
+class Sample:
+    r"""Rows that stand for all of them in a sum of squares :math:`\sum_i w_i^2 d_i^2`.
+
+    ``numbers`` are the rows, in order, and ``squares`` what the square of each counts for.
+    """
+
+    numbers: Integers
+    squares: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Rows:
     """The background: a table and the weights of its rows, None when all count the same.
 
@@ -85,6 +98,23 @@ class Rows:
         for whole in Block(self.table, self.weights, 0).cut(size):
             for questions, points in parts:
                 yield Block(whole.table, whole.weights, whole.start, questions, points)
+
+    def sample(self, size: int, seed: int) -> Sample:
+        """Choose rows for a sum of squares: all that have weight, or ``size`` draws where there are more.
+
+        A row is drawn as often as it counts in the sum, in proportion to the square of its weight.
+        """
+        counted = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
+        squares = np.ones(len(self)) if self.weights is None else np.maximum(self.weights**2, TINY)
+        if len(counted) <= size:
+            return Sample(counted, squares[counted])
+        rng = np.random.default_rng(seed)
+        if self.weights is None:
+            chosen = np.sort(rng.choice(len(self), size, replace=False))
+            return Sample(chosen, np.full(size, len(self) / size))
+        total = squares[counted].sum()
+        drawn, times = np.unique(rng.choice(counted, size, p=squares[counted] / total), return_counts=True)
+        return Sample(drawn, times * (total / size))
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""

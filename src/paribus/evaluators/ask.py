@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, Self
 
 from paribus.contracts import Floats
-from paribus.data.rows import Block
+from paribus.data.rows import Block, Sample
 from paribus.grid import Question
 from paribus.models import Model
 from paribus.states import Keyed
@@ -19,7 +19,8 @@ KINDS = ("average", "individual", "both")
 class Ask:
     """The questions, to be asked of ``rows`` rows of ``row_bytes`` each, ``counted`` of which have weight.
 
-    ``threads`` None leaves their number to the evaluator.
+    ``threads`` None leaves their number to the evaluator. ``sample`` are the rows whose curves tell the
+    standard errors of averages that need no curves, None for all.
     """
 
     questions: tuple[Question, ...]
@@ -30,6 +31,7 @@ class Ask:
     max_memory: int
     threads: int | None
     weighted: bool = False
+    sample: Sample | None = None
 
     @property
     def individual(self) -> bool:

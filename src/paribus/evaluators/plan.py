@@ -47,11 +47,16 @@ def choose(model: Model, ask: Ask, method: str, refused: Mapping[str, str] | Non
         if refusal is None:
             try:
                 evaluator = candidate.build(model, ask)
+                threads = _threads(evaluator, model, ask)
             except RefusalError as found:
                 refusal = str(found)
+            except MemoryBoundError as bound:
+                if method != "auto" or not candidate.shortcut:
+                    raise
+                refusal = str(bound)
             else:
                 why = "the fastest that can answer" if method == "auto" else f"asked for by method={method!r}"
-                return Plan(evaluator, why, refusals, _threads(evaluator, model, ask))
+                return Plan(evaluator, why, refusals, threads)
         refusals[candidate.name] = refusal
     raise RefusalError(_none_can(model, method, refusals))
 

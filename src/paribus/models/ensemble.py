@@ -211,8 +211,7 @@ class Ensemble:
         for column, encoding in enumerate(self.encodings):
             if encoding.feature == feature:
                 here = self.threshold[(self.column == column) & (self.level_set < 0)]
-                kind = np.dtype(np.float32) if encoding.single else dtype
-                found.append(_last_at_most(here[np.isfinite(here)], kind))
+                found.append(_last_left(here[np.isfinite(here)], dtype, encoding.single))
         lasts = np.unique(np.concatenate(found)) if found else np.empty(0)
         if dtype.kind != "f":
             return np.unique(np.concatenate([lasts, lasts + 1]))
@@ -261,13 +260,20 @@ def _in_order(name: str, places: Array) -> Nodes:
     return np.ascontiguousarray(places, dtype=np.int32)
 
 
-def _last_at_most(thresholds: Floats, dtype: np.dtype[Any]) -> Array:
-    """Return the largest number of a dtype that is at most each threshold."""
-    if dtype.kind != "f":
+def _last_left(thresholds: Floats, dtype: np.dtype[Any], single: bool) -> Array:
+    """Return the largest number of a dtype that goes left of each threshold, rounded to single or not."""
+    if dtype.kind != "f" and not single:
         return np.floor(thresholds)
+    precision = np.dtype(np.float32) if single else dtype
     with np.errstate(over="ignore"):
-        near = thresholds.astype(dtype)
-    return np.where(near > thresholds, np.nextafter(near, dtype.type(-np.inf)), near)
+        near = thresholds.astype(precision)
+    below = np.where(near > thresholds, np.nextafter(near, precision.type(-np.inf)), near)
+    if dtype.kind == "f":
+        return below
+    # Whole numbers are rounded up to the middle between two single ones, or down to it.
+    above = np.nextafter(below, precision.type(np.inf))
+    middle = np.floor((below.astype(np.float64) + above.astype(np.float64)) / 2)
+    return np.where(middle.astype(np.float32) <= thresholds, middle, middle - 1)
 
 
 def check(ensemble: Ensemble) -> None:

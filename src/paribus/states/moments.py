@@ -8,8 +8,7 @@ from typing import Self
 import numpy as np
 
 from paribus.contracts import Floats
-
-TINY = 1e-290
+from paribus.data.rows import TINY
 
 
 def _infinite_predictions() -> np.errstate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
@@ -14,7 +14,7 @@ import numpy as np
 
 from paribus import budget
 from paribus.budget import FLOAT
-from paribus.contracts import Floats, Integers
+from paribus.contracts import Flags, Floats, Integers
 from paribus.data.rows import Block
 from paribus.errors import RefusalError
 from paribus.evaluators.ask import Answer, Ask
@@ -25,8 +25,7 @@ from paribus.models.trees import Trees
 from paribus.states import Counts, ExactSum, Keyed, RowCurves
 
 BLOCK_ROWS = 16_384
-SAMPLE = 2_048  # rows whose curves tell the standard error: it is then known to about 2 %
-SEED = 0  # of the choice of those rows
+AT_ONCE = 8_192  # rows whose curves are compared with their average at once
 HEAVIEST = 2.0  # weight of a row, as rows are held
 CURVE_BYTES = 16_000_000  # of curves drawn at once
 FEWEST = 16  # rows drawn at once, however many points there are
@@ -116,7 +115,7 @@ class TreeExact:
         lists = FLOAT * rows * self.program.levels if deep else 0
         codes = (FLOAT + 4) * rows * len(self.program.columns)
         kept = FLOAT * rows * self.ask.points * self.model.n_outputs if self.ask.individual else 0
-        return self.state_bytes + lists + codes + kept + 4 * CURVE_BYTES
+        return self.state_bytes + lists + codes + kept + 4 * self._curve_bytes
 
     @property
     def predictions(self) -> int:
@@ -126,19 +125,24 @@ class TreeExact:
     @property
     def error_rows(self) -> int:
         """Rows whose curves tell the standard error."""
-        return self.ask.rows if self.ask.individual else len(self._sampled)
+        if self.ask.individual or self.ask.sample is None:
+            return self.ask.counted
+        return len(self.ask.sample.numbers)
 
     @cached_property
-    def _sampled(self) -> Integers:
-        if self.ask.rows <= SAMPLE:
-            return np.arange(self.ask.rows)
-        chosen = np.random.default_rng(SEED).choice(self.ask.rows, SAMPLE, replace=False)
-        return np.sort(chosen)
+    def _always_free(self) -> frozenset[int]:
+        """The features that every question replaces."""
+        asked = (frozenset(axis.feature for axis in question.axes) for question in self.ask.questions)
+        return frozenset.intersection(*asked)
+
+    @property
+    def _curve_bytes(self) -> int:
+        return min(CURVE_BYTES, self.ask.max_memory // 16)
 
     @cached_property
     def _drawn(self) -> tuple[tuple[tuple[int, ...], Any, int], ...]:
         """Groups of questions that are drawn together, each with its trace and rows drawn at once."""
-        widest = CURVE_BYTES // (FLOAT * self.program.n_margins)
+        widest = self._curve_bytes // (FLOAT * self.program.n_margins)
         groups: list[list[int]] = []
         held = 0
         for number, points in enumerate(self.points):
@@ -173,11 +177,19 @@ class TreeExact:
         if self.ask.individual or not self.trees.link.linear:
             states |= self._curve_states(codes, weights, block.start)
         if not self.ask.individual:
-            chosen = np.isin(places, self._sampled, assume_unique=True)
-            kept = np.ones(chosen.sum()) if weights is None else weights[chosen]
+            chosen, squares = self._chosen(places, weights)
             states["sample", 0] = RowCurves(((block.start, codes[:, chosen]),))
-            states["sample weights", 0] = RowCurves(((block.start, kept[None]),))
+            states["squares", 0] = RowCurves(((block.start, squares[None]),))
         return Keyed(states)
+
+    def _chosen(self, places: Integers, weights: Floats | None) -> tuple[Flags, Floats]:
+        """Tell which rows are in the sample, and what the square of each counts for."""
+        sample = self.ask.sample
+        if sample is None:
+            return np.ones(len(places), bool), np.ones(len(places)) if weights is None else weights**2
+        at = np.minimum(np.searchsorted(sample.numbers, places), len(sample.numbers) - 1)
+        chosen = sample.numbers[at] == places
+        return chosen, sample.squares[at[chosen]]
 
     def finish(self, state: Keyed, threads: int = 1) -> list[Answer]:
         """Read averages off the coverage or the sums, and errors off curves."""
@@ -188,9 +200,8 @@ class TreeExact:
         if self.ask.individual:
             curves = [state.parts["curves", number].finish() for number in range(len(self.points))]
             weights = state.parts["row weights", 0].finish()[0]
-            spreads = [_spread(drawn, mean, weights) for drawn, mean in zip(curves, averages, strict=True)]
-            counted = int((weights > 0).sum())
-            errors = [_error(spread, counted, total) for spread in spreads]
+            spreads = [_spread(drawn, mean, weights**2) for drawn, mean in zip(curves, averages, strict=True)]
+            errors = [_error(spread, self.ask.counted, total) for spread in spreads]
             return [Answer(*answer) for answer in zip(averages, errors, curves, strict=True)]
         errors = self._errors(state, averages, total, threads)
         return [Answer(mean, error, None) for mean, error in zip(averages, errors, strict=True)]
@@ -200,6 +211,8 @@ class TreeExact:
         used = {column.encoding for column in self.program.columns}
         numbers: dict[int, Floats] = {}
         for place, encoding in enumerate(self.trees.ensemble.encodings):
+            if encoding.feature in self._always_free:  # what is replaced is not shown to the model either
+                encoding = replace(encoding, accepts_missing=True, accepts_infinite=True)
             if place in used or not (encoding.accepts_missing and encoding.accepts_infinite):
                 numbers[place] = encoding.read(block.table)
         codes = np.empty((len(self.program.columns), len(block.table)), np.int32)
@@ -255,7 +268,7 @@ class TreeExact:
     def _errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
         """Return standard errors from the curves of the sampled rows, drawn in portions in a fixed order."""
         codes = state.parts["sample", 0].finish()
-        weights = state.parts["sample weights", 0].finish()[0]
+        squares = state.parts["squares", 0].finish()[0]
         spreads = [np.zeros_like(mean) for mean in averages]
         portions = [
             (group, trace, first, size)
@@ -267,31 +280,30 @@ class TreeExact:
             group, trace, first, size = portion
             some = np.ascontiguousarray(codes[:, first : first + size])
             drawn = self._outputs(self.kernels.curves(self.program, trace, some))
-            own = weights[first : first + size]
+            own = squares[first : first + size]
             return [(q, _squares(outputs, averages[q], own)) for q, outputs in self._split(group, drawn)]
 
         with ThreadPoolExecutor(threads) as pool:
             for found in pool.map(spread, portions):
-                for number, squares in found:
-                    spreads[number] += squares
-        drawn_from = self.ask.rows / len(self._sampled)
-        return [_error(squares * drawn_from, self.ask.counted, total) for squares in spreads]
+                for number, added in found:
+                    spreads[number] += added
+        return [_error(spread, self.ask.counted, total) for spread in spreads]
 
 
-def _squares(outputs: Floats, mean: Floats, weights: Floats) -> Floats:
-    """Return the sum over rows of ``w^2 (f - m)^2`` for outputs ``(o, g, i)``."""
+def _squares(outputs: Floats, mean: Floats, squares: Floats) -> Floats:
+    """Return the sum over rows of ``w^2 (f - m)^2`` for outputs ``(o, g, i)`` and squared weights."""
     centred = outputs - mean[..., None]
-    if not (weights == 1.0).all():
-        centred *= weights
+    if not (squares == 1.0).all():
+        centred *= np.sqrt(squares)
     return np.asarray(np.einsum("ogi,ogi->og", centred, centred))
 
 
-def _spread(curves: Floats, mean: Floats, weights: Floats) -> Floats:
+def _spread(curves: Floats, mean: Floats, squares: Floats) -> Floats:
     """Return the same for all rows' curves ``(o, n, g)``, some rows at a time."""
     total = np.zeros_like(mean)
-    for first in range(0, len(weights), BLOCK_ROWS):
-        part = curves[:, first : first + BLOCK_ROWS].transpose(0, 2, 1)
-        total += _squares(part, mean, weights[first : first + BLOCK_ROWS])
+    for first in range(0, len(squares), AT_ONCE):
+        part = curves[:, first : first + AT_ONCE].transpose(0, 2, 1)
+        total += _squares(part, mean, squares[first : first + AT_ONCE])
     return total
 
 
