@@ -174,3 +174,16 @@ def test_the_missing_tick_stands_alone():
     ax = void.plot()
     assert list(ax.get_xticks()) == []
     assert [t.get_text() for t in ax.get_xticklabels(minor=True)] == ["missing"]
+
+
+def test_the_support_of_every_split_is_drawn_although_points_lie_on_both_sides(rng):
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    X = rng.normal(size=(400, 2))
+    model = HistGradientBoostingRegressor(max_iter=20).fit(X, np.sin(3 * X[:, 0]))
+    ax = paribus.partial_dependence(model, X, 0, grid_resolution="splits").plot()
+    low, high = ax.get_xlim()
+    bars = ax.containers[0]
+    assert sum(bar.get_width() for bar in bars) > 0.8 * (high - low)
+    tallest = max(bars, key=lambda bar: bar.get_height())
+    assert abs(tallest.get_x()) < 1.5  # where the data is

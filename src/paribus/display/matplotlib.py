@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ICE_LINES = 100  # individual curves drawn; their average is always over every row
+CROWDED = 1e-3  # of the axis: points that are closer have no bar of their own
 STRIP = 0.10  # height of the support strip, as a share of the panel
 BELOW = 1.5 * STRIP  # room made for it, as a share of the curves' own height
 LABEL = 22  # letters of a level's label that are shown
@@ -41,6 +42,11 @@ class Place:
             return 0.8
         even = self.labels is None and gaps.max() <= 1.01 * gaps.min()
         return float(gaps[gaps > 0].min() * (1.0 if even else 0.9))
+
+    @property
+    def crowded(self) -> bool:
+        """Whether some points are closer than can be seen, as on both sides of a split."""
+        return self.labels is None and len(self.at) > 2 and self.width < CROWDED * float(np.ptp(self.at))
 
 
 def draw_effect(
@@ -230,10 +236,16 @@ def _strip(ax: Axes, effect: PartialDependence, place: Place) -> None:
         at = np.append(at, place.missing)
     if not heights.any():
         return
+    width = np.full(len(at), place.width)
+    if place.crowded:  # bars as wide as their cells, as high as the data is dense
+        ends = np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])
+        width, at = np.diff(ends), (ends[1:] + ends[:-1]) / 2
+        wide = width > CROWDED * np.ptp(ends)
+        at, width, heights = at[wide], width[wide], heights[wide] / width[wide]
     ax.bar(
         at,
         heights / heights.max() * STRIP,
-        place.width,
+        width,
         color="0.6",
         alpha=0.6,
         linewidth=0,
