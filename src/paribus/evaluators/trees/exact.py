@@ -25,6 +25,7 @@ from paribus.models.trees import Trees
 from paribus.states import Counts, ExactSum, Keyed, RowCurves
 
 BLOCK_ROWS = 16_384
+BLOCKS = 4  # a table is cut into at least so many, for threads
 AT_ONCE = 8_192  # rows whose curves are compared with their average at once
 HEAVIEST = 2.0  # weight of a row, as rows are held
 CURVE_BYTES = 16_000_000  # of curves drawn at once
@@ -88,8 +89,10 @@ class TreeExact:
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: more where a state is large, so that few are made and merged."""
-        return max(BLOCK_ROWS, min(-(-self.ask.rows // 8), self.program.n_slots // 256))
+        """Rows per block: few enough to share, and more where a state is large, so that few are merged."""
+        chunks = -(-self.ask.rows // (BLOCKS * self.kernels.CHUNK))
+        shared = min(BLOCK_ROWS, chunks * self.kernels.CHUNK)
+        return int(max(shared, min(-(-self.ask.rows // (2 * BLOCKS)), self.program.n_slots // 256)))
 
     @property
     def parts(self) -> tuple[tuple[tuple[int, ...], int], ...]:
