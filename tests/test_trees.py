@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from functools import cache
+from importlib import import_module
 
 import catboost
 import lightgbm as lgb
@@ -22,9 +23,10 @@ from sklearn.preprocessing import StandardScaler
 
 import paribus
 from paribus import api
+from paribus.data.read import table_of
 from paribus.evaluators.trees import exact, programs
 from paribus.kernels import compiled
-from paribus.models import readers
+from paribus.models import Model, readers
 
 N = 240
 RNG = np.random.default_rng(7)
@@ -365,7 +367,10 @@ def test_exact_is_brute_force_on_the_categories_of_polars(name, model, table):
 
 @pytest.mark.parametrize("name", [name for name in MODELS if "categories" in name or "text" in name])
 def test_the_models_of_categories_do_split_by_levels(name):
-    assert (readers.read(fitted(name)).level_set >= 0).any()
+    model = fitted(name)
+    library = type(model).__module__.split(".")[0]
+    reader = import_module(f"paribus.models.readers.{library}")
+    assert (reader.read(model).level_set >= 0).any()
 
 
 @pytest.mark.parametrize("name", ["hist", "forest, three classes", "xgboost, two classes"])
@@ -485,8 +490,8 @@ def test_trees_that_do_not_answer_as_the_model_are_refused(name, monkeypatch):
     read = readers.read
     want = paribus.partial_dependence(fitted(name), GAPS, 0, method="brute")
 
-    def wrong(target):
-        found = read(target)
+    def wrong(target, table):
+        found = read(target, table)
         return dataclasses.replace(found, base=found.base + 1)
 
     monkeypatch.setattr(readers, "read", wrong)
@@ -501,8 +506,8 @@ def test_trees_that_do_not_answer_as_the_model_are_refused(name, monkeypatch):
 def test_verify_catches_a_leaf_that_is_wrong_away_from_the_probed_rows(monkeypatch):
     read, model = readers.read, fitted("forest")
 
-    def wrong(target):
-        found = read(target)
+    def wrong(target, table):
+        found = read(target, table)
         numbers = np.where(np.isnan(GAPS), np.nan, GAPS.astype(np.float32))
         leaves = found.leaves(numbers)
         unseen = np.setdiff1d(leaves, leaves[PROBED])
@@ -761,7 +766,7 @@ def untested():
         forests.RandomForestRegressor(3, max_depth=2, random_state=0).fit(FULL, y),
     )
     for model in models:
-        assert 4 not in readers.read(model).column
+        assert 4 not in readers.read(model, table_of(FULL, None)).column
     return models
 
 
@@ -952,3 +957,135 @@ def test_uneven_weights_are_sampled_by_what_they_count():
     )
     np.testing.assert_allclose(have.standard_error, want.standard_error, rtol=0.1)
     assert have.provenance.standard_error_rows < 2048  # some rows are drawn again
+
+
+@pytest.mark.parametrize("kind", ["average", "both"])
+@pytest.mark.parametrize("name", ["hist", "hist, three classes"])
+def test_questions_without_points_leave_the_others_alone(name, kind):
+    model = fitted(name)
+    table = GAPS.copy()
+    table[:, 0] = np.nan
+    asked = [(0, 1), (1, 0), 2, (1, 2), 0]
+    have, want = (
+        paribus.effects(model, table, asked, grid_resolution=4, kind=kind, method=method)
+        for method in ("exact", "brute")
+    )
+    for key in want:
+        agree(have[key], want[key], 1e-9)
+    assert have["x0", "x1"].average.shape[1:] == (0, 4)
+
+
+def reordered():
+    rng = np.random.default_rng(3)
+    u, v = (rng.random((2, 4000)) < 0.01).astype(float)
+    level, x = pd.Categorical(rng.choice(["a", "b"], 4000)), rng.normal(size=4000)
+    frame = pd.DataFrame({"c": level, "u": u, "v": v, "x": x})
+    return frame, 5 * u - 5 * v + x + 1e5
+
+
+@pytest.mark.parametrize("library", ["sklearn", "catboost"])
+def test_columns_in_another_order_are_not_mistaken_for_each_other(library):
+    frame, y = reordered()
+    if library == "sklearn":
+        model = hist("Regressor", categorical_features="from_dtype").fit(frame, y)
+    else:
+        frame = frame.drop(columns="c")
+        model = catboost.CatBoostRegressor(**CAT).fit(frame, y)
+    swapped = frame[[*frame.columns[:-3], "v", "u", "x"]]
+    have, want = (paribus.partial_dependence(model, table, "u") for table in (swapped, frame))
+    assert have.provenance.evaluator == "brute"
+    assert "in their order" in have.provenance.refusals["tree_exact"]
+    np.testing.assert_allclose(have.average, want.average)
+
+
+def test_a_wrong_reading_is_not_hidden_by_a_large_baseline(monkeypatch):
+    model = forests.GradientBoostingRegressor(n_estimators=5).fit(FULL, SIGNAL + 1e6)
+    read = readers.read
+
+    def wrong(target, table):
+        found = read(target, table)
+        return dataclasses.replace(found, value=-100 * found.value)
+
+    monkeypatch.setattr(readers, "read", wrong)
+    refusal = paribus.partial_dependence(model, FULL, 0).provenance.refusals["tree_exact"]
+    assert "differs from the model's own answer" in refusal
+
+
+class Capped(xgb.XGBRegressor):
+    def predict(self, X, **keywords):
+        return np.minimum(super().predict(X, **keywords), 7.0)
+
+
+def test_what_predicts_in_a_way_of_its_own_is_asked_itself():
+    own = Capped(**XGB).fit(FULL, SIGNAL)
+    patched = forests.RandomForestRegressor(3).fit(FULL, SIGNAL)
+    patched.predict = lambda X: np.zeros(len(X))
+    for model in (own, patched):
+        effect = paribus.partial_dependence(model, FULL, 0, grid_resolution=4)
+        assert effect.provenance.evaluator == "brute"
+        assert "in a way of its own" in effect.provenance.refusals["tree_exact"]
+
+
+def test_a_reader_that_fails_makes_way_for_brute_force(monkeypatch):
+    def fails(target, table):
+        raise KeyError("learner")
+
+    monkeypatch.setattr(readers, "read", fails)
+    provenance = paribus.partial_dependence(fitted("xgboost"), GAPS, 0, grid_resolution=4).provenance
+    assert provenance.evaluator == "brute"
+    assert provenance.refusals["tree_exact"] == "its trees cannot be read: KeyError: 'learner'"
+
+
+def test_verify_tells_an_answer_that_is_no_number(monkeypatch):
+    model = fitted("forest")
+    answers = Model.predict
+    monkeypatch.setattr(Model, "predict", lambda self, table, rows: answers(self, table, rows) * np.nan)
+    with pytest.raises(paribus.RefusalError, match="differs by inf"):
+        paribus.partial_dependence(model, GAPS, 0, verify=True)
+
+
+@pytest.mark.parametrize("name", ["xgboost", "forest", "catboost"])
+def test_every_split_is_where_double_precision_data_is_rounded(name):
+    table = np.round(FULL[:, :4], 1)  # tenths, which single precision rounds up or down
+    model = SPLIT_MODELS[name]().fit(table, SIGNAL)
+    effect = paribus.partial_dependence(model, table, 0, grid_resolution="splits")
+    grid, values = effect.grid_values[0], table[:, 0]
+    asked = np.unique(np.concatenate([values, grid, values.astype(np.float32)]).clip(grid[0], grid[-1]))
+    want = paribus.partial_dependence(model, table, 0, custom_values={0: asked}, method="brute")
+    for nearest in (np.searchsorted(grid, asked, side="right") - 1, np.searchsorted(grid, asked)):
+        close(effect.average[:, nearest], want.average, tolerance(name))
+
+
+def test_zero_is_a_step_of_its_own_where_it_is_missing():
+    table = ZEROS.copy()
+    model = lgb.LGBMRegressor(**LGB, zero_as_missing=True).fit(table, SIGNAL + (table[:, 0] == 0))
+    effect = paribus.partial_dependence(model, table, 0, grid_resolution="splits")
+    grid = effect.grid_values[0]
+    asked = np.unique(np.concatenate([grid, [-1e-30, 0.0, 1e-30], np.linspace(grid[0], grid[-1], 50)]))
+    want = paribus.partial_dependence(model, table, 0, custom_values={0: asked}, method="brute")
+    nearest = np.searchsorted(grid, asked, side="right") - 1
+    close(effect.average[:, nearest], want.average, 1e-9)
+
+
+def test_many_curves_of_rows_fit_where_their_result_does():
+    table = np.random.default_rng(0).normal(size=(6_000, 20))
+    model = forests.GradientBoostingRegressor(n_estimators=5).fit(table, table[:, 0])
+    found = paribus.effects(model, table, kind="both", grid_resolution=40, max_memory="180MB")
+    assert found.provenance.evaluator == "tree_exact"
+
+
+UNCACHED = """
+import numpy as np
+import numba.core.caching as caching
+caching.CacheImpl._locator_classes = []
+import paribus
+from sklearn.ensemble import RandomForestRegressor
+X = np.random.default_rng(0).normal(size=(100, 2))
+model = RandomForestRegressor(2, max_depth=2).fit(X, X[:, 0])
+print(paribus.partial_dependence(model, X, 0, progress=False).provenance.evaluator)
+"""
+
+
+def test_kernels_are_compiled_where_nothing_can_be_cached():
+    run = subprocess.run([sys.executable, "-c", UNCACHED], capture_output=True, text=True)
+    assert run.stdout.strip() == "tree_exact", run.stderr[-500:]

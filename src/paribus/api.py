@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from paribus import budget
-from paribus.contracts import Floats
+from paribus.contracts import Array, Floats
 from paribus.data.features import Features, by_position, resolve, resolve_many, resolve_set
 from paribus.data.read import table_of
 from paribus.data.rows import Rows, rows_of
@@ -332,7 +332,7 @@ class _Call:
         asked: tuple[tuple[int, ...], ...],
         categorical_features: Any,
         custom_values: Any,
-        sides: Callable[[int, np.dtype[Any]], Floats] | None,
+        sides: Callable[[int, np.dtype[Any]], Array] | None,
         pool: ThreadPoolExecutor,
         skip: bool,
     ) -> tuple[dict[int, Axis], tuple[str, ...]]:
@@ -393,7 +393,7 @@ class _Call:
         )
 
 
-def _sides(model: Model) -> Callable[[int, np.dtype[Any]], Floats]:
+def _sides(model: Model) -> Callable[[int, np.dtype[Any]], Array]:
     """Return what tells the numbers on both sides of a model's thresholds."""
     try:
         return model.trees.ensemble.sides

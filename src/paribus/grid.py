@@ -231,7 +231,7 @@ def axis_of(
     *,
     nominal: bool,
     given: Any = None,
-    sides: Callable[[int, np.dtype[Any]], Floats] | None = None,
+    sides: Callable[[int, np.dtype[Any]], Array] | None = None,
 ) -> Axis:
     """Lay out the axis of one feature from the data, or from the values given.
 
@@ -243,7 +243,7 @@ def axis_of(
     )
     if sides is not None and given is None and summary.extremes is not None and summary.dtype is not None:
         low, high = summary.extremes
-        known = sides(feature, summary.dtype).astype(summary.dtype)
+        known = sides(feature, summary.dtype)
         given = np.unique(np.append(known[(known > low) & (known < high)], [low, high]).astype(summary.dtype))
     axis = axis_from(summary, rows.table, feature, options, given)
     if summary.ordered is None or axis.nominal or not len(axis):

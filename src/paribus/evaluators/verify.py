@@ -27,9 +27,11 @@ def largest_difference(
         number = int(np.searchsorted(sizes, pick, side="right"))
         question = questions[number]
         point = int(pick - sizes[number] + question.n_points)
-        asked = _asked(model, rows, question, point)
-        worst = max(worst, float(np.abs(asked - answers[number].average[:, point]).max()))
-        largest = max(largest, float(np.abs(asked).max()))
+        asked, have = _asked(model, rows, question, point), answers[number].average[:, point]
+        both = np.isnan(asked) & np.isnan(have)
+        apart = np.where(both, 0.0, np.abs(asked - have))
+        worst = max(worst, float(np.nan_to_num(apart, nan=np.inf).max()))
+        largest = max(largest, float(np.nan_to_num(np.abs(asked)).max()))
     if not worst <= TOLERANCE * largest:
         raise RefusalError(
             f"verify=True: brute force differs by {worst:.3g} from what was computed, where the largest "

@@ -138,7 +138,7 @@ class Program:
     def nbytes(self) -> int:
         """Memory of the arrays."""
         arrays = (self.conditions, self.truth, self.feature, self.entries, self.up, self.slot_set, self.value)
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in (*arrays, self.family.step))
 
     @property
     def n_slots(self) -> int:
@@ -185,6 +185,11 @@ class Points:
     axis_first: Ints
     codes: Ints
     size: int
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays."""
+        return self.axis.nbytes + self.codes.nbytes
 
 
 def level_codes(column: CodeColumn, numbers: Floats) -> Ints:

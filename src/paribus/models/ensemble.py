@@ -205,18 +205,18 @@ class Ensemble:
         """Number of margins."""
         return len(self.base)
 
-    def sides(self, feature: int, dtype: np.dtype[Any]) -> Floats:
+    def sides(self, feature: int, dtype: np.dtype[Any]) -> Array:
         """Return the last number of a dtype left of each threshold of a feature, and the first one right."""
-        found: list[Array] = []
+        lasts: list[Array] = [np.empty(0, dtype)]
         for column, encoding in enumerate(self.encodings):
             if encoding.feature == feature:
                 here = self.threshold[(self.column == column) & (self.level_set < 0)]
-                found.append(_last_left(here[np.isfinite(here)], dtype, encoding.single))
-        lasts = np.unique(np.concatenate(found)) if found else np.empty(0)
-        if dtype.kind != "f":
-            return np.unique(np.concatenate([lasts, lasts + 1]))
-        firsts = [np.nextafter(last, last.dtype.type(np.inf)) for last in found]
-        return np.unique(np.concatenate([lasts, *firsts])).astype(np.float64)
+                lasts.append(_last_left(here[np.isfinite(here)], dtype, encoding.single))
+                if encoding.zero_is_missing:  # numbers next to zero are neither left nor right
+                    lasts.append(_last_left(np.array([-np.nextafter(ZERO, 1.0), ZERO]), dtype, False))
+        last = np.unique(np.concatenate(lasts))
+        step = np.nextafter(last, dtype.type(np.inf)) if dtype.kind == "f" else last + 1
+        return np.unique(np.concatenate([last, step]))
 
     def numbers(self, table: Table) -> Floats:
         """Return what the nodes compare, ``(n, c)``."""
@@ -262,18 +262,25 @@ def _in_order(name: str, places: Array) -> Nodes:
 
 def _last_left(thresholds: Floats, dtype: np.dtype[Any], single: bool) -> Array:
     """Return the largest number of a dtype that goes left of each threshold, rounded to single or not."""
-    if dtype.kind != "f" and not single:
-        return np.floor(thresholds)
-    precision = np.dtype(np.float32) if single else dtype
-    with np.errstate(over="ignore"):
-        near = thresholds.astype(precision)
-    below = np.where(near > thresholds, np.nextafter(near, precision.type(-np.inf)), near)
-    if dtype.kind == "f":
+    whole = dtype.kind != "f"
+    if not single:
+        return np.floor(thresholds).astype(dtype) if whole else _at_most(thresholds, dtype)
+    below = _at_most(thresholds, np.dtype(np.float32))
+    if dtype == np.float32:
         return below
-    # Whole numbers are rounded up to the middle between two single ones, or down to it.
-    above = np.nextafter(below, precision.type(np.inf))
-    middle = np.floor((below.astype(np.float64) + above.astype(np.float64)) / 2)
-    return np.where(middle.astype(np.float32) <= thresholds, middle, middle - 1)
+    # What lies between two single numbers is rounded to the nearer one; the middle itself may go either way.
+    above = np.nextafter(below, np.float32(np.inf))
+    middle = (below.astype(np.float64) + above.astype(np.float64)) / 2
+    middle = np.floor(middle) if whole else middle
+    before = middle - 1 if whole else np.nextafter(middle, -np.inf)
+    return np.where(middle.astype(np.float32) <= thresholds, middle, before).astype(dtype)
+
+
+def _at_most(thresholds: Floats, dtype: np.dtype[Any]) -> Array:
+    """Return the largest float of a dtype that is at most each threshold."""
+    with np.errstate(over="ignore"):
+        near = thresholds.astype(dtype)
+    return np.where(near > thresholds, np.nextafter(near, dtype.type(-np.inf)), near)
 
 
 def check(ensemble: Ensemble) -> None:

@@ -76,15 +76,17 @@ class Model:
     def _read(self) -> Trees:
         from paribus.models.readers import read
 
-        if (
-            self.response == "callable"
-            and self.call.method is None
-            and not hasattr(self.call.target, "booster")
-        ):
+        if self.response == "callable":
             raise RefusalError("it is a function, which has no trees to read")
         if self.probe is None or self.answer is None:
             raise RefusalError("it has not answered any row, so that nothing tells whether its trees do")
-        return trees_for(read(self.call.target), self.response, self.call.columns, self.probe, self.answer)
+        try:
+            ensemble = read(self.call.target, self.probe)
+        except RefusalError:
+            raise
+        except Exception as error:  # a version of the library whose inside is not known is no reason to fail
+            raise RefusalError(f"its trees cannot be read: {type(error).__name__}: {error}") from error
+        return trees_for(ensemble, self.response, self.call.columns, self.probe, self.answer)
 
     @property
     def n_outputs(self) -> int:

@@ -13,7 +13,8 @@ from paribus.errors import ModelError, RefusalError
 from paribus.models.ensemble import LEAF, Ensemble
 from paribus.models.link import Link
 
-TOLERANCE = 1e-4  # between our sum over leaves and the model's own, which may be in single precision
+TOLERANCE = 1e-4  # of the spread of answers, between our sum over leaves and the model's own
+SINGLE = 1e-5  # of their size: sums of leaves in single precision
 LARGEST = 90.0  # the power of two that a response may reach such that sums of it keep their digits
 
 
@@ -53,9 +54,9 @@ def trees_for(
         ours = trees.outputs(ensemble.margins(ensemble.numbers(probe)).T).T
     except ModelError as error:
         raise RefusalError(f"its trees were read, but {error}") from error
-    size = np.abs(answer).max(initial=0.0)
+    spread, size = np.ptp(answer, axis=0).max(initial=0.0), np.abs(answer).max(initial=0.0)
     worst = np.abs(ours - answer).max(initial=0.0)
-    if not worst <= TOLERANCE * max(size, 1e-300):
+    if not worst <= TOLERANCE * spread + SINGLE * size:
         raise RefusalError(
             f"its trees were read, but their sum differs from the model's own answer by {worst:.2g} on "
             f"{len(probe)} rows"

@@ -29,7 +29,7 @@ BLOCKS = 4  # a table is cut into at least so many, for threads
 AT_ONCE = 8_192  # rows whose curves are compared with their average at once
 HEAVIEST = 2.0  # weight of a row, as rows are held
 CURVE_BYTES = 16_000_000  # of curves drawn at once
-FEWEST = 16  # rows drawn at once, however many points there are
+VISIT_BYTES, EDGE_BYTES = 20, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,10 @@ class TreeExact:
             points_of(program, trees.ensemble, question.asked, question.n_points, kernels)
             for question in ask.questions
         )
-        return cls(model, ask, trees, program, points)
+        evaluator = cls(model, ask, trees, program, points)
+        if ask.individual or not trees.link.linear:
+            evaluator._drawn  # noqa: B018  # before threads ask for it
+        return evaluator
 
     @property
     def kernels(self) -> ModuleType:
@@ -92,6 +95,9 @@ class TreeExact:
         """Rows per block: few enough to share, and more where a state is large, so that few are merged."""
         chunks = -(-self.ask.rows // (BLOCKS * self.kernels.CHUNK))
         shared = min(BLOCK_ROWS, chunks * self.kernels.CHUNK)
+        if self.ask.individual:  # whose curves are the larger part of a state
+            curve = FLOAT * max(1, self.ask.points) * self.model.n_outputs
+            return int(max(1, min(shared, self.ask.max_memory // (32 * curve))))
         return int(max(shared, min(-(-self.ask.rows // (2 * BLOCKS)), self.program.n_slots // 256)))
 
     @property
@@ -102,8 +108,12 @@ class TreeExact:
     @cached_property
     def held_bytes(self) -> int:
         """The trees as the kernels take them, and where curves change."""
-        traced = sum(self.kernels.trace_bytes(self.program, points) for points in self.points)
-        return int(self.program.nbytes + 2 * traced)  # twice while it is sorted
+        several = [p for p in self.points if p.size and len(p.axis_first) > 2]
+        traced = sum(self.kernels.trace_bytes(self.program, points) for points in several)
+        # Of one feature, a slot is visited once and a test adds a few edges.
+        traced += VISIT_BYTES * self.program.n_slots + EDGE_BYTES * len(self.program.entries)
+        asked = sum(points.nbytes for points in self.points)
+        return int(self.program.nbytes + asked + 2 * traced)  # twice while it is sorted
 
     @property
     def state_bytes(self) -> int:
@@ -139,6 +149,11 @@ class TreeExact:
         return frozenset.intersection(*asked)
 
     @property
+    def _with_points(self) -> list[int]:
+        """The questions that have points; an axis without any finite value leaves none."""
+        return [number for number, points in enumerate(self.points) if points.size]
+
+    @property
     def _curve_bytes(self) -> int:
         return min(CURVE_BYTES, self.ask.max_memory // 16)
 
@@ -148,7 +163,8 @@ class TreeExact:
         widest = self._curve_bytes // (FLOAT * self.program.n_margins)
         groups: list[list[int]] = []
         held = 0
-        for number, points in enumerate(self.points):
+        for number in self._with_points:
+            points = self.points[number]
             if groups and (held + points.size) * self.kernels.CHUNK <= widest:
                 groups[-1].append(number)
                 held += points.size
@@ -160,7 +176,7 @@ class TreeExact:
             threads = self.ask.threads or budget.threads(-1)
             trace = self.kernels.trace(self.program, [self.points[number] for number in group], threads)
             size = max(1, sum(self.points[number].size for number in group))
-            drawn.append((tuple(group), trace, max(FEWEST, min(self.kernels.CHUNK, widest // size))))
+            drawn.append((tuple(group), trace, max(1, min(self.kernels.CHUNK, widest // size))))
         return tuple(drawn)
 
     def evaluate(self, block: Block) -> Keyed:
@@ -242,7 +258,7 @@ class TreeExact:
 
     def _curve_states(self, codes: Ints, weights: Floats | None, start: int) -> dict[tuple[str, int], Any]:
         states: dict[tuple[str, int], Any] = {}
-        kept: dict[int, list[Floats]] = {number: [] for number in range(len(self.points))}
+        kept: dict[int, list[Floats]] = {number: [] for number in self._with_points}
         for group, first, drawn in self._curves(codes):
             portion = None if weights is None else weights[first : first + drawn.shape[-1]]
             for number, outputs in self._split(group, drawn):
@@ -255,13 +271,17 @@ class TreeExact:
                     states[key] = states[key].merge(added) if key in states else added
         if self.ask.individual:
             rows = codes.shape[1]
-            for number, parts in kept.items():
-                states["curves", number] = RowCurves(((start, np.concatenate(parts, axis=1)),))
+            for number in range(len(self.points)):
+                none = [np.empty((self.model.n_outputs, rows, 0))]
+                joined = np.concatenate(kept.get(number, none), axis=1)
+                states["curves", number] = RowCurves(((start, joined),))
             own = np.ones(rows) if weights is None else weights
             states["row weights", 0] = RowCurves(((start, own[None]),))
         return states
 
     def _average(self, state: Keyed, number: int, total: float) -> Floats:
+        if not self.points[number].size:
+            return np.empty((self.model.n_outputs, 0))
         if not self.trees.link.linear:
             return np.asarray(state.parts["sums", number].total() / total)
         share = state.parts["coverage", 0].cells / total

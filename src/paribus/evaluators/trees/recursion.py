@@ -125,6 +125,9 @@ class TreeRecursion:
         share = kernels.weigh(self.program, self.fraction)
 
         def answer(points: Points) -> Answer:
+            if not points.size:
+                none = np.empty((self.model.n_outputs, 0))
+                return Answer(none, none, None)
             average = kernels.average(self.program, points, share) + self.program.base[:, None]
             return Answer(average, np.full_like(average, np.nan), None)
 

@@ -11,6 +11,18 @@ CHUNK = u8(512)  # rows whose masks are eight words
 ZERO, ONE = u8(0), u8(1)
 
 
+def _can_cache() -> bool:
+    """Tell whether numba finds a folder for what it compiles; without one it refuses to compile at all."""
+    try:
+        njit(cache=True)(_can_cache)
+    except RuntimeError:
+        return False
+    return True
+
+
+CACHED = _can_cache()
+
+
 @njit(nogil=True)
 def add(curves, at, members, first, stop, amount):
     """Add an amount to one point of some rows' curves; ``at`` is that point of the first row."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import f8, i4, i8, njit, u1, u8, void
 
-from paribus.kernels.jit.common import ONE, ZERO, add, visit
+from paribus.kernels.jit.common import CACHED, ONE, ZERO, add, visit
 from paribus.kernels.program import (
     ABOVE,
     ACTIVE,
@@ -69,7 +69,7 @@ def _spread(exactly, n, slot, within, slot_set, counts):
         i4[::1], i4[::1], u8[::1], f8[::1], f8[::1]
     ),
     nogil=True,
-    cache=True,
+    cache=CACHED,
 )  # fmt: skip
 def cover_by_lists(
     codes, weights, n_codes, conditions, truth, entries, begin, up, within, slot_set, rows, tags, sizes,
@@ -116,7 +116,7 @@ def _grouped(rows, tags, at, size, n, stop, members):
         i4[::1], u8[::1], u8[::1], u8[::1], f8[:, ::1], i8[::1], i4[:, ::1], i4[:, ::1], u8, f8[::1], f8[::1]
     ),
     nogil=True,
-    cache=True,
+    cache=CACHED,
 )  # fmt: skip
 def curves_by_lists(
     codes, n_codes, conditions, truth, entries, begin, up, within, slot_set, rows, tags, sizes, stop, members,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from numba import f8, i4, i8, njit, u1, u8, void
 
+from paribus.kernels.jit.common import CACHED
 from paribus.kernels.program import (
     COLUMN,
     CUT,
@@ -64,7 +65,7 @@ def _leads(reach, level, axis_first, lead):
         f8[:, ::1], u1[:, ::1], i4[::1], i4[::1], f8[::1], f8[:, ::1]
     ),
     nogil=True,
-    cache=True,
+    cache=CACHED,
 )  # fmt: skip
 def average(
     entries, up, n_codes, conditions, truth, axis, axis_first, codes, share, value, reach, at, tag, plain,
@@ -134,7 +135,7 @@ def _run(reach, row, axis_first, points, start, edges, n, fill):
         u1[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[:, ::1], i4[:, ::1], i8[::1]
     ),
     nogil=True,
-    cache=True,
+    cache=CACHED,
 )  # fmt: skip
 def list_edges(
     entries, up, n_codes, conditions, truth, axis, axis_first, codes, start, points, reach, at, tag, runs,
@@ -171,7 +172,7 @@ def list_edges(
     totals[0], totals[1] = n_visits, n_edges
 
 
-@njit(void(f8[:, :, ::1], f8[:, ::1], i4[::1]), nogil=True, cache=True)
+@njit(void(f8[:, :, ::1], f8[:, ::1], i4[::1]), nogil=True, cache=CACHED)
 def accumulate(curves, plain, starts):
     """Turn changes from point to point into margins; a question starts from the row itself."""
     for m in range(curves.shape[0]):

@@ -5,21 +5,51 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from paribus.data.table import Table
 from paribus.errors import RefusalError
 from paribus.models.boosters import FromMatrix
 from paribus.models.ensemble import Ensemble
 
-LIBRARIES = ("sklearn", "xgboost", "lightgbm", "catboost")
+LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
+METHODS = ("predict", "predict_proba", "decision_function")
 
 
-def read(target: Any) -> Ensemble:
-    """Return the trees of whatever a model's call asks; `RefusalError` says why that is not possible."""
+def read(target: Any, table: Table) -> Ensemble:
+    """Return the trees of what a model's call asks; `RefusalError` says why that is not possible.
+
+    ``table`` has the columns the model is to be asked about, some of its rows.
+    """
     model = target.booster if isinstance(target, FromMatrix) else target
     bases = (base.__module__.split(".")[0] for base in type(model).__mro__)
     # The boosters' wrappers derive from scikit-learn's classes, so that the nearest library is the one.
     library = next((base for base in bases if base in LIBRARIES), None)
     if library is None:
         raise RefusalError("it is no tree ensemble of a library whose trees are read here")
+    _check_own(model, library)
+    _check_names(model, table)
     reader = import_module(f"paribus.models.readers.{library}")
     ensemble: Ensemble = reader.read(model)
     return ensemble
+
+
+def _check_own(model: Any, library: str) -> None:
+    """Refuse what may predict in a way of its own: a subclass, or an instance whose methods were replaced."""
+    name = type(model).__name__
+    if type(model).__module__.split(".")[0] != library:
+        raise RefusalError(
+            f"{name} is not a class of {LIBRARIES[library]}, so it may predict in a way of its own"
+        )
+    replaced = [method for method in METHODS if method in getattr(model, "__dict__", {})]
+    if replaced:
+        raise RefusalError(
+            f"the {replaced[0]} of this {name} was replaced, so it predicts in a way of its own"
+        )
+
+
+def _check_names(model: Any, table: Table) -> None:
+    """Refuse columns in another order than fitted: some libraries find them by name, trees by position."""
+    header = getattr(table.native, "column_names", getattr(table.native, "columns", None))
+    for attribute in ("feature_names_in_", "feature_names_"):
+        fitted = getattr(model, attribute, None)
+        if fitted is not None and header is not None and list(map(str, fitted)) != list(map(str, header)):
+            raise RefusalError("the columns of X are not those it was fitted on, in their order")
