@@ -72,7 +72,7 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
         lists = _Lists.of(program, codes.shape[1])
         exactly = np.zeros(program.most)
         cover_by_lists(
-            codes, given, *tests, program.entries, program.shallow, program.up, program.family.within,
+            codes, given, *tests, program.entries, program.shallow, program.up, program.family.members,
             program.slot_set, lists.rows, lists.tags, lists.sizes, exactly, counts
         )  # fmt: skip
     return counts
@@ -82,8 +82,8 @@ def average(program: Program, points: Points, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
     averages = np.zeros((program.n_margins, points.size))
     reaching.average(
-        program.entries, program.up, program.n_codes, program.conditions, program.truth, points.axis,
-        points.axis_first, points.codes, share, program.value, *_reach(program, points),
+        program.entries, program.up, program.n_codes, program.conditions, program.truth, points.row,
+        points.axis, points.axis_first, points.codes, share, program.value, *_reach(program, points),
         np.zeros(program.n_margins), averages
     )  # fmt: skip
     return averages
@@ -166,7 +166,7 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
         one_list = np.empty(rows, np.uint64)
         stop = np.empty(program.most + 1, np.uint64)
         curves_by_lists(
-            codes, *tests, program.entries, program.shallow, program.up, program.family.within,
+            codes, *tests, program.entries, program.shallow, program.up, program.family.members,
             program.slot_set, lists.rows, lists.tags, lists.sizes, stop, one_list, *visits, flat, plain
         )  # fmt: skip
     reaching.accumulate(drawn, plain.reshape(-1, rows), traced.starts)
@@ -233,8 +233,8 @@ def _listed(program: Program, points: Points, start: int, visits: Ints, edges: I
     """Write visits and edges, or only count them where there is no room for any."""
     runs, totals = np.empty((program.levels, 2), np.int32), np.zeros(2, np.int64)
     reaching.list_edges(
-        program.entries, program.up, program.n_codes, program.conditions, program.truth, points.axis,
-        points.axis_first, points.codes, start, points.size, *_reach(program, points), runs, visits, edges,
-        totals
+        program.entries, program.up, program.n_codes, program.conditions, program.truth, points.row,
+        points.axis, points.axis_first, points.codes, start, points.size, *_reach(program, points), runs,
+        visits, edges, totals
     )  # fmt: skip
     return int(totals[0]), int(totals[1])

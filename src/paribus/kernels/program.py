@@ -7,6 +7,7 @@ the *family* lists those that some question needs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -82,14 +83,14 @@ class Family:
     step : (sets, features + 1)
         The union of a set with a feature, -1 where nothing asks for it; the last column stands for every
         feature that is not asked about.
-    within : (sets, sets)
-        Whether the first lies within the second.
+    members : (sets, d)
+        The features in each set, -1 where it has fewer than the largest.
     """
 
     features: tuple[int, ...]
     sets: tuple[frozenset[int], ...]
     step: Ints
-    within: Bytes
+    members: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,8 @@ class Program:
     Attributes
     ----------
     columns : tuple of CodeColumn
+    columns_of : mapping
+        The columns that belong to a feature of the table.
     conditions : (c, 4)
         Per test, ordered by column and cut: its column; the largest code that goes left; whether a missing
         value does; or, instead of a cut, where its table of levels begins in ``truth``, else -1.
@@ -123,6 +126,7 @@ class Program:
     """
 
     columns: tuple[CodeColumn, ...]
+    columns_of: Mapping[int, tuple[int, ...]]
     conditions: Ints
     truth: Bytes
     feature: Ints
@@ -138,7 +142,7 @@ class Program:
     def nbytes(self) -> int:
         """Memory of the arrays."""
         arrays = (self.conditions, self.truth, self.feature, self.entries, self.up, self.slot_set, self.value)
-        return sum(array.nbytes for array in (*arrays, self.family.step))
+        return sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
 
     @property
     def n_slots(self) -> int:
@@ -172,15 +176,19 @@ class Points:
 
     Attributes
     ----------
-    axis : (c,)
-        The axis each condition of the program is about, -1 for none.
+    row : (c,)
+        The row of ``codes`` that each condition of the program is about, -1 for none.
+    axis : (r,)
+        The axis of each row.
     axis_first : (d + 1,)
         Where the points of each axis begin in ``codes``.
-    codes : (columns, points of all axes)
+    codes : (r, points of all axes)
+        Of the columns that belong to the features asked about.
     size : int
         Number of points, the product of the axes.
     """
 
+    row: Ints
     axis: Ints
     axis_first: Ints
     codes: Ints
@@ -189,7 +197,7 @@ class Points:
     @property
     def nbytes(self) -> int:
         """Memory of the arrays."""
-        return self.axis.nbytes + self.codes.nbytes
+        return self.row.nbytes + self.codes.nbytes
 
 
 def level_codes(column: CodeColumn, numbers: Floats) -> Ints:

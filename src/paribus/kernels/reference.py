@@ -143,15 +143,16 @@ def reaches(program: Program, leaf: Leaf, points: Points) -> Flags:
         codes = points.codes[:, points.axis_first[axis] : points.axis_first[axis + 1]]
         met = np.ones(codes.shape[1], dtype=bool)
         for condition, fails in leaf.tests:
-            if points.axis[condition] == axis:
-                met &= goes_left(program, condition, codes[program.conditions[condition, 0]]) != fails
+            row = points.row[condition]
+            if row >= 0 and points.axis[row] == axis:
+                met &= goes_left(program, condition, codes[row]) != fails
         reached = np.logical_and.outer(reached, met).ravel()
     return reached
 
 
 def asked(program: Program, points: Points) -> frozenset[int]:
     """Return the features a question is about, as places in the family."""
-    return frozenset(int(feature) for feature in np.unique(program.feature[points.axis >= 0]))
+    return frozenset(int(feature) for feature in np.unique(program.feature[points.row >= 0]))
 
 
 def slot_of(program: Program, leaf: Leaf, free: frozenset[int]) -> int:

@@ -51,14 +51,12 @@ def family_of(asked: Iterable[tuple[int, ...]]) -> Family:
     numbers = {one: number for number, one in enumerate(sets)}
     step = np.full((len(sets), len(features) + 1), -1, np.int32)
     for number, one in enumerate(sets):
-        for place in range(len(features)):
-            step[number, place] = numbers.get(one | {place}, -1)
-    within = np.zeros((len(sets), len(sets)), np.uint8)
+        for place in one:
+            step[number, place] = step[numbers[one - {place}], place] = number
+    members = np.full((len(sets), max(map(len, sets))), -1, np.int32)
     for number, one in enumerate(sets):
-        within[
-            [numbers[frozenset(p)] for size in range(len(one) + 1) for p in combinations(one, size)], number
-        ] = 1
-    return Family(features, sets, step, within)
+        members[number, : len(one)] = sorted(one)
+    return Family(features, sets, step, members)
 
 
 def program_of(ensemble: Ensemble, family: Family, kernels: ModuleType, deep: int = DEEP) -> Program:
@@ -79,6 +77,7 @@ def program_of(ensemble: Ensemble, family: Family, kernels: ModuleType, deep: in
     tested = np.array([columns[c].encoding for c in conditions[:, 0]], np.int64)
     return Program(
         columns=columns,
+        columns_of=_columns_of(ensemble, columns),
         conditions=conditions,
         truth=truth,
         feature=owner[tested],
@@ -111,6 +110,15 @@ def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, .
             known, cut[here] = np.unique(ensemble.threshold[here], return_inverse=True)
         columns.append(CodeColumn.of(int(number // 2), known, levels=bool(number % 2)))
     return tuple(columns), column, cut
+
+
+def _columns_of(ensemble: Ensemble, columns: tuple[CodeColumn, ...]) -> dict[int, tuple[int, ...]]:
+    """Return the code columns that belong to each feature."""
+    found: dict[int, tuple[int, ...]] = {}
+    for place, column in enumerate(columns):
+        feature = ensemble.encodings[column.encoding].feature
+        found[feature] = (*found.get(feature, ()), place)
+    return found
 
 
 def _conditions(
@@ -165,16 +173,19 @@ def points_of(
 ) -> Points:
     """Return the points of a question as codes; an axis is a feature with a column of its values."""
     first = np.cumsum([0, *(len(column.missing) for _, column in axes)]).astype(np.int32)
-    codes = np.zeros((len(program.columns), first[-1]), np.int32)
-    axis = np.full(len(program.conditions), -1, np.int32)
+    row = np.full(len(program.conditions), -1, np.int32)
+    codes: list[Ints] = []
+    axis: list[int] = []
     for number, (feature, values) in enumerate(axes):
-        for place, column in enumerate(program.columns):
-            encoding = ensemble.encodings[column.encoding]
-            if encoding.feature == feature:
-                numbers = encoding.numbers(values)
-                codes[place, first[number] : first[number + 1]] = code_of(column, numbers, kernels)
-                axis[program.conditions[:, COLUMN] == place] = number
-    return Points(axis, first, codes, size)
+        for place in program.columns_of.get(feature, ()):
+            column = program.columns[place]
+            numbers = ensemble.encodings[column.encoding].numbers(values)
+            row[program.conditions[:, COLUMN] == place] = len(codes)
+            codes.append(np.zeros(first[-1], np.int32))
+            codes[-1][first[number] : first[number + 1]] = code_of(column, numbers, kernels)
+            axis.append(number)
+    table = np.stack(codes) if codes else np.zeros((0, first[-1]), np.int32)
+    return Points(row, np.array(axis, np.int32), first, table, size)
 
 
 def code_of(column: CodeColumn, numbers: Floats, kernels: ModuleType) -> Ints:

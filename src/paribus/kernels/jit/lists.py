@@ -51,12 +51,24 @@ def _split(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, si
 
 
 @njit(nogil=True)
-def _spread(exactly, n, slot, within, slot_set, counts):
+def _lies_in(members_of, one, other):
+    """Tell whether every feature of one set is in the other."""
+    for i in range(members_of.shape[1]):
+        found = members_of[one, i] < 0
+        for j in range(members_of.shape[1]):
+            found |= members_of[one, i] == members_of[other, j]
+        if not found:
+            return False
+    return True
+
+
+@njit(nogil=True)
+def _spread(exactly, n, slot, members_of, slot_set, counts):
     """Add the rows that violate exactly a set to every active set it lies within, and forget them."""
     for b in range(n):
         total = 0.0
         for a in range(n):
-            if within[u8(slot_set[slot + a]), u8(slot_set[slot + b])]:
+            if _lies_in(members_of, u8(slot_set[slot + a]), u8(slot_set[slot + b])):
                 total += exactly[a]
         counts[slot + b] += total
     for a in range(n):
@@ -65,14 +77,14 @@ def _spread(exactly, n, slot, within, slot_set, counts):
 
 @njit(
     void(
-        i4[:, ::1], f8[::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], u8, i4[::1], u1[:, ::1], i4[::1],
+        i4[:, ::1], f8[::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], u8, i4[::1], i4[:, ::1], i4[::1],
         i4[::1], i4[::1], u8[::1], f8[::1], f8[::1]
     ),
     nogil=True,
     cache=CACHED,
 )  # fmt: skip
 def cover_by_lists(
-    codes, weights, n_codes, conditions, truth, entries, begin, up, within, slot_set, rows, tags, sizes,
+    codes, weights, n_codes, conditions, truth, entries, begin, up, members_of, slot_set, rows, tags, sizes,
     exactly, counts
 ):  # fmt: skip
     """Add the rows at each slot of deep trees."""
@@ -91,7 +103,7 @@ def cover_by_lists(
             for i in range(u8(sizes[level])):
                 at = level * width + i
                 exactly[u8(tags[at])] += weights[u8(rows[at])] if weights.size else 1.0
-            _spread(exactly, n, u8(entries[entry, SLOT]), within, slot_set, counts)
+            _spread(exactly, n, u8(entries[entry, SLOT]), members_of, slot_set, counts)
         entry += ONE
 
 
@@ -112,15 +124,15 @@ def _grouped(rows, tags, at, size, n, stop, members):
 
 @njit(
     void(
-        i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], u8, i4[::1], u1[:, ::1], i4[::1], i4[::1],
+        i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], u8, i4[::1], i4[:, ::1], i4[::1], i4[::1],
         i4[::1], u8[::1], u8[::1], u8[::1], f8[:, ::1], i8[::1], i4[:, ::1], i4[:, ::1], u8, f8[::1], f8[::1]
     ),
     nogil=True,
     cache=CACHED,
 )  # fmt: skip
 def curves_by_lists(
-    codes, n_codes, conditions, truth, entries, begin, up, within, slot_set, rows, tags, sizes, stop, members,
-    value, visit_first, visits, edges, points, curves, plain
+    codes, n_codes, conditions, truth, entries, begin, up, members_of, slot_set, rows, tags, sizes, stop,
+    members, value, visit_first, visits, edges, points, curves, plain
 ):  # fmt: skip
     """Add what the leaves of deep trees change along the curves of rows."""
     width = u8(codes.shape[1])
@@ -143,7 +155,7 @@ def curves_by_lists(
                 for number in range(u8(visit_first[entry]), u8(visit_first[entry + ONE])):
                     free = slot_set[u8(entries[entry, SLOT]) + u8(visits[number, 0])]
                     for a in range(n):
-                        if within[u8(slot_set[u8(entries[entry, SLOT]) + a]), u8(free)]:
+                        if _lies_in(members_of, u8(slot_set[u8(entries[entry, SLOT]) + a]), u8(free)):
                             since = stop[a - ONE] if a else ZERO
                             visit(
                                 visits, number, edges, members, since, stop[a], amount, points, width,

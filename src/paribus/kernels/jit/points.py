@@ -29,7 +29,7 @@ from paribus.kernels.program import (
 
 
 @njit(nogil=True)
-def _narrow(conditions, number, n_codes, truth, axis_first, d, codes, right, reach, above, level):
+def _narrow(conditions, number, n_codes, truth, axis_first, d, codes, r, right, reach, above, level):
     """Write which points of each axis reach below a test of axis ``d``; False for none of that axis.
 
     ``reach[above]`` is what held before the test.
@@ -40,7 +40,7 @@ def _narrow(conditions, number, n_codes, truth, axis_first, d, codes, right, rea
     from_here = n_codes[column] - 1 if conditions[number, MISSING_LEFT] else n_codes[column]
     some = False
     for p in range(u8(axis_first[d]), u8(axis_first[d + 1])):
-        code = codes[u8(column), p]
+        code = codes[u8(r), p]
         left = (code <= cut) | (code >= from_here) if table < 0 else truth[u8(table) + u8(code)] > 0
         if left == right:
             reach[u8(level), p] = 0
@@ -61,15 +61,15 @@ def _leads(reach, level, axis_first, lead):
 
 @njit(
     void(
-        i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], u1[::1], i4[::1], i4[::1], i4[:, ::1], f8[::1],
+        i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], u1[::1], i4[::1], i4[::1], i4[::1], i4[:, ::1], f8[::1],
         f8[:, ::1], u1[:, ::1], i4[::1], i4[::1], f8[::1], f8[:, ::1]
     ),
     nogil=True,
     cache=CACHED,
 )  # fmt: skip
 def average(
-    entries, up, n_codes, conditions, truth, axis, axis_first, codes, share, value, reach, at, tag, plain,
-    averages
+    entries, up, n_codes, conditions, truth, row, axis, axis_first, codes, share, value, reach, at, tag,
+    plain, averages
 ):  # fmt: skip
     """Add the average margin at every point of a question."""
     begin = axis_first[axis_first.size - 2]
@@ -83,17 +83,18 @@ def average(
             at[0], tag[0] = 0, 0
         else:
             at[level], tag[level] = at[level - 1], tag[level - 1]
-            if axis[number] >= 0:
+            r = row[number]
+            if r >= 0:
                 at[level], tag[level] = level, up[entries[entry, UPS] + tag[level - 1]]
                 right = entries[entry, SIDE] > 0
                 if not _narrow(
-                    conditions, number, n_codes, truth, axis_first, axis[number], codes, right, reach,
+                    conditions, number, n_codes, truth, axis_first, axis[r], codes, r, right, reach,
                     at[level - 1], level
                 ):  # fmt: skip
                     entry = entries[entry, END]
                     continue
         if entries[entry, SLOT] >= 0:
-            row = at[level]
+            held = at[level]
             weight = share[entries[entry, SLOT] + tag[level]]
             for k in range(value.shape[1]):
                 margin = k if entries[entry, MARGIN] < 0 else entries[entry, MARGIN]
@@ -102,9 +103,9 @@ def average(
                     plain[margin] += amount
                     continue
                 for lead in range(averages.shape[1] // last):
-                    if _leads(reach, row, axis_first, lead):
+                    if _leads(reach, held, axis_first, lead):
                         for p in range(last):
-                            averages[margin, lead * last + p] += amount * reach[row, begin + p]
+                            averages[margin, lead * last + p] += amount * reach[held, begin + p]
         entry += 1
     for m in range(averages.shape[0]):
         for p in range(averages.shape[1]):
@@ -131,15 +132,15 @@ def _run(reach, row, axis_first, points, start, edges, n, fill):
 
 @njit(
     void(
-        i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], u1[::1], i4[::1], i4[::1], i4[:, ::1], i8, i8,
+        i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], u1[::1], i4[::1], i4[::1], i4[::1], i4[:, ::1], i8, i8,
         u1[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[:, ::1], i4[:, ::1], i8[::1]
     ),
     nogil=True,
     cache=CACHED,
 )  # fmt: skip
 def list_edges(
-    entries, up, n_codes, conditions, truth, axis, axis_first, codes, start, points, reach, at, tag, runs,
-    visits, edges, totals
+    entries, up, n_codes, conditions, truth, row, axis, axis_first, codes, start, points, reach, at, tag,
+    runs, visits, edges, totals
 ):  # fmt: skip
     """Write where each leaf begins and ends to be reached along a question; only count while empty."""
     fill = visits.shape[0] > 0
@@ -152,12 +153,13 @@ def list_edges(
             at[0], tag[0] = 0, 0
         else:
             at[level], tag[level] = at[level - 1], tag[level - 1]
-            if axis[number] >= 0:
+            r = row[number]
+            if r >= 0:
                 at[level], tag[level] = level, up[entries[entry, UPS] + tag[level - 1]]
                 right = entries[entry, SIDE] > 0
                 # A leaf that no point reaches is visited too: the rows that reach it by themselves leave it.
                 _narrow(
-                    conditions, number, n_codes, truth, axis_first, axis[number], codes, right, reach,
+                    conditions, number, n_codes, truth, axis_first, axis[r], codes, r, right, reach,
                     at[level - 1], level
                 )  # fmt: skip
                 runs[level, 0] = n_edges
