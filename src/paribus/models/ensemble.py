@@ -19,7 +19,7 @@ Nodes = NDArray[np.int32]
 INFINITE = "has infinite values, which the model does not accept"
 MISSING = "has missing values, which the model does not accept"
 LEAF = -1  # the column of a node that tests nothing
-ZERO = float(np.float32(1e-35))  # LightGBM takes what is closer to zero than this for zero
+ZERO = float(np.float32(1e-35))  # what is no further from zero is zero to LightGBM, before any node sees it
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from paribus.errors import RefusalError
 from paribus.models.ensemble import LEAF, ZERO, Encoding, Ensemble, LevelSet
 from paribus.models.link import Link
 
-# What LightGBM takes for zero before any node sees it: its constant is a single precision 1e-35.
 SINGLE_WHOLE = 2**24  # up to here single precision holds every whole number
 SIGMOID_DIGITS = 6  # digits the model text gives to the parameter `sigmoid`
 
