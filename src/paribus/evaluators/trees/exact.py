@@ -18,7 +18,7 @@ from paribus.contracts import Flags, Floats, Integers
 from paribus.data.rows import Block
 from paribus.errors import RefusalError
 from paribus.evaluators.ask import Answer, Ask
-from paribus.evaluators.trees.programs import code_of, family_of, points_of, program_of
+from paribus.evaluators.trees.programs import code_of, laid_out
 from paribus.kernels.program import Ints, Points, Program
 from paribus.models import Model
 from paribus.models.trees import Trees
@@ -74,12 +74,7 @@ class TreeExact:
         """Lay the trees out for the questions."""
         trees = model.trees
         kernels = import_module("paribus.kernels.compiled")
-        asked = [tuple(axis.feature for axis in question.axes) for question in ask.questions]
-        program = program_of(trees.ensemble, family_of(asked), kernels)
-        points = tuple(
-            points_of(program, trees.ensemble, question.asked, question.n_points, kernels)
-            for question in ask.questions
-        )
+        program, points = laid_out(trees.ensemble, ask.questions, kernels)
         evaluator = cls(model, ask, trees, program, points)
         if ask.individual or not trees.link.linear:
             evaluator._drawn  # noqa: B018  # before threads ask for it

@@ -10,6 +10,7 @@ import numpy as np
 
 from paribus.contracts import Flags, Floats, Integers
 from paribus.data.table import Column
+from paribus.grid import Question
 from paribus.kernels.program import (
     ABOVE,
     ACTIVE,
@@ -186,6 +187,16 @@ def points_of(
             axis.append(number)
     table = np.stack(codes) if codes else np.zeros((0, first[-1]), np.int32)
     return Points(row, np.array(axis, np.int32), first, table, size)
+
+
+def laid_out(
+    ensemble: Ensemble, questions: tuple[Question, ...], kernels: ModuleType
+) -> tuple[Program, tuple[Points, ...]]:
+    """Lay an ensemble out for questions, and their points."""
+    asked = [tuple(axis.feature for axis in question.axes) for question in questions]
+    program = program_of(ensemble, family_of(asked), kernels)
+    points = (points_of(program, ensemble, q.asked, q.n_points, kernels) for q in questions)
+    return program, tuple(points)
 
 
 def code_of(column: CodeColumn, numbers: Floats, kernels: ModuleType) -> Ints:

@@ -14,7 +14,7 @@ from paribus.contracts import Floats
 from paribus.data.rows import Block
 from paribus.errors import RefusalError
 from paribus.evaluators.ask import Answer, Ask
-from paribus.evaluators.trees.programs import family_of, points_of, program_of
+from paribus.evaluators.trees.programs import laid_out
 from paribus.kernels.program import Points, Program
 from paribus.models import Model
 from paribus.models.ensemble import Ensemble
@@ -72,12 +72,7 @@ class TreeRecursion:
         """Lay the trees out for the questions."""
         kernels = import_module("paribus.kernels.compiled")
         ensemble = model.trees.ensemble
-        asked = [tuple(axis.feature for axis in question.axes) for question in ask.questions]
-        program = program_of(ensemble, family_of(asked), kernels)
-        points = tuple(
-            points_of(program, ensemble, question.asked, question.n_points, kernels)
-            for question in ask.questions
-        )
+        program, points = laid_out(ensemble, ask.questions, kernels)
         return cls(model, ask, program, points, _fractions(ensemble))
 
     @property

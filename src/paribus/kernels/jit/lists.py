@@ -51,6 +51,17 @@ def _split(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, si
 
 
 @njit(nogil=True)
+def _arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
+    """List the rows that reach a node, all of them at a root; return how many there are."""
+    if entries[entry, ABOVE]:
+        return _split(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width)
+    for i in range(width):
+        rows[i], tags[i] = i, 0
+    sizes[ZERO] = width
+    return width
+
+
+@njit(nogil=True)
 def _lies_in(members_of, one, other):
     """Tell whether every feature of one set is in the other."""
     for i in range(members_of.shape[1]):
@@ -91,11 +102,7 @@ def cover_by_lists(
     width = u8(codes.shape[1])
     entry, last = begin, u8(entries.shape[0])
     while entry < last:
-        if entries[entry, ABOVE] == 0:
-            for i in range(width):
-                rows[i], tags[i] = i, 0
-            sizes[ZERO] = width
-        elif not _split(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
+        if not _arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
             entry = u8(entries[entry, END])
             continue
         if entries[entry, SLOT] >= 0:
@@ -138,11 +145,7 @@ def curves_by_lists(
     width = u8(codes.shape[1])
     entry, last = begin, u8(entries.shape[0])
     while entry < last:
-        if entries[entry, ABOVE] == 0:
-            for i in range(width):
-                rows[i], tags[i] = i, 0
-            sizes[ZERO] = width
-        elif not _split(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
+        if not _arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
             entry = u8(entries[entry, END])
             continue
         if entries[entry, SLOT] >= 0:
