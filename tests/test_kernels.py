@@ -10,15 +10,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ensembles import INF, NAN, Case, cases, ensembles, full
+from ensembles import INF, NAN, Case, cases, full
 from paribus.errors import RefusalError
 from paribus.evaluators.trees.programs import program_of
 from paribus.kernels import compiled, reference
 from paribus.kernels.program import CodeColumn, Layout, level_codes
-from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet
+from paribus.models.ensemble import Encoding, Ensemble, LevelSet
 from paribus.models.link import Link
-from paribus.models.trees import bound_of
-from paribus.states import ExactSum
+from paribus.states import BinnedSum, ExactSum, merge_in_order
 
 KERNELS = reference, compiled
 DEEP = 1, 4, 10**9  # leaves from which trees are walked with lists: all of them, some, none
@@ -317,15 +316,18 @@ def test_softmax_is_its_formula_and_overflows_quietly(numbers, scale):
         np.testing.assert_allclose(each, np.array(raised) / math.fsum(raised), rtol=1e-11, atol=1e-300)
 
 
-@given(ensembles(), st.sampled_from(["exp", "signed_square", "softplus"]), st.sampled_from([0.5, 1.0]))
-def test_no_output_exceeds_the_bound_of_its_sums(ensemble, name, scale):
-    link = Link(name, scale)
-    try:
-        bound = bound_of(ensemble, link)
-    except RefusalError:
-        return  # it says how much it might be
-    leaves = [
-        ensemble.value[(ensemble.tree == t) & (ensemble.column == LEAF)] for t in range(len(ensemble.roots))
-    ]
-    most = np.abs(ensemble.base).max() + sum(np.abs(values).max() for values in leaves)
-    assert np.abs(link.apply(np.array([[most], [-most]]))).max() <= bound
+@given(st.lists(st.floats(-1e120, 1e120, allow_subnormal=False), min_size=1, max_size=60), st.data())
+def test_sums_of_terms_of_any_size_do_not_depend_on_their_order(terms, data):
+    mixed = np.array(data.draw(st.permutations(terms)))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(terms)), max_size=4)))
+    parts = [BinnedSum.of(mixed[a:b], 2**20) for a, b in pairwise([0, *cuts, len(terms)])]
+    whole = BinnedSum.of(np.array(terms), 2**20).total()
+    merged = merge_in_order(parts).total()
+    assert whole.tobytes() == merged.tobytes()
+    size = math.fsum(abs(term) for term in terms)
+    assert abs(float(whole) - math.fsum(terms)) <= 1e-14 * size
+
+
+def test_small_terms_keep_their_digits_whatever_the_bound():
+    terms = np.random.default_rng(0).lognormal(-20, 3, 100_000)
+    assert float(BinnedSum.of(terms, 10**8).total()) == pytest.approx(math.fsum(terms), rel=1e-13)

@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 import paribus
 from paribus import api
 from paribus.data.read import table_of
+from paribus.evaluators import verify
 from paribus.evaluators.trees import exact, programs
 from paribus.kernels import compiled
 from paribus.models import Model, readers
@@ -656,8 +657,8 @@ def test_recursion_does_not_look_at_the_rows_and_is_only_taken_by_name(name):
         ("hist", {"kind": "individual"}, "no curve of a single row; ask for kind='average'"),
         ("hist", {"kind": "both"}, "no curve of a single row; ask for kind='average'"),
         ("hist", {"sample_weight": WEIGHTS}, "leave sample_weight out"),
-        ("hist, two classes", {}, "which predict_proba is not; ask for response_method='decision_function'"),
-        ("hist, poisson", {}, "a sum of leaves, which predict is not"),
+        ("hist, two classes", {}, "to which predict_proba applies a link"),
+        ("hist, poisson", {}, "to which predict applies a link"),
     ],
 )
 def test_recursion_refuses_in_words(name, arguments, reason):
@@ -1089,3 +1090,32 @@ print(paribus.partial_dependence(model, X, 0, progress=False).provenance.evaluat
 def test_kernels_are_compiled_where_nothing_can_be_cached():
     run = subprocess.run([sys.executable, "-c", UNCACHED], capture_output=True, text=True)
     assert run.stdout.strip() == "tree_exact", run.stderr[-500:]
+
+
+@pytest.mark.parametrize("kind", ["average", "both"])
+@pytest.mark.parametrize("trees", [20, 500])
+def test_an_exponential_of_many_trees_keeps_its_digits(trees, kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 4))
+    y = rng.poisson(np.exp(-2 + 0.5 * X[:, 0] + 0.4 * X[:, 1] * X[:, 2]))
+    model = lgb.LGBMRegressor(**LGB | {"n_estimators": trees}, objective="poisson", learning_rate=0.3).fit(
+        X, y
+    )
+    have, want = (
+        paribus.partial_dependence(model, X, 0, grid_resolution=4, kind=kind, method=method)
+        for method in ("exact", "brute")
+    )
+    agree(have, want, 1e-11)
+    if kind == "both":
+        np.testing.assert_allclose(have.average, have.individual.mean(axis=1), rtol=1e-12)
+
+
+def test_verify_asks_about_every_effect(monkeypatch):
+    asked = []
+    kept = verify._asked
+    monkeypatch.setattr(
+        verify, "_asked", lambda m, r, question, p: asked.append(question.names) or kept(m, r, question, p)
+    )
+    paribus.effects(fitted("hist"), GAPS, [0, 1, (0, 2), 3, 4], grid_resolution=4, verify=True)
+    assert len(set(asked)) == 5
+    assert len(asked) >= 8

@@ -13,7 +13,7 @@ from paribus.evaluators.brute import CALL_ROWS
 from paribus.grid import Question
 from paribus.models import Model
 
-POINTS = 8  # over all questions
+POINTS = 8  # over all questions, and at least one of each
 TOLERANCE = 1e-3  # of the largest average: more than any library's rounding
 
 
@@ -21,17 +21,18 @@ def largest_difference(
     model: Model, rows: Rows, questions: tuple[Question, ...], answers: list[Answer]
 ) -> float:
     """Return by how much the averages differ from brute force on every row, at a few points, at most."""
-    sizes = np.cumsum([question.n_points for question in questions])
     worst = largest = 0.0
-    for pick in np.unique(np.linspace(0, sizes[-1] - 1, POINTS).astype(int)):
-        number = int(np.searchsorted(sizes, pick, side="right"))
-        question = questions[number]
-        point = int(pick - sizes[number] + question.n_points)
-        asked, have = _asked(model, rows, question, point), answers[number].average[:, point]
-        both = np.isnan(asked) & np.isnan(have)
-        apart = np.where(both, 0.0, np.abs(asked - have))
-        worst = max(worst, float(np.nan_to_num(apart, nan=np.inf).max()))
-        largest = max(largest, float(np.nan_to_num(np.abs(asked)).max()))
+    each = -(-POINTS // len(questions))
+    for question, answer in zip(questions, answers, strict=True):
+        # The ends and between; of many questions one point each, in the middle.
+        picks = np.linspace(0, question.n_points - 1, each + 2)[1:-1] if each < 3 else None
+        picks = np.linspace(0, question.n_points - 1, each) if picks is None else picks
+        for point in np.unique(picks.astype(int)) if question.n_points else ():
+            asked, have = _asked(model, rows, question, int(point)), answer.average[:, point]
+            both = np.isnan(asked) & np.isnan(have)
+            apart = np.where(both, 0.0, np.abs(asked - have))
+            worst = max(worst, float(np.nan_to_num(apart, nan=np.inf).max()))
+            largest = max(largest, float(np.nan_to_num(np.abs(asked)).max()))
     if not worst <= TOLERANCE * largest:
         raise RefusalError(
             f"verify=True: brute force differs by {worst:.3g} from what was computed, where the largest "

@@ -15,20 +15,20 @@ from paribus.models.link import Link
 
 TOLERANCE = 1e-4  # of the spread of answers, between our sum over leaves and the model's own
 SINGLE = 1e-5  # of their size: sums of leaves in single precision
-LARGEST = 90.0  # the power of two that a response may reach such that sums of it keep their digits
+LARGEST = 900.0  # the power of two that a response may reach such that sums of it do not overflow
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
     """An ensemble, the link to the response asked for, and which outputs of the link are reported.
 
-    ``columns`` None reports them all. ``bound`` is a number that no output exceeds, for sums.
+    ``columns`` None reports them all. ``bound`` is a number that no output exceeds, None if any may.
     """
 
     ensemble: Ensemble
     link: Link
     columns: tuple[int, ...] | None
-    bound: float
+    bound: float | None
 
     def outputs(self, margins: Floats) -> Floats:
         """Return the outputs ``(o, ...)`` of margins ``(m, ...)``."""
@@ -85,10 +85,8 @@ def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
     return replace(ensemble, output=places[ensemble.output], base=ensemble.base[kept])
 
 
-def bound_of(ensemble: Ensemble, link: Link) -> float:
-    """Return a power of two that no output exceeds, whatever the row; infinity where none are summed."""
-    if link.linear:
-        return math.inf
+def bound_of(ensemble: Ensemble, link: Link) -> float | None:
+    """Return a power of two that no output exceeds, None where that is not known from the link alone."""
     if link.name in ("sigmoid", "softmax"):
         return 1.0
     if link.name == "isolation":  # of a depth, which is not negative
@@ -97,11 +95,7 @@ def bound_of(ensemble: Ensemble, link: Link) -> float:
     leaf = ensemble.column == LEAF
     np.maximum.at(largest, ensemble.tree[leaf], np.abs(ensemble.value[leaf]).max(axis=1))
     margin = float(np.abs(ensemble.base).max() + largest.sum()) * abs(link.scale)
-    exponent = {
-        "exp": margin / math.log(2.0),
-        "signed_square": 2.0 * math.log2(margin + 1.0),
-        "softplus": math.log2(margin + 1.0),
-    }[link.name]
+    exponent = margin / math.log(2.0) if link.name == "exp" else 2.0 * math.log2(margin + 1.0)
     if exponent > LARGEST:
-        raise RefusalError(f"its predictions may reach 2^{exponent:.0f}, and sums of such lose their digits")
-    return 2.0 ** math.ceil(exponent)
+        raise RefusalError(f"its predictions may reach 2^{exponent:.0f}, and sums of such overflow")
+    return None

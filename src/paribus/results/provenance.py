@@ -78,5 +78,7 @@ class Provenance:
 
     def background(self) -> str:
         """Return one clause about whom the average is over."""
+        if self.estimand == "path-dependent":
+            return "the paths of the training data"
         weighted = "unweighted" if self.weights is None else "weighted"
         return f"{self.rows:,} rows ({weighted})"

@@ -2,9 +2,9 @@
 
 from paribus.states.counts import Counts
 from paribus.states.curves import RowCurves
-from paribus.states.exact import ExactSum
+from paribus.states.exact import BinnedSum, ExactSum
 from paribus.states.keyed import Keyed
 from paribus.states.moments import Moments
 from paribus.states.order import merge_in_order
 
-__all__ = ["Counts", "ExactSum", "Keyed", "Moments", "RowCurves", "merge_in_order"]
+__all__ = ["BinnedSum", "Counts", "ExactSum", "Keyed", "Moments", "RowCurves", "merge_in_order"]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from paribus.contracts import Floats
+
+BIN = 8  # powers of two that share a bin: the smallest of its terms keeps its digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,3 +49,39 @@ class ExactSum:
     def total(self) -> Floats:
         """Return the sum."""
         return self.high + self.low
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedSum:
+    """Sums over rows of terms of any size, added without rounding.
+
+    Terms are sorted into bins by their exponent, each an `ExactSum` of its own: next to a large bound, small
+    terms would lose their digits.
+
+    >>> import numpy as np
+    >>> float(BinnedSum.of(np.array([1e-30, 1e30, -1e30]), 3).total())
+    1e-30
+    """
+
+    bins: Mapping[int, ExactSum]
+
+    @classmethod
+    def of(cls, terms: Floats, rows: int) -> Self:
+        """Add terms ``(..., i)`` over their last axis; at most ``rows`` of them will ever be added up."""
+        place = np.frexp(terms)[1] // BIN
+        found = {}
+        for number in np.unique(place).tolist():
+            some = np.where(place == number, terms, 0.0)
+            found[number] = ExactSum.of(some, 2.0 ** (BIN * (number + 1)), rows)
+        return cls(found)
+
+    def merge(self, other: Self) -> Self:
+        """Add the sums, bin by bin."""
+        merged = dict(self.bins)
+        for number, held in other.bins.items():
+            merged[number] = merged[number].merge(held) if number in merged else held
+        return type(self)(merged)
+
+    def total(self) -> Floats:
+        """Return the sum, the bins added in one order: large ones first, so that they may cancel."""
+        return np.asarray(sum(self.bins[number].total() for number in sorted(self.bins, reverse=True)))

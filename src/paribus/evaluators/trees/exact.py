@@ -22,7 +22,7 @@ from paribus.evaluators.trees.programs import code_of, laid_out
 from paribus.kernels.program import Ints, Points, Program
 from paribus.models import Model
 from paribus.models.trees import Trees
-from paribus.states import Counts, ExactSum, Keyed, RowCurves
+from paribus.states import BinnedSum, Counts, ExactSum, Keyed, RowCurves
 
 BLOCK_ROWS = 16_384
 BLOCKS = 4  # a table is cut into at least so many, for threads
@@ -261,7 +261,7 @@ class TreeExact:
                     kept[number].append(outputs.transpose(0, 2, 1))
                 if not self.trees.link.linear:
                     terms = outputs if portion is None else outputs * portion
-                    added = ExactSum.of(terms, HEAVIEST * self.trees.bound, self.ask.rows)
+                    added = self._sum(terms)
                     key = "sums", number
                     states[key] = states[key].merge(added) if key in states else added
         if self.ask.individual:
@@ -273,6 +273,11 @@ class TreeExact:
             own = np.ones(rows) if weights is None else weights
             states["row weights", 0] = RowCurves(((start, own[None]),))
         return states
+
+    def _sum(self, terms: Floats) -> ExactSum | BinnedSum:
+        if self.trees.bound is None:
+            return BinnedSum.of(terms, self.ask.rows)
+        return ExactSum.of(terms, HEAVIEST * self.trees.bound, self.ask.rows)
 
     def _average(self, state: Keyed, number: int, total: float) -> Floats:
         if not self.points[number].size:

@@ -59,8 +59,8 @@ class TreeRecursion:
             return "training paths have their own weights; leave sample_weight out"
         if not trees.link.linear:
             return (
-                f"training paths average a sum of leaves, which {model.response} is not; "
-                "ask for response_method='decision_function'"
+                f"recursion averages sums of leaves, to which {model.response} applies a link; where the "
+                "model has a decision_function, or is a booster, ask for response_method='decision_function'"
             )
         cover = trees.ensemble.cover
         if cover is None or not (cover > 0).all():
