@@ -30,7 +30,7 @@ from paribus.results.build import effect_of
 from paribus.states import Keyed
 from paribus.version import __version__
 
-SAMPLE, SEED = 2_048, 0  # draws of rows for standard errors: they are then known to about 2 %
+SAMPLE, SEED = 1_024, 0  # draws of rows for standard errors: they are then known to about 2 %
 Curves = Literal["average", "individual", "both"]
 
 
