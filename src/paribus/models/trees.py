@@ -14,7 +14,7 @@ from paribus.models.ensemble import LEAF, Ensemble
 from paribus.models.link import Link
 
 TOLERANCE = 1e-4  # of the spread of answers, between our sum over leaves and the model's own
-SINGLE = 1e-5  # of their size: sums of leaves in single precision
+SINGLE, DOUBLE = 1e-5, 1e-9  # of their size: sums of leaves in single precision, and in double
 LARGEST = 900.0  # the power of two that a response may reach such that sums of it do not overflow
 
 
@@ -54,14 +54,20 @@ def trees_for(
         ours = trees.outputs(ensemble.margins(ensemble.numbers(probe)).T).T
     except ModelError as error:
         raise RefusalError(f"its trees were read, but {error}") from error
-    spread, size = np.ptp(answer, axis=0).max(initial=0.0), np.abs(answer).max(initial=0.0)
     worst = np.abs(ours - answer).max(initial=0.0)
-    if not worst <= TOLERANCE * spread + SINGLE * size:
+    spread = np.ptp(answer, axis=0).max(initial=0.0)
+    if not worst <= TOLERANCE * spread + rounding_of(answer):
         raise RefusalError(
             f"its trees were read, but their sum differs from the model's own answer by {worst:.2g} on "
             f"{len(probe)} rows"
         )
     return trees
+
+
+def rounding_of(answer: Floats) -> float:
+    """Return what a library may lose by adding leaves, which shows in the precision of its answers."""
+    single = bool((answer.astype(np.float32) == answer).all())
+    return (SINGLE if single else DOUBLE) * float(np.abs(answer).max(initial=0.0))
 
 
 def _picked(ensemble: Ensemble, columns: tuple[int, ...] | None, outputs: int) -> tuple[int, ...] | None:
@@ -87,6 +93,8 @@ def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
 
 def bound_of(ensemble: Ensemble, link: Link) -> float | None:
     """Return a power of two that no output exceeds, None where that is not known from the link alone."""
+    if link.linear:  # whose outputs are not summed row by row
+        return None
     if link.name in ("sigmoid", "softmax"):
         return 1.0
     if link.name == "isolation":  # of a depth, which is not negative

@@ -52,7 +52,6 @@ class TreeExact:
     trees: Trees
     program: Program
     points: tuple[Points, ...]
-    room: str = "compiled"
 
     name: ClassVar[str] = "tree_exact"
     shortcut: ClassVar[bool] = True
@@ -83,7 +82,7 @@ class TreeExact:
     @property
     def kernels(self) -> ModuleType:
         """The kernels; named rather than held, because a module cannot be shipped."""
-        return import_module(f"paribus.kernels.{self.room}")
+        return import_module("paribus.kernels.compiled")
 
     @property
     def block_rows(self) -> int:
