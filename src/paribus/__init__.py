@@ -1,6 +1,6 @@
 """paribus: what a fitted model does with its features, all else equal."""
 
-from paribus.api import effects, partial_dependence
+from paribus.api import effects, feature_importance, h_statistic, partial_dependence
 from paribus.errors import (
     DrawingError,
     FeatureError,
@@ -15,7 +15,16 @@ from paribus.errors import (
     TableError,
     WeightError,
 )
-from paribus.results import Effects, Missing, PartialDependence, Provenance, load
+from paribus.results import (
+    Effects,
+    HStatistics,
+    Importance,
+    Interaction,
+    Missing,
+    PartialDependence,
+    Provenance,
+    load,
+)
 from paribus.version import __version__
 
 __all__ = [
@@ -24,7 +33,10 @@ __all__ = [
     "FeatureError",
     "FormatError",
     "GridError",
+    "HStatistics",
+    "Importance",
     "InputError",
+    "Interaction",
     "MemoryBoundError",
     "Missing",
     "ModelError",
@@ -37,6 +49,8 @@ __all__ = [
     "WeightError",
     "__version__",
     "effects",
+    "feature_importance",
+    "h_statistic",
     "load",
     "partial_dependence",
 ]

@@ -224,6 +224,56 @@ class Question:
         return tuple(axis.name for axis in self.axes)
 
 
+@dataclass(frozen=True, eq=False)
+class OwnValues(Question):
+    """The values that rows themselves have in some columns, each distinct combination once.
+
+    ``row (g,)`` is a row that has the values of each point, ``point (n,)`` the point of each row.
+    """
+
+    labels: tuple[str, ...]
+    cells: Mapping[int, Cells]
+    row: Integers
+    point: Integers
+
+    @classmethod
+    def of(cls, table: Table, features: tuple[int, ...]) -> OwnValues:
+        """Find the distinct combinations; a missing value is a value."""
+        key = np.zeros(len(table), np.int64)
+        for feature in features:
+            own = _distinct(table.column(feature))
+            _, key = np.unique(key * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
+        _, row, point = np.unique(key, return_index=True, return_inverse=True)
+        cells = {feature: table.own_cells(feature) for feature in features}
+        return cls((), tuple(table.names[feature] for feature in features), cells, row, point)
+
+    @property
+    def n_points(self) -> int:
+        """Number of distinct combinations."""
+        return len(self.row)
+
+    def index(self, first: int, stop: int) -> Integers:
+        """Return the row whose cells the points from ``first`` to ``stop`` take, shape ``(b, d)``."""
+        return np.repeat(self.row[first:stop, None], len(self.cells), axis=1)
+
+    @property
+    def replaced(self) -> dict[int, Cells]:
+        """Return the cells of each column this question replaces."""
+        return dict(self.cells)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the features."""
+        return self.labels
+
+
+def _distinct(column: Column) -> Integers:
+    """Return a number for each distinct value of a column, 0 for a missing one."""
+    numbers = np.zeros(len(column.missing), np.int64)
+    numbers[~column.missing] = column.factorized()[0] + 1
+    return numbers
+
+
 def axis_of(
     rows: Rows,
     feature: int,

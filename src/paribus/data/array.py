@@ -93,6 +93,10 @@ class ArrayTable:
             ) from error
         return Cells(native, _read(self.names[feature], native))
 
+    def own_cells(self, feature: int) -> Cells:
+        """Return a column's own cells as a view, missing ones included: cell ``i`` is that of row ``i``."""
+        return Cells(self.native[:, feature], self.column(feature))
+
     def with_missing(self, feature: int, cells: Cells) -> Cells:
         """Append this table's first value, which is missing, in the form the model knows it."""
         native = np.concatenate([cells.native, self.native[:1, feature]])
@@ -122,10 +126,11 @@ class ArrayStack:
 
     def at(self, replaced: dict[int, Cells], index: Integers) -> Array:
         """Fill the buffer anew, because a model may write into what it was given."""
+        each = index if index.ndim == 3 else index[:, None]
         part = self.buffer[: len(index)]
         part[:] = self.block
         for position, (feature, cells) in enumerate(replaced.items()):
-            part[:, :, feature] = cells.native[index[:, position]][:, None]
+            part[:, :, feature] = cells.native[each[:, :, position]]
         return part.reshape(-1, self.block.shape[1])
 
 

@@ -42,6 +42,43 @@ def resolve_many(features: Any, names: tuple[str, ...]) -> tuple[tuple[int, ...]
     return tuple(dict.fromkeys(found))
 
 
+def resolve_each(
+    features: Any, names: tuple[str, ...], named: bool
+) -> tuple[tuple[int, ...], tuple[Feature, ...]]:
+    """Return the columns of single features in a list, and each as it was asked for, by name or position.
+
+    None is every column, by name if the table has names of its own.
+    """
+    if features is None:
+        every = tuple(range(len(names)))
+        return every, names if named else every
+    found: dict[int, Feature] = {}
+    for token in _tokens(features, names):
+        group = resolve(token, names)
+        if len(group) > 1:
+            raise FeatureError(f"features={features!r} has a group of features; name single ones")
+        found.setdefault(group[0], token if isinstance(token, str) else group[0])
+    if not found:
+        raise FeatureError("features is empty; leave it out to get every feature")
+    return tuple(found), tuple(found.values())
+
+
+def resolve_groups(
+    features: Any, names: tuple[str, ...], named: bool
+) -> tuple[tuple[tuple[int, ...], ...], tuple[Feature | tuple[Feature, ...], ...]]:
+    """Return the columns of features and groups of features in a list, and each as it was asked for."""
+    if features is None:
+        every, tokens = resolve_each(None, names, named)
+        return tuple((j,) for j in every), tokens
+    found: dict[tuple[int, ...], Feature | tuple[Feature, ...]] = {}
+    for token in _tokens(features, names):
+        group, own = resolve_each(token if _is_group(token) else [token], names, named)
+        found.setdefault(group, own if _is_group(token) else own[0])
+    if not found:
+        raise FeatureError("features is empty; leave it out to get every feature")
+    return tuple(found), tuple(found.values())
+
+
 def resolve_set(argument: str, features: Any, names: tuple[str, ...]) -> frozenset[int]:
     """Return a possibly empty set of columns, such as ``categorical_features``."""
     if features is None:

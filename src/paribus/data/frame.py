@@ -105,6 +105,10 @@ class FrameTable:
             ) from error
         return Cells(native, read)
 
+    def own_cells(self, feature: int) -> Cells:
+        """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
+        return Cells(self._series(feature).to_native(), self.column(feature))
+
     def with_missing(self, feature: int, cells: Cells) -> Cells:
         """Append this table's first value, which is missing, in the form the model knows it."""
         if getattr(cells.native, "dtype", None) == np.dtype(object):
@@ -150,7 +154,9 @@ class FrameStack:
         """Return a frame whose other columns are shared with the block and protected from the model."""
         size = len(index) * self.rows
         frame = self.base if size == len(self.base) else self.base.head(size)
-        places = [np.repeat(index[:, position], self.rows) for position in range(len(replaced))]
+        each = index if index.ndim == 3 else index[:, None]
+        shape = len(index), self.rows
+        places = [np.broadcast_to(each[:, :, d], shape).ravel() for d in range(len(replaced))]
         if frame.implementation.is_pandas():
             return _pandas_replaced(frame, replaced, places)
         columns = []

@@ -116,6 +116,19 @@ class Rows:
         drawn, times = np.unique(rng.choice(counted, size, p=squares[counted] / total), return_counts=True)
         return Sample(drawn, times * (total / size))
 
+    def drawn(self, size: int, seed: int) -> Rows:
+        """Return the rows that have weight, or ``size`` of them drawn without replacement, in their order."""
+        counted = np.ones(len(self), dtype=bool) if self.weights is None else self.weights > 0
+        if size < counted.sum():
+            rng = np.random.default_rng(seed)
+            chosen = rng.choice(np.flatnonzero(counted), size, replace=False)
+            counted = np.zeros(len(self), dtype=bool)
+            counted[chosen] = True
+        if counted.all():
+            return self
+        weights = None if self.weights is None else self.weights[counted]
+        return Rows(self.table.keep(counted), weights, self.unit)
+
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
         if self.weights is None:

@@ -74,7 +74,8 @@ class Stack(Protocol):
         """Return the native table of ``b * m`` rows for the points ``index (b, d)``, point by point.
 
         Column ``d`` of ``index`` says which cell of the ``d``-th entry of ``replaced`` each point
-        takes. The model may write into the table; it is only good until the next call.
+        takes; with ``index (b, m, d)`` every row of a point takes a cell of its own. The model may write
+        into the table; it is only good until the next call.
         """
         ...
 
@@ -126,6 +127,10 @@ class Table(Protocol):
 
     def cells(self, feature: int, values: Array) -> Cells:
         """Write values in the column's dtype, or refuse what it cannot hold."""
+        ...
+
+    def own_cells(self, feature: int) -> Cells:
+        """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
         ...
 
     def with_missing(self, feature: int, cells: Cells) -> Cells:

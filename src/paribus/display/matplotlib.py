@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats
-from paribus.errors import DrawingError, OptionError, did_you_mean
+from paribus.display.paper import legend, new_axes, unit_of, written
+from paribus.errors import DrawingError
 from paribus.results import Effects, PartialDependence
+from paribus.results.outputs import chosen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +21,6 @@ ICE_LINES = 100  # individual curves drawn; their average is always over every r
 CROWDED = 1e-3  # of the axis: points that are closer have no bar of their own
 STRIP = 0.10  # height of the support strip, as a share of the panel
 BELOW = 1.5 * STRIP  # room made for it, as a share of the curves' own height
-LABEL = 22  # letters of a level's label that are shown
 TICKS = 30  # levels that are named on an axis; of more only every second, third, ... has room
 LEGEND = 12  # levels of the second feature that get a curve
 
@@ -58,14 +59,14 @@ def draw_effect(
         raise DrawingError(
             f"an effect of {ways} features has no picture; ask for two of them, or read to_frame()"
         )
-    outputs = chosen_outputs(effect, output)
+    outputs = chosen(effect.output_names, output)
     if ways == 2 and (len(outputs) > 1 or effect.average is None):
         raise DrawingError(
             f"a surface shows the average of one output; pass output= one of {', '.join(effect.output_names)}"
             if effect.average is not None
             else "individual surfaces have no picture; ask for kind='average' or 'both'"
         )
-    panel = ax if ax is not None else _new_axes()
+    panel = ax if ax is not None else new_axes()
     if ways == 1:
         _one_way(panel, effect, outputs)
     else:
@@ -88,31 +89,10 @@ def draw_effects(effects: Effects, *, columns: int = 3, output: str | int | None
             curves.append(panel)
     _share_y(curves)
     for panel in curves[1:]:
-        legend = panel.get_legend()
-        if legend is not None and len(legend.get_texts()) == 1:
-            legend.remove()  # the first panel says what a lone curve is
+        shown = panel.get_legend()
+        if shown is not None and len(shown.get_texts()) == 1:
+            shown.remove()  # the first panel says what a lone curve is
     return figure
-
-
-def chosen_outputs(effect: PartialDependence, output: str | int | None) -> list[int]:
-    """Return the outputs to draw: all of them, or one by name or position."""
-    names = effect.output_names
-    if output is None:
-        return list(range(len(names)))
-    if isinstance(output, str):
-        if output not in names:
-            raise OptionError(f"output={output!r} is not an output{did_you_mean(output, names)}")
-        return [names.index(output)]
-    if not 0 <= output < len(names):
-        raise OptionError(f"output={output} is not one of the outputs 0 to {len(names) - 1}")
-    return [int(output)]
-
-
-def _new_axes() -> Axes:
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-    return ax
 
 
 def _share_y(panels: list[Any]) -> None:
@@ -135,19 +115,11 @@ def _no_ticks_below_curves(ax: Axes) -> None:
     ax.set_yticks([tick for tick in ticks if floor <= tick <= high])
 
 
-def _text(label: object) -> str:
-    """Return a label as it is written, not as a formula, and not longer than can be read."""
-    text = str(label)
-    if len(text) > LABEL:  # the ends tell similar names apart
-        text = text[: LABEL // 2] + "…" + text[-(LABEL // 2 - 1) :]
-    return text.replace("$", r"\$")
-
-
 def _placed(effect: PartialDependence, axis: int) -> Place:
     """Turn the values of an axis into positions."""
     values, name = effect.grid_values[axis], effect.feature_names[axis].replace("$", r"\$")
     if effect.kinds[axis] in NOMINAL:
-        labels = tuple(_text(value) for value in values)
+        labels = tuple(written(value) for value in values)
         return Place(np.arange(len(values), dtype=float), labels, name, False, float(len(values)))
     at, dates = _positions(values)
     unit = " (days)" if values.dtype.kind == "m" else ""
@@ -169,7 +141,7 @@ def _one_way(ax: Axes, effect: PartialDependence, outputs: list[int]) -> None:
     place = _placed(effect, 0)
     many = len(outputs) > 1
     for color, o in enumerate(outputs):
-        name = _text(effect.output_names[o]) if many else None
+        name = written(effect.output_names[o]) if many else None
         if effect.individual is not None:
             _individual(ax, effect, place, o, f"C{color}" if many else "C0")
         if effect.average is not None:
@@ -181,7 +153,7 @@ def _one_way(ax: Axes, effect: PartialDependence, outputs: list[int]) -> None:
     _no_ticks_below_curves(ax)
     if ax.get_legend_handles_labels()[1]:
         title = "± 2 standard errors" if many and effect.average is not None else None
-        _legend(ax, title)
+        legend(ax, title)
 
 
 def _average(ax: Axes, effect: PartialDependence, place: Place, o: int, color: str, name: str | None) -> None:
@@ -285,10 +257,8 @@ def _label_missing(axis: Any, place: Place) -> None:
 
 
 def _y_label(effect: PartialDependence, outputs: list[int]) -> str:
-    scale, name = effect.provenance.scale, _text(effect.output_names[outputs[0]])
-    if len(outputs) > 1 or name == "prediction":
-        return scale
-    return f"{scale} of {name}" if scale == "probability" else f"{scale} ({name})"
+    scale = effect.provenance.scale
+    return scale if len(outputs) > 1 else unit_of(scale, effect.output_names[outputs[0]])
 
 
 def _two_way(ax: Axes, effect: PartialDependence, o: int) -> None:
@@ -371,13 +341,9 @@ def _lines(ax: Axes, effect: PartialDependence, x: Place, levels: Place, o: int,
     title = levels.label
     if len(shown) < len(levels.labels):
         title += f"\n({len(shown)} of {len(levels.labels)} levels)"
-    _legend(ax, title)
+    legend(ax, title)
     _label(ax.xaxis, x)
     ax.set_ylabel(_y_label(effect, [o]))
-
-
-def _legend(ax: Axes, title: str | None) -> None:
-    ax.legend(title=title, fontsize="small", title_fontsize="small", framealpha=0.75, edgecolor="none")
 
 
 def _shades(count: int) -> list[Any]:

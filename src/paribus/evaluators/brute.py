@@ -61,13 +61,14 @@ class BruteForce:
         return cls(model, ask)
 
     @property
-    def _row_cost(self) -> int:
+    def row_cost(self) -> int:
+        """Memory of one row in a predict."""
         return self.ask.row_bytes * TABLE_COPIES + self.model.n_outputs * FLOAT * OUTPUT_COPIES
 
     @property
     def call_rows(self) -> int:
         """Rows given to one predict."""
-        cost = self._row_cost
+        cost = self.row_cost
         return max(1, min(CALL_ROWS, CALL_BYTES // cost, self.ask.max_memory // 4 // cost))
 
     @property
@@ -99,7 +100,7 @@ class BruteForce:
         most = max(points for _, points in self.parts)
         state = 3 * most * self.model.n_outputs * FLOAT
         curves = self.block_rows * most * self.model.n_outputs * FLOAT if self.ask.individual else 0
-        return self.call_rows * self._row_cost + 2 * state + curves
+        return self.call_rows * self.row_cost + 2 * state + curves
 
     @property
     def held_bytes(self) -> int:

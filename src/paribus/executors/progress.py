@@ -41,4 +41,4 @@ def _wanted(progress: bool | None, elapsed: float, done: int, work: int) -> bool
 def _bar(work: int, done: int) -> Any:
     from tqdm.auto import tqdm
 
-    return tqdm(total=work, initial=done, unit=" predictions", unit_scale=True, desc="paribus")
+    return tqdm(total=work, initial=done, unit=" evaluations", unit_scale=True, desc="paribus")

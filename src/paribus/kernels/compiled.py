@@ -10,11 +10,22 @@ import numpy as np
 from paribus.contracts import Flags, Floats, Integers
 from paribus.kernels.jit import common, layout
 from paribus.kernels.jit import points as reaching
-from paribus.kernels.program import Bytes, CodeColumn, Ints, Layout, Points, Program
+from paribus.kernels.program import (
+    Boxes,
+    Bytes,
+    CodeColumn,
+    Ints,
+    Items,
+    Layout,
+    Points,
+    Program,
+    Runs,
+)
 
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
 TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
+PARTS = 8  # of leaves, for threads
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
 NO_VISITS = np.empty((0, 5), np.int32)
@@ -171,6 +182,124 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
         )  # fmt: skip
     reaching.accumulate(drawn, plain.reshape(-1, rows), traced.starts)
     return drawn
+
+
+def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> tuple[Floats, Floats]:
+    """Return the margins of rows ``(m, i)``, and what each loses with a feature averaged out ``(m, f, i)``.
+
+    The family has sets of one feature; ``share`` is, per slot, that of the rows which pass its leaf's tests
+    of the feature. With ``single`` a row's own margin is added up in single precision, and only that.
+    """
+    rows, features = codes.shape[1], len(program.family.features)
+    lost = np.zeros((program.n_margins, features, rows))
+    plain = np.repeat(program.base[:, None], rows, axis=1)
+    rounded = plain.copy() if single else np.empty((program.n_margins, 0))
+    tests = program.n_codes, program.conditions, program.truth
+    if program.shallow < len(program.entries):
+        from paribus.kernels.jit.lists import lose_by_lists
+
+        lists = _Lists.of(program, rows)
+        lose_by_lists(
+            codes, *tests, program.entries, program.shallow, program.up, program.family.members,
+            program.slot_set, lists.rows, lists.tags, lists.sizes, np.empty(program.most + 1, np.uint64),
+            np.empty(rows, np.uint64), program.value, share, *(a.reshape(-1) for a in (rounded, plain, lost))
+        )  # fmt: skip
+    if program.shallow:
+        from paribus.kernels.jit.masks import lose_by_masks
+
+        masks, members = _Masks.of(program), np.empty((2, CHUNK), np.uint64)
+        entries = program.entries[: program.shallow]
+        for first in range(0, rows, CHUNK):
+            some = slice(first, first + CHUNK)
+            sums = [np.ascontiguousarray(array[..., some]) for array in (rounded, plain, lost)]
+            lose_by_masks(
+                np.ascontiguousarray(codes[:, some]), *tests, entries, program.up, *masks.arrays, members,
+                program.slot_set, program.family.members, program.value, share, *(a.reshape(-1) for a in sums)
+            )  # fmt: skip
+            rounded[:, some], plain[:, some], lost[..., some] = sums
+    if not single:
+        return plain, lost
+    return rounded, lost + (rounded - plain)[:, None]
+
+
+def passing(program: Program, size: Ints, sides: Runs) -> Runs:
+    """Return, for each slot whose set is one feature, the cells that pass its leaf's tests of it.
+
+    ``size`` is the number of cells of each feature; ``sides`` the cells that pass each condition, those
+    that fail it next.
+    """
+    from paribus.kernels.jit.boxes import list_runs
+
+    side_first = np.append(sides.first, sides.stop[-1:])
+    held = np.empty((len(size) + program.levels * (int(size.max(initial=1)) // 2 + 2), 2), np.int32)
+    at = np.empty((program.levels, len(size), 2), np.int64)
+    first, stop = (np.zeros(program.n_slots, np.int64) for _ in range(2))
+    runs, total = np.empty((0, 2), np.int32), np.zeros(1, np.int64)
+    for _ in range(2):  # first to know how many there are, then to write them
+        list_runs(
+            program.entries, program.slot_set, program.family.members, program.feature, size, side_first,
+            sides.runs, held, at, np.empty(program.levels, np.int64), first, stop, runs, total
+        )  # fmt: skip
+        runs = runs if len(runs) else np.empty((int(total[0]), 2), np.int32)
+    return Runs(first, stop, runs)
+
+
+def count_pairs(cells: Ints, weights: Floats | None, pairs: Ints, size: Ints) -> Floats:
+    """Return the weight of the rows in every pair of cells, pairs of features one after another."""
+    from paribus.kernels.jit.boxes import count_pairs as add_rows
+
+    sizes = size[pairs].astype(np.int64).prod(axis=1)
+    counts = np.zeros(int(sizes.sum()))
+    add_rows(cells, NO_WEIGHTS if weights is None else weights, pairs, size, np.cumsum(sizes) - sizes, counts)
+    return counts
+
+
+def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Floats:
+    """Return the summed weights ``(r, m)`` of the boxes ``(r, d)`` that points ``(d, g)`` lie in, ``(m, g)``.
+
+    For where a table over all cells, of which each feature has ``size``, would be too large.
+    """
+    from paribus.kernels.jit import boxes
+
+    values = np.zeros((weight.shape[1], at.shape[1]))
+    order = np.argsort(at[0], kind="stable")
+    begin, end, at = (np.ascontiguousarray(array, np.int32) for array in (begin, end, at))
+    if len(at) == 2:
+        events = np.concatenate(
+            [np.argsort(begin[:, 0], kind="stable"), np.argsort(end[:, 0], kind="stable")]
+        )
+        boxes.sweep(begin, end, events, weight, at, order, np.zeros((len(values), int(size[1]) + 1)), values)
+    else:
+        first = np.searchsorted(at[0][order], np.arange(int(size[0]) + 1))
+        boxes.add_boxes(begin, end, weight, at, first, order, values)
+    return values
+
+
+def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads: int = 1) -> Floats:
+    """Return what each row as background does to the interaction of each group of features.
+
+    Over the parts S of a group T and the leaves l that test all of T, with the signs of inclusion and
+    exclusion, the sum of ``v_l g_T(x) 1[x passes l on S] 1[z passes l on all but S]`` over the rows x.
+    ``functions (t, q, m, i)`` are several g for each group; so is the result.
+    """
+    from paribus.kernels.jit.boxes import interact as add_leaves
+
+    functions = np.ascontiguousarray(functions)
+    leaves, rows = len(boxes.margin), cells.shape[1]
+    ends = np.linspace(0, leaves, PARTS + 1).astype(np.int64)
+    most = int(np.diff(boxes.first).max(initial=1))
+
+    def part(number: int) -> Floats:
+        influence = np.zeros(functions.shape)
+        add_leaves(
+            ends[number], ends[number + 1], boxes.first, boxes.feature, boxes.sides.first, boxes.sides.stop,
+            boxes.sides.runs, cells, items.first, items.group, items.places, boxes.value, boxes.margin,
+            functions, np.empty((most, rows), np.uint8), np.empty((3, rows)), influence
+        )  # fmt: skip
+        return influence
+
+    with ThreadPoolExecutor(threads) as pool:  # parts do not depend on threads, and are added in order
+        return np.asarray(sum(pool.map(part, range(PARTS))))
 
 
 @dataclass(frozen=True, eq=False)

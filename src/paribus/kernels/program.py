@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from paribus.contracts import Floats, Integers
+from paribus.contracts import Flags, Floats, Integers
 
 Ints = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
@@ -227,3 +227,71 @@ class Layout:
     up: Ints
     slot_first: Integers
     slot_set: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Lists of runs ``[begin, end)`` of consecutive cells: list ``i`` is ``runs[first[i]:stop[i]]``."""
+
+    first: Integers
+    stop: Integers
+    runs: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Leaves that test all of a group of features, leaf by leaf.
+
+    Attributes
+    ----------
+    first : (leaves + 1,)
+        Where the items of each leaf begin.
+    group : (items,)
+        The group of each.
+    places : (items, d)
+        Its features, as places among those the leaf tests; -1 where it has fewer than the largest group.
+    """
+
+    first: Integers
+    group: Ints
+    places: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Leaves as boxes of cells.
+
+    Attributes
+    ----------
+    first : (leaves + 1,)
+        Where the features of each leaf begin.
+    feature : (t,)
+        The features a leaf tests, as places in the family.
+    sides : Runs
+        For each of these the cells that pass.
+    value : (leaves, k)
+        What a leaf adds.
+    margin : (leaves,)
+        To which margin, -1 for all.
+    """
+
+    first: Integers
+    feature: Ints
+    sides: Runs
+    value: Floats
+    margin: Ints
+
+
+def goes_left(program: Program, condition: int, codes: Ints | Integers) -> Flags:
+    """Tell which codes of the condition's column go left."""
+    number, cut, missing_left, table = program.conditions[condition]
+    if table >= 0:
+        return np.asarray(program.truth[table + codes] > 0)
+    missing = program.columns[number].missing
+    return np.asarray((codes <= cut) | ((codes == missing) & (missing_left > 0)))
+
+
+def runs_of(met: Flags) -> list[tuple[int, int]]:
+    """Return where flags are set, as runs."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], met, [False]]).astype(np.int8)))
+    return [(int(begin), int(end)) for begin, end in edges.reshape(-1, 2)]

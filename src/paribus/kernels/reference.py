@@ -15,11 +15,16 @@ from paribus.kernels.program import (
     SIDE,
     SLOT,
     TEST,
+    Boxes,
     CodeColumn,
     Ints,
+    Items,
     Layout,
     Points,
     Program,
+    Runs,
+    goes_left,
+    runs_of,
 )
 
 CHUNK = 64  # rows drawn at once
@@ -58,15 +63,6 @@ def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, s
             end[parents[entry]] = max(end[parents[entry]], end[entry])
     ups, sets_of = np.array(up, np.int32), np.array(slots, np.int32)
     return Layout(nodes, parents, depths, sides, end, actives, table[:, 5], ups, table[:, 6], sets_of)
-
-
-def goes_left(program: Program, condition: int, codes: Ints) -> Flags:
-    """Tell which codes of the condition's column go left."""
-    number, cut, missing_left, table = program.conditions[condition]
-    if table >= 0:
-        return np.asarray(program.truth[table + codes] > 0)
-    missing = program.columns[number].missing
-    return np.asarray((codes <= cut) | ((codes == missing) & (missing_left > 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,3 +197,102 @@ def curves(program: Program, traced: list[Points], codes: Ints) -> Floats:
             margins += added(program, leaf)[:, None, None] * both
         drawn.append(margins)
     return np.concatenate(drawn, axis=1)
+
+
+def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> tuple[Floats, Floats]:
+    """Return the margins of rows ``(m, i)``, and what each loses with a feature averaged out ``(m, f, i)``.
+
+    The family has sets of one feature; ``share`` is, per slot, that of the rows which pass its leaf's tests
+    of the feature. With ``single`` a row's own margin is added up in single precision, and only that.
+    """
+    rows, features = codes.shape[1], len(program.family.features)
+    plain = np.repeat(program.base[:, None], rows, axis=1)
+    rounded, lost = plain, np.zeros((program.n_margins, features, rows))
+    for leaf in leaves(program):
+        value = added(program, leaf)
+        own = meets(program, leaf, codes, frozenset())
+        plain = plain + np.outer(value, own)
+        rounded = (rounded + np.outer(value, own)).astype(np.float32).astype(np.float64)
+        first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
+        for slot in range(first + 1, first + active):
+            (feature,) = program.family.sets[program.slot_set[slot]]
+            free = meets(program, leaf, codes, frozenset([feature]))
+            lost[:, feature] += np.outer(value, own - share[slot] * free)
+    return (rounded, lost + (rounded - plain)[:, None]) if single else (plain, lost)
+
+
+def passing(program: Program, size: Ints, sides: Runs) -> Runs:
+    """Return, for each slot whose set is one feature, the cells that pass its leaf's tests of it.
+
+    ``size`` is the number of cells of each feature; ``sides`` the cells that pass each condition, those
+    that fail it next.
+    """
+    first, stop = np.zeros(program.n_slots, np.int64), np.zeros(program.n_slots, np.int64)
+    found: list[tuple[int, int]] = []
+    for leaf in leaves(program):
+        begin, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
+        for slot in range(begin, begin + active):
+            free = program.family.sets[program.slot_set[slot]]
+            if len(free) != 1:
+                continue
+            (feature,) = free
+            met = np.ones(size[feature], dtype=bool)
+            for condition, fails in leaf.tests:
+                if program.feature[condition] == feature:
+                    met &= inside(sides, 2 * condition + fails, np.arange(size[feature]))
+            first[slot] = len(found)
+            found.extend(runs_of(met))
+            stop[slot] = len(found)
+    return Runs(first, stop, np.array(found, np.int32).reshape(-1, 2))
+
+
+def inside(runs: Runs, number: int, cells: Array) -> Flags:
+    """Tell which cells lie in a list of runs."""
+    met = np.zeros(len(cells), dtype=bool)
+    for begin, end in runs.runs[runs.first[number] : runs.stop[number]]:
+        met |= (cells >= begin) & (cells < end)
+    return met
+
+
+def count_pairs(cells: Ints, weights: Floats | None, pairs: Ints, size: Ints) -> Floats:
+    """Return the weight of the rows in every pair of cells, pairs of features one after another."""
+    counts = []
+    for one, other in pairs:
+        key = cells[one].astype(np.int64) * size[other] + cells[other]
+        counts.append(np.bincount(key, weights, minlength=int(size[one]) * int(size[other])))
+    return np.concatenate(counts).astype(np.float64) if counts else np.empty(0)
+
+
+def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Floats:
+    """Return the summed weights ``(r, m)`` of the boxes ``(r, d)`` that points ``(d, g)`` lie in, ``(m, g)``.
+
+    For where a table over all cells, of which each feature has ``size``, would be too large.
+    """
+    values = np.zeros((weight.shape[1], at.shape[1]))
+    for low, high, amount in zip(begin, end, weight, strict=True):
+        values += np.outer(amount, ((at >= low[:, None]) & (at < high[:, None])).all(axis=0))
+    return values
+
+
+def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads: int = 1) -> Floats:
+    """Return what each row as background does to the interaction of each group of features.
+
+    Over the parts S of a group T and the leaves l that test all of T, with the signs of inclusion and
+    exclusion, the sum of ``v_l g_T(x) 1[x passes l on S] 1[z passes l on all but S]`` over the rows x.
+    ``functions (t, q, m, i)`` are several g for each group; so is the result.
+    """
+    influence = np.zeros(functions.shape)
+    for leaf in range(len(boxes.margin)):
+        first, last = boxes.first[leaf], boxes.first[leaf + 1]
+        passes = np.array([inside(boxes.sides, n, cells[boxes.feature[n]]) for n in range(first, last)])
+        margins = slice(None) if boxes.margin[leaf] < 0 else slice(boxes.margin[leaf], boxes.margin[leaf] + 1)
+        for item in range(items.first[leaf], items.first[leaf + 1]):
+            places = [int(place) for place in items.places[item] if place >= 0]
+            for part in range(1, 1 << len(places)):
+                chosen = [place for way, place in enumerate(places) if part >> way & 1]
+                others = [place for place in range(last - first) if place not in chosen]
+                sign = (-1.0) ** (len(places) - len(chosen))
+                weight = functions[items.group[item]] @ passes[chosen].all(axis=0)
+                amount = sign * boxes.value[leaf] * weight[:, margins]
+                influence[items.group[item], :, margins] += amount[..., None] * passes[others].all(axis=0)
+    return influence

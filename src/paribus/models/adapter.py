@@ -41,13 +41,13 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
     answer = as_outputs(raw, len(probe), name)
     columns, names = _outputs(estimator, response, raw, answer)
     call = Call(call.target, call.method, call.keywords, columns)
-    library = type(estimator).__module__.split(".")[0]
+    library, version = library_of(estimator)
     is_margin = response == "decision_function" and booster_library(estimator) is not None
     return Model(
         call,
         name,
         library,
-        _version(library),
+        version,
         response,
         "margin" if is_margin else SCALES[response],
         _named(target_names, names),
@@ -224,6 +224,7 @@ def _named(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(str(name) for name in given)
 
 
-def _version(library: str) -> str:
-    """Return the version of the model's library, empty for the user's own code."""
-    return str(getattr(sys.modules.get(library), "__version__", ""))
+def library_of(estimator: Any) -> tuple[str, str]:
+    """Return the library a model comes from and its version, which is empty for the user's own code."""
+    library = type(estimator).__module__.split(".")[0]
+    return library, str(getattr(sys.modules.get(library), "__version__", ""))

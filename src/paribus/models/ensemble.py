@@ -163,6 +163,9 @@ class Ensemble:
     refused : why a response that the model has is not among ``links``
     cover : (n,) or None
         Training weight at each node, for the path-dependent estimand.
+    single_sum : bool
+        The library adds leaves up in single precision, the baseline first. Averages are taken of exact
+        sums; where a row's own prediction stands by itself it is rounded as the library does.
     """
 
     roots: Nodes
@@ -180,6 +183,7 @@ class Ensemble:
     level_sets: tuple[LevelSet, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     cover: Floats | None = None
+    single_sum: bool = False
 
     def __post_init__(self) -> None:
         if not len(self.level_set):

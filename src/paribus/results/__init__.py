@@ -1,8 +1,19 @@
 """What came out: frozen, with its provenance inside."""
 
 from paribus.results.effects import Effects
+from paribus.results.hstatistics import HStatistics, Interaction
+from paribus.results.importance import Importance
 from paribus.results.partial_dependence import Missing, PartialDependence
 from paribus.results.provenance import Provenance
 from paribus.results.storage import load
 
-__all__ = ["Effects", "Missing", "PartialDependence", "Provenance", "load"]
+__all__ = [
+    "Effects",
+    "HStatistics",
+    "Importance",
+    "Interaction",
+    "Missing",
+    "PartialDependence",
+    "Provenance",
+    "load",
+]

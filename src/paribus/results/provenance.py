@@ -32,8 +32,10 @@ class Provenance:
         Digest of the background and its weights.
     weights : dict or None
         Sum, number of rows of weight zero and effective number of rows; None without weights.
+    sampled_rows, seed : int or None
+        Rows drawn where not every row was used, and the seed of the draw, of permutations as well.
     percentiles, grid_resolution
-        How axes were laid out where their values were not given.
+        How axes were laid out where their values were not given; None where there are no axes.
     points, predictions : int
         Points asked and rows predicted to answer them.
     standard_error_rows : int
@@ -65,8 +67,10 @@ class Provenance:
     backend: str
     fingerprint: str
     weights: dict[str, float] | None
-    percentiles: tuple[float, float]
-    grid_resolution: int | str
+    sampled_rows: int | None
+    seed: int | None
+    percentiles: tuple[float, float] | None
+    grid_resolution: int | str | None
     points: int
     predictions: int
     standard_error_rows: int
@@ -81,4 +85,6 @@ class Provenance:
         if self.estimand == "path-dependent":
             return "the paths of the training data"
         weighted = "unweighted" if self.weights is None else "weighted"
+        if self.sampled_rows is not None:
+            return f"{self.sampled_rows:,} of {self.rows:,} rows, drawn with seed {self.seed} ({weighted})"
         return f"{self.rows:,} rows ({weighted})"

@@ -10,21 +10,24 @@ import math
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from paribus.contracts import Array
 from paribus.errors import FormatError
+from paribus.results.decode import decode_effect, decode_effects, decode_importance, decode_interactions
 from paribus.results.effects import Effects
-from paribus.results.partial_dependence import Missing, PartialDependence
-from paribus.results.provenance import Provenance
+from paribus.results.hstatistics import HStatistics
+from paribus.results.importance import Importance
+from paribus.results.partial_dependence import PartialDependence
 
+Result: TypeAlias = PartialDependence | Effects | HStatistics | Importance
 FORMAT = "paribus"
 VERSION = 1
 
 
-def save(result: PartialDependence | Effects, path: str | PathLike[str]) -> None:
+def save(result: Result, path: str | PathLike[str]) -> None:
     """Write a result as JSON."""
     body = _encode_result(result)
     document = {
@@ -37,7 +40,7 @@ def save(result: PartialDependence | Effects, path: str | PathLike[str]) -> None
     Path(path).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
 
 
-def same(one: PartialDependence | Effects, other: PartialDependence | Effects) -> bool:
+def same(one: Result, other: Result) -> bool:
     """Tell whether two results are the same bit for bit."""
     return bool(_encode_result(one) == _encode_result(other))
 
@@ -47,7 +50,7 @@ def _digest(body: Any) -> str:
     return hashlib.sha256(json.dumps(body, allow_nan=False, sort_keys=True).encode()).hexdigest()
 
 
-def load(path: str | PathLike[str]) -> PartialDependence | Effects:
+def load(path: str | PathLike[str]) -> Result:
     """Read a saved result, without the model or the data.
 
     Parameters
@@ -57,7 +60,7 @@ def load(path: str | PathLike[str]) -> PartialDependence | Effects:
 
     Returns
     -------
-    PartialDependence or Effects
+    PartialDependence, Effects, HStatistics or Importance
         Equal to what was saved, bit for bit.
 
     Raises
@@ -81,9 +84,11 @@ def load(path: str | PathLike[str]) -> PartialDependence | Effects:
         raise FormatError(
             f"{path} has format version {document.get('version')!r}; this release reads version {VERSION}"
         )
-    kinds: dict[Any, Callable[[Any], PartialDependence | Effects]] = {
-        "PartialDependence": _decode_effect,
-        "Effects": _decode_effects,
+    kinds: dict[Any, Callable[[Any], Result]] = {
+        "PartialDependence": decode_effect,
+        "Effects": decode_effects,
+        "HStatistics": decode_interactions,
+        "Importance": decode_importance,
     }
     kind = document.get("kind")
     if kind not in kinds:
@@ -109,7 +114,7 @@ def _read(path: str | PathLike[str]) -> Any:
         raise FormatError(f"{path} is not a result saved by paribus: {error}") from error
 
 
-def _encode_result(result: PartialDependence | Effects) -> dict[str, Any]:
+def _encode_result(result: Result) -> dict[str, Any]:
     if isinstance(result, Effects):
         effects = [_encode_record(effect) for effect in result.values()]
         return {"effects": effects, "skipped": list(result.skipped)}
@@ -151,78 +156,3 @@ def _encode_array(array: Array) -> dict[str, Any]:
         "shape": list(array.shape),
         "values": [_encode_scalar(item) for item in values.tolist()],
     }
-
-
-def _decode_array(body: Any, dtype: str | None = None) -> Array:
-    stored, shape = np.dtype(body["dtype"]), tuple(body["shape"])
-    if stored.kind not in "fiubmMO" or (dtype is not None and stored != np.dtype(dtype)):
-        raise ValueError(f"an array of dtype {stored} is not expected here")
-    values = body["values"]
-    if stored.kind == "O":
-        array = np.empty(len(values), dtype=object)
-        array[:] = [_decode_level(item) for item in values]
-    elif stored.kind in "mM":
-        array = np.array(values, dtype=np.int64).view(stored)
-    else:
-        array = np.array([float(v) for v in values] if stored.kind == "f" else values, dtype=stored)
-    return array.reshape(shape)
-
-
-def _decode_level(item: Any) -> Any:
-    if not isinstance(item, dict):
-        return item
-    readers = {"datetime": datetime.datetime.fromisoformat, "date": datetime.date.fromisoformat}
-    ((name, text),) = item.items()
-    return readers[name](text)
-
-
-def _floats(body: Any) -> Array | None:
-    return None if body is None else _decode_array(body, "float64")
-
-
-def _only(body: Any, record: type) -> dict[str, Any]:
-    """Refuse fields this release does not know, or that are lacking."""
-    names = {f.name for f in dataclasses.fields(record)}
-    if not isinstance(body, dict) or set(body) != names:
-        found = set(body) if isinstance(body, dict) else set()
-        raise ValueError(f"{record.__name__} has unknown or lacking fields {sorted(found ^ names)}")
-    return dict(body)
-
-
-def _decode_effects(body: Any) -> Effects:
-    return Effects([_decode_effect(item) for item in body["effects"]], tuple(body["skipped"]))
-
-
-def _decode_effect(body: Any) -> PartialDependence:
-    fields = _only(body, PartialDependence)
-    for name in ("average", "standard_error", "individual", "support"):
-        fields[name] = _floats(fields[name])
-    for name in ("feature_names", "output_names", "kinds", "notes"):
-        fields[name] = tuple(fields[name])
-    fields["grid_values"] = tuple(_decode_array(item) for item in fields["grid_values"])
-    fields["deciles"] = tuple(None if d is None else _decode_array(d) for d in fields["deciles"])
-    if fields["missing"] is not None:
-        missing = _only(fields["missing"], Missing)
-        arrays = {n: _floats(missing[n]) for n in ("average", "standard_error", "individual")}
-        fields["missing"] = Missing(missing["share"], missing["support"], **arrays)
-    provenance = _only(fields["provenance"], Provenance)
-    provenance["percentiles"] = tuple(provenance["percentiles"])
-    fields["provenance"] = Provenance(**provenance)
-    effect = PartialDependence(**fields)
-    _check_shapes(effect)
-    return effect
-
-
-def _check_shapes(effect: PartialDependence) -> None:
-    """Refuse arrays that do not belong together."""
-    shape = tuple(len(values) for values in effect.grid_values)
-    curve = (len(effect.output_names), *shape)
-    for array in (effect.average, effect.standard_error):
-        if array is not None and array.shape != curve:
-            raise ValueError(f"an array of shape {array.shape} where {curve} belongs")
-    if effect.individual is not None and (effect.individual.shape[0], *effect.individual.shape[2:]) != curve:
-        raise ValueError(f"curves of shape {effect.individual.shape} where {curve} belongs for each row")
-    if effect.support.shape != shape:
-        raise ValueError(f"support of shape {effect.support.shape} where {shape} belongs")
-    if not len(effect.feature_names) == len(effect.kinds) == len(effect.deciles) == len(shape):
-        raise ValueError("names, kinds and deciles of another number of axes")

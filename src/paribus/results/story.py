@@ -8,7 +8,12 @@ import numpy as np
 
 if TYPE_CHECKING:
     from paribus.results.effects import Effects
+    from paribus.results.hstatistics import HStatistics, Interaction
+    from paribus.results.importance import Importance
     from paribus.results.partial_dependence import PartialDependence
+    from paribus.results.provenance import Provenance
+
+SHOWN = 5  # entries of a ranking that are told
 
 
 def number(value: float) -> str:
@@ -83,11 +88,104 @@ def effects_story(effects: Effects) -> str:
     """Tell many effects: the strongest five and how they were computed."""
     p = effects.provenance
     lines = [f"Effects of {p.model}: {len(effects)} effects, strongest first ({p.scale})"]
-    for key, effect in list(effects.items())[:5]:
+    for key, effect in list(effects.items())[:SHOWN]:
         name = key if isinstance(key, str) else " x ".join(key)
         lines.append(f"  {name}: {number(effect.strength)}")
-    if len(effects) > 5:
-        lines.append(f"  and {len(effects) - 5} more")
+    if len(effects) > SHOWN:
+        lines.append(f"  and {len(effects) - SHOWN} more")
     lines.append(f"  averaged over {p.background()}; by {p.evaluator} ({p.seconds:.2g} s)")
     lines.extend(f"  skipped: {reason}" for reason in effects.skipped)
     return "\n".join(lines)
+
+
+def interactions_story(result: HStatistics) -> str:
+    """Tell interactions: how much there is, the strongest five pairs, over whom and how computed."""
+    p = result.provenance
+    lines = [
+        f"HStatistics of {p.model}: {count(len(result.pairs), 'pair')} of "
+        f"{count(len(result.features), 'feature')}, strongest first ({p.scale})"
+    ]
+    if result.total is not None:
+        lines.append(f"  total H² {_total(result)}")
+    found = [entry for entry in result.strongest(None) if entry.strength != 0]
+    lines.extend(f"  {_entry(result, entry)}" for entry in found[:SHOWN])
+    if len(found) > SHOWN:
+        lines.append(f"  and {len(found) - SHOWN:,} more")
+    zero = int((result.pairwise.numerator == 0).all(axis=1).sum())
+    if zero:
+        lines.append(f"  {exactly_zero(zero, 'pair')}")
+    return "\n".join([*lines, *_how(p), *(f"  note: {note}" for note in result.notes)])
+
+
+def count(size: int, noun: str) -> str:
+    """Return ``"1 pair"`` or ``"12 pairs"``."""
+    return f"{size:,} {noun}{'s' * (size != 1)}"
+
+
+def exactly_zero(size: int, noun: str) -> str:
+    """Return the line that counts what is not shown."""
+    return f"{count(size, noun)} {'is' if size == 1 else 'are'} exactly zero"
+
+
+def with_error(value: float, error: float) -> str:
+    """Return a number with its standard error, if it has one."""
+    return f"{number(value)} ± {error:.2g}" if np.isfinite(error) else number(value)
+
+
+def _total(result: HStatistics) -> str:
+    entries = result.strongest(None, statistic="total")
+    if len(entries) == 1:
+        return with_error(entries[0].h_squared, entries[0].standard_error_h_squared)
+    told = (
+        f"{with_error(entry.h_squared, entry.standard_error_h_squared)} on {entry.output}"
+        for entry in entries[:3]
+    )
+    more = len(entries) - 3
+    return ", ".join(told) + (f" and {count(more, 'more output')}" if more > 0 else "")
+
+
+def _entry(result: HStatistics, entry: Interaction) -> str:
+    names = dict(zip(result.features, result.feature_names, strict=True))
+    pair = " x ".join(names[feature] for feature in entry.features)
+    on = f" on {entry.output}" if len(result.output_names) > 1 else ""
+    return f"{pair}{on}: {with_error(entry.strength, entry.standard_error)} (H² {entry.h_squared:.2g})"
+
+
+def _how(p: Provenance) -> list[str]:
+    """Tell over whom, how well known and how computed."""
+    used = p.rows if p.sampled_rows is None else p.sampled_rows
+    errors = (
+        f"; standard errors from {p.standard_error_rows:,} of them" if p.standard_error_rows < used else ""
+    )
+    asked = f"{p.predictions:,} predictions, " if p.predictions else ""
+    return [
+        f"  averaged over {p.background()}{errors}",
+        f"  by {p.evaluator}: {p.how} ({asked}{p.seconds:.2g} s)",
+    ]
+
+
+def importance_story(result: Importance) -> str:
+    """Tell importance: the most important five, over whom and how computed."""
+    p, outputs = result.provenance, len(result.output_names)
+    of = f", {outputs} outputs" if outputs > 1 else ""
+    lines = [
+        f"Importance of {count(len(result.features), 'feature')} for {p.model} by {result.method}{of}: "
+        f"{result.unit}, most important first"
+    ]
+    for place in result.order[:SHOWN]:
+        lines.append(f"  {result.feature_names[place]}: {_sizes(result, place)}")
+    if len(result.features) > SHOWN:
+        lines.append(f"  and {len(result.features) - SHOWN} more")
+    # What a model says of itself is over no rows of ours.
+    how = _how(p)[1:] if result.method == "model" else _how(p)
+    return "\n".join([*lines, *how, *(f"  note: {note}" for note in result.notes)])
+
+
+def _sizes(result: Importance, place: int) -> str:
+    values, errors = (np.atleast_1d(a[place]) for a in (result.values, result.standard_error))
+    told = ", ".join(with_error(float(v), float(e)) for v, e in list(zip(values, errors, strict=True))[:3])
+    if len(values) > 3:
+        told += ", ..."
+    if result.with_interactions is None or len(values) > 1:
+        return told
+    return f"{told} ({number(float(result.with_interactions[place]))} with its interactions)"

@@ -13,6 +13,8 @@ from paribus.errors import OptionError, one_of
 
 if TYPE_CHECKING:
     from paribus.results.effects import Effects
+    from paribus.results.hstatistics import HStatistics
+    from paribus.results.importance import Importance
     from paribus.results.partial_dependence import PartialDependence
 
 BACKENDS = ("pandas", "polars", "pyarrow")
@@ -142,10 +144,79 @@ def _long(effect: PartialDependence, columns: dict[str, Any], most: int) -> dict
     return long
 
 
-def _frame(columns: dict[str, Any], table: str, backend: str | None) -> Any:
-    """Build a native frame: as asked, else as the user's table was, else what is installed."""
+def interactions_frame(
+    result: HStatistics, statistic: str | None, sort: bool, zeros: bool, backend: str | None
+) -> Any:
+    """Return statistics of interactions as one long table."""
+    statistics = result.computed if statistic is None else (statistic,)
+    parts = [_interactions(result, name, sort, zeros) for name in statistics]
+    texts = ("statistic", "feature", "feature_2", "feature_3", "output")
+    # Lists of text, arrays of numbers: an empty list of numbers would have no type.
+    columns = {
+        name: [text for part in parts for text in part[name]]
+        if name in texts
+        else np.concatenate([part[name] for part in parts])
+        for name in parts[0]
+    }
+    return _frame(columns, result.provenance.backend, backend, texts)
+
+
+def _interactions(result: HStatistics, statistic: str, sort: bool, zeros: bool) -> dict[str, Any]:
+    ratio, groups = result.ratio(statistic), result.groups(statistic)
+    strength = ratio.strength.ravel()
+    kept = np.argsort(-strength, kind="stable") if sort else np.arange(strength.size)
+    if not zeros:
+        kept = kept[strength[kept] != 0]
+    entries, outputs = (places.tolist() for places in np.divmod(kept, len(result.output_names)))
+    # The total is of all features, and names none of them.
+    members = [() if statistic == "total" else groups[entry] for entry in entries]
+    numbers = {
+        "strength": strength,
+        "standard_error": ratio.strength_error,
+        "h_squared": ratio.share,
+        "standard_error_h_squared": ratio.ratio_error,
+        "numerator": ratio.numerator,
+        "denominator": ratio.denominator,
+    }
+    return {
+        "statistic": [statistic] * len(members),
+        "feature": [_member(result, member, 0) for member in members],
+        "feature_2": [_member(result, member, 1) for member in members],
+        "feature_3": [_member(result, member, 2) for member in members],
+        "output": [result.output_names[o] for o in outputs],
+        **{name: values.ravel()[kept] for name, values in numbers.items()},
+    }
+
+
+def _member(result: HStatistics, group: tuple[int, ...], place: int) -> str | None:
+    return result.feature_names[group[place]] if place < len(group) else None
+
+
+def importance_frame(result: Importance, backend: str | None) -> Any:
+    """Return the importance of features as a table, most important first."""
+    order, outputs = result.order, len(result.output_names)
+    table: dict[str, Any] = {"feature": [result.feature_names[j] for j in order for _ in range(outputs)]}
+    if outputs > 1:
+        table["output"] = list(result.output_names) * len(order)
+    columns = {
+        "importance": result.values,
+        "standard_error": result.standard_error,
+        "with_interactions": result.with_interactions,
+        "standard_error_with_interactions": result.standard_error_with_interactions,
+    }
+    table |= {name: values[order].ravel() for name, values in columns.items() if values is not None}
+    return _frame(table, result.provenance.backend, backend)
+
+
+def _frame(columns: dict[str, Any], table: str, backend: str | None, texts: tuple[str, ...] = ()) -> Any:
+    """Build a native frame: as asked, else as the user's table was, else what is installed.
+
+    Columns of ``texts`` are of text even where they hold nothing.
+    """
     if backend is not None:
         one_of("backend", backend, BACKENDS)
     installed = (name for name in BACKENDS if find_spec(name) is not None)
     chosen: Any = backend or (table if table in BACKENDS else next(installed))
-    return nw.from_dict(columns, backend=chosen).to_native()
+    frame = nw.from_dict(columns, backend=chosen)
+    empty = [nw.col(name).cast(nw.String) for name in texts if frame.schema[name] == nw.Unknown]
+    return frame.with_columns(*empty).to_native()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
@@ -18,7 +18,7 @@ from paribus.contracts import Flags, Floats, Integers
 from paribus.data.rows import Block
 from paribus.errors import RefusalError
 from paribus.evaluators.ask import Answer, Ask
-from paribus.evaluators.trees.programs import code_of, laid_out
+from paribus.evaluators.trees.programs import codes_of, laid_out
 from paribus.kernels.program import Ints, Points, Program
 from paribus.models import Model
 from paribus.models.trees import Trees
@@ -220,18 +220,8 @@ class TreeExact:
         return [Answer(mean, error, None) for mean, error in zip(averages, errors, strict=True)]
 
     def _codes(self, block: Block) -> Ints:
-        """Return the codes of a block's rows; a column no test is about is read if it may be refused."""
-        used = {column.encoding for column in self.program.columns}
-        numbers: dict[int, Floats] = {}
-        for place, encoding in enumerate(self.trees.ensemble.encodings):
-            if encoding.feature in self._always_free:  # what is replaced is not shown to the model either
-                encoding = replace(encoding, accepts_missing=True, accepts_infinite=True)
-            if place in used or not (encoding.accepts_missing and encoding.accepts_infinite):
-                numbers[place] = encoding.read(block.table)
-        codes = np.empty((len(self.program.columns), len(block.table)), np.int32)
-        for place, column in enumerate(self.program.columns):
-            codes[place] = code_of(column, numbers[column.encoding], self.kernels)
-        return codes
+        """Return the codes of a block's rows; what every question replaces is not shown to the model."""
+        return codes_of(self.program, self.trees.ensemble, block.table, self.kernels, self._always_free)
 
     def _outputs(self, margins: Floats) -> Floats:
         return self.trees.outputs(margins)

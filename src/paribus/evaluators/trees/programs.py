@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import combinations
 from types import ModuleType
 
 import numpy as np
 
 from paribus.contracts import Flags, Floats, Integers
-from paribus.data.table import Column
+from paribus.data.table import Column, Table
 from paribus.grid import Question
 from paribus.kernels.program import (
     ABOVE,
@@ -202,4 +203,28 @@ def laid_out(
 def code_of(column: CodeColumn, numbers: Floats, kernels: ModuleType) -> Ints:
     """Return the codes of numbers of a column."""
     codes: Ints = level_codes(column, numbers) if column.levels else kernels.rank(column, numbers)
+    return codes
+
+
+def codes_of(
+    program: Program,
+    ensemble: Ensemble,
+    table: Table,
+    kernels: ModuleType,
+    replaced: frozenset[int] = frozenset(),
+) -> Ints:
+    """Return the codes of rows ``(c, i)``; a column no test is about is read if it may be refused.
+
+    Features that are ``replaced`` may have any value.
+    """
+    used = {column.encoding for column in program.columns}
+    numbers: dict[int, Floats] = {}
+    for place, encoding in enumerate(ensemble.encodings):
+        if encoding.feature in replaced:
+            encoding = replace(encoding, accepts_missing=True, accepts_infinite=True)
+        if place in used or not (encoding.accepts_missing and encoding.accepts_infinite):
+            numbers[place] = encoding.read(table)
+    codes = np.empty((len(program.columns), len(table)), np.int32)
+    for place, column in enumerate(program.columns):
+        codes[place] = code_of(column, numbers[column.encoding], kernels)
     return codes

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from numba import f8, njit, u8
+from numba import f4, f8, njit, u8
 
 CHUNK = u8(512)  # rows whose masks are eight words
 ZERO, ONE = u8(0), u8(1)
@@ -28,6 +28,13 @@ def add(curves, at, members, first, stop, amount):
     """Add an amount to one point of some rows' curves; ``at`` is that point of the first row."""
     for i in range(first, stop):
         curves[at + members[i]] += amount
+
+
+@njit(nogil=True)
+def add_single(sums, at, members, first, stop, amount):
+    """Add an amount to some rows' sums, which are held in single precision."""
+    for i in range(first, stop):
+        sums[at + members[i]] = f8(f4(sums[at + members[i]] + amount))
 
 
 @njit(nogil=True)

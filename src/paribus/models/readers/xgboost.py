@@ -292,5 +292,6 @@ def _ensemble(forest: Forest, value: Floats, **others: Any) -> Ensemble:
         level_set=forest.level_set[kept],
         level_sets=forest.level_sets,
         cover=None if forest.cover is None else forest.cover[kept],
+        single_sum=True,
         **others,
     )

@@ -1,8 +1,7 @@
-"""The verbs. Each reads as the path of a call: what came in, where we ask, how, and what came out."""
+"""Effects: where we ask, and what the model answers there on average."""
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from paribus import budget
+from paribus.api.options import checked
+from paribus.api.record import of_model, recorded
 from paribus.contracts import Array, Floats
 from paribus.data.features import Features, by_position, resolve, resolve_many, resolve_set
 from paribus.data.read import table_of
@@ -28,7 +29,6 @@ from paribus.models import Model, adapt
 from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build import effect_of
 from paribus.states import Keyed
-from paribus.version import __version__
 
 SAMPLE, SEED = 1_024, 0  # draws of rows for standard errors: they are then known to about 2 %
 Curves = Literal["average", "individual", "both"]
@@ -248,10 +248,7 @@ class _Call:
     ) -> _Call:
         started = perf_counter()
         one_of("kind", kind, KINDS)
-        if progress not in (None, True, False):
-            raise OptionError(f"progress={progress!r} must be True, False or None")
-        if not isinstance(verify, bool):
-            raise OptionError(f"verify={verify!r} must be True or False")
+        checked(progress=progress, verify=verify)
         grid = GridOptions.of(percentiles, resolution)
         return cls(started, rows_of(table_of(X, names), sample_weight), grid, kind, progress, verify)
 
@@ -360,26 +357,16 @@ class _Call:
     def _provenance(
         self, model: Model, ask: Ask, plan: Plan, fingerprint: str, verified: float | None
     ) -> Provenance:
-        table = self.rows.table
-        return Provenance(
-            paribus=__version__,
-            numpy=np.__version__,
-            python=platform.python_version(),
-            model=model.name,
-            model_library=model.library,
-            model_version=model.version,
-            response=model.response,
-            scale=model.scale,
+        return recorded(
+            self.rows,
+            self.started,
+            fingerprint,
+            **of_model(model),
             estimand=plan.evaluator.estimand,
             evaluator=plan.evaluator.name,
             why=plan.why,
             how=plan.evaluator.how,
             refusals=plan.refusals,
-            rows=len(self.rows),
-            columns=len(table.names),
-            backend=table.backend,
-            fingerprint=fingerprint,
-            weights=self.rows.weight_facts(),
             percentiles=self.grid.percentiles,
             grid_resolution=SPLITS if self.grid.splits else self.grid.resolution,
             points=ask.points,
@@ -389,7 +376,6 @@ class _Call:
             threads=plan.threads,
             max_memory=ask.max_memory,
             verified_difference=verified,
-            seconds=perf_counter() - self.started,
         )
 
 

@@ -1,0 +1,49 @@
+"""Plain arguments that several verbs share, read once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from paribus.errors import OptionError
+
+AUTO = "auto"
+
+
+def checked(**flags: Any) -> None:
+    """Refuse flags that are neither True nor False; ``progress`` may be None."""
+    for name, value in flags.items():
+        allowed = (None, True, False) if name == "progress" else (True, False)
+        if not any(value is one for one in allowed):
+            raise OptionError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
+
+
+def size_of(subsample: Any, n_max: Any) -> int | str | None:
+    """Read how many rows to use; ``n_max`` is another name of ``subsample``."""
+    if n_max is not None:
+        if subsample != AUTO:
+            raise OptionError(f"subsample={subsample!r} and n_max={n_max!r} are the same; give one")
+        return whole("n_max", n_max, 2)
+    if subsample is None or (isinstance(subsample, str) and subsample == AUTO):
+        return subsample
+    return whole("subsample", subsample, 2)
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """Read a whole number that is not too small."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        words = ", None or 'auto'" if name == "subsample" else ""
+        raise OptionError(f"{name}={value!r} must be a whole number of at least {least}{words}")
+    return int(value)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed of a draw; a generator is asked for one."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return whole("random_state", random_state, 0)

@@ -1,0 +1,65 @@
+"""The record every verb leaves in its result."""
+
+from __future__ import annotations
+
+import platform
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from paribus.data.rows import Rows
+from paribus.models import Model
+from paribus.models.adapter import describe, library_of
+from paribus.results import Provenance
+from paribus.version import __version__
+
+
+def of_model(model: Model) -> dict[str, str]:
+    """Return what is recorded of an adapted model."""
+    return {
+        "model": model.name,
+        "model_library": model.library,
+        "model_version": model.version,
+        "response": model.response,
+        "scale": model.scale,
+    }
+
+
+def of_estimator(estimator: Any, response: str, scale: str) -> dict[str, str]:
+    """Return what is recorded of a model that was not adapted, because it was not asked to predict."""
+    library, version = library_of(estimator)
+    return {
+        "model": describe(estimator),
+        "model_library": library,
+        "model_version": version,
+        "response": response,
+        "scale": scale,
+    }
+
+
+def recorded(rows: Rows, started: float, fingerprint: str, **facts: Any) -> Provenance:
+    """Return a record of a call that began at ``started``; what does not apply is None, or 0."""
+    absent: dict[str, Any] = {
+        "refusals": {},
+        "sampled_rows": None,
+        "seed": None,
+        "percentiles": None,
+        "grid_resolution": None,
+        "points": 0,
+        "predictions": 0,
+        "standard_error_rows": 0,
+        "verified_difference": None,
+    }
+    return Provenance(
+        paribus=__version__,
+        numpy=np.__version__,
+        python=platform.python_version(),
+        rows=len(rows),
+        columns=len(rows.table.names),
+        backend=rows.table.backend,
+        fingerprint=fingerprint,
+        weights=rows.weight_facts(),
+        seconds=perf_counter() - started,
+        **(absent | facts),
+    )

@@ -1,0 +1,246 @@
+"""Strengths: how much a feature matters, and how much of that is interaction."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paribus import budget
+from paribus.api.options import AUTO, checked, seed_of, size_of, whole
+from paribus.api.record import of_model, recorded
+from paribus.data.features import resolve_each
+from paribus.data.read import table_of
+from paribus.data.rows import Rows, rows_of
+from paribus.errors import OptionError, RefusalError
+from paribus.evaluators.interactions import Found
+from paribus.evaluators.interactions.ask import StrengthAsk
+from paribus.executors import Local
+from paribus.models import Model, adapt
+from paribus.results import HStatistics, Provenance
+from paribus.results.strengths import h_statistics_of
+from paribus.states import Keyed
+
+if TYPE_CHECKING:
+    from paribus.evaluators.interactions.plan import StrengthPlan
+
+SUBSAMPLE = 500  # rows crossed with each other where the model itself is asked, unless told otherwise
+WITNESSES, FEWEST = 2_048, 256  # rows whose influence tells the standard errors
+
+
+def h_statistic(
+    estimator: Any,
+    X: Any,
+    features: Any = None,
+    *,
+    sample_weight: Any = None,
+    subsample: int | str | None = "auto",
+    random_state: Any = None,
+    feature_names: Any = None,
+    response_method: str = "auto",
+    overall: bool = True,
+    threeway: int = 0,
+    method: str = "auto",
+    target_names: Any = None,
+    n_jobs: int | None = None,
+    max_memory: float | str | None = None,
+    progress: bool | None = None,
+    n_max: int | None = None,
+) -> HStatistics:
+    r"""Compute Friedman and Popescu's H-statistics: how much of a model is interaction, and between whom.
+
+    With :math:`F_S` the partial dependence on the features in S, centred to mean zero and evaluated at the
+    rows themselves, :math:`F` the centred prediction, and :math:`\langle\cdot\rangle` a weighted mean:
+
+    .. math::
+        H_{jk}^2 &= \langle (F_{jk} - F_j - F_k)^2 \rangle / \langle F_{jk}^2 \rangle \\
+        H_j^2 &= \langle (F - F_j - F_{\setminus j})^2 \rangle / \langle F^2 \rangle \\
+        H_{jkl}^2 &= \langle (F_{jkl} - F_{jk} - F_{jl} - F_{kl} + F_j + F_k + F_l)^2 \rangle
+                     / \langle F_{jkl}^2 \rangle \\
+        H^2 &= \langle (F - \textstyle\sum_j F_j)^2 \rangle / \langle F^2 \rangle
+
+    Parameters
+    ----------
+    estimator, X
+        As for `partial_dependence`.
+    features : sequence, optional
+        Names or positions of the features, or a mask; every column by default.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows: in every average, and in the standard errors.
+    subsample : int, None or "auto"
+        Rows to use, drawn without replacement; None for all. ``"auto"`` is every row where that takes no
+        more than a few passes (sums of trees), and 500 where n rows take n² predictions per pair. What was
+        used is in the provenance, the repr and the plots.
+    random_state : int or numpy Generator, optional
+        Seed of the draw; None is 0, so that the same call gives the same number.
+    feature_names, response_method, target_names, n_jobs, max_memory, progress
+        As for `partial_dependence`. On the probability scale a model that is additive in its margin
+        interacts as well; ``response_method="decision_function"`` asks about the margin.
+    overall : bool
+        Also each feature's interaction with all others, and the total over all features.
+    threeway : int
+        Also the triples of so many features, those that interact most.
+    method : {"auto", "exact", "brute"}
+        ``"exact"`` insists on a shortcut, ``"brute"`` on asking the model itself.
+    n_max : int, optional
+        Another name of ``subsample``.
+
+    Returns
+    -------
+    HStatistics
+        With ``feature_pairs``, ``h_squared_pairwise``, ``numerator_pairwise``, ``denominator_pairwise``,
+        ``standard_error_pairwise``, the same for ``overall``, ``total`` and ``threeway``, and `strongest`.
+
+    See Also
+    --------
+    feature_importance : How much each feature matters.
+
+    Notes
+    -----
+    Compare pairs by their strength, the root of the numerator, which is in units of the prediction: H²
+    divides by the joint effect, so that two features that do nothing can have any H². Standard errors are
+    those of a random sample of rows, both as rows where the effects are evaluated and as rows they are
+    averaged over.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> H = paribus.h_statistic(lambda X: X[:, 0] * X[:, 1] + X[:, 2], X)
+    >>> H.strongest(1)[0].features
+    (0, 1)
+    >>> H["feature_pairs"]
+    [(0, 1), (0, 2), (1, 2)]
+    >>> (H["h_squared_pairwise"] > 0.5).tolist()
+    [True, False, False]
+    """
+    checked(overall=overall, progress=progress)
+    call = Strengths.of(X, sample_weight, feature_names, features, size_of(subsample, n_max), random_state)
+    if len(call.features) < 2:
+        raise OptionError(f"features={features!r}: an interaction needs at least two features")
+    most = whole("threeway", threeway, 0)
+    model, plan, found, provenance = call.find(
+        estimator,
+        pairwise=True,
+        overall=overall,
+        threeway=most,
+        response_method=response_method,
+        target_names=target_names,
+        method=method,
+        n_jobs=n_jobs,
+        max_memory=max_memory,
+        progress=progress,
+    )
+    return h_statistics_of(found, plan.ask, call.tokens, model, provenance)
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """What the verbs of strength start from, once their plain arguments are checked."""
+
+    started: float
+    rows: Rows
+    features: tuple[int, ...]
+    tokens: tuple[str | int, ...]
+    size: int | str | None
+    seed: int
+
+    @classmethod
+    def of(
+        cls, X: Any, sample_weight: Any, names: Any, features: Any, size: int | str | None, random_state: Any
+    ) -> Strengths:
+        """Read the table, its weights and which features are meant."""
+        started = perf_counter()
+        table = table_of(X, names)
+        named = names is not None or table.backend != "numpy"
+        chosen, tokens = resolve_each(features, table.names, named)
+        return cls(started, rows_of(table, sample_weight), chosen, tokens, size, seed_of(random_state))
+
+    def find(
+        self,
+        estimator: Any,
+        *,
+        pairwise: bool,
+        overall: bool,
+        threeway: int,
+        response_method: str,
+        target_names: Any,
+        method: str,
+        n_jobs: Any,
+        max_memory: Any,
+        progress: bool | None,
+    ) -> tuple[Model, StrengthPlan, Found, Provenance]:
+        """Follow the path of a call: model, rows, plan, folds."""
+        threads = None if n_jobs is None else budget.threads(n_jobs)
+        memory = budget.memory(max_memory)
+        model = adapt(estimator, self.rows.table, response_method=response_method, target_names=target_names)
+
+        def asking(shortcut: bool) -> StrengthAsk:
+            rows = self._rows(shortcut)
+            pairs = max(1, len(self.features) * (len(self.features) - 1) // 2 if pairwise else 1)
+            bytes_each = 128 * pairs * model.n_outputs  # of functions and influence
+            size = int(np.clip(memory // 4 // bytes_each, FEWEST, WITNESSES)) if shortcut else len(rows)
+            sample = rows.sample(size, self.seed)
+            return StrengthAsk(self.features, pairwise, overall, threeway, rows, sample, memory, threads)
+
+        with ThreadPoolExecutor(1) as pool:
+            fingerprint = pool.submit(self.rows.fingerprint)
+            plan, found = self._found(model, asking, method, progress)
+        return model, plan, found, self._provenance(model, plan, found, memory, fingerprint.result())
+
+    def _rows(self, shortcut: bool) -> Rows:
+        """Return the rows to use: those with weight, or a draw of them."""
+        every = self.size is None or (self.size == AUTO and shortcut)
+        size = len(self.rows) if every else SUBSAMPLE if self.size == AUTO else int(self.size or 0)
+        return self.rows.drawn(size, self.seed)
+
+    def _found(
+        self, model: Model, asking: Any, method: str, progress: bool | None
+    ) -> tuple[StrengthPlan, Found]:
+        """Choose an evaluator and let it fold; one that refuses what it meets makes way for the next."""
+        # Loaded here, so that `import paribus` costs no more than it must.
+        from paribus.evaluators.interactions.plan import choose_strengths
+
+        refused: dict[str, str] = {}
+        while True:
+            plan = choose_strengths(model, asking, method, refused)
+            rows = plan.ask.rows
+
+            def fold(evaluator: Any, block_rows: int, parts: Any, threads: int, rows: Rows = rows) -> Keyed:
+                work = len(rows) * sum(points for _, points in parts)
+                blocks = rows.blocks(block_rows, parts)
+                state: Keyed = Local(threads, progress).fold(evaluator, blocks, Keyed({}), work=work)
+                return state
+
+            try:
+                return plan, plan.evaluator.find(fold)
+            except RefusalError as refusal:
+                refused[plan.evaluator.name] = str(refusal)
+
+    def _provenance(
+        self, model: Model, plan: StrengthPlan, found: Found, memory: int, fingerprint: str
+    ) -> Provenance:
+        used = len(plan.ask.rows)
+        drawn = used < self.rows.counted
+        return recorded(
+            self.rows,
+            self.started,
+            fingerprint,
+            **of_model(model),
+            estimand="interventional",
+            evaluator=plan.evaluator.name,
+            why=plan.why,
+            how=plan.evaluator.how,
+            refusals=plan.refusals,
+            sampled_rows=used if drawn else None,
+            seed=self.seed if drawn else None,
+            points=used,
+            predictions=found.predictions,
+            standard_error_rows=len(plan.ask.sample.numbers),
+            block_rows=plan.evaluator.block_rows,
+            threads=plan.evaluator.threads,
+            max_memory=memory,
+        )

@@ -1,0 +1,84 @@
+"""What is asked about interactions, and what an evaluator must be able to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar, Protocol, Self
+
+from paribus.data.rows import Rows, Sample
+from paribus.evaluators.interactions.found import Found
+from paribus.models import Model
+from paribus.states import Keyed
+
+
+@dataclass(frozen=True, eq=False)
+class StrengthAsk:
+    """Which statistics of which features, over which rows.
+
+    ``features`` are positions in the table, in the order asked for; pairs and triples are of places among
+    them. ``sample`` are the rows whose influence tells the errors. ``threads`` None leaves their number to
+    the evaluator.
+    """
+
+    features: tuple[int, ...]
+    pairwise: bool
+    overall: bool
+    threeway: int
+    rows: Rows
+    sample: Sample
+    max_memory: int
+    threads: int | None
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Every pair, in order."""
+        return tuple(combinations(range(len(self.features)), 2)) if self.pairwise else ()
+
+    @property
+    def every_column(self) -> bool:
+        """Whether all columns are asked about, so that what is left is interaction."""
+        return len(self.features) == len(self.rows.table.names)
+
+
+class Folding(Protocol):
+    """Folds an evaluator over the rows: blocks of ``block_rows``, each once per part of the questions."""
+
+    def __call__(
+        self, evaluator: Any, block_rows: int, parts: tuple[tuple[tuple[int, ...], int], ...], threads: int
+    ) -> Keyed:
+        """Return the merged state."""
+        ...
+
+
+class StrengthEvaluator(Protocol):
+    """A way to find strengths: it refuses with a reason, or gives the number of the definition."""
+
+    name: ClassVar[str]
+    how: ClassVar[str]
+    shortcut: ClassVar[bool]
+    threaded: ClassVar[bool]
+
+    @staticmethod
+    def refuse(model: Model, ask: StrengthAsk) -> str | None:
+        """Return why it cannot answer, for a human; None when it can."""
+        ...
+
+    @classmethod
+    def build(cls, model: Model, ask: StrengthAsk) -> Self:
+        """Prepare to answer, or raise `RefusalError` or `MemoryBoundError`."""
+        ...
+
+    @property
+    def threads(self) -> int:
+        """Threads that fit in the memory bound."""
+        ...
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block."""
+        ...
+
+    def find(self, fold: Folding) -> Found:
+        """Fold over the rows as often as it takes."""
+        ...

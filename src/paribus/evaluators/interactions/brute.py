@@ -1,0 +1,264 @@
+"""Strengths of any model from its predictions: every row with the values of every other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from paribus.budget import FLOAT, in_words
+from paribus.contracts import Floats
+from paribus.data.rows import Block
+from paribus.errors import MemoryBoundError
+from paribus.evaluators.ask import Ask
+from paribus.evaluators.brute import BruteForce
+from paribus.evaluators.interactions.ask import Folding, StrengthAsk
+from paribus.evaluators.interactions.evidence import Evidence, Joint, floor_of, ratios_of, strongest_triples
+from paribus.evaluators.interactions.found import Found
+from paribus.evaluators.interactions.influence import Single, Witnesses
+from paribus.evaluators.trees.boxes import parts_of
+from paribus.grid import OwnValues, Question
+from paribus.models import Model
+from paribus.states import Keyed
+
+Group = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupFound:
+    """One group of features: mean squares ``(2, o)``, functions and inner influence ``(2, o, i)``."""
+
+    squares: Floats
+    functions: Floats
+    inner: Floats
+    predictions: int
+
+    def merge(self, other: Self) -> Self:
+        """Refuse: a group is asked in one block."""
+        raise AssertionError("a group was asked twice")
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is found of some groups, None of none, and how many rows were asked."""
+
+    joint: Joint | None
+    predictions: int
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """Asks about groups of features, all rows at a time, and keeps what a group comes to.
+
+    ``single`` has the curves of each feature; groups are of places among them.
+    """
+
+    brute: BruteForce
+    features: tuple[int, ...]
+    groups: tuple[Group, ...]
+    single: tuple[Single, ...]
+    share: Floats
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return what is found of the block's groups."""
+        return Keyed(
+            {("group", number): self._group(block, self.groups[number]) for number in block.questions}
+        )
+
+    def _group(self, block: Block, group: Group) -> GroupFound:
+        curves = {part: self._curves(block, group, part) for part, _ in parts_of(group)}
+        values = {part: (one.curves @ self.share)[:, one.point] for part, one in curves.items()}
+        whole = tuple(range(len(group)))
+        interaction = sum(sign * values[part] for part, sign in parts_of(group))
+        functions = np.stack([np.asarray(interaction), values[whole]])
+        functions -= (functions @ self.share)[..., None]
+        weighed = functions * self.share
+        inner = np.stack([np.zeros_like(weighed[0]), curves[whole].as_rest(weighed[1:])[0]])
+        for part, sign in parts_of(group):
+            inner[0] += sign * curves[part].as_rest(weighed[:1])[0]
+            if len(part) == 1:  # which is counted with the feature itself
+                inner[1] -= curves[part].as_rest(weighed[1:])[0]
+        asked = sum(one.curves[0].size for part, one in curves.items() if len(part) > 1)
+        return GroupFound(functions**2 @ self.share, functions, inner, asked)
+
+    def _curves(self, block: Block, group: Group, part: Group) -> Single:
+        if len(part) == 1:
+            return self.single[group[part[0]]]
+        question = OwnValues.of(block.table, tuple(self.features[group[way]] for way in part))
+        return Single(curves_of(self.brute, block, question), question.point)
+
+
+def curves_of(brute: BruteForce, block: Block, question: Question) -> Floats:
+    """Return the predictions of every row of a block at every point of a question, ``(o, g, i)``."""
+    asked = BruteForce(brute.model, _asking(brute.ask, (question,)), brute.scratch)
+    state = asked.evaluate(Block(block.table, block.weights, block.start))
+    return np.asarray(state.parts["curves", 0].finish().swapaxes(1, 2))
+
+
+def _asking(ask: Ask, questions: tuple[Question, ...]) -> Ask:
+    return Ask(
+        questions,
+        "individual",
+        ask.rows,
+        ask.counted,
+        ask.row_bytes,
+        ask.max_memory,
+        ask.threads,
+        ask.weighted,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BruteStrengths:
+    r"""The definition itself, for any model, at the rows themselves.
+
+    The effect of S at row i averages over the rows k the prediction for k with the values of i in S. All
+    of them together are a matrix of n x n predictions per set of features. Its other mean, over i, is the
+    effect of all features *but* S, so that what a prediction loses without a feature costs nothing more.
+    """
+
+    model: Model
+    ask: StrengthAsk
+
+    name: ClassVar[str] = "brute"
+    shortcut: ClassVar[bool] = False
+    threaded: ClassVar[bool] = False
+    how: ClassVar[str] = "asks the model itself about every row with the values of every other"
+
+    @staticmethod
+    def refuse(model: Model, ask: StrengthAsk) -> str | None:
+        """Brute force answers every question."""
+        return None
+
+    @classmethod
+    def build(cls, model: Model, ask: StrengthAsk) -> BruteStrengths:
+        """Check that the predictions that are held fit the memory bound."""
+        evaluator = cls(model, ask)
+        needed = evaluator.held_bytes + evaluator.worker_bytes
+        if needed > ask.max_memory:
+            raise MemoryBoundError(
+                f"{len(ask.rows)} rows crossed with each other in {len(ask.features)} features need "
+                f"{in_words(needed)} and max_memory is {in_words(ask.max_memory)}. Raise max_memory, name "
+                "fewer features, or pass a smaller subsample="
+            )
+        return evaluator
+
+    @cached_property
+    def _singles(self) -> tuple[OwnValues, ...]:
+        return tuple(OwnValues.of(self.ask.rows.table, (feature,)) for feature in self.ask.features)
+
+    @cached_property
+    def _brute(self) -> BruteForce:
+        rows = self.ask.rows
+        ask = Ask(
+            self._singles,
+            "individual",
+            len(rows),
+            rows.counted,
+            rows.table.row_bytes,
+            max(1, self.ask.max_memory // 4),
+            self.ask.threads,
+            rows.weights is not None,
+        )
+        return BruteForce(self.model, ask)
+
+    @property
+    def held_bytes(self) -> int:
+        """The curves of every row over each feature, twice while they are joined, and functions of pairs."""
+        curves = sum(question.n_points for question in self._singles) + 8 * len(self.ask.pairs)
+        return 2 * FLOAT * curves * len(self.ask.rows) * self.model.n_outputs
+
+    @property
+    def worker_bytes(self) -> int:
+        """The curves of every row over one group of features, twice while they are joined, and a predict."""
+        rows = len(self.ask.rows)
+        parts = 5 if self.ask.threeway else 2
+        call = self._brute.call_rows * self._brute.row_cost
+        return parts * FLOAT * rows * rows * self.model.n_outputs + call
+
+    @property
+    def threads(self) -> int:
+        """Threads that fit in the memory bound."""
+        free = self.ask.max_memory - self.held_bytes
+        return max(1, min(self.ask.threads or 1, free // self.worker_bytes))
+
+    @property
+    def block_rows(self) -> int:
+        """Rows that are asked together."""
+        return self._brute.block_rows
+
+    def find(self, fold: Folding) -> Found:
+        """Ask about single features, then about groups, and square."""
+        state = fold(self._brute, self._brute.block_rows, self._brute.parts, self.threads)
+        answers = self._brute.finish(state)
+        single = tuple(
+            Single(np.ascontiguousarray(answer.individual.swapaxes(1, 2)), question.point)
+            for answer, question in zip(answers, self._singles, strict=True)
+            if answer.individual is not None
+        )
+        witnesses = Witnesses.of(self.ask.rows, self.ask.sample)
+        evidence, answer = self._evidence(single, witnesses.share)
+        zero = floor_of(evidence.variance, answer)
+        pairs = self._joint(self.ask.pairs, single, witnesses, fold)
+        ratios = ratios_of(evidence, pairs.joint, witnesses, zero, 1)
+        triples = strongest_triples(ratios, len(single), self.ask.threeway)
+        three = self._joint(triples, single, witnesses, fold)
+        threeway = ratios_of(evidence, three.joint, witnesses, zero, 1).get("joint") if triples else None
+        asked = len(self.ask.rows) * sum(question.n_points for question in self._singles)
+        return Found(
+            evidence.variance,
+            ratios["main"],
+            ratios.get("left_out"),
+            ratios.get("joint"),
+            ratios.get("overall"),
+            ratios.get("total"),
+            threeway,
+            triples,
+            asked + pairs.predictions + three.predictions,
+        )
+
+    def _evidence(self, single: tuple[Single, ...], share: Floats) -> tuple[Evidence, Floats]:
+        """Read the effects of single features off their curves, and the predictions off one of them."""
+        rows = np.arange(len(share))
+        full = single[0].curves[:, single[0].point, rows]
+        effect = np.stack([(one.curves @ share)[:, one.point] for one in single])
+        # The mean over the values of the feature, each as often as rows have it, of each row's own curve.
+        often = [np.bincount(one.point, share, minlength=one.curves.shape[1]) for one in single]
+        loss = np.stack([full - o @ one.curves for one, o in zip(single, often, strict=True)])
+        effect = effect - (effect @ share)[..., None]
+        loss = loss - (loss @ share)[..., None]
+        centred = full - (full @ share)[:, None]
+        rest = centred - effect.sum(axis=0)
+        overall, every = self.ask.overall, self.ask.every_column
+        evidence = Evidence(
+            variance=centred**2 @ share,
+            main=effect**2 @ share,
+            lost=loss**2 @ share if overall else None,
+            overall=(loss - effect) ** 2 @ share if overall else None,
+            total=rest**2 @ share if overall and every else None,
+            full=centred,
+            effect=effect,
+            loss=loss if overall else None,
+            single=single.__getitem__,
+        )
+        return evidence, full.T
+
+    def _joint(
+        self, groups: tuple[Group, ...], single: tuple[Single, ...], witnesses: Witnesses, fold: Folding
+    ) -> Asked:
+        """Ask about groups of features, all rows at a time."""
+        if not groups:
+            return Asked(None, 0)
+        crossing = Crossing(self._brute, self.ask.features, groups, single, witnesses.share)
+        parts = tuple(((number,), len(self.ask.rows)) for number in range(len(groups)))
+        state = fold(crossing, len(self.ask.rows), parts, self.threads)
+        found = [state.parts["group", number] for number in range(len(groups))]
+        joint = Joint.of(
+            groups,
+            [one.squares for one in found],
+            [one.functions for one in found],
+            [one.inner for one in found],
+        )
+        return Asked(joint, sum(one.predictions for one in found))

@@ -1,0 +1,71 @@
+"""What is found: mean squares with their sampling errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paribus.contracts import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """Mean squares, and what share they are of others; every array ``(k, o)``.
+
+    Attributes
+    ----------
+    numerator, denominator
+        Mean squares over the rows, in squared units of the prediction. A numerator that rounding alone
+        can explain is exactly zero.
+    numerator_error, ratio_error
+        Standard errors of the numerator and of numerator / denominator.
+    """
+
+    numerator: Floats
+    denominator: Floats
+    numerator_error: Floats
+    ratio_error: Floats
+
+    def __post_init__(self) -> None:
+        for array in (self.numerator, self.denominator, self.numerator_error, self.ratio_error):
+            array.setflags(write=False)
+
+    @property
+    def share(self) -> Floats:
+        """The ratio; zero where the numerator is, NaN where only the denominator vanishes."""
+        empty = np.where(self.numerator > 0, np.nan, 0.0)
+        return np.divide(self.numerator, self.denominator, out=empty, where=self.denominator > 0)
+
+    @property
+    def strength(self) -> Floats:
+        """The root of the numerator, in units of the prediction."""
+        return np.sqrt(self.numerator)
+
+    @property
+    def strength_error(self) -> Floats:
+        """The standard error of the strength; zero where the strength is zero by construction."""
+        strength = self.strength
+        none = np.zeros_like(strength)
+        return np.divide(self.numerator_error, 2 * strength, out=none, where=strength > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Every statistic that was asked for, None for one that was not.
+
+    ``main`` has the mean square of each feature's own effect over that of the prediction, ``left_out`` that
+    of what the prediction loses when the feature alone is averaged out; the others are shares of
+    interaction. ``variance (o,)`` is the mean square of the centred prediction, ``predictions`` how many rows
+    the model was asked about.
+    """
+
+    variance: Floats
+    main: Ratio
+    left_out: Ratio | None = None
+    pairwise: Ratio | None = None
+    overall: Ratio | None = None
+    total: Ratio | None = None
+    threeway: Ratio | None = None
+    triples: tuple[tuple[int, ...], ...] = ()
+    predictions: int = 0

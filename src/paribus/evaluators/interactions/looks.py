@@ -1,0 +1,175 @@
+"""Looks at the rows of a tree ensemble: what is counted of them, and what is looked up for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from paribus.contracts import Floats, Integers
+from paribus.data.rows import Block
+from paribus.evaluators.trees.boxes import Cells, Leaves, parts_of
+from paribus.evaluators.trees.programs import codes_of
+from paribus.kernels.program import Ints, Program
+from paribus.models.ensemble import Ensemble
+from paribus.states import Counts, Keyed, RowCurves
+
+
+def kernels() -> ModuleType:
+    """Return the kernels, loaded when they are first needed."""
+    return import_module("paribus.kernels.compiled")
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """The first look at the rows: who could reach which leaf, and how many lie in which cells.
+
+    ``pairs`` are the pairs of features whose cells are counted together, None to keep each row's cells.
+    """
+
+    program: Program
+    ensemble: Ensemble
+    leaves: Leaves
+    pairs: Ints | None
+    sample: Integers
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the coverage of a block, its counts, and the codes of the rows in the sample."""
+        places = np.arange(block.start, block.start + len(block.table))
+        if block.weights is not None and not block.weights.all():
+            places, block = places[block.weights > 0], block.weighted()
+        if not len(block.table):
+            return Keyed({})
+        weights = block.weights
+        codes = codes_of(self.program, self.ensemble, block.table, kernels())
+        cells = self.leaves.cells.of(codes)
+        size = self.leaves.cells.size
+        states: dict[tuple[str, int], Any] = {
+            ("weight", 0): Counts(np.array([len(codes.T) if weights is None else weights.sum()])),
+            ("coverage", 0): Counts(kernels().cover(self.program, codes, weights)),
+            ("sample", 0): RowCurves(((block.start, codes[:, np.isin(places, self.sample)]),)),
+        }
+        for place in range(len(size)):
+            states["cells", place] = Counts(np.bincount(cells[place], weights, minlength=int(size[place])))
+        if self.pairs is None:
+            states["rows", 0] = RowCurves(((block.start, cells),))
+            own = np.ones(len(places)) if weights is None else weights
+            states["row weights", 0] = RowCurves(((block.start, own[None]),))
+        else:
+            states["pairs", 0] = Counts(kernels().count_pairs(cells, weights, self.pairs, size))
+        return Keyed(states)
+
+
+@dataclass(frozen=True, eq=False)
+class Walking:
+    """The second look: every row's own prediction, effects, and what it loses with a feature averaged out.
+
+    ``effects`` are the centred effects of each feature by cell, ``(m, c)``; ``walk`` is a program whose
+    family has the features that are averaged out, none if nothing asks; ``share`` is, by its slots, that of
+    the rows which pass a leaf's tests of a feature.
+    """
+
+    walk: Program
+    ensemble: Ensemble
+    cells: Cells
+    effects: tuple[Floats, ...]
+    share: Floats
+    centre: Floats
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return sums over the rows of a block: of products of effects, of functions and of their squares."""
+        block = block.weighted()
+        if not len(block.table):
+            return Keyed({})
+        effect, full, lost = self.functions(codes_of(self.walk, self.ensemble, block.table, kernels()))
+        weights = np.ones(effect.shape[-1]) if block.weights is None else block.weights
+        functions = [full[None], (full - effect.sum(axis=0))[None]]
+        if len(lost):
+            functions += [lost, lost - effect]
+        every = np.concatenate(functions)
+        return Keyed(
+            {
+                ("together", 0): Counts((effect * weights).swapaxes(0, 1) @ effect.transpose(1, 2, 0)),
+                ("first", 0): Counts(every @ weights),
+                ("second", 0): Counts(every**2 @ weights),
+            }
+        )
+
+    def functions(self, codes: Ints) -> tuple[Floats, Floats, Floats]:
+        """Return effects ``(f, m, i)``, predictions ``(m, i)``, about centred, and losses ``(f, m, i)``."""
+        own = self.cells.of(codes)
+        effect = np.stack([table[:, cell] for table, cell in zip(self.effects, own, strict=True)])
+        full, lost = kernels().lose(self.walk, codes, self.share, self.ensemble.single_sum)
+        return effect, full - self.centre[:, None], lost.swapaxes(0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What the first look found.
+
+    Attributes
+    ----------
+    total : float
+        Weight of the rows.
+    share : (s,)
+        That of the rows which reach a slot.
+    cells : tuple of (c,)
+        Weight in the cells of each feature.
+    effects : tuple of (m, c)
+        The centred effect of each feature by cell.
+    centre : (m,)
+        The average prediction, without the baseline.
+    sample : (c, i)
+        Codes of the witnesses.
+    state : Keyed
+        And what is counted of pairs, or kept of rows.
+    """
+
+    leaves: Leaves
+    total: float
+    share: Floats
+    cells: tuple[Floats, ...]
+    effects: tuple[Floats, ...]
+    centre: Floats
+    sample: Ints
+    state: Keyed
+
+    @classmethod
+    def of(cls, counting: Counting, state: Keyed) -> Looked:
+        """Read the effects of single features off the coverage."""
+        leaves, total = counting.leaves, float(state.parts["weight", 0].cells[0])
+        share = state.parts["coverage", 0].cells / total
+        cells = tuple(state.parts["cells", place].cells for place in range(len(leaves.cells.size)))
+        effects = []
+        for place, counts in enumerate(cells):
+            table = leaves.table((place,), leaves.testing((place,)), share)
+            effects.append(table - (table @ counts / total)[:, None])
+        centre = share[leaves.slots(())] @ leaves.value
+        sample = np.ascontiguousarray(state.parts["sample", 0].finish())
+        return cls(leaves, total, share, cells, tuple(effects), centre, sample, state)
+
+    def interaction(self, group: tuple[int, ...], at: Ints) -> Floats:
+        """Return the interaction of a group in cells ``(d, i)`` of its features, not centred, ``(m, i)``."""
+        leaves = self.leaves.testing(group)
+        found = np.zeros((len(self.centre), at.shape[1]))
+        for part, sign in parts_of(group):
+            places = tuple(group[way] for way in part)
+            found += sign * self.leaves.at(places, leaves, self.share, at[list(part)], kernels())
+        return found
+
+    def points(self, group: tuple[int, ...], counted: slice | None) -> tuple[Ints, Floats, Integers]:
+        """Return cells ``(d, g)`` of a group, the weight at the first of them, and which the witnesses have.
+
+        ``counted`` says where the counts of a pair are; without them every row is a point.
+        """
+        own = self.leaves.cells.of(self.sample)[list(group)]
+        if counted is None:
+            rows = self.state.parts["rows", 0].finish()[list(group)]
+            weight = self.state.parts["row weights", 0].finish()[0]
+            return np.concatenate([rows, own], axis=1), weight, np.arange(own.shape[1]) + rows.shape[1]
+        shape = tuple(self.leaves.cells.size[list(group)])
+        every = np.indices(shape).reshape(len(group), -1)
+        return every, self.state.parts["pairs", 0].cells[counted], np.ravel_multi_index(tuple(own), shape)

@@ -1,0 +1,291 @@
+"""Strengths of tree ensembles on every row, from leaves as boxes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import ClassVar
+
+import numpy as np
+
+from paribus import budget
+from paribus.budget import FLOAT, in_words
+from paribus.contracts import Floats
+from paribus.errors import MemoryBoundError, RefusalError
+from paribus.evaluators.interactions.ask import Folding, StrengthAsk
+from paribus.evaluators.interactions.evidence import Evidence, Joint, floor_of, ratios_of, strongest_triples
+from paribus.evaluators.interactions.found import Found
+from paribus.evaluators.interactions.influence import Single, Witnesses
+from paribus.evaluators.interactions.looks import Counting, Looked, Walking, kernels
+from paribus.evaluators.interactions.triples import joint_of
+from paribus.evaluators.trees.boxes import Cells, Leaves
+from paribus.evaluators.trees.programs import family_of, program_of
+from paribus.kernels.program import ACTIVE, SLOT, Program
+from paribus.models import Model
+from paribus.models.ensemble import Ensemble
+from paribus.states import Keyed
+
+BLOCK_ROWS = 16_384
+BLOCKS = 8  # a table is cut into at least so many, for threads
+MERGED = 32  # numbers of a state per row of its block, at most, unless the table is too short
+ONE_PART = (((0,), 1),)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeStrengths:
+    r"""Strengths of a sum of trees, exactly, on every row.
+
+    A leaf is a box: it adds its value where each feature's cell lies among those that pass. In the
+    interaction of a group T of features only the leaves that test all of T remain,
+
+    .. math:: I_T(x) = \sum_{l \supseteq T} v_l \sum_{S \subseteq T} (-1)^{|T| - |S|} 1[x_S \in l] A_l(S)
+
+    with :math:`A_l(S)` the share of rows that reach l with S free, so that it is a table over the cells of T
+    and a group that no path tests together has none at all. One pass counts the coverage and the rows in
+    each pair of cells; what a prediction loses with one feature averaged out takes a second.
+    """
+
+    model: Model
+    ask: StrengthAsk
+    ensemble: Ensemble
+    single: Program
+    groups: tuple[tuple[int, ...], ...]
+
+    name: ClassVar[str] = "tree_exact"
+    shortcut: ClassVar[bool] = True
+    threaded: ClassVar[bool] = True
+    how: ClassVar[str] = "looks every row up in tables of what leaves add together"
+
+    @staticmethod
+    def refuse(model: Model, ask: StrengthAsk) -> str | None:
+        """Return why the model's trees do not tell."""
+        try:
+            trees = model.trees
+        except RefusalError as refusal:
+            return str(refusal)
+        if not trees.link.linear:
+            return (
+                f"{model.response} is no sum over leaves, so that every row would have to be asked with the "
+                "values of every other; response_method='decision_function', where the model has one, is a "
+                "sum and exact on every row"
+            )
+        return None
+
+    @classmethod
+    def build(cls, model: Model, ask: StrengthAsk) -> TreeStrengths:
+        """Find which features share a path, and whether what is counted fits the memory bound."""
+        trees = model.trees
+        ensemble, scale = trees.ensemble, trees.link.scale
+        if scale != 1.0:
+            ensemble = replace(ensemble, value=ensemble.value * scale, base=ensemble.base * scale)
+        single = program_of(ensemble, family_of((feature,) for feature in ask.features), kernels())
+        groups = _sharing(single) if ask.pairwise else ()
+        evaluator = cls(model, ask, ensemble, single, groups)
+        needed = evaluator.held_bytes + evaluator.worker_bytes
+        if needed > ask.max_memory:
+            raise MemoryBoundError(
+                f"counting {len(groups)} pairs of features on every row needs {in_words(needed)} and "
+                f"max_memory is {in_words(ask.max_memory)}. Raise max_memory, name fewer features, or pass "
+                "subsample="
+            )
+        return evaluator
+
+    @cached_property
+    def counting(self) -> Counting:
+        """The first look at the rows."""
+        features = self.single.family.features
+        named = [tuple(features[place] for place in group) for group in self.groups]
+        program = program_of(self.ensemble, family_of([*((f,) for f in features), *named]), kernels())
+        leaves = Leaves.of(program, kernels())
+        pairs = np.array(self.groups, np.int32).reshape(-1, 2)
+        # A table that has more cells than there are rows is emptier than the rows themselves.
+        few = leaves.cells.size[pairs].astype(np.int64).prod(axis=1).sum() <= len(pairs) * len(self.ask.rows)
+        return Counting(program, self.ensemble, leaves, pairs if few else None, self.ask.sample.numbers)
+
+    @cached_property
+    def state_numbers(self) -> int:
+        """Numbers in the state of one block, but for rows that are kept as they are."""
+        pairs, size = self.counting.pairs, self.counting.leaves.cells.size.astype(np.int64)
+        return self.counting.program.n_slots + int(0 if pairs is None else size[pairs].prod(axis=1).sum())
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: few enough to share, and more where a state is large, so that few are merged."""
+        rows, chunk = len(self.ask.rows), int(kernels().CHUNK)
+        shared = min(BLOCK_ROWS, -(-rows // (BLOCKS * chunk)) * chunk)
+        return int(max(shared, min(-(-rows // BLOCKS), self.state_numbers // MERGED)))
+
+    @property
+    def held_bytes(self) -> int:
+        """Trees, rows that are kept, and functions at the witnesses."""
+        program, rows = self.counting.program, self.ask.rows
+        kept = 0 if self.counting.pairs is not None else 4 * len(rows) * len(self.ask.features)
+        levels = int(np.log2(BLOCKS)) + 2
+        functions = len(self.ask.pairs) * program.n_margins * len(self.ask.sample.numbers)
+        return int(program.nbytes + 2 * kept + FLOAT * (levels * self.state_numbers + 8 * functions))
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that one block takes: its state, codes, and the functions of its rows."""
+        program, rows = self.counting.program, min(self.block_rows, len(self.ask.rows))
+        functions = 6 * len(self.ask.features) * program.n_margins + 2 * len(program.columns)
+        lists = program.levels if program.shallow < len(program.entries) else 0
+        return int(FLOAT * (self.state_numbers + rows * (functions + lists)))
+
+    @property
+    def threads(self) -> int:
+        """Threads that fit in the memory bound."""
+        wanted = self.ask.threads or budget.threads(-1)
+        return int(max(1, min(wanted, (self.ask.max_memory - self.held_bytes) // (2 * self.worker_bytes))))
+
+    def find(self, fold: Folding) -> Found:
+        """Count, look up, and square."""
+        state = fold(self.counting, self.block_rows, ONE_PART, self.threads)
+        looked = Looked.of(self.counting, state)
+        walking = self._walking(looked)
+        sums = fold(walking, min(BLOCK_ROWS, self.block_rows), ONE_PART, self.threads)
+        witnesses = Witnesses.of(self.ask.rows, self.ask.sample)
+        evidence = self._evidence(looked, walking, sums)
+        answer = evidence.full.T + walking.centre
+        zero = floor_of(evidence.variance, answer)
+        joint = self._joint(looked, evidence, sums, witnesses) if self.ask.pairwise else None
+        ratios = ratios_of(evidence, joint, witnesses, zero, self.threads)
+        triples = strongest_triples(ratios, len(self.ask.features), self.ask.threeway)
+        threeway = None
+        if triples:
+            looking = partial(fold, block_rows=self.block_rows, parts=ONE_PART, threads=self.threads)
+            three = joint_of(self.ensemble, self.ask, triples, witnesses, looking)
+            threeway = ratios_of(evidence, three, witnesses, zero, self.threads)["joint"]
+        return Found(
+            evidence.variance,
+            ratios["main"],
+            ratios.get("left_out"),
+            ratios.get("joint"),
+            ratios.get("overall"),
+            ratios.get("total"),
+            threeway,
+            triples,
+        )
+
+    @cached_property
+    def _place(self) -> list[int]:
+        """Where each feature asked for stands in the family, which is in the order of the table."""
+        return [self.single.family.features.index(feature) for feature in self.ask.features]
+
+    def _walking(self, looked: Looked) -> Walking:
+        walk = self.single
+        if not self.ask.overall:
+            walk = program_of(self.ensemble, family_of([()]), kernels())
+        share = np.zeros(walk.n_slots)
+        if self.ask.overall:
+            leaves = Leaves.of(walk, kernels())
+            for place, counts in enumerate(looked.cells):
+                slots, weight = leaves.passing_weight(place, counts)
+                share[slots] = weight / looked.total
+        cells = Cells(self.single)
+        return Walking(walk, self.ensemble, cells, looked.effects, share, looked.centre + self.ensemble.base)
+
+    def _evidence(self, looked: Looked, walking: Walking, sums: Keyed) -> Evidence:
+        effect, full, lost = walking.functions(looked.sample)
+        first, second = (sums.parts[name, 0].cells / looked.total for name in ("first", "second"))
+        square = np.maximum(second - first**2, 0.0)
+        features = len(self._place)
+        main = [
+            table**2 @ counts / looked.total
+            for table, counts in zip(looked.effects, looked.cells, strict=True)
+        ]
+        place = self._place
+
+        def single(j: int) -> Single:
+            return self._single(looked, place[j])
+
+        return Evidence(
+            variance=square[0],
+            main=np.array(main)[place],
+            lost=square[2 : 2 + features][place] if self.ask.overall else None,
+            overall=square[2 + features :][place] if self.ask.overall else None,
+            total=square[1] if self.ask.overall and self.ask.every_column else None,
+            full=full,
+            effect=effect[place],
+            loss=lost[place] if self.ask.overall else None,
+            single=single,
+        )
+
+    def _single(self, looked: Looked, place: int) -> Single:
+        """Draw the witnesses' curves over a feature, at the cells they have."""
+        cells = Cells(self.single)
+        found, point = np.unique(cells.of(looked.sample)[place], return_inverse=True)
+        points = cells.points(place, found)
+        traced = kernels().trace(self.single, [points])
+        chunk, rows = int(kernels().CHUNK), looked.sample.shape[1]
+        curves = [
+            kernels().curves(
+                self.single, traced, np.ascontiguousarray(looked.sample[:, first : first + chunk])
+            )
+            for first in range(0, rows, chunk)
+        ]
+        return Single(np.concatenate(curves, axis=-1), point)
+
+    def _joint(self, looked: Looked, evidence: Evidence, sums: Keyed, witnesses: Witnesses) -> Joint:
+        """Return the statistics of all pairs; the effect of two that share no path is the sum of theirs."""
+        found = self._sharing_pairs(looked, witnesses)
+        together = sums.parts["together", 0].cells / looked.total
+        squares, functions, inner = [], [], []
+        for one, other in self.ask.pairs:
+            places = self._place[one], self._place[other]
+            pair = found.get((min(places), max(places)))
+            if pair is None:
+                both = evidence.effect[one] + evidence.effect[other]
+                square = evidence.main[one] + evidence.main[other] + 2 * together[:, *places]
+                nothing = np.zeros_like(both)
+                pair = np.stack([np.zeros_like(square), square]), np.stack([nothing, both]), nothing[None]
+            squares.append(pair[0])
+            functions.append(pair[1])
+            inner.append(np.broadcast_to(pair[2], pair[1].shape))
+        return Joint.of(self.ask.pairs, squares, functions, inner)
+
+    def _sharing_pairs(
+        self, looked: Looked, witnesses: Witnesses
+    ) -> dict[tuple[int, ...], tuple[Floats, Floats, Floats]]:
+        """Return squares ``(2, m)``, functions and influence ``(2, m, i)`` of pairs that share a path."""
+        if not self.groups:
+            return {}
+        with ThreadPoolExecutor(self.threads) as pool:
+            found = list(pool.map(lambda number: self._pair(looked, number), range(len(self.groups))))
+        functions = np.stack([functions for _, functions in found])
+        boxes = looked.leaves.boxes()
+        items = looked.leaves.items(list(self.groups), boxes)
+        own, weighed = looked.leaves.cells.of(looked.sample), witnesses.centred(functions) * witnesses.share
+        inner = kernels().interact(boxes, items, own, weighed, self.threads)
+        return {
+            group: (found[number][0], functions[number], inner[number])
+            for number, group in enumerate(self.groups)
+        }
+
+    def _pair(self, looked: Looked, number: int) -> tuple[Floats, Floats]:
+        group, pairs = self.groups[number], self.counting.pairs
+        counted = None
+        if pairs is not None:
+            sizes = looked.leaves.cells.size[pairs[: number + 1]].astype(np.int64).prod(axis=1)
+            counted = slice(int(sizes[:-1].sum()), int(sizes.sum()))
+        at, weight, own = looked.points(group, counted)
+        interaction = looked.interaction(group, at)
+        effect = interaction + sum(looked.effects[place][:, at[way]] for way, place in enumerate(group))
+        both = np.stack([interaction, effect])
+        seen = both[..., : len(weight)]
+        mean = seen @ weight / looked.total
+        square = (seen - mean[..., None]) ** 2 @ weight / looked.total
+        return square, both[..., own] - mean[..., None]
+
+
+def _sharing(program: Program) -> tuple[tuple[int, ...], ...]:
+    """Return the pairs of features, as places in the family, that some path tests together."""
+    leaves = np.flatnonzero(program.entries[:, SLOT] >= 0)
+    active = program.entries[leaves, ACTIVE]
+    tests = np.zeros((len(leaves), len(program.family.features)), np.float32)
+    feature = program.family.members[program.slot_set, 0]
+    of_slot = np.repeat(np.arange(len(leaves)), active)
+    tests[of_slot[feature >= 0], feature[feature >= 0]] = 1.0
+    one, other = np.nonzero(np.triu(tests.T @ tests, 1))
+    return tuple(zip(one.tolist(), other.tolist(), strict=True))

@@ -1,0 +1,71 @@
+"""Triples of features of a tree ensemble: every row is kept, and looked up in three features' cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+
+from paribus.contracts import Floats
+from paribus.evaluators.interactions.ask import StrengthAsk
+from paribus.evaluators.interactions.evidence import Joint
+from paribus.evaluators.interactions.influence import Witnesses
+from paribus.evaluators.interactions.looks import Counting, Looked, kernels
+from paribus.evaluators.trees.boxes import Leaves
+from paribus.evaluators.trees.programs import family_of, program_of
+from paribus.models.ensemble import Ensemble
+from paribus.states import Keyed
+
+Group = tuple[int, ...]
+
+
+def joint_of(
+    ensemble: Ensemble,
+    ask: StrengthAsk,
+    triples: tuple[Group, ...],
+    witnesses: Witnesses,
+    look: Callable[[Counting], Keyed],
+) -> Joint:
+    """Return the statistics of triples, which takes one more look at the rows."""
+    named = [tuple(sorted(ask.features[j] for j in triple)) for triple in triples]
+    program = program_of(ensemble, family_of(named), kernels())
+    counting = Counting(program, ensemble, Leaves.of(program, kernels()), None, ask.sample.numbers)
+    looked = Looked.of(counting, look(counting))
+    place = {feature: number for number, feature in enumerate(program.family.features)}
+    found = [_triple(looked, tuple(place[feature] for feature in triple), witnesses) for triple in named]
+    squares, functions, inner = zip(*found, strict=True)
+    return Joint.of(triples, squares, functions, inner)
+
+
+def _triple(looked: Looked, triple: Group, witnesses: Witnesses) -> tuple[Floats, Floats, Floats]:
+    """Return mean squares ``(2, m)``, functions at the witnesses and their inner influence ``(2, m, i)``."""
+    at, weight, own = looked.points(triple, None)
+    sharing = [
+        group for size in (2, 3) for group in combinations(triple, size) if len(looked.leaves.testing(group))
+    ]
+    effect = sum(looked.effects[place][:, at[way]] for way, place in enumerate(triple))
+    interaction = np.zeros_like(effect)
+    for group in sharing:
+        values = looked.interaction(group, at[[triple.index(place) for place in group]])
+        effect = effect + values
+        interaction = values if len(group) == 3 else interaction
+    both = np.stack([interaction, effect])
+    seen = both[..., : len(weight)]
+    mean = seen @ weight / looked.total
+    square = (seen - mean[..., None]) ** 2 @ weight / looked.total
+    functions = both[..., own] - mean[..., None]
+    return square, functions, _inner(looked, sharing, functions, witnesses)
+
+
+def _inner(looked: Looked, sharing: list[Group], functions: Floats, witnesses: Witnesses) -> Floats:
+    """Return what witnesses do through averages that move two or three of the features."""
+    if not sharing:
+        return np.zeros_like(functions)
+    weighed = witnesses.centred(functions) * witnesses.share
+    # The interaction of a pair has a part in the joint effect of the triple, and none in its interaction.
+    asked = np.stack([weighed if len(group) == 3 else weighed * [[[0.0]], [[1.0]]] for group in sharing])
+    boxes = looked.leaves.boxes()
+    items = looked.leaves.items(sharing, boxes)
+    found: Floats = kernels().interact(boxes, items, looked.leaves.cells.of(looked.sample), asked)
+    return np.asarray(found.sum(axis=0))

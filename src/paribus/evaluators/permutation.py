@@ -1,0 +1,415 @@
+"""How much worse predictions get when the values of some columns are shuffled among the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from paribus.budget import FLOAT, in_words
+from paribus.contracts import Array, Executor, Floats, Integers
+from paribus.data.rows import Block, Rows
+from paribus.data.table import Cells, Scratch
+from paribus.errors import MemoryBoundError, ModelError, OptionError, ParibusError
+from paribus.evaluators.brute import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
+from paribus.models import Model
+from paribus.models.scores import RowScore, Score, Scorer, TotalScore, score_of, target_of
+from paribus.states import Keyed
+
+Group = tuple[int, ...]
+CALL_BYTES = 8_000_000  # of rows and predictions in one predict; no memory bound changes it, nor any bit
+ROW_ARRAYS = 10  # numbers per row while a group is shuffled: donors, losses, sums over repeats, and copies
+
+
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """What shuffling each group of columns did.
+
+    Attributes
+    ----------
+    values, standard_error : ndarray of shape (k,)
+        Increase of the loss, or decrease of the score, averaged over repeats, and its standard error.
+    repeats : ndarray of shape (k, r)
+        The same, repeat by repeat.
+    baseline : float
+        The loss or score before anything was shuffled.
+    score : RowScore, TotalScore or Scorer
+        How predictions were scored, and which model was asked.
+    rows, predictions, threads : int
+        How many rows were used, how many predictions that took, and on how many threads.
+    notes : tuple of str
+        What must be said beside the numbers.
+    """
+
+    values: Floats
+    standard_error: Floats
+    repeats: Floats
+    baseline: float
+    score: Score
+    rows: int
+    predictions: int
+    threads: int
+    notes: tuple[str, ...]
+
+    @property
+    def unit(self) -> str:
+        """What the values are, in words."""
+        return f"{'decrease' if self.score.greater_is_better else 'increase'} of {self.score.name}"
+
+
+def permutation_importance(
+    estimator: Any,
+    rows: Rows,
+    y: Any,
+    groups: tuple[Group, ...],
+    executor: Callable[[int], Executor],
+    *,
+    max_memory: int,
+    scoring: Any = None,
+    response_method: str = "auto",
+    repeats: int = 5,
+    seed: int = 0,
+    max_rows: int | None = None,
+    threads: int = 1,
+) -> Permuted:
+    r"""Shuffle each group of columns among the rows and score the model again.
+
+    .. math:: I_S = \frac{1}{r} \sum_k \frac{1}{W} \sum_i w_i
+              \left[ L(y_i, f(x_{\pi_k(i), S}, x_{i, \bar S})) - L(y_i, f(x_i)) \right]
+
+    The columns of a group move together. Row :math:`\pi_k(i)` lends its values to row :math:`i`; each row
+    lends as often as it counts, so that in the mean a row of weight 3 does what three rows of weight 1 do.
+    Without weights :math:`\pi_k` is a permutation. Rows of weight zero count for nothing. A permutation
+    follows from the seed, the columns and the number of the repeat alone.
+
+    The standard error of a loss that is a mean over rows is that of another sample of rows and another set
+    of shuffles; see `Tally`. Of any other score only the spread over repeats is known, which is said in the
+    notes.
+
+    Parameters
+    ----------
+    estimator
+        The model as the user passed it.
+    rows : Rows
+        The table and its weights.
+    y : array-like of shape (n,) or (n, o)
+        What came out for each row.
+    groups : tuple of tuples of int
+        Positions of the columns to shuffle together.
+    executor : callable
+        Returns who folds, given a number of threads.
+    max_memory : int
+        Bytes. They limit the threads; a predict is never cut smaller, because then its bits might change.
+    scoring, response_method
+        As for `score_of`.
+    repeats : int
+        Shuffles of each group.
+    seed : int
+        Where the shuffles come from, and the rows that are drawn.
+    max_rows : int, optional
+        Use only so many rows, drawn once without replacement from those that have weight.
+    threads : int
+        At most so many groups at a time.
+
+    Returns
+    -------
+    Permuted
+    """
+    _whole("repeats", repeats, 1)
+    _whole("seed", seed, 0)
+    if max_rows is not None:
+        _whole("max_rows", max_rows, 2)
+    target = target_of(y, rows)
+    counted = rows.counted
+    rows, target = _drawn(_weighted(rows), target, max_rows, seed)
+    score = score_of(
+        estimator,
+        scoring,
+        target,
+        rows.table,
+        response_method=response_method,
+        weighted=rows.weights is not None,
+    )
+    shuffler = Shuffler(score, groups, int(repeats), int(seed), rows.table.row_bytes, rows.unit)
+    threads = shuffler.threads(len(rows), max_memory, threads)
+    shuffler = shuffler.begun(rows)
+    parts = [((number,), shuffler.repeats) for number in range(len(groups))]
+    work = len(rows) * shuffler.repeats * len(groups)
+    state = executor(threads).fold(shuffler, rows.blocks(len(rows), parts), Keyed({}), work=work)
+    found = [state.parts["shuffled", number] for number in range(len(groups))]
+    values = np.array([one.value for one in found])
+    return Permuted(
+        values,
+        np.array([one.standard_error for one in found]),
+        np.array([one.repeats for one in found]).reshape(len(groups), shuffler.repeats),
+        shuffler.baseline(rows.weights),
+        score,
+        len(rows),
+        len(rows) + work,
+        threads,
+        (*_notes(score, shuffler.repeats, len(rows), counted, seed), *_not_numbers(values, groups, rows)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffled:
+    """What shuffling one group did: the mean over repeats, its error, and each repeat ``(r,)``."""
+
+    value: float
+    standard_error: float
+    repeats: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffler:
+    """Scores the model on rows some of whose columns are shuffled.
+
+    Its block is the whole table and one group, because a row may borrow from any other; what a group leaves
+    behind are a few numbers. ``before`` is the score of each row as it is, or of all of them.
+    """
+
+    score: Score
+    groups: tuple[Group, ...]
+    repeats: int
+    seed: int
+    row_bytes: int
+    unit: float
+    before: Floats = field(default_factory=lambda: np.array(np.nan))
+    scratch: Scratch = field(default_factory=Scratch)
+
+    @property
+    def _row_cost(self) -> int:
+        outputs = 0 if isinstance(self.score, Scorer) else self.score.model.n_outputs
+        return self.row_bytes * TABLE_COPIES + outputs * FLOAT * OUTPUT_COPIES
+
+    @property
+    def call_rows(self) -> int:
+        """Rows given to one predict; it depends on the table alone."""
+        return max(1, min(CALL_ROWS, CALL_BYTES // self._row_cost))
+
+    def threads(self, rows: int, max_memory: int, wanted: int) -> int:
+        """Return how many groups fit in the memory bound at a time, or refuse when not even one does."""
+        asked = min(self.call_rows, rows * self.repeats) if isinstance(self.score, RowScore) else rows
+        held, worker = 2 * FLOAT * rows, FLOAT * ROW_ARRAYS * rows + self._row_cost * asked
+        if held + worker > max_memory:
+            raise MemoryBoundError(
+                f"shuffling {rows} rows needs {in_words(held + worker)} and max_memory is "
+                f"{in_words(max_memory)}; raise max_memory, or lower max_rows"
+            )
+        return max(1, min(wanted, (max_memory - held) // worker))
+
+    def begun(self, rows: Rows) -> Shuffler:
+        """Return the same, with the score of the rows as they are."""
+        every = np.arange(len(rows))[None]
+        return replace(self, before=self.scored(Block(rows.table, rows.weights, 0), {}, every)[0])
+
+    def baseline(self, weights: Floats | None) -> float:
+        """Return the score of all rows as they are."""
+        return float(np.average(self.before, weights=weights) if self.before.ndim else self.before)
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return what shuffling the group of the block did."""
+        (number,) = block.questions
+        return Keyed({("shuffled", number): self._shuffled(block, self.groups[number])})
+
+    def _shuffled(self, block: Block, group: Group) -> Shuffled:
+        """Shuffle as many repeats at a time as one predict takes."""
+        rows, at_once = len(block.table), 1
+        if not isinstance(self.score, Scorer) and self.score.model.stackable:
+            at_once = max(1, self.call_rows // rows)
+        cells = {j: block.table.own_cells(j) for j in group}
+        sign = -1.0 if self.score.greater_is_better else 1.0
+        tally = Tally(rows, block.weights) if isinstance(self.score, RowScore) else Spread()
+        for first in range(0, self.repeats, at_once):
+            some = range(first, min(first + at_once, self.repeats))
+            donors = np.stack([self._donors(block, group, repeat) for repeat in some])
+            scores = self.scored(block, cells, donors)
+            for score, lent in zip(scores, donors, strict=True):
+                tally.add(sign * (score - self.before), lent)
+        return tally.finish()
+
+    def _donors(self, block: Block, group: Group, repeat: int) -> Integers:
+        # A spawn key, in which (1,) and (1, 0) differ; as entropy they would be the same.
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(repeat, *sorted(group)))
+        return donors_of(len(block.table), block.weights, np.random.default_rng(sequence))
+
+    def scored(self, block: Block, cells: dict[int, Cells], donors: Integers) -> Floats:
+        """Return the scores of shuffles ``donors (b, i)``: ``(b, i)`` row by row, ``(b,)`` of all rows."""
+        try:
+            return self._scored(block, cells, donors)
+        except ParibusError:
+            raise
+        except Exception as error:  # whatever a foreign model raises, the user needs to know on what
+            names = ", ".join(block.table.names[j] for j in cells)
+            raise ModelError(
+                f"the model failed on rows of X{f' with {names} shuffled' if names else ''}: "
+                f"{type(error).__name__}: {error}; it must answer every row it may be asked about"
+            ) from error
+
+    def _scored(self, block: Block, cells: dict[int, Cells], donors: Integers) -> Floats:
+        score = self.score
+        weights = None if block.weights is None else block.weights * self.unit
+        if isinstance(score, RowScore):
+            losses = np.empty(donors.shape)
+            for first, predictions in self._predictions(score.model, block, cells, donors):
+                rows = slice(first, first + predictions.shape[1])
+                losses[:, rows] = [score.of_rows(some, first) for some in predictions]
+            return losses
+        if isinstance(score, TotalScore):
+            whole = np.empty((*donors.shape, score.model.n_outputs))
+            for first, predictions in self._predictions(score.model, block, cells, donors):
+                whole[:, first : first + predictions.shape[1]] = predictions
+            return np.array([score.total(some, weights) for some in whole])
+        tables = (self._table(block, cells, lent[None]) for lent in donors)
+        return np.array([score.total(table, weights) for table in tables])
+
+    def _predictions(
+        self, model: Model, block: Block, cells: dict[int, Cells], donors: Integers
+    ) -> Iterator[tuple[int, Floats]]:
+        """Yield the number of the first row and predictions of shape ``(b, m, o)``, portion by portion."""
+        for part in block.cut(self.call_rows):
+            rows = len(part.table)
+            lent = donors[:, part.start : part.start + rows]
+            answer = model.predict(self._table(part, cells, lent), lent.size)
+            yield part.start, answer.reshape(*lent.shape, model.n_outputs)
+
+    def _table(self, part: Block, cells: dict[int, Cells], donors: Integers) -> Any:
+        """Return the rows of a part once per shuffle ``(b, m)``, with cells of the rows they borrow from."""
+        index = np.broadcast_to(donors[..., None], (*donors.shape, len(cells)))
+        return part.table.stack(len(donors), self.scratch).at(cells, index)
+
+
+def donors_of(rows: int, weights: Floats | None, rng: np.random.Generator) -> Integers:
+    """Return which row each row borrows from, shape ``(n,)``; one lends in proportion to its weight.
+
+    Where all count the same it is a permutation. Else the rows lie side by side on a circle, each as wide as
+    its weight, and once more in random order and turned by a random angle; each borrows from the row that
+    lies under a random place of its own. With equal weights that would be a permutation as well.
+    """
+    if weights is None or (weights == weights[0]).all():
+        return rng.permutation(rows)
+    order = rng.permutation(rows)
+    ends = np.cumsum(weights[order])
+    places = np.cumsum(weights) - weights * rng.random(rows) + ends[-1] * rng.random()
+    under = np.searchsorted(ends, places % ends[-1], side="right")
+    under = np.minimum(under, rows - 1)  # rounding may put a place at the very end
+    return np.asarray(order[under])
+
+
+class Tally:
+    r"""Sums over repeats that tell the mean change of a loss and its standard error.
+
+    A change :math:`d_{ik}` depends on two rows: the one that is predicted and the one it borrows from. So
+    does its mean, and another sample would change both roles:
+
+    .. math:: \psi_i = w_i (\bar d_i - I) + \frac{1}{r} \sum_k \sum_{l: \pi_k(l) = i} w_l (d_{lk} - I)
+
+    .. math:: SE^2 = \frac{n}{n - 1} \frac{1}{W^2} \left[ \sum_i \psi_i^2
+              - \frac{1}{r^2} \sum_{ik} w_i^2 (d_{ik} - I)^2 \right]
+
+    The first sum is the linearised variance of `Moments`, of both roles; it holds the chance of the shuffles
+    twice where it counts once, and the second sum is what is too much. The error is never taken to be below
+    that of the shuffles alone, :math:`s_k / \sqrt r`, with the standard deviation :math:`s_k` over repeats.
+    """
+
+    def __init__(self, rows: int, weights: Floats | None) -> None:
+        self.weights = np.ones(rows) if weights is None else weights
+        self.means: list[float] = []
+        self.as_row, self.as_donor, self.lent = np.zeros(rows), np.zeros(rows), np.zeros(rows)
+        self.sum, self.square = 0.0, 0.0
+
+    def add(self, changes: Floats, donors: Integers) -> None:
+        """Add the changes of one repeat, and whom each row borrowed from."""
+        weights, rows = self.weights, len(self.weights)
+        with _infinite_losses():
+            self.means.append(float((weights * changes).sum() / weights.sum()))
+            about = changes - self.means[0]  # near their mean, so that squares keep their digits
+            weighted = weights * about
+            self.as_row += about
+            self.as_donor += np.bincount(donors, weighted, rows)
+            self.lent += np.bincount(donors, weights, rows)
+            self.sum += float((weights * weighted).sum())
+            self.square += float((weighted**2).sum())
+
+    def finish(self) -> Shuffled:
+        """Return the mean over repeats and its error; NaN when there is only one row."""
+        rows, repeats, weights = len(self.weights), len(self.means), self.weights
+        with _infinite_losses():
+            shuffles = Spread(self.means).finish()
+            off = shuffles.value - self.means[0]
+            roles = weights * (self.as_row / repeats - off) + (self.as_donor - off * self.lent) / repeats
+            chance = self.square - 2 * off * self.sum + off**2 * repeats * float((weights**2).sum())
+            square = float((roles**2).sum()) - chance / repeats**2
+            sampled = square / float(weights.sum()) ** 2 * rows / (rows - 1) if rows > 1 else np.nan
+            error = np.sqrt(np.maximum(sampled, 0.0))
+        error = error if repeats == 1 else np.maximum(error, shuffles.standard_error)
+        return Shuffled(shuffles.value, float(error), shuffles.repeats)
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Changes of a score, repeat by repeat, and how far they are apart."""
+
+    means: list[float] = field(default_factory=list)
+
+    def add(self, change: Any, donors: Integers) -> None:
+        """Add the change of one repeat."""
+        self.means.append(float(change))
+
+    def finish(self) -> Shuffled:
+        """Return the mean over repeats and its error, NaN when there is only one."""
+        repeats = np.array(self.means)
+        with _infinite_losses():
+            error = repeats.std(ddof=1) / np.sqrt(len(repeats)) if len(repeats) > 1 else np.nan
+            return Shuffled(float(repeats.mean()), float(error), repeats)
+
+
+def _infinite_losses() -> np.errstate:
+    """Let inf and NaN pass: the value is then one of them, and its error NaN."""
+    return np.errstate(invalid="ignore", over="ignore")
+
+
+def _weighted(rows: Rows) -> Rows:
+    """Leave out the rows of weight zero."""
+    if rows.weights is None or rows.weights.all():
+        return rows
+    mask = rows.weights > 0
+    return Rows(rows.table.keep(mask), rows.weights[mask], rows.unit)
+
+
+def _drawn(rows: Rows, target: Array, max_rows: int | None, seed: int) -> tuple[Rows, Array]:
+    """Draw rows without replacement, whatever their weights: these keep counting afterwards."""
+    if max_rows is None or max_rows >= len(rows):
+        return rows, target
+    mask = np.zeros(len(rows), dtype=bool)
+    mask[np.random.default_rng(seed).choice(len(rows), max_rows, replace=False)] = True
+    weights = None if rows.weights is None else rows.weights[mask]
+    return Rows(rows.table.keep(mask), weights, rows.unit), target[mask]
+
+
+def _notes(score: Score, repeats: int, drawn: int, counted: int, seed: int) -> tuple[str, ...]:
+    notes = []
+    if drawn < counted:
+        notes.append(f"values and standard errors are of {drawn} rows drawn from {counted} (seed={seed})")
+    if not isinstance(score, RowScore):
+        error = (
+            "there is no standard error with one repeat"
+            if repeats == 1
+            else f"standard errors tell how far {repeats} shuffles are apart, not what other rows would give"
+        )
+        notes.append(f"{score.name} is no mean over rows, so that {error}")
+    return tuple(notes)
+
+
+def _not_numbers(values: Floats, groups: tuple[Group, ...], rows: Rows) -> Iterator[str]:
+    for group, value in zip(groups, values, strict=True):
+        if not np.isfinite(value):
+            names = ", ".join(rows.table.names[j] for j in group)
+            yield f"{names}: the importance is {value}, because the model predicts or scores no finite number"
+
+
+def _whole(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise OptionError(f"{name}={value!r} must be a whole number, at least {least}")

@@ -1,0 +1,295 @@
+"""How much of a model is interaction, between which features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from paribus.contracts import Floats
+from paribus.errors import OptionError, did_you_mean, one_of
+from paribus.evaluators.interactions import Ratio
+from paribus.results.provenance import Provenance
+
+Token: TypeAlias = str | int
+STATISTICS = ("pairwise", "overall", "threeway", "total")
+PARTS = {
+    "h_squared": "share",
+    "numerator": "numerator",
+    "denominator": "denominator",
+    "standard_error": "ratio_error",
+    "strength": "strength",
+    "standard_error_strength": "strength_error",
+}
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """One entry of a ranking.
+
+    Attributes
+    ----------
+    features : tuple
+        The features, as they were asked for: names or positions.
+    output : str
+        The output of the model.
+    strength, standard_error : float
+        Root mean square of the interaction over the data, in units of the prediction, and its error.
+    h_squared, standard_error_h_squared : float
+        Its share of the joint effect of these features, and the error of that.
+    """
+
+    features: tuple[Token, ...]
+    output: str
+    strength: float
+    standard_error: float
+    h_squared: float
+    standard_error_h_squared: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HStatistics(Mapping[str, Any]):
+    r"""Friedman and Popescu's statistics, evaluated at the rows of the data.
+
+    Attributes and keys are the same. For each statistic ``s`` among ``pairwise``, ``overall``,
+    ``threeway`` and ``total`` that was computed there are the keys ``h_squared_s``, ``numerator_s``,
+    ``denominator_s``, ``standard_error_s`` (of :math:`H^2`), ``strength_s`` (the root of the numerator, in
+    units of the prediction) and ``standard_error_strength_s``: arrays of shape ``(k,)``, ``(k, n_outputs)``
+    with several outputs; of ``total``, and as the denominator of ``overall``, a number, or ``(n_outputs,)``.
+
+    Attributes
+    ----------
+    features : tuple
+        The features, as they were asked for: names or positions.
+    feature_names, output_names : tuple of str
+        Their names, and those of the outputs.
+    feature_pairs, feature_triples : list of tuple
+        What each entry of ``pairwise`` and ``threeway`` is about.
+    main_effect : Ratio
+        Mean square of each feature's own effect, over that of the prediction.
+    variance : ndarray of shape (n_outputs,)
+        Mean square of the centred prediction.
+    notes : tuple of str
+        What the data cannot carry, in plain sentences.
+    provenance : Provenance
+        How the numbers came about.
+    """
+
+    features: tuple[Token, ...]
+    feature_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    pairs: tuple[tuple[int, ...], ...]
+    triples: tuple[tuple[int, ...], ...]
+    variance: Floats
+    main_effect: Ratio
+    pairwise: Ratio
+    overall: Ratio | None
+    threeway: Ratio | None
+    total: Ratio | None
+    notes: tuple[str, ...]
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        self.variance.setflags(write=False)
+
+    @property
+    def feature_pairs(self) -> list[tuple[Token, ...]]:
+        """The pairs, as their features were asked for."""
+        return [tuple(self.features[place] for place in pair) for pair in self.pairs]
+
+    @property
+    def feature_triples(self) -> list[tuple[Token, ...]]:
+        """The triples, as their features were asked for."""
+        return [tuple(self.features[place] for place in triple) for triple in self.triples]
+
+    def groups(self, statistic: str) -> tuple[tuple[int, ...], ...]:
+        """Return what each entry of a statistic is about, as places in ``features``."""
+        every = tuple((place,) for place in range(len(self.features)))
+        whole = (tuple(range(len(self.features))),)
+        known = {"pairwise": self.pairs, "overall": every, "threeway": self.triples, "total": whole}
+        return known[statistic]
+
+    def ratio(self, statistic: str) -> Ratio:
+        """Return the mean squares behind a statistic."""
+        one_of("statistic", statistic, STATISTICS)
+        found = getattr(self, statistic)
+        if not isinstance(found, Ratio):
+            raise OptionError(
+                f"statistic={statistic!r} was not computed; there are {', '.join(self.computed)}"
+            )
+        return found
+
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """The statistics that were computed."""
+        return tuple(name for name in STATISTICS if getattr(self, name) is not None)
+
+    def _keys(self) -> Iterator[str]:
+        yield "feature_pairs"
+        if self.threeway is not None:
+            yield "feature_triples"
+        for statistic in self.computed:
+            yield from (f"{part}_{statistic}" for part in PARTS)
+        yield from ("features", "feature_names", "output_names", "main_effect", "variance", "notes")
+        yield "provenance"
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self:
+            raise KeyError(f"{key!r} was not computed{did_you_mean(str(key), self)}")
+        part, _, statistic = key.rpartition("_")
+        if statistic in STATISTICS and part in PARTS:
+            return self._part(statistic, part)
+        return getattr(self, key)
+
+    def _part(self, statistic: str, part: str) -> Floats | float:
+        if (part, statistic) == ("denominator", "overall"):  # the same for every feature
+            return self.variance if len(self.output_names) > 1 else float(self.variance[0])
+        values: Floats = getattr(self.ratio(statistic), PARTS[part])
+        values = values[0] if statistic == "total" else values
+        values = values[..., 0] if len(self.output_names) == 1 else values
+        if not values.ndim:
+            return float(values)
+        values.setflags(write=False)  # some are computed on the way: all are frozen
+        return values
+
+    def __getattr__(self, name: str) -> Any:
+        # Called for what is no field: the arrays of each statistic.
+        part, _, statistic = name.rpartition("_")
+        if part in PARTS and statistic in STATISTICS and getattr(self, statistic) is not None:
+            return self[name]
+        raise AttributeError(f"HStatistics has no {name!r}")
+
+    def __contains__(self, key: object) -> bool:
+        return key in tuple(self._keys())
+
+    def __iter__(self) -> Iterator[str]:
+        return self._keys()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two results are the same bit for bit, provenance included."""
+        from paribus.results.storage import same
+
+        return isinstance(other, HStatistics) and same(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def strongest(
+        self, k: int | None = 10, *, statistic: str = "pairwise", output: str | int | None = None
+    ) -> list[Interaction]:
+        """Return the strongest entries of a statistic, in units of the prediction.
+
+        H² divides by the joint effect, so that two features that do nothing can have any H²; the strength
+        does not divide. With several outputs each entry is of one of them.
+
+        Parameters
+        ----------
+        k : int, optional
+            How many; None for all.
+        statistic : {"pairwise", "overall", "threeway", "total"}
+            Which one.
+        output : str or int, optional
+            Only entries of this output.
+        """
+        ratio, groups = self.ratio(statistic), self.groups(statistic)
+        outputs = self.chosen_outputs(output)
+        strength = ratio.strength[:, outputs]
+        order = np.argsort(-strength, axis=None, kind="stable")[:k]
+        return [
+            self._entry(ratio, groups, int(place) // len(outputs), outputs[int(place) % len(outputs)])
+            for place in order
+        ]
+
+    def _entry(self, ratio: Ratio, groups: tuple[tuple[int, ...], ...], entry: int, o: int) -> Interaction:
+        return Interaction(
+            tuple(self.features[place] for place in groups[entry]),
+            self.output_names[o],
+            float(ratio.strength[entry, o]),
+            float(ratio.strength_error[entry, o]),
+            float(ratio.share[entry, o]),
+            float(ratio.ratio_error[entry, o]),
+        )
+
+    def chosen_outputs(self, output: str | int | None) -> list[int]:
+        """Return the outputs meant: all of them, or one by name or position."""
+        from paribus.results.outputs import chosen
+
+        return chosen(self.output_names, output)
+
+    def to_frame(
+        self,
+        statistic: str | None = None,
+        *,
+        sort: bool = True,
+        zeros: bool = True,
+        backend: str | None = None,
+    ) -> Any:
+        """Return a tidy long table, in the library of the user's own table.
+
+        Columns ``statistic``, ``feature``, ``feature_2``, ``feature_3``, ``output``, ``strength``,
+        ``standard_error`` (of the strength), ``h_squared``, ``standard_error_h_squared``, ``numerator``,
+        ``denominator``.
+
+        Parameters
+        ----------
+        statistic : {"pairwise", "overall", "threeway", "total"}, optional
+            One statistic; all that were computed by default.
+        sort : bool
+            Strongest first, within a statistic; else in the order asked for.
+        zeros : bool
+            Keep entries that are exactly zero.
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Another library than that of the table.
+        """
+        from paribus.results.tidy import interactions_frame
+
+        return interactions_frame(self, statistic, sort, zeros, backend)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
+        from paribus.results.storage import save
+
+        save(self, path)
+
+    def plot(
+        self,
+        kind: str = "bars",
+        *,
+        statistic: str = "pairwise",
+        k: int = 15,
+        output: str | int | None = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw with matplotlib.
+
+        Parameters
+        ----------
+        kind : {"bars", "heatmap", "network"}
+            The strongest entries with their errors; every pair, with each feature's own effect on the
+            diagonal; or features as nodes whose links are as wide as their interaction is strong.
+        statistic : {"pairwise", "overall", "threeway"}
+            What the bars show.
+        k : int
+            How many bars, or features of a heat map or network, at most.
+        output : str or int, optional
+            One output of several, by name or position. Needed with several.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure otherwise.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from paribus.display.interactions import draw_interactions
+
+        return draw_interactions(self, kind, statistic=statistic, k=k, output=output, ax=ax)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import interactions_story
+
+        return interactions_story(self)

@@ -1,0 +1,118 @@
+"""How much each feature matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from paribus.contracts import Floats
+from paribus.results.provenance import Provenance
+
+Group = str | int | tuple[str | int, ...]
+ARRAYS = ("values", "standard_error", "with_interactions", "standard_error_with_interactions", "repeats")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Importance:
+    """The importance of features, or of groups of features.
+
+    Attributes
+    ----------
+    method : {"effect", "permutation", "model"}
+        What importance means here.
+    unit : str
+        What the values are, in words, for labels.
+    features : tuple
+        The features or groups, as they were asked for.
+    feature_names, output_names : tuple of str
+        Their names, a group's joined with ``" + "``, and those of the outputs that values tell apart (one
+        unless ``method`` is effect).
+    values, standard_error : ndarray of shape (k,), or (k, n_outputs) with several outputs
+        The importance and its standard error; NaN where it has none.
+    with_interactions, standard_error_with_interactions : ndarray of the shape of ``values`` or None
+        By effect: root mean square of what the prediction loses when the feature alone is averaged out,
+        its interactions included.
+    repeats : ndarray of shape (k, n_repeats) or None
+        By permutation: the value of each repeat.
+    notes : tuple of str
+        What the data cannot carry, in plain sentences.
+    provenance : Provenance
+        How the numbers came about.
+    """
+
+    method: str
+    unit: str
+    features: tuple[Group, ...]
+    feature_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    values: Floats
+    standard_error: Floats
+    with_interactions: Floats | None
+    standard_error_with_interactions: Floats | None
+    repeats: Floats | None
+    notes: tuple[str, ...]
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        for key in ARRAYS:
+            array = getattr(self, key)
+            if array is not None:
+                array.setflags(write=False)
+
+    @property
+    def order(self) -> list[int]:
+        """Places of the features, most important first; with several outputs, by the root mean square."""
+        values = self.values if self.values.ndim == 1 else np.sqrt(np.mean(self.values**2, axis=1))
+        return [int(place) for place in np.argsort(-values, kind="stable")]
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two results are the same bit for bit, provenance included."""
+        from paribus.results.storage import same
+
+        return isinstance(other, Importance) and same(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return a table, most important first, in the library of the user's own table.
+
+        Columns ``feature``, ``output`` (with several), ``importance``, ``standard_error``, and by effect
+        ``with_interactions`` and ``standard_error_with_interactions``.
+        """
+        from paribus.results.tidy import importance_frame
+
+        return importance_frame(self, backend)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
+        from paribus.results.storage import save
+
+        save(self, path)
+
+    def plot(self, *, k: int = 15, output: str | int | None = None, ax: Any = None) -> Any:
+        """Draw the most important features as bars with matplotlib, with their standard errors.
+
+        Parameters
+        ----------
+        k : int
+            How many, at most.
+        output : str or int, optional
+            One output of several, by name or position. Needed with several.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure otherwise.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from paribus.display.interactions import draw_importance
+
+        return draw_importance(self, k=k, output=output, ax=ax)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import importance_story
+
+        return importance_story(self)

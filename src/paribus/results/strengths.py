@@ -1,0 +1,123 @@
+"""From what was found to results, with what has to be said about it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paribus.contracts import Flags, Floats
+from paribus.evaluators.interactions import Found, Ratio
+from paribus.evaluators.interactions.ask import StrengthAsk
+from paribus.models import Model
+from paribus.results.hstatistics import HStatistics, Token
+from paribus.results.importance import Importance
+from paribus.results.provenance import Provenance
+
+WEAK = 1e-3  # of the prediction's variance: a joint effect whose H² is noise
+SHOWN = 3  # groups that a note names
+
+
+def h_statistics_of(
+    found: Found, ask: StrengthAsk, tokens: tuple[Token, ...], model: Model, provenance: Provenance
+) -> HStatistics:
+    """Return the H-statistics a call asked for."""
+    assert found.pairwise is not None
+    names = tuple(ask.rows.table.names[feature] for feature in ask.features)
+    return HStatistics(
+        features=tokens,
+        feature_names=names,
+        output_names=model.output_names,
+        pairs=ask.pairs,
+        triples=found.triples,
+        variance=found.variance,
+        main_effect=found.main,
+        pairwise=found.pairwise,
+        overall=found.overall,
+        threeway=found.threeway,
+        total=found.total,
+        notes=(*_of_groups(found, ask, names), *_of_call(found, ask, model, provenance)),
+        provenance=provenance,
+    )
+
+
+def _of_groups(found: Found, ask: StrengthAsk, names: tuple[str, ...]) -> list[str]:
+    """Say which groups have an H² that must not be read as it stands."""
+    notes: list[str] = []
+    asked = ((found.pairwise, ask.pairs), (found.threeway, found.triples))
+    for ratio, groups in asked:
+        if ratio is None:
+            continue
+        some = ratio.numerator > 0
+        empty = some & (ratio.denominator == 0)
+        weak = some & ~empty & (ratio.denominator < WEAK * found.variance)
+        above = some & ~weak & (np.nan_to_num(ratio.share) > 1)
+        for which, text in (
+            (weak, f"have a joint effect below {WEAK:.1%} of the prediction's variance: their H² is noise"),
+            (
+                above,
+                "have an H² above 1, because their own effects cancel in the joint one; compare strengths",
+            ),
+            (empty, "interact, but their joint effect vanishes, so that H² is not defined"),
+        ):
+            listed = _listed(which, groups, names)
+            notes.extend([f"{listed} {text}"] if listed else [])
+    return notes
+
+
+def _listed(which: Flags, groups: tuple[tuple[int, ...], ...], names: tuple[str, ...]) -> str:
+    rows = np.flatnonzero(which.any(axis=1))
+    shown = [" x ".join(names[place] for place in groups[row]) for row in rows[:SHOWN]]
+    more = len(rows) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _of_call(found: Found, ask: StrengthAsk, model: Model, provenance: Provenance) -> list[str]:
+    notes = []
+    if provenance.sampled_rows is not None:
+        notes.append(
+            f"computed on {provenance.sampled_rows:,} of {provenance.rows:,} rows; the standard errors say "
+            "what another draw could have given"
+        )
+    if found.overall is not None and not ask.every_column:
+        notes.append("there is no total: the effects of the columns that were not asked about are not known")
+    if model.response == "predict_proba" and "brute" in provenance.evaluator:
+        notes.append(
+            "on the probability scale a model that is additive in its margin interacts as well; "
+            "response_method='decision_function', where the model has one, asks about the margin"
+        )
+    if not np.isfinite(found.variance).all():
+        notes.append("the model's answer is not finite for some rows, so neither are these numbers")
+    if not model.stackable:
+        notes.append(
+            f"{model.name} answered some rows differently when they were repeated, so it was asked one point "
+            "at a time"
+        )
+    return notes
+
+
+def importance_of(
+    found: Found, ask: StrengthAsk, tokens: tuple[Token, ...], model: Model, provenance: Provenance
+) -> Importance:
+    """Return importance by effect: the standard deviation of partial dependence over the data."""
+    assert found.left_out is not None
+    values, errors = _strengths(found.main)
+    lost, lost_errors = _strengths(found.left_out)
+    return Importance(
+        method="effect",
+        unit=f"standard deviation of the effect ({model.scale})",
+        features=tokens,
+        feature_names=tuple(ask.rows.table.names[feature] for feature in ask.features),
+        output_names=model.output_names,
+        values=values,
+        standard_error=errors,
+        with_interactions=lost,
+        standard_error_with_interactions=lost_errors,
+        repeats=None,
+        notes=tuple(_of_call(found, ask, model, provenance)),
+        provenance=provenance,
+    )
+
+
+def _strengths(ratio: Ratio) -> tuple[Floats, Floats]:
+    both = ratio.strength, ratio.strength_error
+    values, errors = (array[:, 0] if array.shape[1] == 1 else array for array in both)
+    return np.ascontiguousarray(values), np.ascontiguousarray(errors)

@@ -1,0 +1,508 @@
+"""Permutation importance: what shuffling does, its standard error, and that nothing else changes a bit."""
+
+import threading
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn import inspection, metrics
+from sklearn.datasets import make_friedman1
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPRegressor
+
+from conftest import numbers
+from paribus.data.read import table_of
+from paribus.data.rows import rows_of
+from paribus.errors import InputError, MemoryBoundError, ModelError, OptionError
+from paribus.evaluators import permutation
+from paribus.evaluators.permutation import Tally, donors_of, permutation_importance
+from paribus.executors import Local
+
+RNG = np.random.default_rng(0)
+X, Y = make_friedman1(400, 6, noise=1.0, random_state=0)
+LABELS = np.where(np.median(Y) < Y, "high", "low")
+WEIGHTS = RNG.exponential(size=400)
+SINGLE = tuple((j,) for j in range(6))
+LINEAR = LinearRegression().fit(X, Y)
+LOGISTIC = LogisticRegression().fit(X, LABELS)
+NETWORK = MLPRegressor(hidden_layer_sizes=16, max_iter=2000, tol=1e-2, random_state=0).fit(X, Y)
+
+
+def importance(estimator, table, y, groups=SINGLE, weights=None, memory=10**9, **arguments):
+    rows = rows_of(table_of(table), weights)
+    executor = partial(Local, progress=False)
+    return permutation_importance(estimator, rows, y, groups, executor, max_memory=memory, **arguments)
+
+
+def same_bits(one, other):
+    for key in ("values", "standard_error", "repeats", "baseline"):
+        np.testing.assert_array_equal(getattr(one, key), getattr(other, key))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y", "scoring"),
+    [
+        (LINEAR, Y, "neg_mean_squared_error"),
+        (LINEAR, Y, "r2"),
+        (LOGISTIC, LABELS, "neg_log_loss"),
+        (LOGISTIC, LABELS, "accuracy"),
+        (LOGISTIC, LABELS, "roc_auc"),
+    ],
+    ids=["squared error", "r2", "log loss", "accuracy", "roc auc"],
+)
+def test_the_numbers_of_scikit_learn_up_to_the_shuffles(estimator, y, scoring):
+    ours = importance(estimator, X, y, scoring=scoring, repeats=60)
+    theirs = inspection.permutation_importance(
+        estimator, X, y, scoring=scoring, n_repeats=60, random_state=1, sample_weight=None
+    )
+    spread = np.hypot(ours.repeats.std(axis=1, ddof=1), theirs.importances_std) / np.sqrt(60)
+    assert (np.abs(ours.values - theirs.importances_mean) <= 4 * spread + 1e-12).all()
+    ratio = ours.repeats.std(axis=1) / theirs.importances_std
+    assert (np.abs(np.log(ratio)) < 0.5).all()  # and their shuffles are as far apart as ours
+    assert ours.unit == f"decrease of {scoring}"
+
+
+@pytest.mark.parametrize("scoring", ["neg_mean_squared_error", "r2", "neg_median_absolute_error"])
+def test_one_shuffle_by_hand(scoring):
+    """Each way to score, against the definition."""
+    found = importance(LINEAR, X, Y, ((2, 0),), scoring=scoring, repeats=3, seed=7)
+    for repeat, value in enumerate(found.repeats[0]):
+        rng = np.random.default_rng(np.random.SeedSequence(7, spawn_key=(repeat, 0, 2)))
+        changed = X.copy()
+        changed[:, [0, 2]] = X[rng.permutation(400)][:, [0, 2]]
+        before, after = (_score(scoring, LINEAR.predict(t)) for t in (X, changed))
+        assert value == pytest.approx(before - after, rel=1e-9)
+        assert found.baseline == pytest.approx(before)
+    assert found.values[0] == pytest.approx(found.repeats[0].mean())
+
+
+def _score(name, predictions):
+    if name == "neg_mean_squared_error":
+        return -np.mean((Y - predictions) ** 2)
+    if name == "neg_median_absolute_error":
+        return -np.median(np.abs(Y - predictions))
+    return 1 - np.mean((Y - predictions) ** 2) / Y.var()
+
+
+def test_losses_increase_and_scores_decrease_when_shuffling_hurts():
+    loss = importance(LINEAR, X, Y, scoring="squared_error")
+    score = importance(LINEAR, X, Y, scoring="neg_mean_squared_error")
+    assert loss.values[3] > 5
+    np.testing.assert_allclose(loss.values, score.values, rtol=1e-12)
+    np.testing.assert_allclose(loss.standard_error, score.standard_error, rtol=1e-12)
+    assert loss.baseline == -score.baseline
+    assert (loss.unit, score.unit) == ("increase of squared_error", "decrease of neg_mean_squared_error")
+
+
+def test_a_column_the_model_does_not_use_has_exactly_none():
+    def two(table):
+        return table[:, 0] + table[:, 1]
+
+    found = importance(two, X, Y, weights=WEIGHTS)
+    assert (found.values[2:] == 0).all()
+    assert (found.standard_error[2:] == 0).all()
+    assert (found.values[:2] != 0).all()
+
+
+def test_the_columns_of_a_group_move_together():
+    def difference(table):
+        return table[:, 0] - table[:, 1]
+
+    twins = np.column_stack([X[:, 0], X[:, 0], X[:, 1]])
+    found = importance(difference, twins, np.zeros(400), ((0,), (0, 1), (1, 0), (0, 1, 2)))
+    assert found.values[0] > 0.1
+    assert (found.values[1:] == 0).all()
+
+
+def test_a_group_is_the_same_whatever_else_is_asked():
+    some = importance(LINEAR, X, Y, ((4,), (1, 3)))
+    more = importance(LINEAR, X, Y, ((0,), (3, 1), (2,), (4,)))
+    np.testing.assert_array_equal(some.values, more.values[[3, 1]])
+    np.testing.assert_array_equal(some.standard_error, more.standard_error[[3, 1]])
+    assert some.values[0] != more.values[0]
+
+
+def test_groups_and_repeats_have_shuffles_of_their_own():
+    def one(table):
+        return table.sum(axis=1)
+
+    same = np.repeat(X[:, :1], 3, axis=1)  # three columns alike, so that only the shuffles differ
+    found = importance(one, same, Y, ((0,), (1,), (1, 0)), repeats=4)
+    assert len(np.unique(found.repeats)) == 12
+    assert not np.array_equal(found.values, importance(one, same, Y, ((0,), (1,), (1, 0)), seed=1).values)
+
+
+@pytest.mark.parametrize("scoring", ["squared_error", "r2", "neg_median_absolute_error"])
+@pytest.mark.parametrize("max_rows", [None, 90])
+def test_a_row_of_weight_zero_is_no_row(scoring, max_rows):
+    weights = None if scoring == "neg_median_absolute_error" else WEIGHTS
+    rng = np.random.default_rng(3)
+    strange = np.where(rng.random(X.shape) < 0.5, np.nan, 1e300)  # LINEAR would fail on these
+    places = rng.integers(0, 401, 400)
+    padded, y = np.insert(X, places, strange, axis=0), np.insert(Y, places, np.nan)
+    zeros = np.insert(np.ones(400) if weights is None else weights, places, 0.0)
+    arguments = {"scoring": scoring, "max_rows": max_rows}
+    with_weights = importance(LINEAR, X, Y, weights=np.ones(400) if weights is None else weights, **arguments)
+    same_bits(importance(LINEAR, padded, y, weights=zeros, **arguments), with_weights)
+
+
+def test_weights_count_in_both_roles():
+    """In the mean over shuffles a row of weight 3 does what three rows of weight 1 do."""
+    x = X[:60, :2]
+    y = x @ [3.0, 2.0] + RNG.normal(size=60)
+    times = np.where(x[:, 0] > 0.6, 5, 1) + (x[:, 1] > 0.5)  # not at random, so that they change the means
+    tripled, repeated = np.repeat(x, times, axis=0), np.repeat(y, times)
+    # Every pair of rows, which is what the mean over shuffles is.
+    model = LinearRegression().fit(x, y)
+    exact = []
+    for j in range(2):
+        pairs = np.repeat(tripled[None], len(tripled), axis=0)
+        pairs[:, :, j] = tripled[:, j][:, None]
+        losses = (repeated - model.predict(pairs.reshape(-1, 2)).reshape(pairs.shape[:2])) ** 2
+        exact.append(losses.mean() - np.mean((repeated - model.predict(tripled)) ** 2))
+    for table, target, weights in ((x, y, times * 0.1), (tripled, repeated, None)):
+        found = importance(model, table, target, ((0,), (1,)), weights=weights, repeats=2000)
+        error = found.repeats.std(axis=1) / np.sqrt(2000)
+        assert (np.abs(found.values - exact) < 4 * error).all()
+        assert (error < 0.02 * np.abs(exact)).all()
+    plain = importance(model, x, y, ((0,), (1,)), repeats=2000).values
+    assert (np.abs(plain - exact) > 0.05 * np.abs(exact)).all()  # so weights do matter here
+
+
+@pytest.mark.parametrize("scoring", ["r2", "explained_variance"])
+def test_scores_that_are_no_means_are_given_the_weights_as_they_are(scoring):
+    seen = []
+
+    def spy(estimator, table, y, sample_weight=None):
+        seen.append(sample_weight)
+        return metrics.get_scorer(scoring)(estimator, table, y, sample_weight=sample_weight)
+
+    weights = np.where(np.arange(400) % 3, WEIGHTS * 37, 0.0)
+    kept = weights > 0
+    named, itself = (importance(LINEAR, X, Y, weights=weights, scoring=s) for s in (scoring, spy))
+    np.testing.assert_allclose(seen[0], weights[kept], rtol=1e-15)
+    want = metrics.get_scorer(scoring)(LINEAR, X[kept], Y[kept], sample_weight=weights[kept])
+    assert named.baseline == pytest.approx(want)
+    np.testing.assert_allclose(named.values, itself.values, rtol=1e-9)
+
+
+def test_the_scale_of_weights_does_not_matter():
+    one = importance(LINEAR, X, Y, weights=WEIGHTS)
+    same_bits(one, importance(LINEAR, X, Y, weights=WEIGHTS * 2.0**40))
+    equal, none = importance(LINEAR, X, Y, weights=np.full(400, 0.3)), importance(LINEAR, X, Y)
+    np.testing.assert_allclose(equal.values, none.values, rtol=1e-12)
+    np.testing.assert_allclose(equal.standard_error, none.standard_error, rtol=1e-9)
+
+
+def test_a_row_lends_as_often_as_it_counts():
+    weights = np.array([0.1, 1.0, 2.0, 7.0])
+    rng = np.random.default_rng(0)
+    drawn = np.stack([donors_of(4, weights, rng) for _ in range(20_000)])
+    for place in range(4):
+        share = np.bincount(drawn[:, place], minlength=4) / 20_000
+        np.testing.assert_allclose(share, weights / weights.sum(), atol=0.015)
+    assert sorted(donors_of(50, np.full(50, 0.7), rng)) == list(range(50))
+    assert sorted(donors_of(50, None, rng)) == list(range(50))
+
+
+def truth(table):
+    return 2 * table[:, 0] + table[:, 1] * (table[:, 2] > 0)
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 5, 20])
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+def test_the_standard_error_is_that_of_another_sample(repeats, weighted):
+    """200 samples: the interval holds the importance in the population, and errors are as large as the spread."""
+    values, errors = [], []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-1.7, 1.7, (200, 3))
+        y = truth(x) + rng.normal(size=200)
+        weights = rng.uniform(0.2, 2, 200) if weighted else None
+        found = importance(truth, x, y, ((0,), (1,), (2,)), weights=weights, repeats=repeats, seed=seed)
+        values.append(found.values)
+        errors.append(found.standard_error)
+    variance = 1.7**2 / 3
+    population = np.array([8 * variance, variance, variance / 2])
+    inside = np.abs(np.array(values) - population) <= 1.96 * np.array(errors)
+    assert (inside.sum(axis=0) >= 180).all()
+    ratio = np.sqrt(np.mean(np.square(errors), axis=0)) / np.std(values, axis=0)
+    assert (np.abs(ratio - 1) < 0.17).all()  # a spread of 200 is itself known to 5 %
+
+
+def test_the_error_is_not_below_that_of_the_shuffles():
+    tally = Tally(4, None)
+    for sign in (1.0, -1.0):  # the roles of each row cancel, and only the repeats differ
+        tally.add(np.array([1.0, 1.0, 1.0, 1.0]) * sign, np.arange(4))
+    assert tally.finish().standard_error == pytest.approx(np.sqrt(2) / np.sqrt(2))
+    assert tally.finish().value == 0
+
+
+def test_a_score_that_is_no_mean_has_the_error_of_its_shuffles():
+    found = importance(LINEAR, X, Y, scoring="r2", repeats=8)
+    want = found.repeats.std(axis=1, ddof=1) / np.sqrt(8)
+    np.testing.assert_allclose(found.standard_error, want)
+    assert found.notes == (
+        "r2 is no mean over rows, so that standard errors tell how far 8 shuffles are apart, not what other "
+        "rows would give",
+    )
+    once = importance(LINEAR, X, Y, scoring="r2", repeats=1)
+    assert np.isnan(once.standard_error).all()
+    assert "no standard error with one repeat" in once.notes[0]
+    assert np.isfinite(importance(LINEAR, X, Y, repeats=1).standard_error).all()
+    assert importance(LINEAR, X, Y).notes == ()
+
+
+@pytest.mark.parametrize("scoring", ["squared_error", "r2", "neg_median_absolute_error"])
+def test_threads_and_memory_do_not_change_a_bit(scoring, monkeypatch):
+    """Also of a network, whose sums depend on how many rows it is asked about at a time."""
+    monkeypatch.setattr(permutation, "CALL_ROWS", 150)
+    weights = None if scoring.startswith("neg") else WEIGHTS
+    arguments = {"scoring": scoring, "weights": weights}
+    alone = importance(NETWORK, X, Y, **arguments)
+    for threads, memory in ((2, 10**9), (5, 10**9), (1, 110_000), (3, 150_000)):
+        other = importance(NETWORK, X, Y, threads=threads, memory=memory, **arguments)
+        same_bits(alone, other)
+    assert importance(NETWORK, X, Y, threads=3, **arguments).threads == 3
+    assert other.threads < 3
+    again = importance(NETWORK, X, Y, **arguments)
+    same_bits(alone, again)
+
+
+@pytest.mark.parametrize("call_rows", [1, 7, 150, 400, 900, 10_000])
+def test_portions_give_the_same_answer(call_rows, monkeypatch):
+    whole = importance(LINEAR, X, Y, weights=WEIGHTS)
+    monkeypatch.setattr(permutation, "CALL_ROWS", call_rows)
+    sizes = []
+
+    def counted(table):
+        sizes.append(len(table))
+        return LINEAR.predict(table)
+
+    parts = importance(counted, X, Y, weights=WEIGHTS)
+    np.testing.assert_allclose(parts.values, whole.values, rtol=1e-9)
+    np.testing.assert_allclose(parts.standard_error, whole.standard_error, rtol=1e-9)
+    assert max(sizes) <= max(call_rows, 64)  # a few rows are asked first, to know the model
+    assert sum(sizes) == pytest.approx(parts.predictions, abs=100)
+    assert parts.predictions == 400 * (1 + 5 * 6)
+
+
+def test_threads_are_used():
+    seen = set()
+    both = threading.Barrier(2, timeout=20)
+
+    def model(table):
+        if len(table) == 2000 and len(seen) < 2:
+            seen.add(threading.get_ident())
+            both.wait()  # breaks unless two threads are here at a time
+        return table[:, 0]
+
+    importance(model, X, Y, ((0,), (1,)), threads=2)
+    assert len(seen) == 2
+
+
+def test_memory_stays_within_the_bound():
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(60_000, 30))
+    y = wide[:, 0]
+    for scoring in ("squared_error", "r2"):
+        with pytest.raises(MemoryBoundError, match=r"shuffling 60000 rows needs .* raise max_memory"):
+            importance(lambda t: t[:, 0] + t[:, 1], wide, y, ((0,),), memory=5_000_000, scoring=scoring)
+    tracemalloc.start()
+    importance(lambda t: t[:, 0] + t[:, 1], wide, y, ((0,), (1,)), memory=14_000_000, threads=4)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 14_000_000
+
+
+def test_max_rows_draws_once_and_says_so():
+    found = importance(LINEAR, X, Y, max_rows=100, seed=5)
+    assert found.rows == 100
+    assert found.predictions == 100 * 31
+    assert found.notes == ("values and standard errors are of 100 rows drawn from 400 (seed=5)",)
+    chosen = np.sort(np.random.default_rng(5).choice(400, 100, replace=False))
+    same_bits(found, importance(LINEAR, X[chosen], Y[chosen], seed=5))
+    whole = importance(LINEAR, X, Y, max_rows=400)
+    assert whole.notes == ()
+    same_bits(whole, importance(LINEAR, X, Y))
+    assert (found.standard_error > 1.3 * importance(LINEAR, X, Y, seed=5).standard_error)[[0, 1, 3]].all()
+
+
+COLUMNS = ("count", "small", "nullable", "flag", "level", "city", "gap", "single", "day", "zoned", "wait")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_every_kind_of_column_moves_in_its_dtype(awkward, library):
+    to = {"pandas": lambda t: t, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}[library]
+    table = to(awkward)
+    seen = set()
+
+    def strict(asked):
+        if library == "pandas":
+            dtypes = tuple(map(str, asked.dtypes))
+        else:
+            dtypes = tuple(map(str, asked.dtypes if library == "polars" else asked.schema.types))
+        seen.add((type(asked).__name__, dtypes))
+        return numbers(asked)
+
+    groups = tuple((awkward.columns.get_loc(name),) for name in COLUMNS)
+    y = numbers(awkward)
+    found = importance(strict, table, y, groups, repeats=2)
+    assert len(seen) == 1
+    assert found.baseline == 0
+    for (j,), values in zip(groups, found.repeats, strict=True):
+        for repeat, value in enumerate(values):
+            rng = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(repeat, j)))
+            changed = awkward.copy()
+            changed[awkward.columns[j]] = awkward.iloc[rng.permutation(300), j].set_axis(awkward.index)
+            assert value == pytest.approx(np.mean((numbers(changed) - y) ** 2), rel=1e-9), awkward.columns[j]
+            assert value > 0
+
+
+def test_categories_of_several_chunks_and_missing_ones():
+    levels = ["a", "b", None, "c", "a", "b"] * 5
+    chunks = [pa.array(levels[:7]).dictionary_encode(), pa.array(levels[7:]).dictionary_encode()]
+    table = pa.table({"level": pa.chunked_array(chunks), "number": pa.array(np.arange(30.0))})
+    code = {"a": 1.0, "b": 2.0, "c": 3.0, None: 7.0}
+
+    def model(asked):
+        assert pa.types.is_dictionary(asked.schema.field("level").type)
+        return np.array([code[level] for level in asked["level"].to_pylist()])
+
+    y = model(table)
+    found = importance(model, table, y, ((0,), (1,)))
+    assert found.baseline == 0
+    assert found.values[0] > 0
+    assert found.values[1] == 0
+
+
+def test_arrays_of_objects_and_of_single_precision():
+    objects = np.empty((60, 2), dtype=object)
+    objects[:, 0] = RNG.choice(["a", "b"], 60)
+    objects[:, 1] = RNG.normal(size=60)
+
+    def model(asked):
+        assert asked.dtype == object
+        assert {type(value) for value in asked[:, 0]} == {str}
+        return (asked[:, 0] == "a") + asked[:, 1].astype(float)
+
+    y = model(objects)
+    assert (importance(model, objects, y, ((0,), (1,))).values > 0).all()
+
+    def single(asked):
+        assert asked.dtype == np.float32
+        return asked[:, 0]
+
+    assert importance(single, X.astype(np.float32), Y, ((0,),)).values[0] != 0
+
+
+def test_a_model_that_knows_rows_by_their_label_sees_their_labels():
+    frame = pd.DataFrame(X, index=[f"row {i}" for i in range(400)])
+    by_label = pd.Series(Y, index=frame.index)
+
+    def lookup(asked):
+        return by_label.loc[asked.index].to_numpy() + asked[0].to_numpy()
+
+    found = importance(lookup, frame, Y, ((0,), (1,)))
+    assert found.baseline == pytest.approx(np.mean(X[:, 0] ** 2))
+    assert found.values[1] == 0
+
+
+def test_a_model_that_writes_into_what_it_is_given_harms_nobody():
+    def vandal(asked):
+        answer = asked[:, 0].copy()
+        asked[:] = np.nan
+        return answer
+
+    before = X.copy()
+    found = importance(vandal, X, Y, ((0,), (1,)))
+    np.testing.assert_array_equal(X, before)
+    assert found.values[1] == 0
+    assert np.isfinite(found.values[0])
+
+
+def test_labels_and_probabilities_of_real_models():
+    forest = RandomForestClassifier(10, random_state=0).fit(X, LABELS)
+    found = importance(forest, X, LABELS)
+    assert found.score.name == "log_loss"
+    assert found.values[[0, 1, 3]].min() > 3 * found.values[[2, 5]].max()
+    wrong = importance(forest, pd.DataFrame(X), pl.Series(LABELS), scoring="error_rate")
+    assert wrong.baseline == np.mean(forest.predict(X) != LABELS)
+    assert (wrong.values >= 0).all()
+    trees = HistGradientBoostingRegressor(max_iter=20).fit(X, Y)
+    assert importance(trees, X, Y).baseline == pytest.approx(np.mean((trees.predict(X) - Y) ** 2))
+
+
+def test_what_is_not_a_number_is_said():
+    def broken(table):
+        return np.where(table[:, 0] > 0.99, np.nan, table[:, 1])
+
+    mended = X.copy()
+    mended[:, 0] = np.minimum(mended[:, 0], 0.9)
+    mended[0, 2] = 5.0
+
+    def sum_of(table):
+        return broken(table) + np.where(table[:, 2] + table[:, 3] > 5.9, np.nan, 0.0)
+
+    mended[0, 3] = 0.0
+    found = importance(sum_of, mended, Y)
+    assert np.isnan(found.values[[2, 3]]).any()
+    assert np.isfinite(found.values[[0, 1]]).all()
+    bad = [f"x{j}" for j in range(6) if np.isnan(found.values[j])]
+    assert [note.split(":")[0] for note in found.notes] == bad
+
+
+def test_one_row_has_no_error():
+    found = importance(lambda t: t[:, 0], X[:1], Y[:1], ((0,),))
+    assert found.values[0] == 0
+    assert np.isnan(found.standard_error[0])
+
+
+def test_no_groups_give_an_empty_answer():
+    found = importance(LINEAR, X, Y, ())
+    assert found.values.shape == found.standard_error.shape == (0,)
+    assert found.repeats.shape == (0, 5)
+    assert found.baseline == pytest.approx(np.mean((LINEAR.predict(X) - Y) ** 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"repeats": 0}, "repeats=0 must be a whole number, at least 1"),
+        ({"repeats": 2.5}, "repeats=2.5 must be"),
+        ({"repeats": True}, "repeats=True must be"),
+        ({"seed": -1}, "seed=-1 must be a whole number, at least 0"),
+        ({"seed": None}, "seed=None must be"),
+        ({"max_rows": 1}, "max_rows=1 must be a whole number, at least 2"),
+        ({"max_rows": 0.5}, "max_rows=0.5 must be"),
+        ({"scoring": "nothing"}, "scoring='nothing' is not known"),
+    ],
+)
+def test_options_out_of_range(arguments, message):
+    with pytest.raises(OptionError, match=message):
+        importance(LINEAR, X, Y, **arguments)
+
+
+def test_y_is_checked():
+    with pytest.raises(InputError, match=r"y has shape \(399,\) and X has 400 rows"):
+        importance(LINEAR, X, Y[1:])
+
+
+def test_a_model_that_fails_on_shuffled_rows_is_named():
+    def picky(table):
+        if (table[:, 0] > table[:, 1]).any():
+            raise ZeroDivisionError("no such row")
+        return table[:, 0]
+
+    ordered = np.sort(X[:, :3], axis=1)
+    with pytest.raises(ModelError, match="with x0 shuffled: ZeroDivisionError: no such row"):
+        importance(picky, ordered, Y, ((0,),))
+    late = np.zeros((400, 2))
+    late[3, 0] = 1.0  # not among the rows that are asked first
+    with pytest.raises(ModelError, match="failed on rows of X: ZeroDivisionError"):
+        importance(picky, late, Y, ((1,),))
