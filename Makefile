@@ -1,7 +1,7 @@
 # The words of CI. PYTHON names the environment's interpreter.
 PYTHON ?= python
 
-.PHONY: install lint types layers test docs ci format timings laws floors
+.PHONY: install lint types layers test docs ci format timings laws floors pictures
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -34,6 +34,9 @@ timings:  ## what an answer costs in predicts, memory, import time, first calls
 
 laws:  ## reference, compiled and brute force on 10,000 random ensembles
 	$(PYTHON) -m pytest tests/test_kernels.py --hypothesis-profile=laws
+
+pictures:  ## those of the documentation, drawn anew
+	$(PYTHON) docs/pictures/draw.py
 
 floors:  ## the tests on the oldest versions we allow; old libraries warn, so warnings are no errors here
 	rm -rf .venv-floors && $(PYTHON) -m venv .venv-floors

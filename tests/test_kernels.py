@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import fields, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,11 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ensembles import INF, NAN, Case, cases, full
+from ensembles import INF, NAN, Case, cases, column_of, full
 from paribus.errors import RefusalError
-from paribus.evaluators.trees.programs import program_of
+from paribus.evaluators.trees import boxes
+from paribus.evaluators.trees.boxes import Leaves, parts_of
+from paribus.evaluators.trees.programs import family_of, program_of
 from paribus.kernels import compiled, reference
-from paribus.kernels.program import CodeColumn, Layout, level_codes
+from paribus.kernels.program import ACTIVE, SLOT, CodeColumn, Layout, level_codes
 from paribus.models.ensemble import Encoding, Ensemble, LevelSet
 from paribus.models.link import Link
 from paribus.states import BinnedSum, ExactSum, merge_in_order
@@ -98,6 +100,211 @@ def test_curves_are_those_of_brute_force(case):
             parts = (codes[:, k : k + kernels.CHUNK] for k in range(0, case.rows, kernels.CHUNK))
             drawn = [kernels.curves(program, trace, np.ascontiguousarray(part)) for part in parts]
             np.testing.assert_allclose(np.concatenate(drawn, axis=2), want, rtol=0, atol=1e-12 * case.size)
+
+
+# ---------------------------------------------------------------- boxes
+
+
+def singles(case):
+    """Yield programs whose sets are single features."""
+    family = family_of((feature,) for feature in case.family.features)
+    for deep in DEEP:
+        yield program_of(case.ensemble, family, compiled, deep)
+
+
+def groups_of(program):
+    """Return the groups of two and three features that a program knows of, as places in its family."""
+    return [tuple(sorted(one)) for one in program.family.sets if len(one) > 1]
+
+
+def margins_of(ensemble, table):
+    """Return the margins of rows, ``(m, i)``, walked tree by tree."""
+    numbers = [encoding.numbers(column_of(table[encoding.feature])) for encoding in ensemble.encodings]
+    return ensemble.margins(np.stack(numbers, axis=1)).T
+
+
+@laws
+@given(cases(), st.integers(0, 999), st.booleans())
+@example(full(), 0, False)
+@example(full(), 0, True)
+def test_both_kernels_tell_the_same_losses(case, seed, single):
+    if single:  # as XGBoost has them
+        value, base = (a.astype(np.float32).astype(float) for a in (case.ensemble.value, case.ensemble.base))
+        case = replace(case, ensemble=replace(case.ensemble, value=value, base=base))
+    for program in singles(case):
+        codes = case.codes(program, compiled)
+        share = np.random.default_rng(seed).random(program.n_slots)
+        one, other = (kernels.lose(program, codes, share, single) for kernels in KERNELS)
+        mixed = (
+            0 < program.shallow < len(program.entries)
+        )  # deep trees are added first, which rounds otherwise
+        size = (1e-6 if single and mixed else 1e-12) * case.size
+        for mine, theirs in zip(one, other, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=0, atol=size)
+        if single:
+            assert (other[0].astype(np.float32) == other[0]).all()
+
+
+@laws
+@given(cases())
+@example(full())
+def test_a_row_loses_what_brute_force_says(case):
+    """Its own margin minus the mean of its margins with the feature's value of every row."""
+    weights = np.ones(case.rows) if case.weights is None else case.weights
+    own, lost = margins_of(case.ensemble, case.table), []
+    for feature in case.family.features:
+        named = [repr(value) for value in case.table[feature]]
+        _, first, value = np.unique(named, return_index=True, return_inverse=True)
+        table = [np.tile(column, len(first)) for column in case.table]
+        table[feature] = np.repeat(case.table[feature][first], case.rows)
+        curves = margins_of(case.ensemble, table).reshape(len(own), len(first), case.rows)
+        lost.append(own - np.average(curves, axis=1, weights=np.bincount(value, weights)))
+    for program in singles(case):
+        for kernels in KERNELS:
+            codes, leaves = case.codes(program, kernels), Leaves.of(program, kernels)
+            share = np.zeros(program.n_slots)
+            for place, cells in enumerate(leaves.cells.of(codes)):
+                counts = np.bincount(cells, weights, minlength=leaves.cells.size[place])
+                slots, weight = leaves.passing_weight(place, counts)
+                share[slots] = weight / case.total
+            margins, found = kernels.lose(program, codes, share)
+            np.testing.assert_allclose(margins, own, rtol=0, atol=1e-12 * case.size)
+            np.testing.assert_allclose(found, np.stack(lost, axis=1), rtol=0, atol=1e-12 * case.size)
+
+
+@laws
+@given(cases())
+@example(full())
+def test_the_cells_that_pass_are_those_of_the_rows_that_meet_the_tests(case):
+    for program in programs(case):
+        one, other = (Leaves.of(program, kernels).passing for kernels in KERNELS)
+        for part in ("first", "stop", "runs"):
+            np.testing.assert_array_equal(getattr(one, part), getattr(other, part), part)
+        codes = case.codes(program, compiled)
+        cells = boxes.Cells(program).of(codes)
+        for leaf in reference.leaves(program):
+            first, active = program.entries[leaf.entry, [SLOT, ACTIVE]]
+            for slot in range(first, first + active):
+                free = program.family.sets[program.slot_set[slot]]
+                if len(free) == 1:
+                    met = reference.meets(program, leaf, codes, free, only=True)
+                    np.testing.assert_array_equal(reference.inside(other, slot, cells[min(free)]), met)
+
+
+@laws
+@given(cases())
+@example(full())
+def test_both_kernels_count_the_same_pairs_of_cells(case):
+    program = program_of(case.ensemble, case.family, compiled)
+    cells, size = boxes.Cells(program).of(case.codes(program, compiled)), boxes.Cells(program).size
+    pairs = np.array(list(product(range(len(size)), repeat=2)), np.int32).reshape(-1, 2)
+    one, other = (kernels.count_pairs(cells, None, pairs, size) for kernels in KERNELS)
+    assert one.dtype == other.dtype == np.float64
+    np.testing.assert_array_equal(one, other)
+    assert other.sum() == case.rows * len(pairs)
+    if case.weights is not None:
+        one, other = (kernels.count_pairs(cells, case.weights, pairs, size) for kernels in KERNELS)
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=0)
+    for kernels in KERNELS:
+        assert kernels.count_pairs(cells, None, pairs[:0], size).tolist() == []
+
+
+@laws
+@given(st.integers(1, 3), st.lists(st.integers(1, 40), min_size=3, max_size=3), st.integers(0, 999))
+def test_both_kernels_look_up_the_same_boxes(ways, sizes, seed):
+    rng = np.random.default_rng(seed)
+    size = np.array(sizes[:ways], np.int32)
+    n_boxes, n_points, margins = rng.integers(0, 60), rng.integers(0, 90), rng.integers(1, 4)
+    ends = np.sort(rng.integers(0, size + 1, (2, n_boxes, ways)), axis=0).astype(np.int32)  # some are empty
+    weight = rng.normal(size=(n_boxes, margins))
+    at = rng.integers(0, size[:, None], (ways, n_points)).astype(np.int32)
+    one, other = (kernels.look_up(*ends, weight, at, size) for kernels in KERNELS)
+    assert other.shape == (margins, n_points)
+    np.testing.assert_allclose(other, one, rtol=0, atol=1e-13 * (1 + np.abs(weight).sum()))
+
+
+def interactions(case, question):
+    """Signed sums of averages over the rows at the points of a question, ``(m, g)``, that without features too."""
+    features, shape = sorted(question), [len(question[feature]) for feature in sorted(question)]
+    found = np.zeros((len(case.ensemble.base), *shape))
+    for part, sign in [*parts_of(tuple(features)), ((), (-1) ** len(features))]:
+        asked = {features[way]: question[features[way]] for way in part}
+        average = np.average(replace(case, questions=(asked,)).curves(), axis=2, weights=case.weights)
+        found += sign * average.reshape(-1, *(size if way in part else 1 for way, size in enumerate(shape)))
+    return found.reshape(len(found), -1)
+
+
+@laws
+@given(cases())
+@example(full())
+def test_interactions_in_cells_are_those_of_brute_force(case):
+    want = [interactions(case, question) for question in case.questions]
+    for program, kernels, most in product(programs(case), KERNELS, (0, boxes.TABLE_CELLS)):
+        share = compiled.cover(program, case.codes(program, compiled), case.weights) / case.total
+        leaves = Leaves.of(program, kernels)
+        for question, theirs in zip(case.questions, want, strict=True):
+            points = product(*(question[feature] for feature in sorted(question)))
+            table = [np.repeat(column[:1], theirs.shape[1]) for column in case.table]
+            for feature, values in zip(sorted(question), zip(*points, strict=True), strict=True):
+                table[feature] = np.array(values, case.table[feature].dtype)
+            group = tuple(program.family.features.index(feature) for feature in sorted(question))
+            at = leaves.cells.of(replace(case, table=tuple(table)).codes(program, kernels))[list(group)]
+            tested = leaves.testing(group)
+            none = (-1) ** len(group) * share[leaves.slots((), tested)] @ leaves.value[tested]
+            found = none[:, None] + np.zeros_like(theirs)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(boxes, "TABLE_CELLS", most)  # tables, or only the cells that are asked about
+                for part, sign in parts_of(group):
+                    places = tuple(group[way] for way in part)
+                    found += sign * leaves.at(places, tested, share, at[list(part)], kernels)
+            np.testing.assert_allclose(found, theirs, rtol=0, atol=1e-12 * case.size)
+
+
+@laws
+@given(cases(), st.integers(1, 3), st.integers(0, 999))
+@example(full(), 2, 0)
+def test_both_kernels_tell_the_same_influence(case, several, seed):
+    rng = np.random.default_rng(seed)
+    for program in programs(case):
+        groups = groups_of(program)
+        leaves = Leaves.of(program, compiled)
+        cells = leaves.cells.of(case.codes(program, compiled))
+        shape = len(groups), several, program.n_margins, case.rows
+        functions = rng.normal(size=shape) / case.rows
+        held = leaves.boxes()
+        items = leaves.items(groups, held)
+        one, *others = (kernels.interact(held, items, cells, functions) for kernels in KERNELS)
+        others.append(compiled.interact(held, items, cells, functions, threads=3))
+        for other in others:
+            assert other.shape == shape
+            np.testing.assert_allclose(other, one, rtol=0, atol=1e-12 * case.size)
+        assert others[0].tobytes() == others[1].tobytes()
+
+
+@laws
+@given(cases(), st.integers(0, 999))
+def test_influence_is_that_of_every_row_with_the_values_of_every_other(case, seed):
+    """The definition: sum over parts of a group and rows x of g(x) times the margin of row z with x's values."""
+    case = replace(case, table=tuple(column[:9] for column in case.table), weights=None)
+    rows, rng = case.rows, np.random.default_rng(seed)
+    every = [(encoding.feature,) for encoding in case.ensemble.encodings]
+    program = program_of(case.ensemble, family_of([*every, *map(tuple, case.questions)]), compiled)
+    groups, leaves = groups_of(program), Leaves.of(program, compiled)
+    functions = rng.normal(size=(len(groups), 2, program.n_margins, rows))
+    functions -= functions.mean(axis=-1, keepdims=True)
+    own, other = np.divmod(np.arange(rows * rows), rows)
+    want = np.zeros_like(functions)
+    for number, group in enumerate(groups):
+        for part, sign in parts_of(group):
+            moved = {program.family.features[group[way]] for way in part}
+            table = [column[own if f in moved else other] for f, column in enumerate(case.table)]
+            margins = margins_of(case.ensemble, table).reshape(-1, rows, rows)
+            want[number] += sign * np.einsum("qmx,mxz->qmz", functions[number], margins)
+    held = leaves.boxes()
+    cells = leaves.cells.of(case.codes(program, compiled))
+    for kernels in KERNELS:
+        found = kernels.interact(held, leaves.items(groups, held), cells, functions)
+        np.testing.assert_allclose(found, want, rtol=0, atol=1e-11 * case.size)
 
 
 # ---------------------------------------------------------------- codes

@@ -22,13 +22,16 @@ from paribus.budget import memory
 from paribus.data.read import table_of
 from paribus.data.rows import Block, rows_of
 from paribus.evaluators import Ask
+from paribus.evaluators.interactions.ask import StrengthAsk
+from paribus.evaluators.interactions.looks import Counting, Walking
+from paribus.evaluators.interactions.trees import TreeStrengths
 from paribus.evaluators.plan import EVALUATORS
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
 from paribus.executors import Local
 from paribus.grid import GridOptions, Question, axis_of
 from paribus.models import adapt
-from paribus.states import Keyed, Moments, merge_in_order
+from paribus.states import Counts, Keyed, Moments, merge_in_order
 
 POINTS = np.array([-1.0, 0.0, 0.5, 2.0])
 finite = st.floats(-100, 100, allow_subnormal=False)
@@ -134,6 +137,76 @@ def test_any_split_into_blocks_in_any_order_gives_the_same_state(X, library, dat
                 if evaluator.name == "tree_exact" and weights is None:
                     np.testing.assert_array_equal(mine, theirs)
                 np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6)
+
+
+def strengths_for(X, weights):
+    """Evaluators of the H-statistics of sums of leaves, that count pairs of cells and that keep every row."""
+    rows = rows_of(table_of(X), weights)
+    for forest in forests():
+        response = "decision_function" if hasattr(forest, "decision_function") else "auto"
+        model = adapt(forest, rows.table, response_method=response)
+        evaluator = TreeStrengths.build(
+            model, StrengthAsk((2, 0, 1), True, True, 3, rows, 0, memory("1GB"), 1)
+        )
+        pairs = np.array(evaluator.groups, np.int32).reshape(-1, 2)
+        for counted in (pairs, None):
+            vars(evaluator)["counting"] = replace(evaluator.counting, pairs=counted)
+            yield rows, evaluator
+
+
+def looked(state):
+    """Everything a look at the rows leaves, by name."""
+    return {
+        key: part.cells if isinstance(part, Counts) else part.finish() for key, part in state.parts.items()
+    }
+
+
+@given(tables_with_gaps, st.data())
+def test_any_split_into_blocks_in_any_order_looks_at_the_rows_alike(X, data):
+    weights = data.draw(
+        st.none() | hnp.arrays(float, len(X), elements=st.sampled_from([0.0, 0.5, 1.0, 3.0])), "weights"
+    )
+    if weights is not None and not weights.any():
+        weights[0] = 1.0
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(X)), max_size=6), "cuts"))
+    order = data.draw(st.permutations(range(len(cuts) + 1)), "order")
+    for rows, evaluator in strengths_for(X, weights):
+        looks = []
+
+        def fold(look, block_rows, parts, threads, rows=rows, looks=looks):
+            whole = look.evaluate(next(rows.blocks(len(rows), parts)))
+            states = []
+            for start, stop in pairwise([0, *cuts, len(X)]):  # some blocks are empty
+                held = None if rows.weights is None else rows.weights[start:stop]
+                states.append(look.evaluate(Block(rows.table.slice(start, stop), held, start)))
+            wanted, shuffled = looked(whole), [states[k] for k in order]
+            for merged in (states, shuffled, [Keyed({}), *states]):
+                found = looked(merge_in_order(merged))
+                assert set(found) == set(wanted)
+                for key, theirs in wanted.items():
+                    if isinstance(look, Counting) and weights is None:
+                        np.testing.assert_array_equal(found[key], theirs, str(key))
+                    np.testing.assert_allclose(found[key], theirs, rtol=1e-9, atol=1e-9)
+            looks.append(type(look))
+            return whole
+
+        evaluator.find(fold)
+        assert looks == [Counting, Walking, Counting]
+
+
+@given(tables_with_gaps, st.integers(2, 5), st.integers(1, 6))
+def test_threads_do_not_change_a_bit_of_a_look_at_the_rows(X, many, size):
+    for rows, evaluator in strengths_for(X, None):
+
+        def fold(look, block_rows, parts, threads, rows=rows):
+            states = [
+                Local(k).fold(look, rows.blocks(size, parts), Keyed({}), work=len(rows)) for k in (1, many)
+            ]
+            mine, theirs = (looked(state) for state in states)
+            assert {k: v.tobytes() for k, v in mine.items()} == {k: v.tobytes() for k, v in theirs.items()}
+            return states[0]
+
+        evaluator.find(fold)
 
 
 @given(tables_with_gaps, st.data())

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from paribus import budget
 from paribus.api.options import AUTO, checked, seed_of, size_of, whole
 from paribus.api.record import of_model, recorded
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from paribus.evaluators.interactions.plan import StrengthPlan
 
 SUBSAMPLE = 500  # rows crossed with each other where the model itself is asked, unless told otherwise
-WITNESSES, FEWEST = 2_048, 256  # rows whose influence tells the standard errors
 
 
 def h_statistic(
@@ -179,12 +176,9 @@ class Strengths:
         model = adapt(estimator, self.rows.table, response_method=response_method, target_names=target_names)
 
         def asking(shortcut: bool) -> StrengthAsk:
-            rows = self._rows(shortcut)
-            pairs = max(1, len(self.features) * (len(self.features) - 1) // 2 if pairwise else 1)
-            bytes_each = 128 * pairs * model.n_outputs  # of functions and influence
-            size = int(np.clip(memory // 4 // bytes_each, FEWEST, WITNESSES)) if shortcut else len(rows)
-            sample = rows.sample(size, self.seed)
-            return StrengthAsk(self.features, pairwise, overall, threeway, rows, sample, memory, threads)
+            return StrengthAsk(
+                self.features, pairwise, overall, threeway, self._rows(shortcut), self.seed, memory, threads
+            )
 
         with ThreadPoolExecutor(1) as pool:
             fingerprint = pool.submit(self.rows.fingerprint)
@@ -239,7 +233,7 @@ class Strengths:
             seed=self.seed if drawn else None,
             points=used,
             predictions=found.predictions,
-            standard_error_rows=len(plan.ask.sample.numbers),
+            standard_error_rows=len(plan.evaluator.sample.numbers),
             block_rows=plan.evaluator.block_rows,
             threads=plan.evaluator.threads,
             max_memory=memory,

@@ -294,7 +294,8 @@ def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads
         add_leaves(
             ends[number], ends[number + 1], boxes.first, boxes.feature, boxes.sides.first, boxes.sides.stop,
             boxes.sides.runs, cells, items.first, items.group, items.places, boxes.value, boxes.margin,
-            functions, np.empty((most, rows), np.uint8), np.empty((3, rows)), influence
+            functions, np.empty((most, rows)), np.empty((4, max(rows, 8))), np.empty(rows, np.int64),
+            influence
         )  # fmt: skip
         return influence
 

@@ -17,8 +17,7 @@ class StrengthAsk:
     """Which statistics of which features, over which rows.
 
     ``features`` are positions in the table, in the order asked for; pairs and triples are of places among
-    them. ``sample`` are the rows whose influence tells the errors. ``threads`` None leaves their number to
-    the evaluator.
+    them. ``seed`` is that of whatever is drawn. ``threads`` None leaves their number to the evaluator.
     """
 
     features: tuple[int, ...]
@@ -26,7 +25,7 @@ class StrengthAsk:
     overall: bool
     threeway: int
     rows: Rows
-    sample: Sample
+    seed: int
     max_memory: int
     threads: int | None
 
@@ -67,6 +66,11 @@ class StrengthEvaluator(Protocol):
     @classmethod
     def build(cls, model: Model, ask: StrengthAsk) -> Self:
         """Prepare to answer, or raise `RefusalError` or `MemoryBoundError`."""
+        ...
+
+    @property
+    def sample(self) -> Sample:
+        """The rows whose influence tells the errors."""
         ...
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from paribus.budget import FLOAT, in_words
 from paribus.contracts import Floats
-from paribus.data.rows import Block
+from paribus.data.rows import Block, Sample
 from paribus.errors import MemoryBoundError
 from paribus.evaluators.ask import Ask
 from paribus.evaluators.brute import BruteForce
@@ -145,6 +145,11 @@ class BruteStrengths:
             )
         return evaluator
 
+    @property
+    def sample(self) -> Sample:
+        """Every row: its predictions are known anyway."""
+        return self.ask.rows.sample(len(self.ask.rows), self.ask.seed)
+
     @cached_property
     def _singles(self) -> tuple[OwnValues, ...]:
         return tuple(OwnValues.of(self.ask.rows.table, (feature,)) for feature in self.ask.features)
@@ -198,7 +203,7 @@ class BruteStrengths:
             for answer, question in zip(answers, self._singles, strict=True)
             if answer.individual is not None
         )
-        witnesses = Witnesses.of(self.ask.rows, self.ask.sample)
+        witnesses = Witnesses.of(self.ask.rows, self.sample)
         evidence, answer = self._evidence(single, witnesses.share)
         zero = floor_of(evidence.variance, answer)
         pairs = self._joint(self.ask.pairs, single, witnesses, fold)

@@ -12,6 +12,7 @@ import numpy as np
 from paribus import budget
 from paribus.budget import FLOAT, in_words
 from paribus.contracts import Floats
+from paribus.data.rows import Sample
 from paribus.errors import MemoryBoundError, RefusalError
 from paribus.evaluators.interactions.ask import Folding, StrengthAsk
 from paribus.evaluators.interactions.evidence import Evidence, Joint, floor_of, ratios_of, strongest_triples
@@ -29,6 +30,9 @@ from paribus.states import Keyed
 BLOCK_ROWS = 16_384
 BLOCKS = 8  # a table is cut into at least so many, for threads
 MERGED = 32  # numbers of a state per row of its block, at most, unless the table is too short
+WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence tells the standard errors, to 5 or 10 %
+WORK = 4_000_000_000  # leaves times pairs they test times witnesses, that errors may take
+HELD = 500_000_000  # bytes of functions at the witnesses
 ONE_PART = (((0,), 1),)
 
 
@@ -92,16 +96,29 @@ class TreeStrengths:
         return evaluator
 
     @cached_property
-    def counting(self) -> Counting:
-        """The first look at the rows."""
+    def _program(self) -> Program:
+        """The trees laid out for single features and the pairs that share a path."""
         features = self.single.family.features
         named = [tuple(features[place] for place in group) for group in self.groups]
-        program = program_of(self.ensemble, family_of([*((f,) for f in features), *named]), kernels())
-        leaves = Leaves.of(program, kernels())
+        return program_of(self.ensemble, family_of([*((f,) for f in features), *named]), kernels())
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The rows whose influence tells the errors: fewer where many leaves test many pairs."""
+        sizes = np.array([len(one) for one in self._program.family.sets])
+        items = int((sizes[self._program.slot_set] > 1).sum())
+        numbers = 16 * max(1, len(self.ask.pairs)) * self._program.n_margins
+        most = min(WORK // max(1, items), min(HELD, self.ask.max_memory // 4) // (FLOAT * numbers))
+        return self.ask.rows.sample(int(np.clip(most, FEWEST, WITNESSES)), self.ask.seed)
+
+    @cached_property
+    def counting(self) -> Counting:
+        """The first look at the rows."""
+        leaves = Leaves.of(self._program, kernels())
         pairs = np.array(self.groups, np.int32).reshape(-1, 2)
         # A table that has more cells than there are rows is emptier than the rows themselves.
         few = leaves.cells.size[pairs].astype(np.int64).prod(axis=1).sum() <= len(pairs) * len(self.ask.rows)
-        return Counting(program, self.ensemble, leaves, pairs if few else None, self.ask.sample.numbers)
+        return Counting(self._program, self.ensemble, leaves, pairs if few else None, self.sample.numbers)
 
     @cached_property
     def state_numbers(self) -> int:
@@ -122,7 +139,7 @@ class TreeStrengths:
         program, rows = self.counting.program, self.ask.rows
         kept = 0 if self.counting.pairs is not None else 4 * len(rows) * len(self.ask.features)
         levels = int(np.log2(BLOCKS)) + 2
-        functions = len(self.ask.pairs) * program.n_margins * len(self.ask.sample.numbers)
+        functions = len(self.ask.pairs) * program.n_margins * len(self.sample.numbers)
         return int(program.nbytes + 2 * kept + FLOAT * (levels * self.state_numbers + 8 * functions))
 
     @property
@@ -145,7 +162,7 @@ class TreeStrengths:
         looked = Looked.of(self.counting, state)
         walking = self._walking(looked)
         sums = fold(walking, min(BLOCK_ROWS, self.block_rows), ONE_PART, self.threads)
-        witnesses = Witnesses.of(self.ask.rows, self.ask.sample)
+        witnesses = Witnesses.of(self.ask.rows, self.sample)
         evidence = self._evidence(looked, walking, sums)
         answer = evidence.full.T + walking.centre
         zero = floor_of(evidence.variance, answer)
@@ -155,7 +172,7 @@ class TreeStrengths:
         threeway = None
         if triples:
             looking = partial(fold, block_rows=self.block_rows, parts=ONE_PART, threads=self.threads)
-            three = joint_of(self.ensemble, self.ask, triples, witnesses, looking)
+            three = joint_of(self.ensemble, self.ask, self.sample, triples, witnesses, looking)
             threeway = ratios_of(evidence, three, witnesses, zero, self.threads)["joint"]
         return Found(
             evidence.variance,

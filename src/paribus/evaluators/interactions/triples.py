@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from paribus.contracts import Floats
+from paribus.data.rows import Sample
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.evaluators.interactions.evidence import Joint
 from paribus.evaluators.interactions.influence import Witnesses
@@ -23,6 +24,7 @@ Group = tuple[int, ...]
 def joint_of(
     ensemble: Ensemble,
     ask: StrengthAsk,
+    sample: Sample,
     triples: tuple[Group, ...],
     witnesses: Witnesses,
     look: Callable[[Counting], Keyed],
@@ -30,7 +32,7 @@ def joint_of(
     """Return the statistics of triples, which takes one more look at the rows."""
     named = [tuple(sorted(ask.features[j] for j in triple)) for triple in triples]
     program = program_of(ensemble, family_of(named), kernels())
-    counting = Counting(program, ensemble, Leaves.of(program, kernels()), None, ask.sample.numbers)
+    counting = Counting(program, ensemble, Leaves.of(program, kernels()), None, sample.numbers)
     looked = Looked.of(counting, look(counting))
     place = {feature: number for number, feature in enumerate(program.family.features)}
     found = [_triple(looked, tuple(place[feature] for feature in triple), witnesses) for triple in named]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u1, void
+from numba import f8, i4, i8, njit, void
 
 from paribus.kernels.jit.common import CACHED
 from paribus.kernels.program import ACTIVE, DEPTH, SIDE, SLOT, TEST
@@ -86,63 +86,86 @@ def list_runs(
 
 
 @njit(nogil=True)
-def _mark(cells, runs, first, stop, passes):
-    """Tell which rows' cells lie in some runs."""
+def _mark(cells, runs, first, stop, passes, violated):
+    """Tell which rows' cells lie in some runs, and count those that do not."""
     for i in range(cells.size):
-        passes[i] = 0
+        passes[i] = 0.0
     for run in range(first, stop):
         low, high = runs[run, 0], runs[run, 1]
         for i in range(cells.size):
-            passes[i] |= u1((cells[i] >= low) & (cells[i] < high))
+            passes[i] += 1.0 if (cells[i] >= low) & (cells[i] < high) else 0.0
+    for i in range(cells.size):
+        violated[i] += 1.0 - passes[i]
 
 
-@njit(nogil=True)
-def _sides(passes, violated, places, ways, part, inside, outside):
-    """Tell which rows pass a leaf's tests of a part of a group, and which pass all its other tests."""
-    for i in range(inside.size):
-        inside[i], outside[i] = 1.0, 0.0
-    for w in range(ways):
-        if part >> w & 1:
-            for i in range(inside.size):
-                inside[i] *= passes[places[w], i]
-                outside[i] += passes[places[w], i]
-    chosen = 0.0
-    for w in range(ways):
-        chosen += part >> w & 1
-    for i in range(inside.size):
-        # As many tests are violated as are violated within the part.
-        outside[i] = 1.0 if violated[i] == chosen - outside[i] else 0.0
-
-
-@njit(nogil=True, fastmath={"reassoc"})
-def _weighed(values, inside):
-    total = 0.0
+@njit(nogil=True, fastmath={"reassoc", "contract"})
+def _sum_two(values, one, other, sums):
+    """Write the sums of values over the rows that pass one feature's tests, the other's, and both."""
+    first, second, both = 0.0, 0.0, 0.0
     for i in range(values.size):
-        total += values[i] * inside[i]
-    return total
+        first += values[i] * one[i]
+        second += values[i] * other[i]
+        both += values[i] * one[i] * other[i]
+    sums[1], sums[2], sums[3] = first, second, both
 
 
 @njit(nogil=True)
-def _add(influence, outside, amount):
-    for i in range(influence.size):
-        influence[i] += outside[i] * amount
+def _sum_three(values, one, other, third, held, sums):
+    """Write the sums over the rows that pass the tests of each part of three features."""
+    for i in range(values.size):
+        held[i] = values[i] * third[i]
+    _sum_two(held, one, other, sums)
+    sums[5], sums[6], sums[7] = sums[1], sums[2], sums[3]
+    alone = 0.0
+    for i in range(values.size):
+        alone += held[i]
+    _sum_two(values, one, other, sums)
+    sums[4] = alone
+
+
+@njit(nogil=True)
+def _signed(sums, ways, amounts):
+    """Write, for each part that a row violates, the signed sums of the parts that contain it."""
+    for lacks in range(1 << ways):
+        total = 0.0
+        for part in range(1, 1 << ways):
+            if part & lacks == lacks:
+                sign = 1.0
+                for w in range(ways):
+                    sign = sign if part >> w & 1 else -sign
+                total += sign * sums[part]
+        amounts[lacks] = total
+
+
+@njit(nogil=True)
+def _spread(near, n, violated, passes, places, ways, amounts, scale, influence):
+    """Add to the rows that violate tests of the group's features alone what belongs to those they violate."""
+    for number in range(n):
+        i = near[number]
+        lacks, within = 0, 0.0
+        for w in range(ways):
+            if passes[places[w], i] == 0.0:
+                lacks |= 1 << w
+                within += 1.0
+        if within == violated[i]:
+            influence[i] += scale * amounts[lacks]
 
 
 @njit(
     void(
         i8, i8, i8[::1], i4[::1], i8[::1], i8[::1], i4[:, ::1], i4[:, ::1], i8[::1], i4[::1], i4[:, ::1],
-        f8[:, ::1], i4[::1], f8[:, :, :, ::1], u1[:, ::1], f8[:, ::1], f8[:, :, :, ::1]
+        f8[:, ::1], i4[::1], f8[:, :, :, ::1], f8[:, ::1], f8[:, ::1], i8[::1], f8[:, :, :, ::1]
     ),
     nogil=True,
     cache=CACHED,
 )  # fmt: skip
 def interact(
     begin, end, leaf_first, leaf_feature, run_first, run_stop, runs, cells, item_first, item_group,
-    item_places, value, margin, functions, passes, held, influence
+    item_places, value, margin, functions, passes, held, near, influence
 ):  # fmt: skip
     """Add what each row as background does to the interaction of groups of features, of some leaves."""
-    rows = cells.shape[1]
-    violated, inside, outside = held[0], held[1], held[2]
+    rows, most = cells.shape[1], item_places.shape[1]
+    violated, sums, amounts = held[0], held[2], held[3]
     for leaf in range(begin, end):
         if item_first[leaf] == item_first[leaf + 1]:
             continue
@@ -150,23 +173,30 @@ def interact(
         for i in range(rows):
             violated[i] = 0.0
         for place in range(first, leaf_first[leaf + 1]):
-            _mark(cells[leaf_feature[place]], runs, run_first[place], run_stop[place], passes[place - first])
-            for i in range(rows):
-                violated[i] += 1 - passes[place - first, i]
+            _mark(
+                cells[leaf_feature[place]], runs, run_first[place], run_stop[place], passes[place - first],
+                violated
+            )  # fmt: skip
+        n = 0
+        for i in range(rows):
+            near[n] = i
+            n += 1 if violated[i] <= most else 0
         for item in range(item_first[leaf], item_first[leaf + 1]):
-            ways, group = 0, item_group[item]
-            while ways < item_places.shape[1] and item_places[item, ways] >= 0:
-                ways += 1
-            for part in range(1, 1 << ways):
-                _sides(passes, violated, item_places[item], ways, part, inside, outside)
-                sign = 1.0
-                for w in range(ways):
-                    sign = sign if part >> w & 1 else -sign
-                for k in range(value.shape[1]):
-                    m = k if margin[leaf] < 0 else margin[leaf]
-                    for q in range(functions.shape[1]):
-                        amount = sign * value[leaf, k] * _weighed(functions[group, q, m], inside)
-                        _add(influence[group, q, m], outside, amount)
+            places, group = item_places[item], item_group[item]
+            ways = 3 if most > 2 and places[most - 1] >= 0 else 2
+            for k in range(value.shape[1]):
+                m = k if margin[leaf] < 0 else margin[leaf]
+                for q in range(functions.shape[1]):
+                    values, one, other = functions[group, q, m], passes[places[0]], passes[places[1]]
+                    if ways == 2:
+                        _sum_two(values, one, other, sums)
+                    else:
+                        _sum_three(values, one, other, passes[places[2]], held[1], sums)
+                    _signed(sums, ways, amounts)
+                    _spread(
+                        near, n, violated, passes, places, ways, amounts, value[leaf, k],
+                        influence[group, q, m]
+                    )  # fmt: skip
 
 
 @njit(void(i4[:, ::1], f8[::1], i4[:, ::1], i4[::1], i8[::1], f8[::1]), nogil=True, cache=CACHED)
