@@ -203,6 +203,7 @@ def test_the_story_of_interactions(found, two):
         "  b x c: 1 ± 0.05 (H² 0.25)",
         "  a x b: 0.2 ± 0.01 (H² 0.01)",
         "  1 pair is exactly zero",
+        "  a x b x c: 0.5 ± 0.025 (H² 0.062)",
         "  averaged over 20,000 rows (unweighted)",
         "  by trees: sums over leaves (0.5 s)",
         "  note: the data is small",
@@ -239,7 +240,7 @@ def test_the_story_of_importance():
     assert "  b: 2\n  a: 1\n  by trees" in own  # no error, and over no rows of ours
     outputs = repr(importance("a", [[1.0, 2.0, 3.0, 4.0]], outputs=tuple("wxyz")))
     assert "by effect, 4 outputs: " in outputs
-    assert "  a: 1 ± 0.1, 2 ± 0.2, 3 ± 0.3, ...\n" in outputs
+    assert "  a: 1 ± 0.1 on w, 2 ± 0.2 on x, 3 ± 0.3 on y, ...\n" in outputs
 
 
 EVERY = [

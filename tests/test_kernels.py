@@ -197,7 +197,10 @@ def test_the_cells_that_pass_are_those_of_the_rows_that_meet_the_tests(case):
 def test_both_kernels_count_the_same_pairs_of_cells(case):
     program = program_of(case.ensemble, case.family, compiled)
     cells, size = boxes.Cells(program).of(case.codes(program, compiled)), boxes.Cells(program).size
-    pairs = np.array(list(product(range(len(size)), repeat=2)), np.int32).reshape(-1, 2)
+    both = [
+        pair for pair in product(range(len(size)), repeat=2) if np.prod(size[list(pair)], dtype=float) < 1e5
+    ]
+    pairs = np.array(both, np.int32).reshape(-1, 2)
     one, other = (kernels.count_pairs(cells, None, pairs, size) for kernels in KERNELS)
     assert one.dtype == other.dtype == np.float64
     np.testing.assert_array_equal(one, other)

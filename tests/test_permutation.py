@@ -15,6 +15,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifi
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPRegressor
 
+import paribus
 from conftest import numbers
 from paribus.data.read import table_of
 from paribus.data.rows import rows_of
@@ -473,19 +474,19 @@ def test_no_groups_give_an_empty_answer():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"repeats": 0}, "repeats=0 must be a whole number, at least 1"),
-        ({"repeats": 2.5}, "repeats=2.5 must be"),
-        ({"repeats": True}, "repeats=True must be"),
-        ({"seed": -1}, "seed=-1 must be a whole number, at least 0"),
-        ({"seed": None}, "seed=None must be"),
-        ({"max_rows": 1}, "max_rows=1 must be a whole number, at least 2"),
-        ({"max_rows": 0.5}, "max_rows=0.5 must be"),
+        ({"n_repeats": 0}, "n_repeats=0 must be a whole number of at least 1"),
+        ({"n_repeats": 2.5}, "n_repeats=2.5 must be"),
+        ({"n_repeats": True}, "n_repeats=True must be"),
+        ({"random_state": -1}, "random_state=-1 must be a whole number of at least 0"),
+        ({"random_state": "a"}, "random_state='a' must be"),
+        ({"subsample": 1}, "subsample=1 must be a whole number of at least 2, None or 'auto'"),
+        ({"subsample": 0.5}, "subsample=0.5 must be"),
         ({"scoring": "nothing"}, "scoring='nothing' is not known"),
     ],
 )
 def test_options_out_of_range(arguments, message):
     with pytest.raises(OptionError, match=message):
-        importance(LINEAR, X, Y, **arguments)
+        paribus.feature_importance(LINEAR, X, Y, method="permutation", **arguments)
 
 
 def test_y_is_checked():

@@ -213,7 +213,7 @@ def _by_permutation(
     seed: int,
     memory: int,
 ) -> Importance:
-    from paribus.models.scores import Scorer
+    from paribus.models.scoring import Scorer
 
     score = permuted.score
     asked = (

@@ -13,7 +13,7 @@ from paribus.api.record import of_model, recorded
 from paribus.data.features import resolve_each
 from paribus.data.read import table_of
 from paribus.data.rows import Rows, rows_of
-from paribus.errors import OptionError, RefusalError
+from paribus.errors import FeatureError, OptionError, RefusalError
 from paribus.evaluators.interactions import Found
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.executors import Local
@@ -118,7 +118,7 @@ def h_statistic(
     call = Strengths.of(X, sample_weight, feature_names, features, size_of(subsample, n_max), random_state)
     if len(call.features) < 2:
         raise OptionError(f"features={features!r}: an interaction needs at least two features")
-    most = whole("threeway", threeway, 0)
+    most = _threeway(threeway, len(call.features))
     model, plan, found, provenance = call.find(
         estimator,
         pairwise=True,
@@ -132,6 +132,15 @@ def h_statistic(
         progress=progress,
     )
     return h_statistics_of(found, plan.ask, call.tokens, model, provenance)
+
+
+def _threeway(threeway: Any, features: int) -> int:
+    most = whole("threeway", threeway, 0)
+    if most and min(most, features) < 3:
+        raise OptionError(
+            f"threeway={threeway!r} of {features} features has no triple; it must be 0 or at least 3"
+        )
+    return most
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +196,8 @@ class Strengths:
 
     def _rows(self, shortcut: bool) -> Rows:
         """Return the rows to use: those with weight, or a draw of them."""
-        every = self.size is None or (self.size == AUTO and shortcut)
-        size = len(self.rows) if every else SUBSAMPLE if self.size == AUTO else int(self.size or 0)
-        return self.rows.drawn(size, self.seed)
+        size = SUBSAMPLE if self.size == AUTO and not shortcut else self.size
+        return self.rows.keep(self.rows.chosen(size if isinstance(size, int) else None, self.seed))
 
     def _found(
         self, model: Model, asking: Any, method: str, progress: bool | None
@@ -200,7 +208,10 @@ class Strengths:
 
         refused: dict[str, str] = {}
         while True:
-            plan = choose_strengths(model, asking, method, refused)
+            try:
+                plan = choose_strengths(model, asking, method, refused)
+            except FeatureError as error:
+                raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
             rows = plan.ask.rows
 
             def fold(evaluator: Any, block_rows: int, parts: Any, threads: int, rows: Rows = rows) -> Keyed:

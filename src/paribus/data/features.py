@@ -57,7 +57,9 @@ def resolve_each(
         group = resolve(token, names)
         if len(group) > 1:
             raise FeatureError(f"features={features!r} has a group of features; name single ones")
-        found.setdefault(group[0], token if isinstance(token, str) else group[0])
+        if group[0] in found:
+            raise FeatureError(f"features={features!r} names {names[group[0]]!r} twice")
+        found[group[0]] = token if isinstance(token, str) else group[0]
     if not found:
         raise FeatureError("features is empty; leave it out to get every feature")
     return tuple(found), tuple(found.values())
@@ -73,7 +75,9 @@ def resolve_groups(
     found: dict[tuple[int, ...], Feature | tuple[Feature, ...]] = {}
     for token in _tokens(features, names):
         group, own = resolve_each(token if _is_group(token) else [token], names, named)
-        found.setdefault(group, own if _is_group(token) else own[0])
+        if group in found:
+            raise FeatureError(f"features={features!r} asks for {token!r} twice")
+        found[group] = own if _is_group(token) else own[0]
     if not found:
         raise FeatureError("features is empty; leave it out to get every feature")
     return tuple(found), tuple(found.values())

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import xxhash
 
-from paribus.contracts import Floats, Integers
+from paribus.contracts import Flags, Floats, Integers
 from paribus.data.table import Column, Table
 from paribus.errors import WeightError
 
@@ -116,18 +116,21 @@ class Rows:
         drawn, times = np.unique(rng.choice(counted, size, p=squares[counted] / total), return_counts=True)
         return Sample(drawn, times * (total / size))
 
-    def drawn(self, size: int, seed: int) -> Rows:
-        """Return the rows that have weight, or ``size`` of them drawn without replacement, in their order."""
+    def chosen(self, size: int | None, seed: int) -> Flags:
+        """Tell which rows have weight, or mark ``size`` of them drawn without replacement."""
         counted = np.ones(len(self), dtype=bool) if self.weights is None else self.weights > 0
-        if size < counted.sum():
-            rng = np.random.default_rng(seed)
-            chosen = rng.choice(np.flatnonzero(counted), size, replace=False)
-            counted = np.zeros(len(self), dtype=bool)
-            counted[chosen] = True
-        if counted.all():
+        if size is None or size >= counted.sum():
+            return counted
+        drawn = np.random.default_rng(seed).choice(np.flatnonzero(counted), size, replace=False)
+        mask = np.zeros(len(self), dtype=bool)
+        mask[drawn] = True
+        return mask
+
+    def keep(self, mask: Flags) -> Rows:
+        """Return the rows where ``mask`` holds, with their weights."""
+        if mask.all():
             return self
-        weights = None if self.weights is None else self.weights[counted]
-        return Rows(self.table.keep(counted), weights, self.unit)
+        return Rows(self.table.keep(mask), None if self.weights is None else self.weights[mask], self.unit)
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""

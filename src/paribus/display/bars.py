@@ -170,10 +170,10 @@ def _name_rows(ax: Axes, ranking: Ranking, shown: list[int]) -> None:
 
 
 def _room(ax: Axes, values: Floats, errors: Floats, room: float) -> None:
-    """Make the axis as long as bars, their errors and a share of room beyond them; it starts at zero."""
+    """Make the axis as long as bars, their errors and a share of room beyond them."""
     if not len(values):
         return
-    ends = np.nan_to_num(np.concatenate([values - errors * (values < 0), values + errors, [0.0]]))
+    ends = np.nan_to_num(np.concatenate([values - errors, values + errors, [0.0]]))
     low, high = float(ends.min()), float(ends.max())
     span = (high - low) or 1.0
     ax.set_xlim(low - 0.03 * span * (low < 0), high + room * span)

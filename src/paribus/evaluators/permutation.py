@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from paribus.budget import FLOAT, in_words
-from paribus.contracts import Array, Executor, Floats, Integers
+from paribus.contracts import Executor, Floats, Integers
 from paribus.data.rows import Block, Rows
 from paribus.data.table import Cells, Scratch
-from paribus.errors import MemoryBoundError, ModelError, OptionError, ParibusError
+from paribus.errors import MemoryBoundError, ModelError, ParibusError
 from paribus.evaluators.brute import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
 from paribus.models import Model
-from paribus.models.scores import RowScore, Score, Scorer, TotalScore, score_of, target_of
+from paribus.models.scoring import RowScore, Score, Scorer, TotalScore, score_of, target_of
 from paribus.states import Keyed
 
 Group = tuple[int, ...]
@@ -117,13 +117,9 @@ def permutation_importance(
     -------
     Permuted
     """
-    _whole("repeats", repeats, 1)
-    _whole("seed", seed, 0)
-    if max_rows is not None:
-        _whole("max_rows", max_rows, 2)
-    target = target_of(y, rows)
-    counted = rows.counted
-    rows, target = _drawn(_weighted(rows), target, max_rows, seed)
+    counted, chosen = rows.chosen(None, seed), rows.chosen(max_rows, seed)
+    target = target_of(y, rows)[chosen[counted]]
+    rows = rows.keep(chosen)
     score = score_of(
         estimator,
         scoring,
@@ -132,7 +128,7 @@ def permutation_importance(
         response_method=response_method,
         weighted=rows.weights is not None,
     )
-    shuffler = Shuffler(score, groups, int(repeats), int(seed), rows.table.row_bytes, rows.unit)
+    shuffler = Shuffler(score, groups, repeats, seed, rows.table.row_bytes, rows.unit)
     threads = shuffler.threads(len(rows), max_memory, threads)
     shuffler = shuffler.begun(rows)
     parts = [((number,), shuffler.repeats) for number in range(len(groups))]
@@ -149,7 +145,10 @@ def permutation_importance(
         len(rows),
         len(rows) + work,
         threads,
-        (*_notes(score, shuffler.repeats, len(rows), counted, seed), *_not_numbers(values, groups, rows)),
+        (
+            *_notes(score, shuffler.repeats, len(rows), int(counted.sum()), seed),
+            *_not_numbers(values, groups, rows),
+        ),
     )
 
 
@@ -371,24 +370,6 @@ def _infinite_losses() -> np.errstate:
     return np.errstate(invalid="ignore", over="ignore")
 
 
-def _weighted(rows: Rows) -> Rows:
-    """Leave out the rows of weight zero."""
-    if rows.weights is None or rows.weights.all():
-        return rows
-    mask = rows.weights > 0
-    return Rows(rows.table.keep(mask), rows.weights[mask], rows.unit)
-
-
-def _drawn(rows: Rows, target: Array, max_rows: int | None, seed: int) -> tuple[Rows, Array]:
-    """Draw rows without replacement, whatever their weights: these keep counting afterwards."""
-    if max_rows is None or max_rows >= len(rows):
-        return rows, target
-    mask = np.zeros(len(rows), dtype=bool)
-    mask[np.random.default_rng(seed).choice(len(rows), max_rows, replace=False)] = True
-    weights = None if rows.weights is None else rows.weights[mask]
-    return Rows(rows.table.keep(mask), weights, rows.unit), target[mask]
-
-
 def _notes(score: Score, repeats: int, drawn: int, counted: int, seed: int) -> tuple[str, ...]:
     notes = []
     if drawn < counted:
@@ -408,8 +389,3 @@ def _not_numbers(values: Floats, groups: tuple[Group, ...], rows: Rows) -> Itera
         if not np.isfinite(value):
             names = ", ".join(rows.table.names[j] for j in group)
             yield f"{names}: the importance is {value}, because the model predicts or scores no finite number"
-
-
-def _whole(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise OptionError(f"{name}={value!r} must be a whole number, at least {least}")

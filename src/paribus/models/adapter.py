@@ -54,6 +54,7 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
         _stackable(call, probe, name, answer),
         probe,
         answer if columns is None else answer[:, list(columns)],
+        getattr(raw, "dtype", None) in (np.float32, np.float16),
     )
 
 

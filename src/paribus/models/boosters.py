@@ -22,6 +22,11 @@ def margin_call(estimator: Any) -> Call | None:
     return None if keywords is None else Call(estimator, "predict", keywords)
 
 
+def has_margin(estimator: Any) -> bool:
+    """Tell whether a model can be asked for its margin."""
+    return hasattr(estimator, "decision_function") or margin_call(estimator) is not None
+
+
 def booster_library(estimator: Any) -> str | None:
     """Return the boosting library a model, or the last step of a pipeline, derives from."""
     steps = getattr(estimator, "steps", None)

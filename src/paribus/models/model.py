@@ -41,7 +41,7 @@ class Model:
     ``response`` is the method that answers (``"callable"`` for a function), ``scale`` its unit in
     words, for axis labels. ``stackable`` tells that rows may be repeated in one table under new labels
     without changing the answer to any of them. ``answer (i, o)`` is what it said about ``probe``, a few
-    rows of the table.
+    rows of the table, and ``single`` whether it said it in single precision.
     """
 
     call: Call
@@ -54,6 +54,7 @@ class Model:
     stackable: bool = True
     probe: Table | None = None
     answer: Floats | None = None
+    single: bool = False
 
     @property
     def trees(self) -> Trees:

@@ -16,6 +16,11 @@ from paribus.results.provenance import Provenance
 
 Token: TypeAlias = str | int
 STATISTICS = ("pairwise", "overall", "threeway", "total")
+ASKED = {
+    "overall": "overall=True",
+    "total": "overall=True, and every column among the features",
+    "threeway": "threeway= the number of features whose triples are wanted",
+}
 PARTS = {
     "h_squared": "share",
     "numerator": "numerator",
@@ -54,7 +59,7 @@ class Interaction:
 class HStatistics(Mapping[str, Any]):
     r"""Friedman and Popescu's statistics, evaluated at the rows of the data.
 
-    Attributes and keys are the same. For each statistic ``s`` among ``pairwise``, ``overall``,
+    Each array is an attribute and a key. For each statistic ``s`` among ``pairwise``, ``overall``,
     ``threeway`` and ``total`` that was computed there are the keys ``h_squared_s``, ``numerator_s``,
     ``denominator_s``, ``standard_error_s`` (of :math:`H^2`), ``strength_s`` (the root of the numerator, in
     units of the prediction) and ``standard_error_strength_s``: arrays of shape ``(k,)``, ``(k, n_outputs)``
@@ -138,7 +143,10 @@ class HStatistics(Mapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         if key not in self:
-            raise KeyError(f"{key!r} was not computed{did_you_mean(str(key), self)}")
+            part, _, statistic = str(key).rpartition("_")
+            if part in PARTS and statistic in ASKED:
+                raise KeyError(f"{key!r} was not computed; it needs {ASKED[statistic]}")
+            raise KeyError(f"there is no {key!r}{did_you_mean(str(key), self)}")
         part, _, statistic = key.rpartition("_")
         if statistic in STATISTICS and part in PARTS:
             return self._part(statistic, part)

@@ -45,7 +45,7 @@ def effect_story(effect: PartialDependence) -> str:
         shown = ", ".join(number(v) for v in effect.missing.average[:3])
         lines.append(f"  missing in {effect.missing.share:.1%} of the data, where the average is {shown}")
     asked = f"{p.predictions:,} predictions, " if p.predictions else ""
-    lines.append(f"  by {p.evaluator}: {p.how} ({asked}{p.seconds:.2g} s)")
+    lines.append(f"  by {p.evaluator}: {p.how} ({asked}{short(p.seconds)} s)")
     lines.extend(f"  note: {note}" for note in effect.notes)
     return "\n".join(lines)
 
@@ -93,7 +93,7 @@ def effects_story(effects: Effects) -> str:
         lines.append(f"  {name}: {number(effect.strength)}")
     if len(effects) > SHOWN:
         lines.append(f"  and {len(effects) - SHOWN} more")
-    lines.append(f"  averaged over {p.background()}; by {p.evaluator} ({p.seconds:.2g} s)")
+    lines.append(f"  averaged over {p.background()}; by {p.evaluator} ({short(p.seconds)} s)")
     lines.extend(f"  skipped: {reason}" for reason in effects.skipped)
     return "\n".join(lines)
 
@@ -114,6 +114,9 @@ def interactions_story(result: HStatistics) -> str:
     zero = int((result.pairwise.numerator == 0).all(axis=1).sum())
     if zero:
         lines.append(f"  {exactly_zero(zero, 'pair')}")
+    if result.threeway is not None:
+        triples = result.strongest(3, statistic="threeway")
+        lines.extend(f"  {_entry(result, entry)}" for entry in triples if entry.strength != 0)
     return "\n".join([*lines, *_how(p), *(f"  note: {note}" for note in result.notes)])
 
 
@@ -129,7 +132,12 @@ def exactly_zero(size: int, noun: str) -> str:
 
 def with_error(value: float, error: float) -> str:
     """Return a number with its standard error, if it has one."""
-    return f"{number(value)} ± {error:.2g}" if np.isfinite(error) else number(value)
+    return f"{number(value)} ± {short(error)}" if np.isfinite(error) else number(value)
+
+
+def short(value: float) -> str:
+    """Return a number in two digits, or as a whole one."""
+    return f"{value:.2g}" if abs(value) < 99.5 else f"{value:,.0f}"
 
 
 def _total(result: HStatistics) -> str:
@@ -160,7 +168,7 @@ def _how(p: Provenance) -> list[str]:
     asked = f"{p.predictions:,} predictions, " if p.predictions else ""
     return [
         f"  averaged over {p.background()}{errors}",
-        f"  by {p.evaluator}: {p.how} ({asked}{p.seconds:.2g} s)",
+        f"  by {p.evaluator}: {p.how} ({asked}{short(p.seconds)} s)",
     ]
 
 
@@ -183,9 +191,10 @@ def importance_story(result: Importance) -> str:
 
 def _sizes(result: Importance, place: int) -> str:
     values, errors = (np.atleast_1d(a[place]) for a in (result.values, result.standard_error))
-    told = ", ".join(with_error(float(v), float(e)) for v, e in list(zip(values, errors, strict=True))[:3])
-    if len(values) > 3:
-        told += ", ..."
-    if result.with_interactions is None or len(values) > 1:
-        return told
-    return f"{told} ({number(float(result.with_interactions[place]))} with its interactions)"
+    told = [with_error(float(v), float(e)) for v, e in zip(values, errors, strict=True)]
+    if len(told) > 1:
+        named = [f"{one} on {name}" for one, name in zip(told, result.output_names, strict=True)]
+        return ", ".join(named[:3]) + (", ..." if len(named) > 3 else "")
+    if result.with_interactions is None:
+        return told[0]
+    return f"{told[0]} ({number(float(result.with_interactions[place]))} with its interactions)"

@@ -8,11 +8,14 @@ from paribus.contracts import Flags, Floats
 from paribus.evaluators.interactions import Found, Ratio
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.models import Model
+from paribus.models.boosters import has_margin
 from paribus.results.hstatistics import HStatistics, Token
 from paribus.results.importance import Importance
 from paribus.results.provenance import Provenance
 
 WEAK = 1e-3  # of the prediction's variance: a joint effect whose H² is noise
+ABOVE = 1 + 1e-9  # an H² that is more than one, and not by rounding
+COARSE = 1e-3  # of the prediction's standard deviation: a strength that is called zero, and worth a word
 SHOWN = 3  # groups that a note names
 
 
@@ -34,7 +37,11 @@ def h_statistics_of(
         overall=found.overall,
         threeway=found.threeway,
         total=found.total,
-        notes=(*_of_groups(found, ask, names), *_of_call(found, ask, model, provenance)),
+        notes=(
+            *_of_groups(found, ask, names),
+            *_of_call(found, ask, model, provenance),
+            *_of_total(found, ask),
+        ),
         provenance=provenance,
     )
 
@@ -49,7 +56,7 @@ def _of_groups(found: Found, ask: StrengthAsk, names: tuple[str, ...]) -> list[s
         some = ratio.numerator > 0
         empty = some & (ratio.denominator == 0)
         weak = some & ~empty & (ratio.denominator < WEAK * found.variance)
-        above = some & ~weak & (np.nan_to_num(ratio.share) > 1)
+        above = some & ~weak & (np.nan_to_num(ratio.share) > ABOVE)
         for which, text in (
             (weak, f"have a joint effect below {WEAK:.1%} of the prediction's variance: their H² is noise"),
             (
@@ -77,21 +84,42 @@ def _of_call(found: Found, ask: StrengthAsk, model: Model, provenance: Provenanc
             f"computed on {provenance.sampled_rows:,} of {provenance.rows:,} rows; the standard errors say "
             "what another draw could have given"
         )
-    if found.overall is not None and not ask.every_column:
-        notes.append("there is no total: the effects of the columns that were not asked about are not known")
-    if model.response == "predict_proba" and "brute" in provenance.evaluator:
+    floor, spread = np.sqrt(found.floor), np.sqrt(found.variance)
+    if not np.isfinite(found.variance).all():
+        notes.append(
+            "the model's answers, or their squares, are not finite for some rows, nor are these numbers"
+        )
+    elif len(ask.rows) < 2:
+        notes.append("a single row has no effects, and tells nothing about their error")
+    elif (spread <= floor).all():
+        notes.append("the prediction does not vary over these rows: there is nothing to explain")
+    elif (floor > COARSE * spread).any():
+        notes.append(
+            f"strengths up to {np.max(floor):.2g} are called zero: rounding in single precision can make as "
+            "much of predictions as large as these"
+        )
+    if (
+        model.response == "predict_proba"
+        and provenance.evaluator == "brute"
+        and has_margin(model.call.target)
+    ):
         notes.append(
             "on the probability scale a model that is additive in its margin interacts as well; "
-            "response_method='decision_function', where the model has one, asks about the margin"
+            "response_method='decision_function' asks about the margin"
+            + (", of trees on every row" if "no sum over leaves" in provenance.refusals["tree_exact"] else "")
         )
-    if not np.isfinite(found.variance).all():
-        notes.append("the model's answer is not finite for some rows, so neither are these numbers")
     if not model.stackable:
         notes.append(
             f"{model.name} answered some rows differently when they were repeated, so it was asked one point "
             "at a time"
         )
     return notes
+
+
+def _of_total(found: Found, ask: StrengthAsk) -> list[str]:
+    if found.overall is None or ask.every_column:
+        return []
+    return ["there is no total: the effects of the columns that were not asked about are not known"]
 
 
 def importance_of(

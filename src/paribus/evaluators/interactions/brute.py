@@ -15,9 +15,9 @@ from paribus.errors import MemoryBoundError
 from paribus.evaluators.ask import Ask
 from paribus.evaluators.brute import BruteForce
 from paribus.evaluators.interactions.ask import Folding, StrengthAsk
-from paribus.evaluators.interactions.evidence import Evidence, Joint, floor_of, ratios_of, strongest_triples
+from paribus.evaluators.interactions.evidence import Evidence, Floors, Joint, ratios_of, strongest_triples
 from paribus.evaluators.interactions.found import Found
-from paribus.evaluators.interactions.influence import Single, Witnesses
+from paribus.evaluators.interactions.influence import Single, Witnesses, beyond_numbers
 from paribus.evaluators.trees.boxes import parts_of
 from paribus.grid import OwnValues, Question
 from paribus.models import Model
@@ -63,9 +63,10 @@ class Crossing:
 
     def evaluate(self, block: Block) -> Keyed:
         """Return what is found of the block's groups."""
-        return Keyed(
-            {("group", number): self._group(block, self.groups[number]) for number in block.questions}
-        )
+        with beyond_numbers():
+            return Keyed(
+                {("group", number): self._group(block, self.groups[number]) for number in block.questions}
+            )
 
     def _group(self, block: Block, group: Group) -> GroupFound:
         curves = {part: self._curves(block, group, part) for part, _ in parts_of(group)}
@@ -204,8 +205,10 @@ class BruteStrengths:
             if answer.individual is not None
         )
         witnesses = Witnesses.of(self.ask.rows, self.sample)
-        evidence, answer = self._evidence(single, witnesses.share)
-        zero = floor_of(evidence.variance, answer)
+        with beyond_numbers():
+            evidence, answer = self._evidence(single, witnesses.share)
+        precision = {"single": self.model.single, "single_own": self.model.single}
+        zero = Floors.of(evidence.variance, answer, **precision)
         pairs = self._joint(self.ask.pairs, single, witnesses, fold)
         ratios = ratios_of(evidence, pairs.joint, witnesses, zero, 1)
         triples = strongest_triples(ratios, len(single), self.ask.threeway)
@@ -222,6 +225,7 @@ class BruteStrengths:
             threeway,
             triples,
             asked + pairs.predictions + three.predictions,
+            zero.own,
         )
 
     def _evidence(self, single: tuple[Single, ...], share: Floats) -> tuple[Evidence, Floats]:

@@ -11,22 +11,33 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.evaluators.interactions.found import Ratio
-from paribus.evaluators.interactions.influence import Single, Witnesses
+from paribus.evaluators.interactions.influence import Single, Witnesses, beyond_numbers
 
-NEGLIGIBLE = 1e-9  # of the prediction's standard deviation: a strength that is called zero
-ROUNDINGS = 16  # of one prediction, that a strength may be made of
+NEGLIGIBLE = 1e-8  # of the prediction's standard deviation: a strength that is called zero
+SINGLE, DOUBLE = 4, 16  # roundings of a prediction that a strength may be made of; of averages, a quarter
 
 
-def floor_of(variance: Floats, answer: Floats) -> Floats:
-    """Return the mean square that is called zero ``(o,)``: what rounding can make, given some answers.
+@dataclass(frozen=True, eq=False)
+class Floors:
+    """Mean squares that are called zero, ``(o,)``: what rounding can make.
 
-    It is relative to the prediction's own variance and size, never absolute, so that a model which predicts
-    in units of a millionth loses nothing.
+    They are relative to the prediction's own variance and size, never absolute, so that a model which
+    predicts in units of a millionth loses nothing. ``own`` is for statistics in which a row's own prediction
+    stands beside averages: a library may have rounded it to single precision.
     """
-    single = bool((answer.astype(np.float32) == answer).all())
-    precision = np.finfo(np.float32 if single else np.float64).eps
-    largest = np.abs(answer[np.isfinite(answer)]).max(initial=0.0)
-    return np.asarray(NEGLIGIBLE**2 * variance + (ROUNDINGS * precision * largest) ** 2)
+
+    averages: Floats
+    own: Floats
+
+    @classmethod
+    def of(cls, variance: Floats, answer: Floats, *, single: bool, single_own: bool) -> Floors:
+        """Return the floors for some answers ``(i, o)``; ``single`` tells of single precision."""
+        largest = np.abs(answer[np.isfinite(answer)]).max(initial=0.0)
+        fine = DOUBLE * float(np.finfo(np.float64).eps) * largest
+        coarse = SINGLE * float(np.finfo(np.float32).eps) * largest
+        least = NEGLIGIBLE**2 * variance
+        averages, own = coarse / 4 if single else fine, coarse if single_own else fine
+        return cls(least + averages**2, least + own**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,30 +163,33 @@ def _stacked(functions: list[Floats], like: Floats) -> Floats:
 
 
 def ratios_of(
-    evidence: Evidence, joint: Joint | None, witnesses: Witnesses, zero: Floats, threads: int
+    evidence: Evidence, joint: Joint | None, witnesses: Witnesses, zero: Floors, threads: int
 ) -> dict[str, Ratio]:
     """Return every statistic of single features, and of groups if there are any, by name."""
-    functions = _Centred(
-        witnesses.centred(evidence.full),
-        witnesses.centred(evidence.effect),
-        None if evidence.loss is None else witnesses.centred(evidence.loss),
-        None if joint is None else witnesses.centred(joint.effect),
-    )
+    with beyond_numbers():
+        functions = _Centred(
+            witnesses.centred(evidence.full),
+            witnesses.centred(evidence.effect),
+            None if evidence.loss is None else witnesses.centred(evidence.loss),
+            None if joint is None else witnesses.centred(joint.effect),
+        )
 
     def influence(j: int) -> _Influence:
         groups = [] if joint is None else joint.having(j)
-        return _influence(functions, evidence.single(j), j, witnesses.share, groups)
+        with beyond_numbers():
+            return _influence(functions, evidence.single(j), j, witnesses.share, groups)
 
     with ThreadPoolExecutor(threads) as pool:
         found = list(pool.map(influence, range(len(evidence.main))))
-    ratios = _of_singles(evidence, functions, found, witnesses, zero)
-    if joint is not None:
-        ratios["joint"] = _of_groups(joint, functions, found, witnesses, zero)
+    with beyond_numbers():
+        ratios = _of_singles(evidence, functions, found, witnesses, zero)
+        if joint is not None:
+            ratios["joint"] = _of_groups(joint, functions, found, witnesses, zero)
     return ratios
 
 
 def _of_singles(
-    evidence: Evidence, functions: _Centred, found: list[_Influence], witnesses: Witnesses, zero: Floats
+    evidence: Evidence, functions: _Centred, found: list[_Influence], witnesses: Witnesses, zero: Floors
 ) -> dict[str, Ratio]:
     every = np.broadcast_to(evidence.variance, evidence.main.shape)
     square = functions.full**2
@@ -187,17 +201,18 @@ def _of_singles(
     ratios = {}
     for name, (numerator, influence) in asked.items():
         if numerator is not None:
-            ratios[name] = witnesses.ratio(numerator, every, np.array(influence), square, zero)
+            floor = zero.averages if name == "main" else zero.own
+            ratios[name] = witnesses.ratio(numerator, every, np.array(influence), square, floor)
     if evidence.total is not None:
         of_total = functions.rest**2 - 2 * np.sum([one.rest for one in found], axis=0)
         ratios["total"] = witnesses.ratio(
-            evidence.total[None], evidence.variance[None], of_total[None], square, zero
+            evidence.total[None], evidence.variance[None], of_total[None], square, zero.own
         )
     return ratios
 
 
 def _of_groups(
-    joint: Joint, functions: _Centred, found: list[_Influence], witnesses: Witnesses, zero: Floats
+    joint: Joint, functions: _Centred, found: list[_Influence], witnesses: Witnesses, zero: Floors
 ) -> Ratio:
     assert functions.joint is not None
     outer = np.zeros_like(joint.effect)
@@ -205,7 +220,7 @@ def _of_groups(
         outer[joint.having(j)] += one.joint
     of_numerator = witnesses.centred(joint.interaction) ** 2 + 2 * joint.inner[:, 0]
     of_denominator = functions.joint**2 + 2 * (joint.inner[:, 1] + outer)
-    return witnesses.ratio(joint.numerator, joint.denominator, of_numerator, of_denominator, zero)
+    return witnesses.ratio(joint.numerator, joint.denominator, of_numerator, of_denominator, zero.averages)
 
 
 def strongest_triples(ratios: dict[str, Ratio], features: int, count: int) -> tuple[tuple[int, ...], ...]:

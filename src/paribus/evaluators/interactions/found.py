@@ -34,7 +34,7 @@ class Ratio:
     @property
     def share(self) -> Floats:
         """The ratio; zero where the numerator is, NaN where only the denominator vanishes."""
-        empty = np.where(self.numerator > 0, np.nan, 0.0)
+        empty = np.where(self.numerator == 0, 0.0, np.nan)
         return np.divide(self.numerator, self.denominator, out=empty, where=self.denominator > 0)
 
     @property
@@ -46,8 +46,10 @@ class Ratio:
     def strength_error(self) -> Floats:
         """The standard error of the strength; zero where the strength is zero by construction."""
         strength = self.strength
-        none = np.zeros_like(strength)
-        return np.divide(self.numerator_error, 2 * strength, out=none, where=strength > 0)
+        # A numerator that is zero has an error of zero, or none.
+        return np.divide(
+            self.numerator_error, 2 * strength, out=self.numerator_error + 0.0, where=strength > 0
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ class Found:
     ``main`` has the mean square of each feature's own effect over that of the prediction, ``left_out`` that
     of what the prediction loses when the feature alone is averaged out; the others are shares of
     interaction. ``variance (o,)`` is the mean square of the centred prediction, ``predictions`` how many rows
-    the model was asked about.
+    the model was asked about, ``floor`` the mean square up to which a numerator is called zero.
     """
 
     variance: Floats
@@ -69,3 +71,4 @@ class Found:
     threeway: Ratio | None = None
     triples: tuple[tuple[int, ...], ...] = ()
     predictions: int = 0
+    floor: Floats | float = 0.0

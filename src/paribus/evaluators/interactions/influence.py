@@ -22,6 +22,11 @@ from paribus.data.rows import Rows, Sample
 from paribus.evaluators.interactions.found import Ratio
 
 
+def beyond_numbers() -> np.errstate:
+    """Let inf and NaN pass: what they touch is NaN, which the result notes."""
+    return np.errstate(invalid="ignore", over="ignore")
+
+
 @dataclass(frozen=True, eq=False)
 class Witnesses:
     """The rows whose influence tells the errors: ``share (i,)`` of a mean, ``square (i,)`` of a variance.
@@ -62,18 +67,22 @@ class Witnesses:
     ) -> Ratio:
         """Return mean squares ``(k, o)`` with their errors; influence is ``(k, o, i)``.
 
-        A numerator that is not above ``zero (o,)`` is set to zero.
+        A numerator that is not above ``zero (o,)`` is set to zero, for certain if there is more than one row.
         """
-        nothing = ~(numerator > zero)
+        numerator, denominator = (
+            np.where(np.isfinite(squares), squares, np.nan) for squares in (numerator, denominator)
+        )
+        nothing = (numerator <= zero) & np.isfinite(zero)
         numerator = np.where(nothing, 0.0, numerator)
-        denominator = np.where(denominator > zero, denominator, 0.0)
+        denominator = np.where((denominator <= zero) & np.isfinite(zero), 0.0, denominator)
         safe = np.where(denominator > 0, denominator, np.nan)
         share = numerator / safe
         change = (numerator_influence - share[..., None] * influence) / safe[..., None]
         error, ratio_error = self.error(numerator_influence), self.error(change)
         ratio_error = np.where(denominator > 0, ratio_error, np.nan)
+        certain = 0.0 if self.rows > 1 else np.nan
         return Ratio(
-            numerator, denominator, np.where(nothing, 0.0, error), np.where(nothing, 0.0, ratio_error)
+            numerator, denominator, np.where(nothing, certain, error), np.where(nothing, certain, ratio_error)
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -12,7 +13,7 @@ import numpy as np
 from paribus.contracts import Floats, Integers
 from paribus.data.rows import Block
 from paribus.evaluators.trees.boxes import Cells, Leaves, parts_of
-from paribus.evaluators.trees.programs import codes_of
+from paribus.evaluators.trees.programs import codes_of, family_of, program_of
 from paribus.kernels.program import Ints, Program
 from paribus.models.ensemble import Ensemble
 from paribus.states import Counts, Keyed, RowCurves
@@ -173,3 +174,29 @@ class Looked:
         shape = tuple(self.leaves.cells.size[list(group)])
         every = np.indices(shape).reshape(len(group), -1)
         return every, self.state.parts["pairs", 0].cells[counted], np.ravel_multi_index(tuple(own), shape)
+
+
+def influence_within(
+    ensemble: Ensemble,
+    looked: Looked,
+    groups: Sequence[tuple[int, ...]],
+    functions: Floats,
+    threads: int = 1,
+) -> Floats:
+    """Return what the witnesses do through averages that move the features of a group together.
+
+    ``functions (t, q, m, i)`` are weighed; so is the result. Whether a row reaches a leaf with a group free
+    depends on every other feature the leaf tests, asked about or not.
+    """
+    leaves, features = looked.leaves, looked.leaves.program.family.features
+    tested = {ensemble.encodings[column].feature for column in np.unique(ensemble.column) if column >= 0}
+    if not tested <= set(features):
+        named = [tuple(features[place] for place in group) for group in groups]
+        every = [(feature,) for feature in tested | set(features)]
+        leaves = Leaves.of(program_of(ensemble, family_of([*every, *named]), kernels()), kernels())
+        place = {feature: number for number, feature in enumerate(leaves.program.family.features)}
+        groups = [tuple(place[feature] for feature in group) for group in named]
+    boxes = leaves.boxes()
+    items = leaves.items(list(groups), boxes)
+    found: Floats = kernels().interact(boxes, items, leaves.cells.of(looked.sample), functions, threads)
+    return found

@@ -15,10 +15,10 @@ from paribus.contracts import Floats
 from paribus.data.rows import Sample
 from paribus.errors import MemoryBoundError, RefusalError
 from paribus.evaluators.interactions.ask import Folding, StrengthAsk
-from paribus.evaluators.interactions.evidence import Evidence, Joint, floor_of, ratios_of, strongest_triples
+from paribus.evaluators.interactions.evidence import Evidence, Floors, Joint, ratios_of, strongest_triples
 from paribus.evaluators.interactions.found import Found
 from paribus.evaluators.interactions.influence import Single, Witnesses
-from paribus.evaluators.interactions.looks import Counting, Looked, Walking, kernels
+from paribus.evaluators.interactions.looks import Counting, Looked, Walking, influence_within, kernels
 from paribus.evaluators.interactions.triples import joint_of
 from paribus.evaluators.trees.boxes import Cells, Leaves
 from paribus.evaluators.trees.programs import family_of, program_of
@@ -164,8 +164,9 @@ class TreeStrengths:
         sums = fold(walking, min(BLOCK_ROWS, self.block_rows), ONE_PART, self.threads)
         witnesses = Witnesses.of(self.ask.rows, self.sample)
         evidence = self._evidence(looked, walking, sums)
-        answer = evidence.full.T + walking.centre
-        zero = floor_of(evidence.variance, answer)
+        # Averages are of sums in double precision, whatever the library does.
+        answer, single = evidence.full.T + walking.centre, self.ensemble.single_sum
+        zero = Floors.of(evidence.variance, answer, single=False, single_own=single)
         joint = self._joint(looked, evidence, sums, witnesses) if self.ask.pairwise else None
         ratios = ratios_of(evidence, joint, witnesses, zero, self.threads)
         triples = strongest_triples(ratios, len(self.ask.features), self.ask.threeway)
@@ -183,6 +184,7 @@ class TreeStrengths:
             ratios.get("total"),
             threeway,
             triples,
+            floor=zero.own,
         )
 
     @cached_property
@@ -271,10 +273,8 @@ class TreeStrengths:
         with ThreadPoolExecutor(self.threads) as pool:
             found = list(pool.map(lambda number: self._pair(looked, number), range(len(self.groups))))
         functions = np.stack([functions for _, functions in found])
-        boxes = looked.leaves.boxes()
-        items = looked.leaves.items(list(self.groups), boxes)
-        own, weighed = looked.leaves.cells.of(looked.sample), witnesses.centred(functions) * witnesses.share
-        inner = kernels().interact(boxes, items, own, weighed, self.threads)
+        weighed = witnesses.centred(functions) * witnesses.share
+        inner = influence_within(self.ensemble, looked, self.groups, weighed, self.threads)
         return {
             group: (found[number][0], functions[number], inner[number])
             for number, group in enumerate(self.groups)

@@ -12,7 +12,7 @@ from paribus.data.rows import Sample
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.evaluators.interactions.evidence import Joint
 from paribus.evaluators.interactions.influence import Witnesses
-from paribus.evaluators.interactions.looks import Counting, Looked, kernels
+from paribus.evaluators.interactions.looks import Counting, Looked, influence_within, kernels
 from paribus.evaluators.trees.boxes import Leaves
 from paribus.evaluators.trees.programs import family_of, program_of
 from paribus.models.ensemble import Ensemble
@@ -35,12 +35,15 @@ def joint_of(
     counting = Counting(program, ensemble, Leaves.of(program, kernels()), None, sample.numbers)
     looked = Looked.of(counting, look(counting))
     place = {feature: number for number, feature in enumerate(program.family.features)}
-    found = [_triple(looked, tuple(place[feature] for feature in triple), witnesses) for triple in named]
+    places = [tuple(place[feature] for feature in triple) for triple in named]
+    found = [_triple(ensemble, looked, triple, witnesses) for triple in places]
     squares, functions, inner = zip(*found, strict=True)
     return Joint.of(triples, squares, functions, inner)
 
 
-def _triple(looked: Looked, triple: Group, witnesses: Witnesses) -> tuple[Floats, Floats, Floats]:
+def _triple(
+    ensemble: Ensemble, looked: Looked, triple: Group, witnesses: Witnesses
+) -> tuple[Floats, Floats, Floats]:
     """Return mean squares ``(2, m)``, functions at the witnesses and their inner influence ``(2, m, i)``."""
     at, weight, own = looked.points(triple, None)
     sharing = [
@@ -57,17 +60,16 @@ def _triple(looked: Looked, triple: Group, witnesses: Witnesses) -> tuple[Floats
     mean = seen @ weight / looked.total
     square = (seen - mean[..., None]) ** 2 @ weight / looked.total
     functions = both[..., own] - mean[..., None]
-    return square, functions, _inner(looked, sharing, functions, witnesses)
+    return square, functions, _inner(ensemble, looked, sharing, functions, witnesses)
 
 
-def _inner(looked: Looked, sharing: list[Group], functions: Floats, witnesses: Witnesses) -> Floats:
+def _inner(
+    ensemble: Ensemble, looked: Looked, sharing: list[Group], functions: Floats, witnesses: Witnesses
+) -> Floats:
     """Return what witnesses do through averages that move two or three of the features."""
     if not sharing:
         return np.zeros_like(functions)
     weighed = witnesses.centred(functions) * witnesses.share
     # The interaction of a pair has a part in the joint effect of the triple, and none in its interaction.
     asked = np.stack([weighed if len(group) == 3 else weighed * [[[0.0]], [[1.0]]] for group in sharing])
-    boxes = looked.leaves.boxes()
-    items = looked.leaves.items(sharing, boxes)
-    found: Floats = kernels().interact(boxes, items, looked.leaves.cells.of(looked.sample), asked)
-    return np.asarray(found.sum(axis=0))
+    return np.asarray(influence_within(ensemble, looked, sharing, asked).sum(axis=0))

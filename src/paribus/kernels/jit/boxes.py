@@ -191,7 +191,7 @@ def interact(
                     if ways == 2:
                         _sum_two(values, one, other, sums)
                     else:
-                        _sum_three(values, one, other, passes[places[2]], held[1], sums)
+                        _sum_three(values, one, other, passes[places[2]], held[1, :rows], sums)
                     _signed(sums, ways, amounts)
                     _spread(
                         near, n, violated, passes, places, ways, amounts, value[leaf, k],
