@@ -1,6 +1,7 @@
 """H-statistics and importance end to end: the numbers of the definition, their errors, and what is said of them."""
 
 import dataclasses
+import tracemalloc
 from functools import cache
 from itertools import combinations
 
@@ -1104,3 +1105,28 @@ def test_importance_by_the_model_itself():
 def test_arguments_without_meaning_are_refused(arguments, message):
     with pytest.raises(paribus.OptionError, match=message):
         paribus.feature_importance(LinearRegression().fit(TRAIN, SIGNAL), TRAIN, **arguments)
+
+
+def test_a_constant_model_has_no_variance():
+    found = paribus.h_statistic(lambda X: np.full(len(X), 3.0), FULL)
+    assert found.denominator_overall == found.denominator_total == 0
+    assert any("does not vary" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_trees_keep_to_the_memory_bound_or_refuse(jobs):
+    X = np.random.default_rng(0).normal(size=(30_000, 6))
+    y = X[:5_000, 0] * X[:5_000, 1] + X[:5_000, 2] * X[:5_000, 3]
+    forest = forests.RandomForestRegressor(5, random_state=0).fit(X[:5_000], y)
+
+    def ask(bound):
+        paribus.h_statistic(forest, X, max_memory=bound, n_jobs=jobs, method="exact", progress=False)
+
+    ask(100e6)
+    tracemalloc.start()
+    ask(100e6)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+    with pytest.raises(paribus.MemoryBoundError, match="max_memory is 30 MB"):
+        ask(30e6)

@@ -195,15 +195,6 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     plain = np.repeat(program.base[:, None], rows, axis=1)
     rounded = plain.copy() if single else np.empty((program.n_margins, 0))
     tests = program.n_codes, program.conditions, program.truth
-    if program.shallow < len(program.entries):
-        from paribus.kernels.jit.lists import lose_by_lists
-
-        lists = _Lists.of(program, rows)
-        lose_by_lists(
-            codes, *tests, program.entries, program.shallow, program.up, program.family.members,
-            program.slot_set, lists.rows, lists.tags, lists.sizes, np.empty(program.most + 1, np.uint64),
-            np.empty(rows, np.uint64), program.value, share, *(a.reshape(-1) for a in (rounded, plain, lost))
-        )  # fmt: skip
     if program.shallow:
         from paribus.kernels.jit.masks import lose_by_masks
 
@@ -217,6 +208,15 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
                 program.slot_set, program.family.members, program.value, share, *(a.reshape(-1) for a in sums)
             )  # fmt: skip
             rounded[:, some], plain[:, some], lost[..., some] = sums
+    if program.shallow < len(program.entries):
+        from paribus.kernels.jit.lists import lose_by_lists
+
+        lists = _Lists.of(program, rows)
+        lose_by_lists(
+            codes, *tests, program.entries, program.shallow, program.up, program.family.members,
+            program.slot_set, lists.rows, lists.tags, lists.sizes, np.empty(program.most + 1, np.uint64),
+            np.empty(rows, np.uint64), program.value, share, *(a.reshape(-1) for a in (rounded, plain, lost))
+        )  # fmt: skip
     if not single:
         return plain, lost
     return rounded, lost + (rounded - plain)[:, None]

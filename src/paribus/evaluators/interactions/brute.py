@@ -216,7 +216,7 @@ class BruteStrengths:
         threeway = ratios_of(evidence, three.joint, witnesses, zero, 1).get("joint") if triples else None
         asked = len(self.ask.rows) * sum(question.n_points for question in self._singles)
         return Found(
-            evidence.variance,
+            zero.above(evidence.variance),
             ratios["main"],
             ratios.get("left_out"),
             ratios.get("joint"),

@@ -39,6 +39,10 @@ class Floors:
         averages, own = coarse / 4 if single else fine, coarse if single_own else fine
         return cls(least + averages**2, least + own**2)
 
+    def above(self, variance: Floats) -> Floats:
+        """Return the variance of the prediction, zero where rounding can make as much."""
+        return np.where((variance <= self.own) & np.isfinite(self.own), 0.0, variance)
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:

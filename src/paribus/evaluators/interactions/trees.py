@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -32,7 +33,8 @@ BLOCKS = 8  # a table is cut into at least so many, for threads
 MERGED = 32  # numbers of a state per row of its block, at most, unless the table is too short
 WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence tells the standard errors, to 5 or 10 %
 WORK = 4_000_000_000  # leaves times pairs they test times witnesses, that errors may take
-HELD = 500_000_000  # bytes of functions at the witnesses
+HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how many these are in any case
+TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
 ONE_PART = (((0,), 1),)
 
 
@@ -107,14 +109,19 @@ class TreeStrengths:
         """The rows whose influence tells the errors: fewer where many leaves test many pairs."""
         sizes = np.array([len(one) for one in self._program.family.sets])
         items = int((sizes[self._program.slot_set] > 1).sum())
-        numbers = 16 * max(1, len(self.ask.pairs)) * self._program.n_margins
-        most = min(WORK // max(1, items), min(HELD, self.ask.max_memory // 4) // (FLOAT * numbers))
-        return self.ask.rows.sample(int(np.clip(most, FEWEST, WITNESSES)), self.ask.seed)
+        by_work = int(np.clip(WORK // max(1, items), FEWEST, WITNESSES))
+        # Of each pair some functions are held; of one feature at a time the curves of all witnesses, at the
+        # cells that they have.
+        held, margins = min(HELD, self.ask.max_memory // 4) // FLOAT, self._program.n_margins
+        by_pairs = held // (16 * max(1, len(self.ask.pairs)) * margins)
+        cells = int(Cells(self._program).size.max(initial=1))
+        by_curves = max(math.isqrt(held // (4 * margins)), held // (4 * margins * cells))
+        return self.ask.rows.sample(min(by_work, max(LEAST, min(by_pairs, by_curves))), self.ask.seed)
 
     @cached_property
     def counting(self) -> Counting:
         """The first look at the rows."""
-        leaves = Leaves.of(self._program, kernels())
+        leaves = Leaves.of(self._program, kernels(), self.ask.max_memory // (8 * TABLES * FLOAT))
         pairs = np.array(self.groups, np.int32).reshape(-1, 2)
         # A table that has more cells than there are rows is emptier than the rows themselves.
         few = leaves.cells.size[pairs].astype(np.int64).prod(axis=1).sum() <= len(pairs) * len(self.ask.rows)
@@ -125,6 +132,12 @@ class TreeStrengths:
         """Numbers in the state of one block, but for rows that are kept as they are."""
         pairs, size = self.counting.pairs, self.counting.leaves.cells.size.astype(np.int64)
         return self.counting.program.n_slots + int(0 if pairs is None else size[pairs].prod(axis=1).sum())
+
+    @cached_property
+    def _largest_pair(self) -> int:
+        """Cells of the largest pair of features."""
+        size = self.counting.leaves.cells.size.astype(np.int64)
+        return int(size[np.array(self.groups, np.int32).reshape(-1, 2)].prod(axis=1).max(initial=1))
 
     @property
     def block_rows(self) -> int:
@@ -140,7 +153,8 @@ class TreeStrengths:
         kept = 0 if self.counting.pairs is not None else 4 * len(rows) * len(self.ask.features)
         levels = int(np.log2(BLOCKS)) + 2
         functions = len(self.ask.pairs) * program.n_margins * len(self.sample.numbers)
-        return int(program.nbytes + 2 * kept + FLOAT * (levels * self.state_numbers + 8 * functions))
+        trees = program.nbytes + self.single.nbytes + self.counting.leaves.nbytes
+        return int(trees + 2 * kept + FLOAT * (levels * self.state_numbers + 8 * functions))
 
     @property
     def worker_bytes(self) -> int:
@@ -148,7 +162,11 @@ class TreeStrengths:
         program, rows = self.counting.program, min(self.block_rows, len(self.ask.rows))
         functions = 6 * len(self.ask.features) * program.n_margins + 2 * len(program.columns)
         lists = program.levels if program.shallow < len(program.entries) else 0
-        return int(FLOAT * (self.state_numbers + rows * (functions + lists)))
+        witnesses = len(self.sample.numbers)
+        points = min(witnesses, int(self.counting.leaves.cells.size.max(initial=1)))
+        curves = 2 * program.n_margins * points * witnesses
+        tables = TABLES * min(self.counting.leaves.largest, self._largest_pair * program.n_margins)
+        return int(FLOAT * max(self.state_numbers + rows * (functions + lists), curves, tables))
 
     @property
     def threads(self) -> int:
@@ -176,7 +194,7 @@ class TreeStrengths:
             three = joint_of(self.ensemble, self.ask, self.sample, triples, witnesses, looking)
             threeway = ratios_of(evidence, three, witnesses, zero, self.threads)["joint"]
         return Found(
-            evidence.variance,
+            zero.above(evidence.variance),
             ratios["main"],
             ratios.get("left_out"),
             ratios.get("joint"),

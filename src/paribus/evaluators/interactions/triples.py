@@ -32,7 +32,9 @@ def joint_of(
     """Return the statistics of triples, which takes one more look at the rows."""
     named = [tuple(sorted(ask.features[j] for j in triple)) for triple in triples]
     program = program_of(ensemble, family_of(named), kernels())
-    counting = Counting(program, ensemble, Leaves.of(program, kernels()), None, sample.numbers)
+    counting = Counting(
+        program, ensemble, Leaves.of(program, kernels(), ask.max_memory // 64), None, sample.numbers
+    )
     looked = Looked.of(counting, look(counting))
     place = {feature: number for number, feature in enumerate(program.family.features)}
     places = [tuple(place[feature] for feature in triple) for triple in named]

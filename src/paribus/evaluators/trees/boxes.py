@@ -15,6 +15,7 @@ from types import ModuleType
 import numpy as np
 
 from paribus.contracts import Floats, Integers
+from paribus.errors import RefusalError
 from paribus.kernels.program import (
     ACTIVE,
     COLUMN,
@@ -34,7 +35,9 @@ from paribus.kernels.program import (
     runs_of,
 )
 
-TABLE_CELLS = 2**22  # a table of more numbers is not built; its few cells that are needed are looked up
+CROSSED = 100_000  # cells of a feature that is tested in several ways, at most
+SLOT_BYTES = 80  # of a slot's runs, leaf, place among its set's, and as an item for the kernels
+TABLE_CELLS = 2**22  # numbers of a table, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,13 @@ class Cells:
     @cached_property
     def size(self) -> Ints:
         """How many cells each feature has."""
-        return np.array([prod(self._shape(place)) for place in range(len(self.columns))], np.int32)
+        sizes = [prod(self._shape(place)) for place in range(len(self.columns))]
+        for columns, size in zip(self.columns, sizes, strict=True):
+            if len(columns) > 1 and size > CROSSED:
+                raise RefusalError(
+                    f"its trees test one feature in {len(columns)} ways, of {size:,} cells together"
+                )
+        return np.array(sizes, np.int32)
 
     def _shape(self, place: int) -> tuple[int, ...]:
         return tuple(int(self.program.n_codes[column]) for column in self.columns[place])
@@ -125,18 +134,26 @@ class Cells:
 class Leaves:
     """The leaves of a program as boxes; ``passing`` has the cells of the slots that free one feature.
 
-    A *group* is a tuple of features, as places in the family, in order.
+    A *group* is a tuple of features, as places in the family, in order. A table of more than ``largest``
+    numbers is not built; those of its cells that are needed are looked up.
     """
 
     program: Program
     cells: Cells
     passing: Runs
+    largest: int
 
     @classmethod
-    def of(cls, program: Program, kernels: ModuleType) -> Leaves:
+    def of(cls, program: Program, kernels: ModuleType, largest: int = TABLE_CELLS) -> Leaves:
         """Find the box of every leaf."""
         cells = Cells(program)
-        return cls(program, cells, kernels.passing(program, cells.size, cells.sides()))
+        passing = kernels.passing(program, cells.size, cells.sides())
+        return cls(program, cells, passing, min(largest, TABLE_CELLS))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the boxes: runs, and some numbers for each slot once leaves are sorted by group."""
+        return self.passing.runs.nbytes + SLOT_BYTES * self.program.n_slots
 
     @cached_property
     def _entry(self) -> Integers:
@@ -241,7 +258,7 @@ class Leaves:
     ) -> Floats:
         """Return the same in some cells ``(d, g)`` only, ``(m, g)``."""
         sizes = self.cells.size[list(group)]
-        if prod(sizes.tolist()) * self.program.n_margins <= TABLE_CELLS:
+        if prod(sizes.tolist()) * self.program.n_margins <= self.largest:
             return np.asarray(self.table(group, leaves, share)[(slice(None), *cells)])
         weight = self.value[leaves] * share[self.slots(group, leaves), None]
         box, begin, end = self._rectangles(group, leaves)

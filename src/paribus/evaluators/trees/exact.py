@@ -304,7 +304,8 @@ class TreeExact:
 
 def _squares(outputs: Floats, mean: Floats, squares: Floats) -> Floats:
     """Return the sum over rows of ``w^2 (f - m)^2`` for outputs ``(o, g, i)`` and squared weights."""
-    centred = outputs - mean[..., None]
+    # Laid out anew: the order of adding must not depend on how the outputs were put together.
+    centred = np.subtract(outputs, mean[..., None], order="C")
     if not (squares == 1.0).all():
         centred *= np.sqrt(squares)
     return np.asarray(np.einsum("ogi,ogi->og", centred, centred))
