@@ -1,6 +1,6 @@
 """The verbs. Each reads as the path of a call: what came in, where we ask, how, and what came out."""
 
-from paribus.api.effects import effects, partial_dependence
+from paribus.api.dependence import effects, partial_dependence
 from paribus.api.importance import feature_importance
 from paribus.api.strengths import h_statistic
 
