@@ -196,7 +196,7 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     rounded = plain.copy() if single else np.empty((program.n_margins, 0))
     tests = program.n_codes, program.conditions, program.truth
     if program.shallow:
-        from paribus.kernels.jit.masks import lose_by_masks
+        from paribus.kernels.jit.lost_masks import lose_by_masks
 
         masks, members = _Masks.of(program), np.empty((2, CHUNK), np.uint64)
         entries = program.entries[: program.shallow]
@@ -209,7 +209,7 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
             )  # fmt: skip
             rounded[:, some], plain[:, some], lost[..., some] = sums
     if program.shallow < len(program.entries):
-        from paribus.kernels.jit.lists import lose_by_lists
+        from paribus.kernels.jit.lost_lists import lose_by_lists
 
         lists = _Lists.of(program, rows)
         lose_by_lists(

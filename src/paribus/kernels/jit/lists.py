@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import f8, i4, i8, njit, u1, u8, void
 
-from paribus.kernels.jit.common import CACHED, ONE, ZERO, add, add_single, visit
+from paribus.kernels.jit.common import CACHED, ONE, ZERO, add, visit
 from paribus.kernels.program import (
     ABOVE,
     ACTIVE,
@@ -51,7 +51,7 @@ def _split(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, si
 
 
 @njit(nogil=True)
-def _arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
+def arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
     """List the rows that reach a node, all of them at a root; return how many there are."""
     if entries[entry, ABOVE]:
         return _split(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width)
@@ -102,7 +102,7 @@ def cover_by_lists(
     width = u8(codes.shape[1])
     entry, last = begin, u8(entries.shape[0])
     while entry < last:
-        if not _arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
+        if not arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
             entry = u8(entries[entry, END])
             continue
         if entries[entry, SLOT] >= 0:
@@ -115,7 +115,7 @@ def cover_by_lists(
 
 
 @njit(nogil=True)
-def _grouped(rows, tags, at, size, n, stop, members):
+def grouped(rows, tags, at, size, n, stop, members):
     """List rows by the set they violate: those of active set ``a`` end at ``stop[a]``."""
     for a in range(n + ONE):
         stop[a] = ZERO
@@ -145,12 +145,12 @@ def curves_by_lists(
     width = u8(codes.shape[1])
     entry, last = begin, u8(entries.shape[0])
     while entry < last:
-        if not _arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
+        if not arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
             entry = u8(entries[entry, END])
             continue
         if entries[entry, SLOT] >= 0:
             level, n = u8(entries[entry, DEPTH]), u8(entries[entry, ACTIVE])
-            _grouped(rows, tags, level * width, sizes[level], n, stop, members)
+            grouped(rows, tags, level * width, sizes[level], n, stop, members)
             for k in range(u8(value.shape[1])):
                 margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
                 amount = value[u8(entries[entry, NODE]), k]
@@ -166,41 +166,4 @@ def curves_by_lists(
                             )  # fmt: skip
                     start = (margin * points + u8(visits[number, 1])) * width
                     add(curves, start, members, ZERO, stop[ZERO], -amount)
-        entry += ONE
-
-
-@njit(
-    void(
-        i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], u8, i4[::1], i4[:, ::1], i4[::1], i4[::1],
-        i4[::1], u8[::1], u8[::1], u8[::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1]
-    ),
-    nogil=True,
-    cache=CACHED,
-)  # fmt: skip
-def lose_by_lists(
-    codes, n_codes, conditions, truth, entries, begin, up, members_of, slot_set, rows, tags, sizes, stop,
-    members, value, share, rounded, plain, lost
-):  # fmt: skip
-    """Add the margins of rows in deep trees, and what they lose with a feature averaged out."""
-    width = u8(codes.shape[1])
-    features = u8(lost.size) // u8(plain.size)
-    entry, last = begin, u8(entries.shape[0])
-    while entry < last:
-        if not _arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
-            entry = u8(entries[entry, END])
-            continue
-        if entries[entry, SLOT] >= 0:
-            level, n = u8(entries[entry, DEPTH]), u8(entries[entry, ACTIVE])
-            _grouped(rows, tags, level * width, sizes[level], n, stop, members)
-            for k in range(u8(value.shape[1])):
-                margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
-                amount = value[u8(entries[entry, NODE]), k]
-                add(plain, margin * width, members, ZERO, stop[ZERO], amount)
-                if rounded.size:
-                    add_single(rounded, margin * width, members, ZERO, stop[ZERO], amount)
-                for a in range(ONE, n):
-                    slot = u8(entries[entry, SLOT]) + a
-                    at = (margin * features + u8(members_of[u8(slot_set[slot]), ZERO])) * width
-                    add(lost, at, members, ZERO, stop[ZERO], amount * (1.0 - share[slot]))
-                    add(lost, at, members, stop[a - ONE], stop[a], -amount * share[slot])
         entry += ONE

@@ -8,11 +8,10 @@ from __future__ import annotations
 from numba import f8, i4, i8, njit, u1, u2, u8, void
 
 from paribus.kernels.jit import words
-from paribus.kernels.jit.common import CACHED, CHUNK, ONE, ZERO, add, add_single, visit
+from paribus.kernels.jit.common import CACHED, CHUNK, ONE, ZERO, add, visit
 from paribus.kernels.jit.words import lowest, meet, tally
 from paribus.kernels.program import (
     ABOVE,
-    ACTIVE,
     COLUMN,
     CUT,
     DEPTH,
@@ -50,14 +49,15 @@ def _copy(masks, at, others, other):
 
 
 @njit(nogil=True)
-def _all_rows(pool, rows):
+def all_rows(pool, rows):
+    """Write the mask of all rows of a chunk, the first in the pool."""
     for w in range(WORDS):
         left = i8(rows) - i8(64) * i8(w)
         pool[w] = EVERY if left >= 64 else (ONE << u8(left)) - ONE if left > 0 else ZERO
 
 
 @njit(nogil=True)
-def _fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks):
+def fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks):
     """Write the mask of every condition for a chunk: rows fall into buckets by code, buckets are joined."""
     number, total = ZERO, u8(conditions.shape[0])
     for column in range(u8(codes.shape[0])):
@@ -98,7 +98,7 @@ def _weighed(pool, at, test, flip, masks, weights, first):
 
 
 @njit(nogil=True)
-def _descend(entries, entry, up, kept, most, pool, masks):
+def descend(entries, entry, up, kept, most, pool, masks):
     """Write the masks of an inner node's active sets, each next to where it is kept.
 
     A set that contains the tested feature is not concerned; a set that is new below the test has the mask
@@ -134,13 +134,13 @@ def cover_by_masks(
     nothing = u8(conditions.shape[0]) * WORDS
     for first in range(ZERO, u8(codes.shape[1]), CHUNK):
         rows = min(CHUNK, u8(codes.shape[1]) - first)
-        _fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks)
-        _all_rows(pool, rows)
+        fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks)
+        all_rows(pool, rows)
         for entry in range(u8(entries.shape[0])):
             n = u8(entries[entry, ABOVE])
             if entries[entry, SLOT] < 0:
                 if n:
-                    _descend(entries, entry, up, kept, most, pool, masks)
+                    descend(entries, entry, up, kept, most, pool, masks)
                 continue
             slot, ups = u8(entries[entry, SLOT]), u8(entries[entry, UPS])
             above = (u8(entries[entry, DEPTH]) - ONE) * most
@@ -169,7 +169,7 @@ def cover_by_masks(
 
 
 @njit(nogil=True)
-def _members(pool, at, members):
+def listed(pool, at, members):
     """List the rows of a mask."""
     n = ZERO
     for w in range(WORDS):
@@ -196,78 +196,24 @@ def curves_by_masks(
     """Add what the leaves of shallow trees change along the curves of at most a chunk of rows."""
     rows = u8(codes.shape[1])
     own, free = members[ZERO], members[ONE]
-    _fill_masks(codes, ZERO, rows, n_codes, conditions, truth, buckets, masks)
-    _all_rows(pool, rows)
+    fill_masks(codes, ZERO, rows, n_codes, conditions, truth, buckets, masks)
+    all_rows(pool, rows)
     for entry in range(u8(entries.shape[0])):
         if entries[entry, ABOVE]:
-            _descend(entries, entry, up, kept, most, pool, masks)
+            descend(entries, entry, up, kept, most, pool, masks)
         if entries[entry, SLOT] < 0:
             continue
         here, leaf = u8(entries[entry, DEPTH]) * most, u8(entries[entry, NODE])
-        n_own = _members(pool, kept[here], own)
+        n_own = listed(pool, kept[here], own)
         for k in range(u8(value.shape[1])):
             amount = value[leaf, k]
             margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
             add(plain, margin * rows, own, ZERO, n_own, amount)
         for number in range(u8(visit_first[entry]), u8(visit_first[entry + ONE])):
-            n_free = _members(pool, kept[here + u8(visits[number, 0])], free)
+            n_free = listed(pool, kept[here + u8(visits[number, 0])], free)
             for k in range(u8(value.shape[1])):
                 amount = value[leaf, k]
                 margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
                 visit(visits, number, edges, free, ZERO, n_free, amount, points, rows, margin, curves)
                 start = (margin * points + u8(visits[number, 1])) * rows
                 add(curves, start, own, ZERO, n_own, -amount)
-
-
-@njit(nogil=True)
-def _others(pool, at, own, members):
-    """List the rows of a mask that are not in another."""
-    n = ZERO
-    for w in range(WORDS):
-        word = pool[at + w] & ~pool[own + w]
-        while word:
-            members[n] = (w << SIX) + lowest(word)
-            n += ONE
-            word &= word - ONE
-    return n
-
-
-@njit(
-    void(
-        i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1], u8[::1],
-        u8[::1], u8[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1]
-    ),
-    nogil=True,
-    cache=CACHED,
-)  # fmt: skip
-def lose_by_masks(
-    codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, members, slot_set,
-    members_of, value, share, rounded, plain, lost
-):  # fmt: skip
-    """Add the margins of at most a chunk of rows, and what they lose with a feature averaged out."""
-    rows, own, others = u8(codes.shape[1]), members[ZERO], members[ONE]
-    features = u8(lost.size) // u8(plain.size)
-    _fill_masks(codes, ZERO, rows, n_codes, conditions, truth, buckets, masks)
-    _all_rows(pool, rows)
-    kept[ZERO] = ZERO
-    for entry in range(u8(entries.shape[0])):
-        if entries[entry, ABOVE]:
-            _descend(entries, entry, up, kept, most, pool, masks)
-        if entries[entry, SLOT] < 0:
-            continue
-        here, leaf = u8(entries[entry, DEPTH]) * most, u8(entries[entry, NODE])
-        n_own = _members(pool, kept[here], own)
-        for k in range(u8(value.shape[1])):
-            margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
-            add(plain, margin * rows, own, ZERO, n_own, value[leaf, k])
-            if rounded.size:
-                add_single(rounded, margin * rows, own, ZERO, n_own, value[leaf, k])
-        for a in range(ONE, u8(entries[entry, ACTIVE])):
-            slot = u8(entries[entry, SLOT]) + a
-            n_others = _others(pool, kept[here + a], kept[here], others)
-            for k in range(u8(value.shape[1])):
-                amount = value[leaf, k]
-                margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
-                at = (margin * features + u8(members_of[u8(slot_set[slot]), ZERO])) * rows
-                add(lost, at, own, ZERO, n_own, amount * (1.0 - share[slot]))
-                add(lost, at, others, ZERO, n_others, -amount * share[slot])
