@@ -35,6 +35,7 @@ WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence tells the standard erro
 WORK = 4_000_000_000  # leaves times pairs they test times witnesses, that errors may take
 HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how many these are in any case
 TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
+OF_TRIPLE = 12  # numbers per row while a triple is looked up: cells, parts of its effect, and copies
 ONE_PART = (((0,), 1),)
 
 
@@ -154,7 +155,9 @@ class TreeStrengths:
         levels = int(np.log2(BLOCKS)) + 2
         functions = len(self.ask.pairs) * program.n_margins * len(self.sample.numbers)
         trees = program.nbytes + self.single.nbytes + self.counting.leaves.nbytes
-        return int(trees + 2 * kept + FLOAT * (levels * self.state_numbers + 8 * functions))
+        triples = OF_TRIPLE * program.n_margins * len(rows) if self.ask.threeway else 0
+        numbers = levels * self.state_numbers + 8 * functions + triples
+        return int(trees + 2 * kept + FLOAT * numbers)
 
     @property
     def worker_bytes(self) -> int:
