@@ -1130,3 +1130,19 @@ def test_trees_keep_to_the_memory_bound_or_refuse(jobs):
     assert peak < 100e6
     with pytest.raises(paribus.MemoryBoundError, match="max_memory is 30 MB"):
         ask(30e6)
+
+
+@pytest.mark.parametrize("method", ["permutation", "model"])
+def test_names_of_outputs_mean_nothing_where_outputs_are_not_told_apart(method):
+    y = {"y": FULL[:, 0]} if method == "permutation" else {}
+    with pytest.raises(paribus.OptionError, match="target_names has no meaning for method"):
+        paribus.feature_importance(lambda X: X[:, 0], FULL, method=method, target_names=["a"], **y)
+
+
+def test_the_seed_of_the_rows_that_tell_errors_is_recorded(monkeypatch):
+    model = DecisionTreeRegressor(max_depth=3).fit(FULL, FULL[:, 0] * FULL[:, 1])
+    assert paribus.h_statistic(model, FULL, random_state=7).provenance.seed is None
+    monkeypatch.setattr(trees, "WITNESSES", 8)
+    monkeypatch.setattr(trees, "FEWEST", 8)
+    provenance = paribus.h_statistic(model, FULL, random_state=7).provenance
+    assert (provenance.standard_error_rows, provenance.seed, provenance.sampled_rows) == (8, 7, None)

@@ -105,7 +105,7 @@ def feature_importance(
     """
     one_of("method", method, METHODS)
     checked(progress=progress)
-    _unused(method, y, scoring, n_repeats, response_method, subsample)
+    _unused(method, y, scoring, n_repeats, response_method, subsample, target_names)
     size = size_of(subsample, None)
     if method == "effect":
         call = Strengths.of(X, sample_weight, feature_names, features, size, random_state)
@@ -150,19 +150,26 @@ def feature_importance(
     return _by_permutation(estimator, rows, groups, tokens, permuted, started, seed, memory)
 
 
-def _unused(method: str, y: Any, scoring: Any, n_repeats: Any, response_method: str, subsample: Any) -> None:
+def _unused(
+    method: str,
+    y: Any,
+    scoring: Any,
+    n_repeats: Any,
+    response_method: str,
+    subsample: Any,
+    target_names: Any,
+) -> None:
     """Refuse arguments that the method would silently ignore."""
     given = {
-        "scoring": scoring is not None,
-        "n_repeats": n_repeats != 5,
+        "target_names": method != "effect" and target_names is not None,
+        "scoring": method != "permutation" and scoring is not None,
+        "n_repeats": method != "permutation" and n_repeats != 5,
         "y": method == "model" and y is not None,
         "response_method": method == "model" and response_method != AUTO,
         "subsample": method == "model" and subsample != AUTO,
     }
-    if method == "permutation":
-        if y is None:
-            raise OptionError("method='permutation' needs y, to tell how much worse predictions of it get")
-        return
+    if method == "permutation" and y is None:
+        raise OptionError("method='permutation' needs y, to tell how much worse predictions of it get")
     for name, is_given in given.items():
         if is_given:
             raise OptionError(f"{name} has no meaning for method={method!r}; leave it out")

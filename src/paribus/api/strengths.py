@@ -229,7 +229,7 @@ class Strengths:
         self, model: Model, plan: StrengthPlan, found: Found, memory: int, fingerprint: str
     ) -> Provenance:
         used = len(plan.ask.rows)
-        drawn = used < self.rows.counted
+        drawn, witnesses = used < self.rows.counted, len(plan.evaluator.sample.numbers)
         return recorded(
             self.rows,
             self.started,
@@ -241,10 +241,10 @@ class Strengths:
             how=plan.evaluator.how,
             refusals=plan.refusals,
             sampled_rows=used if drawn else None,
-            seed=self.seed if drawn else None,
+            seed=self.seed if drawn or witnesses < used else None,
             points=used,
             predictions=found.predictions,
-            standard_error_rows=len(plan.evaluator.sample.numbers),
+            standard_error_rows=witnesses,
             block_rows=plan.evaluator.block_rows,
             threads=plan.evaluator.threads,
             max_memory=memory,

@@ -33,7 +33,8 @@ class Provenance:
     weights : dict or None
         Sum, number of rows of weight zero and effective number of rows; None without weights.
     sampled_rows, seed : int or None
-        Rows drawn where not every row was used, and the seed of the draw, of permutations as well.
+        Rows drawn where not every row was used; the seed of that draw, of the rows that tell standard errors
+        of strengths, and of permutations.
     percentiles, grid_resolution
         How axes were laid out where their values were not given; None where there are no axes.
     points, predictions : int

@@ -56,7 +56,6 @@ class StrengthEvaluator(Protocol):
     name: ClassVar[str]
     how: ClassVar[str]
     shortcut: ClassVar[bool]
-    threaded: ClassVar[bool]
 
     @staticmethod
     def refuse(model: Model, ask: StrengthAsk) -> str | None:

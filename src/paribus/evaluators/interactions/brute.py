@@ -125,7 +125,6 @@ class BruteStrengths:
 
     name: ClassVar[str] = "brute"
     shortcut: ClassVar[bool] = False
-    threaded: ClassVar[bool] = False
     how: ClassVar[str] = "asks the model itself about every row with the values of every other"
 
     @staticmethod

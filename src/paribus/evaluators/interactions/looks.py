@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -168,12 +169,23 @@ class Looked:
         """
         own = self.leaves.cells.of(self.sample)[list(group)]
         if counted is None:
-            rows = self.state.parts["rows", 0].finish()[list(group)]
-            weight = self.state.parts["row weights", 0].finish()[0]
+            cells, weight = self._rows
+            rows = cells[list(group)]
             return np.concatenate([rows, own], axis=1), weight, np.arange(own.shape[1]) + rows.shape[1]
         shape = tuple(self.leaves.cells.size[list(group)])
         every = np.indices(shape).reshape(len(group), -1)
         return every, self.state.parts["pairs", 0].cells[counted], np.ravel_multi_index(tuple(own), shape)
+
+    @cached_property
+    def _rows(self) -> tuple[Ints, Floats]:
+        """The cells of every row, where they are kept, and its weight."""
+        return self.state.parts["rows", 0].finish(), self.state.parts["row weights", 0].finish()[0]
+
+    def squared(self, functions: Floats, weight: Floats, own: Integers) -> tuple[Floats, Floats]:
+        """Return the mean squares of functions ``(..., g)``, centred, and their values at the witnesses."""
+        seen = functions[..., : len(weight)]
+        mean = seen @ weight / self.total
+        return (seen - mean[..., None]) ** 2 @ weight / self.total, functions[..., own] - mean[..., None]
 
 
 def influence_within(

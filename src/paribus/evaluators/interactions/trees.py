@@ -61,7 +61,6 @@ class TreeStrengths:
 
     name: ClassVar[str] = "tree_exact"
     shortcut: ClassVar[bool] = True
-    threaded: ClassVar[bool] = True
     how: ClassVar[str] = "looks every row up in tables of what leaves add together"
 
     @staticmethod
@@ -310,11 +309,7 @@ class TreeStrengths:
         at, weight, own = looked.points(group, counted)
         interaction = looked.interaction(group, at)
         effect = interaction + sum(looked.effects[place][:, at[way]] for way, place in enumerate(group))
-        both = np.stack([interaction, effect])
-        seen = both[..., : len(weight)]
-        mean = seen @ weight / looked.total
-        square = (seen - mean[..., None]) ** 2 @ weight / looked.total
-        return square, both[..., own] - mean[..., None]
+        return looked.squared(np.stack([interaction, effect]), weight, own)
 
 
 def _sharing(program: Program) -> tuple[tuple[int, ...], ...]:

@@ -57,11 +57,7 @@ def _triple(
         values = looked.interaction(group, at[[triple.index(place) for place in group]])
         effect = effect + values
         interaction = values if len(group) == 3 else interaction
-    both = np.stack([interaction, effect])
-    seen = both[..., : len(weight)]
-    mean = seen @ weight / looked.total
-    square = (seen - mean[..., None]) ** 2 @ weight / looked.total
-    functions = both[..., own] - mean[..., None]
+    square, functions = looked.squared(np.stack([interaction, effect]), weight, own)
     return square, functions, _inner(ensemble, looked, sharing, functions, witnesses)
 
 
