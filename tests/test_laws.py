@@ -119,7 +119,7 @@ def test_any_split_into_blocks_in_any_order_gives_the_same_state(X, library, dat
     cuts = sorted(data.draw(st.lists(st.integers(0, len(X)), max_size=6), "cuts"))
     kind = data.draw(st.sampled_from(["average", "both"]), "kind")
     for rows, evaluator, both in evaluators_for(library(X), weights, kind):
-        whole = both.evaluate(next(rows.blocks(len(rows), PARTS)))
+        whole = both.evaluate(next(iter(rows.blocks(len(rows), PARTS))))
         wanted = answered(evaluator, whole, both.parts[1])
         states = []
         for start, stop in pairwise([0, *cuts, len(X)]):  # some blocks are empty
@@ -174,7 +174,7 @@ def test_any_split_into_blocks_in_any_order_looks_at_the_rows_alike(X, data):
         looks = []
 
         def fold(look, block_rows, parts, threads, rows=rows, looks=looks):
-            whole = look.evaluate(next(rows.blocks(len(rows), parts)))
+            whole = look.evaluate(next(iter(rows.blocks(len(rows), parts))))
             states = []
             for start, stop in pairwise([0, *cuts, len(X)]):  # some blocks are empty
                 held = None if rows.weights is None else rows.weights[start:stop]
@@ -199,9 +199,7 @@ def test_threads_do_not_change_a_bit_of_a_look_at_the_rows(X, many, size):
     for rows, evaluator in strengths_for(X, None):
 
         def fold(look, block_rows, parts, threads, rows=rows):
-            states = [
-                Local(k).fold(look, rows.blocks(size, parts), Keyed({}), work=len(rows)) for k in (1, many)
-            ]
+            states = [Local(k).fold(look, rows.blocks(size, parts), Keyed({})) for k in (1, many)]
             mine, theirs = (looked(state) for state in states)
             assert {k: v.tobytes() for k, v in mine.items()} == {k: v.tobytes() for k, v in theirs.items()}
             return states[0]
@@ -354,17 +352,15 @@ def test_a_linear_model_has_its_line(X, slopes):
 @given(tables_with_gaps, st.integers(2, 5), st.integers(1, 6))
 def test_threads_and_executors_do_not_change_a_bit(X, threads, size):
     for rows, evaluator, both in evaluators_for(X, None):
-        one, many = (
-            Local(k).fold(both, rows.blocks(size, evaluator.parts), Keyed({}), work=12 * len(rows))
-            for k in (1, threads)
-        )
+        one, many = (Local(k).fold(both, rows.blocks(size, evaluator.parts), Keyed({})) for k in (1, threads))
         mine, theirs = (answered(evaluator, state, both.parts[1]) for state in (one, many))
         assert [array.tobytes() for array in mine] == [array.tobytes() for array in theirs]
 
 
 def test_a_fold_over_nothing_is_zero():
     zero = Keyed({})
-    assert Local().fold(None, [], zero, work=0) is zero
+    rows = rows_of(table_of(np.zeros((3, 1))), None)
+    assert Local().fold(None, rows.blocks(2).part(2, 2), zero) is zero
     with pytest.raises(ValueError, match="no zero"):
         merge_in_order([])
 

@@ -15,6 +15,8 @@ outputs
     The columns a model predicts.
 block
     Consecutive rows and the questions to ask them, the unit of work.
+blocks
+    All blocks of some rows, in order; a part of them can be shipped and read elsewhere.
 state
     What a block leaves behind: small, frozen, picklable, mergeable.
 plan
@@ -26,7 +28,7 @@ Index letters are fixed: ``i`` row, ``g`` point, ``j, k`` features, ``o`` output
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterator
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -40,9 +42,10 @@ Flags: TypeAlias = NDArray[np.bool_]
 Kind: TypeAlias = Literal["numeric", "integer", "boolean", "category", "string", "datetime"]
 NOMINAL: tuple[Kind, ...] = ("category", "string", "boolean")  # kinds whose values are levels
 
-B_contra = TypeVar("B_contra", bound=Sized, contravariant=True)
+B_contra = TypeVar("B_contra", bound="Portion", contravariant=True)
+B_co = TypeVar("B_co", bound="Portion", covariant=True)
 S_co = TypeVar("S_co", bound="State", covariant=True)
-B = TypeVar("B", bound=Sized)
+B = TypeVar("B", bound="Portion")
 S = TypeVar("S", bound="State")
 
 
@@ -66,9 +69,68 @@ class Evaluator(Protocol[B_contra, S_co]):
         ...
 
 
+class Portion(Protocol):
+    """What a block tells an executor: ``number`` in the order of the rows, and ``work`` in rows.
+
+    A block whose questions are asked in several parts comes several times under one number.
+    """
+
+    @property
+    def number(self) -> int:
+        """Which block of rows it is."""
+        ...
+
+    @property
+    def work(self) -> float:
+        """Rows it stands for: those it has, times the share of the questions it asks."""
+        ...
+
+
+class Blocks(Protocol[B_co]):
+    """Blocks in order. ``count`` and ``rows`` are None where only reading them all can tell.
+
+    ``held`` tells that they are in memory, so that nothing is read while others are evaluated.
+    """
+
+    @property
+    def count(self) -> int | None:
+        """Number of blocks of rows."""
+        ...
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows."""
+        ...
+
+    @property
+    def held(self) -> bool:
+        """Whether they are in memory."""
+        ...
+
+    def __iter__(self) -> Iterator[B_co]: ...
+
+    def part(self, first: int, stop: int) -> Self:
+        """Return some consecutive ones, with all that reading them takes."""
+        ...
+
+
+class Keeper(Protocol):
+    """Keeps the states of finished ranges of blocks, for a run that is begun again."""
+
+    def find(self, first: int, stop: int) -> Any | None:
+        """Return the state of the blocks from ``first`` to ``stop``, None if it was not kept."""
+        ...
+
+    def keep(self, first: int, stop: int, state: Any) -> None:
+        """Keep a state."""
+        ...
+
+
 class Executor(Protocol):
     """Folds: evaluates every block and merges the states in block order."""
 
-    def fold(self, evaluator: Evaluator[B, S], blocks: Iterable[B], zero: S, *, work: int) -> S:
-        """Return the state of all blocks, ``zero`` when there are none; their lengths add up to ``work``."""
+    def fold(
+        self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, keeper: Keeper | None = None
+    ) -> S:
+        """Return the state of all blocks, ``zero`` when there are none."""
         ...

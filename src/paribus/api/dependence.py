@@ -317,7 +317,6 @@ class _Call:
                     Together((evaluator, support)),
                     self.rows.blocks(evaluator.block_rows, evaluator.parts),
                     Keyed({}),
-                    work=len(self.rows) * ask.points,
                 )
             except RefusalError as refusal:
                 refused[evaluator.name] = str(refusal)

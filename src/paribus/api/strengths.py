@@ -215,9 +215,8 @@ class Strengths:
             rows = plan.ask.rows
 
             def fold(evaluator: Any, block_rows: int, parts: Any, threads: int, rows: Rows = rows) -> Keyed:
-                work = len(rows) * sum(points for _, points in parts)
                 blocks = rows.blocks(block_rows, parts)
-                state: Keyed = Local(threads, progress).fold(evaluator, blocks, Keyed({}), work=work)
+                state: Keyed = Local(threads, progress).fold(evaluator, blocks, Keyed({}))
                 return state
 
             try:

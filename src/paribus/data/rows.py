@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import xxhash
 
-from paribus.contracts import Flags, Floats, Integers
+from paribus.contracts import Flags, Floats
+from paribus.data.sampling import Priorities, Sample, sample_of
 from paribus.data.table import Column, Table
 from paribus.errors import WeightError
 
-TINY = 1e-290  # of a very small weight the square must not vanish altogether
+Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # of the questions, each with its points
+ONE_PART: Parts = (((0,), 1),)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
     """Consecutive rows with their weights, and the numbers of the questions to ask them.
 
-    ``start`` is the number of the first row, ``points`` how many points those questions have.
+    ``start`` is the number of the first row, ``number`` that of the block, ``share`` how much of all points
+    those questions have.
     """
 
     table: Table
     weights: Floats | None
     start: int
     questions: tuple[int, ...] = (0,)
-    points: int = 1
+    share: float = 1.0
+    number: int = 0
 
-    def __len__(self) -> int:
-        """Return the work in the block: one prediction per row and point."""
-        return len(self.table) * self.points
+    @property
+    def work(self) -> float:
+        """Rows, times the share of the questions."""
+        return len(self.table) * self.share
 
     @cached_property
     def _columns(self) -> dict[int, Column]:
@@ -49,26 +54,60 @@ class Block:
         if self.weights is None or self.weights.all():
             return self
         mask = self.weights > 0
-        return type(self)(self.table.keep(mask), self.weights[mask], self.start, self.questions, self.points)
+        return replace(self, table=self.table.keep(mask), weights=self.weights[mask])
+
+    def between(self, first: int, stop: int) -> Self:
+        """Return the rows from ``first`` to ``stop``, counted within the block."""
+        weights = None if self.weights is None else self.weights[first:stop]
+        return replace(self, table=self.table.slice(first, stop), weights=weights, start=self.start + first)
 
     def cut(self, size: int) -> Iterator[Self]:
         """Yield consecutive blocks of at most ``size`` rows."""
-        for start in range(0, len(self.table), size):
-            stop = min(start + size, len(self.table))
-            weights = None if self.weights is None else self.weights[start:stop]
-            table = self.table.slice(start, stop)
-            yield type(self)(table, weights, self.start + start, self.questions, self.points)
+        for first in range(0, len(self.table), size):
+            yield self.between(first, min(first + size, len(self.table)))
+
+    def asked(self, parts: Parts) -> Iterator[Self]:
+        """Yield the block once per part of the questions."""
+        total = sum(points for _, points in parts)
+        for questions, points in parts:
+            yield replace(self, questions=questions, share=points / total if total else 1 / len(parts))
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    r"""Rows that stand for all of them in a sum of squares :math:`\sum_i w_i^2 d_i^2`.
+class HeldBlocks:
+    """Blocks of ``size`` of the rows of ``whole``, which are in memory, each once per part of the questions.
 
-    ``numbers`` are the rows, in order, and ``squares`` what the square of each counts for.
+    ``first`` is the number of the first one.
     """
 
-    numbers: Integers
-    squares: Floats
+    whole: Block
+    size: int
+    parts: Parts
+    first: int = 0
+
+    @property
+    def held(self) -> bool:
+        """They are in memory."""
+        return True
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.whole.table)
+
+    @property
+    def count(self) -> int:
+        """Number of blocks of rows."""
+        return -(-self.rows // self.size)
+
+    def __iter__(self) -> Iterator[Block]:
+        for number, block in enumerate(self.whole.cut(self.size), self.first):
+            yield from replace(block, number=number).asked(self.parts)
+
+    def part(self, first: int, stop: int) -> Self:
+        """Return some consecutive ones."""
+        start, end = (min((n - self.first) * self.size, self.rows) for n in (first, stop))
+        return replace(self, whole=self.whole.between(start, end), first=first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,30 +130,28 @@ class Rows:
         """Number of rows that have weight."""
         return len(self) if self.weights is None else int((self.weights > 0).sum())
 
-    def blocks(
-        self, size: int, parts: Sequence[tuple[tuple[int, ...], int]] = (((0,), 1),)
-    ) -> Iterator[Block]:
-        """Yield blocks of ``size`` rows, each once per part ``(questions, points)`` of the questions."""
-        for whole in Block(self.table, self.weights, 0).cut(size):
-            for questions, points in parts:
-                yield Block(whole.table, whole.weights, whole.start, questions, points)
+    def blocks(self, size: int, parts: Parts = ONE_PART) -> HeldBlocks:
+        """Return blocks of ``size`` rows, each once per part ``(questions, points)`` of the questions."""
+        return HeldBlocks(Block(self.table, self.weights, 0), size, parts)
 
     def sample(self, size: int, seed: int) -> Sample:
-        """Choose rows for a sum of squares: all that have weight, or ``size`` draws where there are more.
+        """Choose rows for a sum of squares: all that have weight, or ``size`` where there are more.
 
-        A row is drawn as often as it counts in the sum, in proportion to the square of its weight.
+        A row is the likelier chosen the more it counts in the sum, by the square of its weight.
         """
-        counted = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
-        squares = np.ones(len(self)) if self.weights is None else np.maximum(self.weights**2, TINY)
-        if len(counted) <= size:
-            return Sample(counted, squares[counted])
-        rng = np.random.default_rng(seed)
         if self.weights is None:
-            chosen = np.sort(rng.choice(len(self), size, replace=False))
-            return Sample(chosen, np.full(size, len(self) / size))
-        total = squares[counted].sum()
-        drawn, times = np.unique(rng.choice(counted, size, p=squares[counted] / total), return_counts=True)
-        return Sample(drawn, times * (total / size))
+            return sample_of(len(self), size, seed)
+        return Priorities.of(np.arange(len(self)), self.weights, seed, size + 1).sample(size, 1.0)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.weights is not None
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows, as it is held."""
+        return float(len(self)) if self.weights is None else float(self.weights.sum())
 
     def chosen(self, size: int | None, seed: int) -> Flags:
         """Tell which rows have weight, or mark ``size`` of them drawn without replacement."""

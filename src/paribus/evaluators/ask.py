@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, Self
 
 from paribus.contracts import Floats
-from paribus.data.rows import Block, Sample
+from paribus.data.rows import Block, Parts
+from paribus.data.sampling import Sample
 from paribus.grid import Question
 from paribus.models import Model
 from paribus.states import Keyed
@@ -84,7 +85,7 @@ class EffectEvaluator(Protocol):
         ...
 
     @property
-    def parts(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+    def parts(self) -> Parts:
         """Groups of questions that one block asks, each with its number of points."""
         ...
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus.budget import FLOAT
 from paribus.contracts import Floats
-from paribus.data.rows import Block
+from paribus.data.rows import Block, Parts
 from paribus.data.table import Scratch
 from paribus.errors import ModelError
 from paribus.evaluators.ask import Answer, Ask
@@ -81,7 +81,7 @@ class BruteForce:
         return min(self.call_rows, max(STACK_ROWS, wanted))
 
     @property
-    def parts(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+    def parts(self) -> Parts:
         """Group questions until a block has a few predicts to make."""
         parts: list[tuple[tuple[int, ...], int]] = []
         most = PART_CALLS * self.call_rows // self.block_rows

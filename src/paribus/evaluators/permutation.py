@@ -131,9 +131,8 @@ def permutation_importance(
     shuffler = Shuffler(score, groups, repeats, seed, rows.table.row_bytes, rows.unit)
     threads = shuffler.threads(len(rows), max_memory, threads)
     shuffler = shuffler.begun(rows)
-    parts = [((number,), shuffler.repeats) for number in range(len(groups))]
-    work = len(rows) * shuffler.repeats * len(groups)
-    state = executor(threads).fold(shuffler, rows.blocks(len(rows), parts), Keyed({}), work=work)
+    parts = tuple(((number,), shuffler.repeats) for number in range(len(groups)))
+    state = executor(threads).fold(shuffler, rows.blocks(len(rows), parts), Keyed({}))
     found = [state.parts["shuffled", number] for number in range(len(groups))]
     values = np.array([one.value for one in found])
     return Permuted(
@@ -143,7 +142,7 @@ def permutation_importance(
         shuffler.baseline(rows.weights),
         score,
         len(rows),
-        len(rows) + work,
+        len(rows) * (1 + shuffler.repeats * len(groups)),
         threads,
         (
             *_notes(score, shuffler.repeats, len(rows), int(counted.sum()), seed),

@@ -3,43 +3,87 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import TypeAlias
 
-from paribus.contracts import B, Evaluator, S
+from paribus.contracts import B, Blocks, Evaluator, Keeper, S
 from paribus.executors.progress import with_progress
-from paribus.states import merge_in_order
+from paribus.states import merge_in_order, ranges_of
 
 AHEAD = 2  # blocks that wait per thread, so that no thread waits for the next one
+KEPT = 256  # ranges of blocks whose states are kept, at most
+Done: TypeAlias = tuple[int, float, S]  # the number of a block, its work, and its state
 
 
 @dataclass(frozen=True)
 class Local:
-    """Fold over blocks with threads; they help where the model releases the interpreter lock."""
+    """Fold over blocks with threads; they help where the model releases the interpreter lock.
+
+    ``doing`` says on the bar what is done.
+    """
 
     threads: int = 1
     progress: bool | None = None
+    doing: str = "paribus"
 
-    def fold(self, evaluator: Evaluator[B, S], blocks: Iterable[B], zero: S, *, work: int) -> S:
+    def fold(
+        self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, keeper: Keeper | None = None
+    ) -> S:
         """Evaluate every block and merge in block order, so that threads do not change a bit."""
-        results = self._threaded(evaluator, blocks) if self.threads > 1 else self._serial(evaluator, blocks)
+        if keeper is None or blocks.count is None:
+            with closing(self._states(evaluator, blocks, blocks, 0)) as states:
+                return merge_in_order(states, zero)
+        return self._kept(evaluator, blocks, blocks.count, zero, keeper)
+
+    def _kept(self, evaluator: Evaluator[B, S], blocks: Blocks[B], count: int, zero: S, keeper: Keeper) -> S:
+        """Fold range by range; a range whose state is found is not evaluated again."""
+        ranges = ranges_of(count, KEPT)
+        found = {one: keeper.find(*one) for one in ranges}
+        left = [blocks.part(*one) for one, state in found.items() if state is None]
+        todo = sum(part.rows or 0 for part in left)
+        states = self._states(evaluator, blocks, chain.from_iterable(left), (blocks.rows or 0) - todo)
+
+        def each() -> Iterator[S]:
+            for (first, stop), state in found.items():
+                if state is None:
+                    state = merge_in_order(islice(states, stop - first), zero)
+                    keeper.keep(first, stop, state)
+                yield state
+
+        with closing(states):
+            return merge_in_order(each(), zero)
+
+    def _states(
+        self, evaluator: Evaluator[B, S], whole: Blocks[B], blocks: Iterable[B], done: int
+    ) -> Generator[S]:
+        """Yield one state per block of rows, in order: its parts, which have keys of their own, together."""
+        # What is held is evaluated here and now; what is read is evaluated while the next is read.
+        threaded = self.threads > 1 or not whole.held
+        results = self._threaded(evaluator, blocks) if threaded else self._serial(evaluator, blocks)
         # Closed here and now, so that an interrupt while merging stops the threads as well.
-        with closing(results), closing(with_progress(results, work, self.progress)) as states:
-            return merge_in_order(states, zero)
+        with (
+            closing(results),
+            closing(with_progress(results, whole.rows, self.progress, self.doing, done)) as states,
+        ):
+            for _, parts in groupby(states, itemgetter(0)):
+                yield merge_in_order(state for _, state in parts)
 
-    def _serial(self, evaluator: Evaluator[B, S], blocks: Iterable[B]) -> Generator[tuple[int, S]]:
+    def _serial(self, evaluator: Evaluator[B, S], blocks: Iterable[B]) -> Generator[Done[S]]:
         for block in blocks:
-            yield len(block), evaluator.evaluate(block)
+            yield block.number, block.work, evaluator.evaluate(block)
 
-    def _threaded(self, evaluator: Evaluator[B, S], blocks: Iterable[B]) -> Generator[tuple[int, S]]:
+    def _threaded(self, evaluator: Evaluator[B, S], blocks: Iterable[B]) -> Generator[Done[S]]:
         """Keep a short queue ahead of the threads; on an error or Ctrl-C what has not begun is dropped."""
-        waiting: deque[tuple[int, Future[S]]] = deque()
+        waiting: deque[tuple[int, float, Future[S]]] = deque()
         with ThreadPoolExecutor(self.threads, thread_name_prefix="paribus") as pool:
             try:
                 for block in blocks:
-                    waiting.append((len(block), pool.submit(evaluator.evaluate, block)))
+                    waiting.append((block.number, block.work, pool.submit(evaluator.evaluate, block)))
                     if len(waiting) > AHEAD * self.threads:
                         yield _finished(waiting)
                 while waiting:
@@ -48,6 +92,6 @@ class Local:
                 pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _finished(waiting: deque[tuple[int, Future[S]]]) -> tuple[int, S]:
-    size, future = waiting.popleft()
-    return size, future.result()
+def _finished(waiting: deque[tuple[int, float, Future[S]]]) -> Done[S]:
+    number, work, future = waiting.popleft()
+    return number, work, future.result()

@@ -5,6 +5,6 @@ from paribus.states.curves import RowCurves
 from paribus.states.exact import BinnedSum, ExactSum
 from paribus.states.keyed import Keyed
 from paribus.states.moments import Moments
-from paribus.states.order import merge_in_order
+from paribus.states.order import merge_in_order, ranges_of
 
-__all__ = ["BinnedSum", "Counts", "ExactSum", "Keyed", "Moments", "RowCurves", "merge_in_order"]
+__all__ = ["BinnedSum", "Counts", "ExactSum", "Keyed", "Moments", "RowCurves", "merge_in_order", "ranges_of"]

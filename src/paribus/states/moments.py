@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.data.rows import TINY
+from paribus.data.sampling import TINY
 
 
 def _infinite_predictions() -> np.errstate:

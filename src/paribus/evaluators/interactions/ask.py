@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar, Protocol, Self
 
-from paribus.data.rows import Rows, Sample
+from paribus.data.rows import Parts, Rows
+from paribus.data.sampling import Sample
 from paribus.evaluators.interactions.found import Found
 from paribus.models import Model
 from paribus.states import Keyed
@@ -43,9 +44,7 @@ class StrengthAsk:
 class Folding(Protocol):
     """Folds an evaluator over the rows: blocks of ``block_rows``, each once per part of the questions."""
 
-    def __call__(
-        self, evaluator: Any, block_rows: int, parts: tuple[tuple[tuple[int, ...], int], ...], threads: int
-    ) -> Keyed:
+    def __call__(self, evaluator: Any, block_rows: int, parts: Parts, threads: int) -> Keyed:
         """Return the merged state."""
         ...
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from paribus.budget import FLOAT, in_words
 from paribus.contracts import Floats
-from paribus.data.rows import Block, Sample
+from paribus.data.rows import Block
+from paribus.data.sampling import Sample
 from paribus.errors import MemoryBoundError
 from paribus.evaluators.ask import Ask
 from paribus.evaluators.brute import BruteForce
@@ -203,7 +204,7 @@ class BruteStrengths:
             for answer, question in zip(answers, self._singles, strict=True)
             if answer.individual is not None
         )
-        witnesses = Witnesses.of(self.ask.rows, self.sample)
+        witnesses = Witnesses.of(self.sample, self.ask.rows.total, self.ask.rows.counted)
         with beyond_numbers():
             evidence, answer = self._evidence(single, witnesses.share)
         precision = {"single": self.model.single, "single_own": self.model.single}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paribus.contracts import Floats, Integers
-from paribus.data.rows import Rows, Sample
+from paribus.data.sampling import Sample
 from paribus.evaluators.interactions.found import Ratio
 
 
@@ -39,12 +39,11 @@ class Witnesses:
     rows: int
 
     @classmethod
-    def of(cls, rows: Rows, sample: Sample) -> Witnesses:
-        """Weigh a sample such that means and variances over it estimate those over all rows."""
-        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+    def of(cls, sample: Sample, total: float, rows: int) -> Witnesses:
+        """Weigh a sample of ``rows`` rows such that means and variances over it estimate those over all."""
         # A row stands for squares / w^2 rows like it, each of which counts w in a mean.
-        counted = sample.squares / weights[sample.numbers]
-        return cls(counted / counted.sum(), sample.squares / float(weights.sum()) ** 2, rows.counted)
+        counted = sample.squares if sample.weights is None else sample.squares / sample.weights
+        return cls(counted / counted.sum(), sample.squares / total**2, rows)
 
     def centred(self, functions: Floats) -> Floats:
         """Return functions ``(..., i)`` minus their means."""

@@ -13,7 +13,8 @@ import numpy as np
 from paribus import budget
 from paribus.budget import FLOAT, in_words
 from paribus.contracts import Floats
-from paribus.data.rows import Sample
+from paribus.data.rows import ONE_PART
+from paribus.data.sampling import Sample
 from paribus.errors import MemoryBoundError, RefusalError
 from paribus.evaluators.interactions.ask import Folding, StrengthAsk
 from paribus.evaluators.interactions.evidence import Evidence, Floors, Joint, ratios_of, strongest_triples
@@ -36,7 +37,6 @@ WORK = 4_000_000_000  # leaves times pairs they test times witnesses, that error
 HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how many these are in any case
 TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
 OF_TRIPLE = 12  # numbers per row while a triple is looked up: cells, parts of its effect, and copies
-ONE_PART = (((0,), 1),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ class TreeStrengths:
         looked = Looked.of(self.counting, state)
         walking = self._walking(looked)
         sums = fold(walking, min(BLOCK_ROWS, self.block_rows), ONE_PART, self.threads)
-        witnesses = Witnesses.of(self.ask.rows, self.sample)
+        witnesses = Witnesses.of(self.sample, self.ask.rows.total, self.ask.rows.counted)
         evidence = self._evidence(looked, walking, sums)
         # Averages are of sums in double precision, whatever the library does.
         answer, single = evidence.full.T + walking.centre, self.ensemble.single_sum

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.data.rows import Sample
+from paribus.data.sampling import Sample
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.evaluators.interactions.evidence import Joint
 from paribus.evaluators.interactions.influence import Witnesses

@@ -15,7 +15,7 @@ import numpy as np
 from paribus import budget
 from paribus.budget import FLOAT
 from paribus.contracts import Flags, Floats, Integers
-from paribus.data.rows import Block
+from paribus.data.rows import Block, Parts
 from paribus.errors import RefusalError
 from paribus.evaluators.ask import Answer, Ask
 from paribus.evaluators.trees.programs import codes_of, laid_out
@@ -95,7 +95,7 @@ class TreeExact:
         return int(max(shared, min(-(-self.ask.rows // (2 * BLOCKS)), self.program.n_slots // 256)))
 
     @property
-    def parts(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+    def parts(self) -> Parts:
         """All questions together: they share the pass over the trees."""
         return ((tuple(range(len(self.ask.questions))), self.ask.points),)
 

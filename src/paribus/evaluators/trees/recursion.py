@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus.budget import FLOAT
 from paribus.contracts import Floats
-from paribus.data.rows import Block
+from paribus.data.rows import Block, Parts
 from paribus.errors import RefusalError
 from paribus.evaluators.ask import Answer, Ask
 from paribus.evaluators.trees.programs import laid_out
@@ -81,7 +81,7 @@ class TreeRecursion:
         return BLOCK_ROWS
 
     @property
-    def parts(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+    def parts(self) -> Parts:
         """All questions together."""
         return ((tuple(range(len(self.ask.questions))), self.ask.points),)
 
