@@ -172,7 +172,6 @@ def test_nested_lists_are_a_table():
         (np.zeros((3, 0)), "0 columns"),
         (np.zeros((2, 2), dtype=complex), "complex"),
         ([[1, 2], [3]], "table"),
-        (pl.LazyFrame({"a": [1]}), "collect()"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "unique"),
         (pd.DataFrame({"a": []}), "0 rows"),
     ],

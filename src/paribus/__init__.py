@@ -1,8 +1,10 @@
 """paribus: what a fitted model does with its features, all else equal."""
 
-from paribus.api import effects, feature_importance, h_statistic, partial_dependence
+from paribus.api import effects, feature_importance, h_statistic, partial_dependence, plan
 from paribus.errors import (
+    CheckpointError,
     DrawingError,
+    ExecutorError,
     FeatureError,
     FormatError,
     GridError,
@@ -12,11 +14,13 @@ from paribus.errors import (
     OptionError,
     ParibusError,
     RefusalError,
+    SourceError,
     TableError,
     WeightError,
 )
 from paribus.results import (
     Effects,
+    Estimate,
     HStatistics,
     Importance,
     Interaction,
@@ -28,8 +32,11 @@ from paribus.results import (
 from paribus.version import __version__
 
 __all__ = [
+    "CheckpointError",
     "DrawingError",
     "Effects",
+    "Estimate",
+    "ExecutorError",
     "FeatureError",
     "FormatError",
     "GridError",
@@ -45,6 +52,7 @@ __all__ = [
     "PartialDependence",
     "Provenance",
     "RefusalError",
+    "SourceError",
     "TableError",
     "WeightError",
     "__version__",
@@ -53,4 +61,5 @@ __all__ = [
     "h_statistic",
     "load",
     "partial_dependence",
+    "plan",
 ]

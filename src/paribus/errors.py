@@ -6,12 +6,15 @@
     ├── InputError (also a ValueError)      an argument cannot be used as it is
     │   ├── OptionError                     a keyword has a value outside its range
     │   ├── TableError                      X is not a table paribus can read
+    │   │   └── SourceError                 a file or stream of X cannot be read
     │   ├── FeatureError                    a feature is not in X, or cannot be varied
     │   ├── WeightError                     sample_weight is not a set of weights
     │   └── GridError                       a value cannot be asked of a feature
     ├── ModelError                          the model did not answer as a model must
     ├── RefusalError                        the method asked for by name cannot give this answer
     ├── MemoryBoundError (also a MemoryError)  the answer itself is larger than max_memory
+    ├── CheckpointError                     a checkpoint is of other data, another model or other settings
+    ├── ExecutorError                       a cluster could not finish
     ├── FormatError                         a saved result cannot be understood
     └── DrawingError                        this result has no such picture
 
@@ -40,6 +43,10 @@ class TableError(InputError):
     """X is not a table paribus can read."""
 
 
+class SourceError(TableError):
+    """A file or stream of X cannot be read."""
+
+
 class FeatureError(InputError):
     """A feature is not a column of X, or cannot be varied."""
 
@@ -62,6 +69,14 @@ class RefusalError(ParibusError):
 
 class MemoryBoundError(ParibusError, MemoryError):
     """The answer itself is larger than the memory bound."""
+
+
+class CheckpointError(ParibusError):
+    """A checkpoint is of other data, another model or other settings."""
+
+
+class ExecutorError(ParibusError):
+    """A cluster could not finish; the message names the rows."""
 
 
 class FormatError(ParibusError):

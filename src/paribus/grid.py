@@ -125,12 +125,15 @@ class Axis:
         if self.nominal:
             found = self._of_levels(column)
             return np.bincount(found[found >= 0], minlength=self.n_cells)
-        numbers = _ticks(column.values.astype(self.cells.values.dtype, copy=False))
-        # Sorting the rows is several times faster than searching the cell of each.
+        return self.count_numbers(_ticks(column.values.astype(self.cells.values.dtype, copy=False)))
+
+    def count_numbers(self, numbers: Array) -> Integers:
+        """Return how many of some numbers, or ticks of dates, lie in each cell; NaN lies in none."""
+        # Sorting the rows, NaN last, is several times faster than searching the cell of each.
         return self.count_sorted(np.sort(numbers))
 
     def count_sorted(self, numbers: Array) -> Integers:
-        """Return how many of some sorted numbers, or ticks of dates, lie in each cell."""
+        """Return how many of some sorted numbers, or ticks of dates, lie in each cell; NaN comes last."""
         ticks = self.distinct[0]
         numbers = numbers.astype(ticks.dtype, copy=False)
         if len(ticks) == 1:
@@ -283,19 +286,32 @@ def axis_of(
     given: Any = None,
     sides: Callable[[int, np.dtype[Any]], Array] | None = None,
 ) -> Axis:
-    """Lay out the axis of one feature from the data, or from the values given.
+    """Lay out the axis of one feature of rows in memory, or from the values given."""
+    summary = summarise(
+        rows, feature, nominal=nominal, limit=options.resolution, percentiles=options.percentiles
+    )
+    return axis_for(summary, rows.table, feature, options, given=given, sides=sides)
+
+
+def axis_for(
+    summary: Summary,
+    like: Table,
+    feature: int,
+    options: GridOptions,
+    *,
+    given: Any = None,
+    sides: Callable[[int, np.dtype[Any]], Array] | None = None,
+) -> Axis:
+    """Lay out the axis of a feature from a summary of it.
 
     ``sides`` returns, for a feature and its dtype, the numbers on both sides of the model's thresholds:
     with them, a number is asked there and at its extremes.
     """
-    summary = summarise(
-        rows, feature, nominal=nominal, limit=options.resolution, percentiles=options.percentiles
-    )
     if sides is not None and given is None and summary.extremes is not None and summary.dtype is not None:
         low, high = summary.extremes
         known = sides(feature, summary.dtype)
         given = np.unique(np.append(known[(known > low) & (known < high)], [low, high]).astype(summary.dtype))
-    axis = axis_from(summary, rows.table, feature, options, given)
+    axis = axis_from(summary, like, feature, options, given)
     if summary.ordered is None or axis.nominal or not len(axis):
         return axis
     return replace(axis, counted=axis.count_sorted(summary.ordered))

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from time import perf_counter
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
-
-from paribus import budget
-from paribus.api.options import checked
-from paribus.api.record import of_model, recorded
-from paribus.contracts import Array, Floats
-from paribus.data.features import Features, by_position, resolve, resolve_many, resolve_set
-from paribus.data.read import table_of
-from paribus.data.rows import Rows, rows_of
-from paribus.errors import FeatureError, OptionError, RefusalError, one_of
-from paribus.evaluators import Ask, Plan, choose
-from paribus.evaluators.ask import KINDS, METHODS, Answer
-from paribus.evaluators.support import SupportCounter
-from paribus.evaluators.together import Together
-from paribus.evaluators.verify import largest_difference
-from paribus.executors import Local
-from paribus.grid import SPLITS, Axis, GridOptions, Question, axis_of
-from paribus.models import Model, adapt
-from paribus.results import Effects, PartialDependence, Provenance
-from paribus.results.build import effect_of
-from paribus.states import Keyed
-
-SAMPLE, SEED = 1_024, 0  # draws of rows for standard errors: they are then known to about 2 %
-Curves = Literal["average", "individual", "both"]
+from paribus.api.call import Call, Curves
+from paribus.api.running import Running
+from paribus.data.features import Features, resolve
+from paribus.grid import GridOptions
+from paribus.results import Effects, PartialDependence
 
 
 def partial_dependence(
@@ -53,6 +31,9 @@ def partial_dependence(
     max_memory: float | str | None = None,
     progress: bool | None = None,
     verify: bool = False,
+    executor: Any = None,
+    checkpoint: Any = None,
+    on_error: str = "raise",
 ) -> PartialDependence:
     r"""Compute the partial dependence of a model on one feature, or on several together.
 
@@ -67,14 +48,19 @@ def partial_dependence(
     estimator : fitted model or callable
         A scikit-learn estimator or pipeline, an XGBoost, LightGBM or CatBoost model, anything with
         ``predict``, or a function from a table to ``(n,)`` or ``(n, k)`` numbers.
-    X : table
+    X : table, or where to read one
         The background: numpy array, or pandas, polars or Arrow table. The model sees the same kind of
-        table with the same dtypes.
+        table with the same dtypes. Or rows that are read, as often as it takes and never held: the path,
+        pattern or address of Parquet files or a list of them, a ``pyarrow.dataset.Dataset`` or
+        ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask data frame, or a function
+        that returns an iterator of batches. Only the columns the model was fitted on are read, and it sees
+        them as pandas (as polars from a ``LazyFrame``).
     features : str, int, or sequence of them
         One column by name or position, or several that are moved together: ``["age", "bmi"]`` is one
         two-way effect. A mask of booleans marks columns.
-    sample_weight : array of shape (n,), optional
-        Weights of the rows: in the average, its standard error, quantiles and support.
+    sample_weight : array of shape (n,), or str, optional
+        Weights of the rows: in the average, its standard error, quantiles and support. The name of a column
+        where rows are read.
     categorical_features : sequence or mask, optional
         Columns whose values are levels although their dtype is numeric. Text, categories and booleans
         are levels anyway.
@@ -109,10 +95,19 @@ def partial_dependence(
         Bound in bytes, or text such as ``"200MB"``, on what is held besides ``X`` and the model's own
         working memory. Half of the free memory by default.
     progress : bool, optional
-        Show a bar; None shows one when more than two seconds are expected.
+        Show a bar that counts rows; None shows one when more than two seconds are expected.
     verify : bool
         Ask the model itself about a few of the points, on every row; the largest difference is in the
         provenance.
+    executor : dask.distributed.Client, optional
+        Compute on the workers of a cluster. What is a sum of trees without weights is the same to the bit,
+        whatever the number of workers and tasks.
+    checkpoint : path, optional
+        A folder that keeps what is finished of rows that are read, so that a run that was killed goes on
+        from there and ends in the same bits. One of other data, another model or other settings is refused.
+    on_error : {"raise", "skip"}
+        What to do with a file that cannot be read, or has other columns than the rest: refuse, or leave it
+        out and say so in the notes and the provenance.
 
     Returns
     -------
@@ -140,11 +135,11 @@ def partial_dependence(
     >>> effect.average
     array([[3., 5., 7.]])
     """
-    call = _Call.of(X, sample_weight, feature_names, percentiles, grid_resolution, kind, progress, verify)
-    asked = (resolve(features, call.rows.table.names),)
+    grid = GridOptions.of(percentiles, grid_resolution)
+    running = Running.of(progress, executor, checkpoint)
+    call = Call.of(estimator, X, sample_weight, feature_names, grid, kind, verify, on_error, running)
     return call.answer(
-        estimator,
-        asked,
+        (resolve(features, call.names),),
         categorical_features=categorical_features,
         custom_values=custom_values,
         response_method=response_method,
@@ -174,6 +169,9 @@ def effects(
     max_memory: float | str | None = None,
     progress: bool | None = None,
     verify: bool = False,
+    executor: Any = None,
+    checkpoint: Any = None,
+    on_error: str = "raise",
 ) -> Effects:
     """Compute many effects in one pass over the rows.
 
@@ -185,7 +183,8 @@ def effects(
         Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and
         a surface. Every column by default; one that cannot be varied is skipped, and said in the notes.
     sample_weight, categorical_features, feature_names, response_method, percentiles, grid_resolution, \
-custom_values, method, kind, target_names, n_jobs, max_memory, progress, verify
+custom_values, method, kind, target_names, n_jobs, max_memory, progress, verify, executor, checkpoint, \
+on_error
         As for `partial_dependence`.
 
     Returns
@@ -203,14 +202,11 @@ custom_values, method, kind, target_names, n_jobs, max_memory, progress, verify
     >>> result["x0"].average
     array([[12., 14., 16.]])
     """
-    call = _Call.of(X, sample_weight, feature_names, percentiles, grid_resolution, kind, progress, verify)
-    if features is None:
-        asked: tuple[tuple[int, ...], ...] = tuple((j,) for j in range(len(call.rows.table.names)))
-    else:
-        asked = resolve_many(features, call.rows.table.names)
+    grid = GridOptions.of(percentiles, grid_resolution)
+    running = Running.of(progress, executor, checkpoint)
+    call = Call.of(estimator, X, sample_weight, feature_names, grid, kind, verify, on_error, running)
     answers, skipped = call.answer(
-        estimator,
-        asked,
+        call.asked(features),
         categorical_features=categorical_features,
         custom_values=custom_values,
         response_method=response_method,
@@ -221,168 +217,3 @@ custom_values, method, kind, target_names, n_jobs, max_memory, progress, verify
         skip=features is None,
     )
     return Effects(answers, skipped)
-
-
-@dataclass(frozen=True)
-class _Call:
-    """What every verb starts from, once its plain arguments are checked."""
-
-    started: float
-    rows: Rows
-    grid: GridOptions
-    kind: Curves
-    progress: bool | None
-    verify: bool
-
-    @classmethod
-    def of(
-        cls,
-        X: Any,
-        sample_weight: Any,
-        names: Any,
-        percentiles: Any,
-        resolution: Any,
-        kind: Any,
-        progress: Any,
-        verify: Any,
-    ) -> _Call:
-        started = perf_counter()
-        one_of("kind", kind, KINDS)
-        checked(progress=progress, verify=verify)
-        grid = GridOptions.of(percentiles, resolution)
-        return cls(started, rows_of(table_of(X, names), sample_weight), grid, kind, progress, verify)
-
-    def answer(
-        self,
-        estimator: Any,
-        asked: tuple[tuple[int, ...], ...],
-        *,
-        categorical_features: Any,
-        custom_values: Any,
-        response_method: str,
-        target_names: Any,
-        method: str,
-        n_jobs: Any,
-        max_memory: Any,
-        skip: bool = False,
-    ) -> tuple[list[PartialDependence], tuple[str, ...]]:
-        """Follow the path of a call: model, points, plan, fold, results.
-
-        With ``skip`` a feature that cannot be varied is left out, and why is returned beside the results.
-        """
-        rows = self.rows
-        threads = None if n_jobs is None else budget.threads(n_jobs)
-        one_of("method", method, METHODS)
-        if self.verify and method == "recursion":
-            raise OptionError("verify=True compares with brute force, and recursion answers another question")
-        model = adapt(estimator, rows.table, response_method=response_method, target_names=target_names)
-        # Our own work may take every core; a model that is asked brings its own threads.
-        with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
-            if method != "brute":
-                pool.submit(model.read_ahead)
-            fingerprint = pool.submit(rows.fingerprint)
-            sides = _sides(model) if self.grid.splits else None
-            axes, skipped = self._axes(asked, categorical_features, custom_values, sides, pool, skip)
-        questions = tuple(
-            Question(tuple(axes[j] for j in group)) for group in asked if all(j in axes for j in group)
-        )
-        ask = Ask(
-            questions,
-            self.kind,
-            len(rows),
-            rows.counted,
-            rows.table.row_bytes,
-            budget.memory(max_memory),
-            threads,
-            rows.weights is not None,
-            rows.sample(SAMPLE, SEED),
-        )
-        plan, answers, supports = self._folded(model, ask, method)
-        verified = largest_difference(model, rows, questions, answers) if self.verify else None
-        provenance = self._provenance(model, ask, plan, fingerprint.result(), verified)
-        effects = [
-            effect_of(*answer, ask=ask, model=model, unit=rows.unit, provenance=provenance)
-            for answer in zip(questions, answers, supports, strict=True)
-        ]
-        return effects, skipped
-
-    def _folded(self, model: Model, ask: Ask, method: str) -> tuple[Plan, list[Answer], list[Floats]]:
-        """Choose an evaluator and fold; one that refuses what it meets in the rows makes way for the next."""
-        refused: dict[str, str] = {}
-        while True:
-            plan = choose(model, ask, method, refused)
-            evaluator, support = plan.evaluator, SupportCounter(ask.questions)
-            try:
-                state = Local(plan.threads, self.progress).fold(
-                    Together((evaluator, support)),
-                    self.rows.blocks(evaluator.block_rows, evaluator.parts),
-                    Keyed({}),
-                )
-            except RefusalError as refusal:
-                refused[evaluator.name] = str(refusal)
-                continue
-            return plan, evaluator.finish(state, plan.threads), support.finish(state, self.rows.unit)
-
-    def _axes(
-        self,
-        asked: tuple[tuple[int, ...], ...],
-        categorical_features: Any,
-        custom_values: Any,
-        sides: Callable[[int, np.dtype[Any]], Array] | None,
-        pool: ThreadPoolExecutor,
-        skip: bool,
-    ) -> tuple[dict[int, Axis], tuple[str, ...]]:
-        """Lay out each axis once, however many questions share it."""
-        names = self.rows.table.names
-        features = sorted({feature for group in asked for feature in group})
-        nominal = resolve_set("categorical_features", categorical_features, names)
-        given = by_position(custom_values, names, set(features))
-
-        def axis(j: int) -> Axis | FeatureError:
-            try:
-                return axis_of(self.rows, j, self.grid, nominal=j in nominal, given=given.get(j), sides=sides)
-            except FeatureError as error:
-                return error
-
-        found = dict(zip(features, pool.map(axis, features), strict=True))
-        refused = [error for error in found.values() if isinstance(error, FeatureError)]
-        if refused and not skip:
-            raise refused[0]
-        if len(refused) == len(features):
-            raise FeatureError(f"no column of X can be varied: {refused[0]}")
-        axes = {j: axis for j, axis in found.items() if isinstance(axis, Axis)}
-        return axes, tuple(str(error) for error in refused)
-
-    def _provenance(
-        self, model: Model, ask: Ask, plan: Plan, fingerprint: str, verified: float | None
-    ) -> Provenance:
-        return recorded(
-            self.rows,
-            self.started,
-            fingerprint,
-            **of_model(model),
-            estimand=plan.evaluator.estimand,
-            evaluator=plan.evaluator.name,
-            why=plan.why,
-            how=plan.evaluator.how,
-            refusals=plan.refusals,
-            percentiles=self.grid.percentiles,
-            grid_resolution=SPLITS if self.grid.splits else self.grid.resolution,
-            points=ask.points,
-            predictions=plan.evaluator.predictions,
-            standard_error_rows=plan.evaluator.error_rows,
-            block_rows=plan.evaluator.block_rows,
-            threads=plan.threads,
-            max_memory=ask.max_memory,
-            verified_difference=verified,
-        )
-
-
-def _sides(model: Model) -> Callable[[int, np.dtype[Any]], Array]:
-    """Return what tells the numbers on both sides of a model's thresholds."""
-    try:
-        return model.trees.ensemble.sides
-    except RefusalError as refusal:
-        raise RefusalError(
-            f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; give a whole number"
-        ) from refusal

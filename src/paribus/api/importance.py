@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus import budget
+from paribus.api.background import has_names, held, opened
 from paribus.api.options import AUTO, checked, seed_of, size_of, whole
 from paribus.api.record import of_estimator, of_model, recorded
+from paribus.api.running import Running
 from paribus.api.strengths import Strengths
 from paribus.data.features import Feature, resolve_each, resolve_groups
-from paribus.data.read import table_of
-from paribus.data.rows import Rows, rows_of
+from paribus.data.rows import Rows
 from paribus.errors import OptionError, one_of
 from paribus.executors import Local
 from paribus.results import Importance
@@ -108,9 +109,11 @@ def feature_importance(
     _unused(method, y, scoring, n_repeats, response_method, subsample, target_names)
     size = size_of(subsample, None)
     if method == "effect":
-        call = Strengths.of(X, sample_weight, feature_names, features, size, random_state)
+        running = Running(progress)
+        rows = opened(estimator, X, sample_weight, feature_names, "raise", running)
+        named = has_names(rows, feature_names)
+        call = Strengths.of(estimator, rows, named, features, size, random_state, "raise", running)
         model, plan, found, provenance = call.find(
-            estimator,
             pairwise=False,
             overall=True,
             threeway=0,
@@ -119,16 +122,14 @@ def feature_importance(
             method=AUTO,
             n_jobs=n_jobs,
             max_memory=max_memory,
-            progress=progress,
         )
         return importance_of(found, plan.ask, call.tokens, model, provenance)
     started = perf_counter()
-    table = table_of(X, feature_names)
-    rows = rows_of(table, sample_weight)
-    named = feature_names is not None or table.backend != "numpy"
+    rows = held(X, sample_weight, feature_names, f"method={method!r}")
+    names, named = rows.table.names, has_names(rows, feature_names)
     if method == "model":
-        return _by_model(estimator, rows, *resolve_each(features, table.names, named), started)
-    groups, tokens = resolve_groups(features, table.names, named)
+        return _by_model(estimator, rows, *resolve_each(features, names, named), started)
+    groups, tokens = resolve_groups(features, names, named)
     memory, seed = budget.memory(max_memory), seed_of(random_state)
     # Loaded here, so that `import paribus` costs no more than it must.
     from paribus.evaluators.permutation import permutation_importance

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from paribus.api.background import Background
 from paribus.data.rows import Rows
 from paribus.models import Model
 from paribus.models.adapter import describe, library_of
@@ -23,6 +24,7 @@ def of_model(model: Model) -> dict[str, str]:
         "model_version": model.version,
         "response": model.response,
         "scale": model.scale,
+        "model_digest": model.digest(),
     }
 
 
@@ -35,10 +37,11 @@ def of_estimator(estimator: Any, response: str, scale: str) -> dict[str, str]:
         "model_version": version,
         "response": response,
         "scale": scale,
+        "model_digest": "",
     }
 
 
-def recorded(rows: Rows, started: float, fingerprint: str, **facts: Any) -> Provenance:
+def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -> Provenance:
     """Return a record of a call that began at ``started``; what does not apply is None, or 0."""
     absent: dict[str, Any] = {
         "refusals": {},
@@ -50,6 +53,10 @@ def recorded(rows: Rows, started: float, fingerprint: str, **facts: Any) -> Prov
         "predictions": 0,
         "standard_error_rows": 0,
         "verified_difference": None,
+        "passes": 1,
+        "executor": "this process",
+        "rank_error": None,
+        **_of_source(rows),
     }
     return Provenance(
         paribus=__version__,
@@ -63,3 +70,11 @@ def recorded(rows: Rows, started: float, fingerprint: str, **facts: Any) -> Prov
         seconds=perf_counter() - started,
         **(absent | facts),
     )
+
+
+def _of_source(rows: Background) -> dict[str, Any]:
+    """Return what is recorded of where rows were read from."""
+    if isinstance(rows, Rows):
+        return {"source": None, "skipped": ()}
+    source = rows.reading.source
+    return {"source": source.label, "skipped": source.skipped}

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from paribus import budget
+from paribus.api.background import Background, has_names, opened, surveyed
 from paribus.api.options import AUTO, checked, seed_of, size_of, whole
 from paribus.api.record import of_model, recorded
+from paribus.api.running import Running, digest
 from paribus.data.features import resolve_each
-from paribus.data.read import table_of
-from paribus.data.rows import Rows, rows_of
+from paribus.data.rows import Parts, Rows
+from paribus.data.table import Table
 from paribus.errors import FeatureError, OptionError, RefusalError
 from paribus.evaluators.interactions import Found
 from paribus.evaluators.interactions.ask import StrengthAsk
-from paribus.executors import Local
 from paribus.models import Model, adapt
 from paribus.results import HStatistics, Provenance
 from paribus.results.strengths import h_statistics_of
 from paribus.states import Keyed
 
 if TYPE_CHECKING:
+    from paribus.data.scan.reading import Reading
     from paribus.evaluators.interactions.plan import StrengthPlan
 
 SUBSAMPLE = 500  # rows crossed with each other where the model itself is asked, unless told otherwise
@@ -46,6 +50,9 @@ def h_statistic(
     max_memory: float | str | None = None,
     progress: bool | None = None,
     n_max: int | None = None,
+    executor: Any = None,
+    checkpoint: Any = None,
+    on_error: str = "raise",
 ) -> HStatistics:
     r"""Compute Friedman and Popescu's H-statistics: how much of a model is interaction, and between whom.
 
@@ -84,6 +91,8 @@ def h_statistic(
         ``"exact"`` insists on a shortcut, ``"brute"`` on asking the model itself.
     n_max : int, optional
         Another name of ``subsample``.
+    executor, checkpoint, on_error
+        As for `partial_dependence`.
 
     Returns
     -------
@@ -115,12 +124,15 @@ def h_statistic(
     [True, False, False]
     """
     checked(overall=overall, progress=progress)
-    call = Strengths.of(X, sample_weight, feature_names, features, size_of(subsample, n_max), random_state)
+    running = Running.of(progress, executor, checkpoint)
+    size = size_of(subsample, n_max)
+    rows = opened(estimator, X, sample_weight, feature_names, on_error, running)
+    named = has_names(rows, feature_names)
+    call = Strengths.of(estimator, rows, named, features, size, random_state, on_error, running)
     if len(call.features) < 2:
         raise OptionError(f"features={features!r}: an interaction needs at least two features")
     most = _threeway(threeway, len(call.features))
     model, plan, found, provenance = call.find(
-        estimator,
         pairwise=True,
         overall=overall,
         threeway=most,
@@ -129,7 +141,6 @@ def h_statistic(
         method=method,
         n_jobs=n_jobs,
         max_memory=max_memory,
-        progress=progress,
     )
     return h_statistics_of(found, plan.ask, call.tokens, model, provenance)
 
@@ -148,26 +159,36 @@ class Strengths:
     """What the verbs of strength start from, once their plain arguments are checked."""
 
     started: float
-    rows: Rows
+    estimator: Any
+    opened: Rows | Reading
     features: tuple[int, ...]
     tokens: tuple[str | int, ...]
     size: int | str | None
     seed: int
+    on_error: str
+    running: Running
 
     @classmethod
     def of(
-        cls, X: Any, sample_weight: Any, names: Any, features: Any, size: int | str | None, random_state: Any
+        cls,
+        estimator: Any,
+        rows: Rows | Reading,
+        named: bool,
+        features: Any,
+        size: int | str | None,
+        random_state: Any,
+        on_error: str,
+        running: Running,
     ) -> Strengths:
-        """Read the table, its weights and which features are meant."""
+        """Find out which features are meant."""
         started = perf_counter()
-        table = table_of(X, names)
-        named = names is not None or table.backend != "numpy"
-        chosen, tokens = resolve_each(features, table.names, named)
-        return cls(started, rows_of(table, sample_weight), chosen, tokens, size, seed_of(random_state))
+        names = rows.table.names if isinstance(rows, Rows) else rows.names
+        chosen, tokens = resolve_each(features, names, named)
+        seed = seed_of(random_state)
+        return cls(started, estimator, rows, chosen, tokens, size, seed, on_error, running)
 
     def find(
         self,
-        estimator: Any,
         *,
         pairwise: bool,
         overall: bool,
@@ -177,31 +198,48 @@ class Strengths:
         method: str,
         n_jobs: Any,
         max_memory: Any,
-        progress: bool | None,
     ) -> tuple[Model, StrengthPlan, Found, Provenance]:
         """Follow the path of a call: model, rows, plan, folds."""
         threads = None if n_jobs is None else budget.threads(n_jobs)
         memory = budget.memory(max_memory)
-        model = adapt(estimator, self.rows.table, response_method=response_method, target_names=target_names)
+        adapted = partial(adapt, self.estimator, response_method=response_method, target_names=target_names)
+        rows, model = self._looked(adapted, threads)
 
         def asking(shortcut: bool) -> StrengthAsk:
-            return StrengthAsk(
-                self.features, pairwise, overall, threeway, self._rows(shortcut), self.seed, memory, threads
-            )
+            used = self._used(rows, shortcut)
+            return StrengthAsk(self.features, pairwise, overall, threeway, used, self.seed, memory, threads)
 
         with ThreadPoolExecutor(1) as pool:
-            fingerprint = pool.submit(self.rows.fingerprint)
-            plan, found = self._found(model, asking, method, progress)
-        return model, plan, found, self._provenance(model, plan, found, memory, fingerprint.result())
+            fingerprint = pool.submit(rows.fingerprint)
+            plan, found = self._found(model, asking, method)
+        return model, plan, found, self._provenance(rows, model, plan, found, memory, fingerprint.result())
 
-    def _rows(self, shortcut: bool) -> Rows:
+    def _looked(self, adapted: Callable[[Table], Model], threads: int | None) -> tuple[Background, Model]:
+        """Return the rows and the model."""
+        rows = self.opened
+        if isinstance(rows, Rows):
+            return rows, adapted(rows.table)
+        # A model that fails should do so before rows are read; but of categories all levels must be known.
+        model = None if rows.coded else adapted(rows.head())
+        workers = threads or budget.threads(-1)
+        scanned, _ = surveyed(rows, {}, self.seed, workers, self.on_error, self.running)
+        return scanned, model or adapted(scanned.table)
+
+    def _used(self, rows: Background, shortcut: bool) -> Background:
         """Return the rows to use: those with weight, or a draw of them."""
         size = SUBSAMPLE if self.size == AUTO and not shortcut else self.size
-        return self.rows.keep(self.rows.chosen(size if isinstance(size, int) else None, self.seed))
+        if isinstance(rows, Rows):
+            return rows.keep(rows.chosen(size if isinstance(size, int) else None, self.seed))
+        if isinstance(size, int):
+            return rows.drawn_rows(size, self.seed)
+        if not shortcut:
+            raise OptionError(
+                f"subsample=None asks the model about {len(rows):,} rows crossed with each other; X is read "
+                "because it is large: give the number of rows to draw"
+            )
+        return rows
 
-    def _found(
-        self, model: Model, asking: Any, method: str, progress: bool | None
-    ) -> tuple[StrengthPlan, Found]:
+    def _found(self, model: Model, asking: Any, method: str) -> tuple[StrengthPlan, Found]:
         """Choose an evaluator and let it fold; one that refuses what it meets makes way for the next."""
         # Loaded here, so that `import paribus` costs no more than it must.
         from paribus.evaluators.interactions.plan import choose_strengths
@@ -212,25 +250,42 @@ class Strengths:
                 plan = choose_strengths(model, asking, method, refused)
             except FeatureError as error:
                 raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
-            rows = plan.ask.rows
-
-            def fold(evaluator: Any, block_rows: int, parts: Any, threads: int, rows: Rows = rows) -> Keyed:
-                blocks = rows.blocks(block_rows, parts)
-                state: Keyed = Local(threads, progress).fold(evaluator, blocks, Keyed({}))
-                return state
-
             try:
-                return plan, plan.evaluator.find(fold)
+                return plan, plan.evaluator.find(partial(self._fold, model, plan))
             except RefusalError as refusal:
                 refused[plan.evaluator.name] = str(refusal)
 
+    def _fold(
+        self, model: Model, plan: StrengthPlan, evaluator: Any, block_rows: int, parts: Parts, threads: int
+    ) -> Keyed:
+        rows, doing = plan.ask.rows, type(evaluator).__name__.lower()
+        identity = None
+        if not isinstance(rows, Rows):
+            ask, rowwise = plan.ask, getattr(evaluator, "pairs", ()) is None
+            asked = (ask.features, ask.pairwise, ask.overall, ask.threeway, ask.seed)
+            settings = (doing, block_rows, parts, asked, rowwise, rows.unit)
+            identity = {
+                "data": digest(rows.fingerprint(), rows.reading.source.stamp),
+                "model": model.digest(),
+                "settings": digest(settings, plan.evaluator.sample.numbers),
+            }
+        return self.running.fold(
+            evaluator, rows.blocks(block_rows, parts), threads, doing=doing, identity=identity
+        )
+
     def _provenance(
-        self, model: Model, plan: StrengthPlan, found: Found, memory: int, fingerprint: str
+        self,
+        rows: Background,
+        model: Model,
+        plan: StrengthPlan,
+        found: Found,
+        memory: int,
+        fingerprint: str,
     ) -> Provenance:
-        used = len(plan.ask.rows)
-        drawn, witnesses = used < self.rows.counted, len(plan.evaluator.sample.numbers)
+        used = plan.ask.rows.counted
+        drawn, witnesses = used < rows.counted, len(plan.evaluator.sample.numbers)
         return recorded(
-            self.rows,
+            rows,
             self.started,
             fingerprint,
             **of_model(model),
@@ -247,4 +302,6 @@ class Strengths:
             block_rows=plan.evaluator.block_rows,
             threads=plan.evaluator.threads,
             max_memory=memory,
+            passes=self.running.passes,
+            executor=self.running.where,
         )

@@ -29,8 +29,6 @@ class FrameTable:
     @classmethod
     def of(cls, X: Any, names: Any) -> Self:
         """Read an eager data frame; ``names`` may rename its columns for reporting."""
-        if hasattr(X, "collect") and hasattr(X, "collect_schema") and not hasattr(X, "to_numpy"):
-            raise TableError(f"X is a lazy {type(X).__name__}; pass X.collect()")
         try:
             columns = nw.from_native(X, eager_only=True).columns
         except (TypeError, nw.exceptions.NarwhalsError) as error:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from paribus.data.array import ArrayTable
 from paribus.data.table import Table
 from paribus.errors import TableError
+
+
+def source_of(X: Any, on_error: str) -> Any:
+    """Return a source to read X from, or None when X is in memory."""
+    if isinstance(X, np.ndarray):  # a list of lists of numbers is a table as well, and needs a closer look
+        return None
+    from paribus.data.scan.open import source_of as opened
+
+    return opened(X, on_error)
 
 
 def table_of(X: Any, names: Any = None) -> Table:

@@ -99,18 +99,23 @@ def _numbers(
         infinite = float((~finite).sum() if weights is None else weights[~finite].sum())
         numbers = numbers[finite]
         weights = None if weights is None else weights[finite]
-    levels, counts = _distinct(numbers, weights, limit)
+    levels, counts = distinct_of(numbers, weights, limit)
     facts = {"unit": unit, "infinite": infinite, "levels": levels, "level_weights": counts}
     facts["dtype"] = numbers.dtype
     if not len(numbers):
         return facts
     wanted = quantiles(numbers, (*percentiles, *DECILES), weights)
+    facts |= placed(wanted, numbers[[0, -1]], kind)
+    return facts | {"ordered": numbers if weights is None else None}
+
+
+def placed(wanted: Floats, extremes: Array, kind: Kind) -> dict[str, Any]:
+    """Return where numbers lie: the quantiles at two percentiles and the deciles, and the two extremes."""
     exact = float if kind == "numeric" else int  # whole numbers beyond 2**53 are no floats
-    return facts | {
+    return {
         "ends": (float(wanted[0]), float(wanted[1])),
-        "extremes": (exact(numbers[0]), exact(numbers[-1])),
+        "extremes": (exact(extremes[0]), exact(extremes[1])),
         "deciles": wanted[2:],
-        "ordered": numbers if weights is None else None,
     }
 
 
@@ -148,7 +153,7 @@ def _interpolated(ordered: Array, probabilities: Floats) -> Floats:
     return np.where(share < 0.5, below + (above - below) * share, above - (above - below) * (1 - share))
 
 
-def _distinct(values: Array, weights: Floats | None, limit: int) -> tuple[Array | None, Floats | None]:
+def distinct_of(values: Array, weights: Floats | None, limit: int) -> tuple[Array | None, Floats | None]:
     """Return the distinct ones of sorted values and their weights when there are fewer than ``limit``."""
     some = values[:: max(1, len(values) // PROBE)]
     if np.count_nonzero(some[1:] != some[:-1]) >= limit:  # many distinct ones among a few tell enough
@@ -162,18 +167,29 @@ def _distinct(values: Array, weights: Floats | None, limit: int) -> tuple[Array 
 
 
 def _levels(column: Column, weights: Floats | None, kind: Kind) -> dict[str, Any]:
-    """Return the levels that occur: in declared order, sorted, or the most frequent first."""
+    """Return the levels that occur, and their weights."""
     codes, found = column.factorized()
     counts = np.bincount(codes, weights, minlength=len(found)).astype(np.float64)
+    return ordered_levels(found, counts, column.levels, kind, column.values.dtype)
+
+
+def ordered_levels(
+    found: tuple[Any, ...],
+    counts: Floats,
+    declared: tuple[Any, ...] | None,
+    kind: Kind,
+    dtype: np.dtype[Any],
+) -> dict[str, Any]:
+    """Return the levels that occur and their weights: in declared order, sorted, or most frequent first."""
     occurring = np.flatnonzero(counts > 0).tolist()
-    if column.levels is not None:
-        ranks = {level: rank for rank, level in enumerate(column.levels)}
+    if declared is not None:
+        ranks = {level: rank for rank, level in enumerate(declared)}
         order = sorted(occurring, key=lambda c: ranks[found[c]])
     elif kind == "string":
         order = sorted(occurring, key=lambda c: (-counts[c], str(found[c])))
     else:
         order = sorted(occurring, key=lambda c: found[c])
     levels = objects(found[c] for c in order)
-    if column.values.dtype.kind not in "OUST":  # text and objects stay what they are
-        levels = np.array(levels.tolist(), dtype=column.values.dtype)
+    if dtype.kind not in "OUST":  # text and objects stay what they are
+        levels = np.array(levels.tolist(), dtype=dtype)
     return {"levels": levels, "level_weights": counts[order]}

@@ -21,7 +21,8 @@ class Ask:
     """The questions, to be asked of ``rows`` rows of ``row_bytes`` each, ``counted`` of which have weight.
 
     ``threads`` None leaves their number to the evaluator. ``sample`` are the rows whose curves tell the
-    standard errors of averages that need no curves, None for all.
+    standard errors of averages that need no curves, None for all. ``read`` tells that rows are not in memory,
+    so that blocks that wait for a thread are.
     """
 
     questions: tuple[Question, ...]
@@ -33,6 +34,7 @@ class Ask:
     threads: int | None
     weighted: bool = False
     sample: Sample | None = None
+    read: bool = False
 
     @property
     def individual(self) -> bool:

@@ -82,13 +82,22 @@ def _not_meant(candidate: type[EffectEvaluator], method: str) -> str | None:
     return None
 
 
+def memory_of(plan: Plan, model: Model, ask: Ask) -> int:
+    """Return the memory a plan takes at most, in bytes."""
+    evaluator = plan.evaluator
+    block = ask.row_bytes * min(ask.rows, evaluator.block_rows) if ask.read else 0
+    answer = answer_bytes(ask, model.n_outputs, evaluator.block_rows, evaluator.state_bytes)
+    return answer + evaluator.held_bytes + plan.threads * QUEUE * (evaluator.worker_bytes + block)
+
+
 def _threads(evaluator: EffectEvaluator, model: Model, ask: Ask) -> int:
     """Return how many threads fit in the memory bound beside the answer, or refuse when not even one does."""
     answer = answer_bytes(ask, model.n_outputs, evaluator.block_rows, evaluator.state_bytes)
     answer += evaluator.held_bytes
     wanted = ask.threads or (budget.threads(-1) if evaluator.threaded else 1)
-    worker = QUEUE * evaluator.worker_bytes
-    one = answer + evaluator.worker_bytes
+    block = ask.row_bytes * min(ask.rows, evaluator.block_rows) if ask.read else 0
+    worker = QUEUE * (evaluator.worker_bytes + block)
+    one = answer + evaluator.worker_bytes + block
     if one > ask.max_memory:
         raise MemoryBoundError(
             f"the answer needs {in_words(one)} and max_memory is {in_words(ask.max_memory)}: "

@@ -8,7 +8,7 @@ import numpy as np
 
 from paribus.contracts import Array, Floats
 from paribus.data.rows import Block
-from paribus.grid import Question
+from paribus.grid import Axis, Question
 from paribus.states import Counts, Keyed
 
 
@@ -27,7 +27,7 @@ class SupportCounter:
             if len(axes) == 1 and axes[0].counted is not None:
                 continue
             if len(axes) == 1 and block.weights is None:
-                counts["support", number] = Counts(axes[0].count(block.column(axes[0].feature)))
+                counts["support", number] = Counts(_counted(axes[0], block))
                 continue
             for axis in axes:
                 if axis.feature not in places:
@@ -46,6 +46,14 @@ class SupportCounter:
             cells = state.parts["support", number].cells if known is None else known
             supports.append(np.asarray(cells[places] * unit, dtype=np.float64))
         return supports
+
+
+def _counted(axis: Axis, block: Block) -> Array:
+    """Count the rows in the cells of one axis; floats are counted as they lie."""
+    floats = None if axis.nominal or not len(axis) else block.table.floats(axis.feature)
+    if floats is None or floats.dtype != axis.cells.values.dtype:
+        return axis.count(block.column(axis.feature))
+    return axis.count_numbers(floats)
 
 
 def _count(located: list[Array], shape: tuple[int, ...], weights: Floats | None) -> Array:

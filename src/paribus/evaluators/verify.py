@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from paribus.contracts import Floats
@@ -14,11 +16,14 @@ from paribus.grid import Question
 from paribus.models import Model
 from paribus.models.trees import rounding_of
 
+if TYPE_CHECKING:
+    from paribus.data.scan.scanned import Scanned
+
 POINTS = 8  # over all questions, and at least one of each
 
 
 def largest_difference(
-    model: Model, rows: Rows, questions: tuple[Question, ...], answers: list[Answer]
+    model: Model, rows: Rows | Scanned, questions: tuple[Question, ...], answers: list[Answer]
 ) -> float:
     """Return by how much the averages differ from brute force on every row, at a few points, at most."""
     worst = 0.0
@@ -40,7 +45,7 @@ def largest_difference(
     return worst
 
 
-def _asked(model: Model, rows: Rows, question: Question, point: int) -> Floats:
+def _asked(model: Model, rows: Rows | Scanned, question: Question, point: int) -> Floats:
     """Return the weighted average of the model's own answers at one point."""
     total, weight = np.zeros(model.n_outputs), 0.0
     index = question.index(point, point + 1)

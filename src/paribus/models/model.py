@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import xxhash
 
 from paribus.contracts import Array, Floats
 from paribus.data.table import Table
@@ -88,6 +89,18 @@ class Model:
         except Exception as error:  # a version of the library whose inside is not known is no reason to fail
             raise RefusalError(f"its trees cannot be read: {type(error).__name__}: {error}") from error
         return trees_for(ensemble, self.response, self.call.columns, self.probe, self.answer)
+
+    def digest(self) -> str:
+        """Return a digest of what is known of the model: its trees if they were read, and its answers."""
+        found = xxhash.xxh3_128(repr((self.name, self.library, self.response, self.output_names)).encode())
+        known: list[Array] = [] if self.answer is None else [self.answer]
+        trees = vars(self).get("_reading")  # reading them for this alone could take longer than the answer
+        if isinstance(trees, Trees):
+            nodes = trees.ensemble
+            known += [nodes.column, nodes.threshold, nodes.left, nodes.right, nodes.missing_left, nodes.value]
+        for array in known:
+            found.update(array.tobytes())
+        return found.hexdigest()
 
     @property
     def n_outputs(self) -> int:

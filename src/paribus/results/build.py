@@ -9,7 +9,7 @@ from paribus.evaluators.ask import Answer, Ask
 from paribus.grid import Question
 from paribus.models import Model
 from paribus.results.partial_dependence import Missing, PartialDependence, read_only
-from paribus.results.provenance import Provenance
+from paribus.results.provenance import Provenance, skipped_notes
 
 
 def effect_of(
@@ -94,6 +94,7 @@ def _notes(question: Question, model: Model, average: Floats, provenance: Proven
             for axis in question.axes
             if axis.missing
         )
+    notes.extend(skipped_notes(provenance))
     if not np.isfinite(average).all():
         notes.append("the model's answer is not finite at some points, so neither is their average")
     if not model.stackable:

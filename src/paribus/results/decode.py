@@ -56,6 +56,7 @@ def _only(body: Any, record: type) -> dict[str, Any]:
 
 def _provenance(body: Any) -> Provenance:
     fields = _only(body, Provenance)
+    fields["skipped"] = tuple(fields["skipped"])
     if fields["percentiles"] is not None:
         fields["percentiles"] = tuple(fields["percentiles"])
     if fields["verified_difference"] is not None:

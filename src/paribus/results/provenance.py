@@ -27,9 +27,22 @@ class Provenance:
     rows, columns : int
         Shape of the background.
     backend : str
-        Library of the table.
+        Library of the table, or of the tables the model was shown.
+    source : str or None
+        What the rows were read from; None when they were in memory.
+    skipped : tuple of str
+        What ``on_error="skip"`` left out, each with its reason.
+    passes : int
+        How often the rows were gone through.
+    rank_error : float or None
+        By how much the rank of a quantile may be off, as a share of the weight: 0 where quantiles are exact,
+        None where there are none.
+    executor : str
+        Who computed.
     fingerprint : str
         Digest of the background and its weights.
+    model_digest : str
+        Digest of the model: of its trees where they were read, and of its answers to a few rows.
     weights : dict or None
         Sum, number of rows of weight zero and effective number of rows; None without weights.
     sampled_rows, seed : int or None
@@ -66,7 +79,13 @@ class Provenance:
     rows: int
     columns: int
     backend: str
+    source: str | None
+    skipped: tuple[str, ...]
+    passes: int
+    rank_error: float | None
+    executor: str
     fingerprint: str
+    model_digest: str
     weights: dict[str, float] | None
     sampled_rows: int | None
     seed: int | None
@@ -88,4 +107,18 @@ class Provenance:
         weighted = "unweighted" if self.weights is None else "weighted"
         if self.sampled_rows is not None:
             return f"{self.sampled_rows:,} of {self.rows:,} rows, drawn with seed {self.seed} ({weighted})"
-        return f"{self.rows:,} rows ({weighted})"
+        read = "" if self.source is None else f", read from {self.source}"
+        return f"{self.rows:,} rows ({weighted}{read})"
+
+
+SKIPPED = 3  # named in a note; the provenance has all
+
+
+def skipped_notes(provenance: Provenance) -> list[str]:
+    """Return a note about what was left out of the rows, if anything was."""
+    skipped = provenance.skipped
+    if not skipped:
+        return []
+    more = f"; and {len(skipped) - SKIPPED} more" if len(skipped) > SKIPPED else ""
+    named = "; ".join(skipped[:SKIPPED])
+    return [f"{len(skipped)} files were skipped, none of whose rows count: {named}{more}"]

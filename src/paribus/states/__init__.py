@@ -7,4 +7,22 @@ from paribus.states.keyed import Keyed
 from paribus.states.moments import Moments
 from paribus.states.order import merge_in_order, ranges_of
 
-__all__ = ["BinnedSum", "Counts", "ExactSum", "Keyed", "Moments", "RowCurves", "merge_in_order", "ranges_of"]
+STATES = (BinnedSum, Counts, ExactSum, Keyed, Moments, RowCurves)
+
+
+def known_states() -> dict[str, type]:
+    """Return the states by name, which is how files refer to them."""
+    return {state.__name__: state for state in STATES}
+
+
+__all__ = [
+    "BinnedSum",
+    "Counts",
+    "ExactSum",
+    "Keyed",
+    "Moments",
+    "RowCurves",
+    "known_states",
+    "merge_in_order",
+    "ranges_of",
+]

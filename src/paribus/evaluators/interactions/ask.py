@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from paribus.data.rows import Parts, Rows
 from paribus.data.sampling import Sample
 from paribus.evaluators.interactions.found import Found
 from paribus.models import Model
 from paribus.states import Keyed
+
+if TYPE_CHECKING:
+    from paribus.data.scan.scanned import Scanned
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +28,7 @@ class StrengthAsk:
     pairwise: bool
     overall: bool
     threeway: int
-    rows: Rows
+    rows: Rows | Scanned
     seed: int
     max_memory: int
     threads: int | None

@@ -166,7 +166,7 @@ class BruteStrengths:
             rows.table.row_bytes,
             max(1, self.ask.max_memory // 4),
             self.ask.threads,
-            rows.weights is not None,
+            rows.weighted,
         )
         return BruteForce(self.model, ask)
 

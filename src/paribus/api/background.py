@@ -1,0 +1,119 @@
+"""Whom a call averages over: rows in memory, or rows that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from paribus.api.running import Running, digest
+from paribus.data.read import source_of, table_of
+from paribus.data.rows import Rows, rows_of
+from paribus.data.summary import Summary
+from paribus.errors import (
+    FeatureError,
+    OptionError,
+    SourceError,
+    TableError,
+    WeightError,
+    did_you_mean,
+    one_of,
+)
+from paribus.models.columns import columns_of
+
+if TYPE_CHECKING:
+    from paribus.data.scan.reading import Reading
+    from paribus.data.scan.scanned import Scanned
+    from paribus.evaluators.survey import Wanted
+
+Background: TypeAlias = Union[Rows, "Scanned"]
+ON_ERROR = ("raise", "skip")
+
+
+def opened(
+    estimator: Any, X: Any, sample_weight: Any, names: Any, on_error: str, running: Running
+) -> Rows | Reading:
+    """Return rows in memory with their weights, or how rows are read."""
+    one_of("on_error", on_error, ON_ERROR)
+    source = source_of(X, on_error)
+    if source is not None:
+        return _reading(estimator, source, sample_weight, names, on_error, running)
+    if running.checkpoint is not None:
+        raise OptionError("checkpoint= is for rows that are read; X is in memory. Leave it out")
+    if isinstance(sample_weight, str):
+        raise WeightError(
+            f"sample_weight={sample_weight!r} names a column, as it may where X is read; pass the weights"
+        )
+    return rows_of(table_of(X, names), sample_weight)
+
+
+def has_names(rows: Rows | Reading, names: Any) -> bool:
+    """Tell whether columns have names of their own, by which results then call them."""
+    return names is not None or not isinstance(rows, Rows) or rows.table.backend != "numpy"
+
+
+def held(X: Any, sample_weight: Any, names: Any, why: str) -> Rows:
+    """Return rows in memory, or say why they must be."""
+    if source_of(X, "raise") is not None:
+        raise TableError(f"{why} needs X in memory; pass a table, such as a sample of the rows")
+    return rows_of(table_of(X, names), sample_weight)
+
+
+def _reading(
+    estimator: Any, source: Any, sample_weight: Any, names: Any, on_error: str, running: Running
+) -> Reading:
+    """Choose the columns to read: those the model was fitted on, or all, and that of the weights."""
+    from paribus.data.scan.reading import Reading
+    from paribus.data.table import checked_names
+
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        raise WeightError("X is read, so sample_weight must be the name of the column that has the weights")
+    every = tuple(source.schema.names)
+    checked_names(every, len(every), "the header of X")
+    if sample_weight is not None and sample_weight not in every:
+        raise WeightError(
+            f"sample_weight={sample_weight!r} is no column of X{did_you_mean(sample_weight, every)}"
+        )
+    own = columns_of(estimator)
+    columns = own if own is not None and set(own) <= set(every) else None
+    if columns is None:
+        columns = tuple(name for name in every if name != sample_weight)
+    shown = columns if names is None else checked_names(names, len(columns))
+    if running.client is not None and hasattr(source, "cluster"):
+        source = replace(source, cluster=True)
+    reading = Reading(source, columns, shown, sample_weight)
+    return replace(reading, source=source.project(reading.read, on_error))
+
+
+def surveyed(
+    reading: Reading, wanted: Mapping[int, Wanted], seed: int, threads: int, on_error: str, running: Running
+) -> tuple[Scanned, dict[int, Summary | FeatureError]]:
+    """Read the rows once, to know what they are."""
+    from paribus.data.scan.parquet import ParquetFiles
+    from paribus.evaluators.survey import Survey, known_looks, survey_rows
+
+    row_bytes = reading.head().row_bytes
+    while True:
+        survey = Survey.of(reading, wanted, seed)
+        stamp = reading.source.stamp
+        identity = {"data": stamp or "", "settings": digest(reading.read, reading.weight, survey)}
+        try:
+            state = running.fold(
+                survey,
+                reading.blocks(survey_rows(row_bytes)),
+                threads,
+                doing="survey",
+                identity=None if stamp is None else identity,
+                known=known_looks(),
+            )
+        except SourceError:
+            files = reading.source
+            if on_error != "skip" or not isinstance(files, ParquetFiles):
+                raise
+            wrong = list(files.damaged(reading.read))
+            if not wrong:
+                raise  # it could be read this time, so that nobody knows what is wrong
+            running.passes -= 1
+            reading = replace(reading, source=files.without(wrong))
+            continue
+        return survey.finish(reading, state)

@@ -1,0 +1,327 @@
+"""The path of a call: rows, model, points, plan, fold, results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from paribus import budget
+from paribus.api.background import Background, opened, surveyed
+from paribus.api.options import checked
+from paribus.api.record import of_model, recorded
+from paribus.api.running import Running, digest
+from paribus.contracts import Array, Floats
+from paribus.data.features import by_position, resolve_many, resolve_set
+from paribus.data.rows import Rows
+from paribus.data.summary import Summary, summarise
+from paribus.data.table import Table
+from paribus.errors import FeatureError, OptionError, RefusalError, one_of
+from paribus.evaluators import Ask, Plan, choose
+from paribus.evaluators.ask import KINDS, METHODS, Answer
+from paribus.evaluators.support import SupportCounter
+from paribus.evaluators.together import Together
+from paribus.evaluators.verify import largest_difference
+from paribus.grid import SPLITS, Axis, GridOptions, Question, axis_for
+from paribus.models import Model, adapt
+from paribus.results import PartialDependence, Provenance
+from paribus.results.build import effect_of
+
+if TYPE_CHECKING:
+    from paribus.data.scan.reading import Reading
+    from paribus.data.scan.scanned import Scanned
+    from paribus.evaluators.survey import Wanted
+
+SAMPLE, SEED = 1_024, 0  # draws of rows for standard errors: they are then known to about 2 %
+Curves = Literal["average", "individual", "both"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """What every verb starts from, once its plain arguments are checked."""
+
+    started: float
+    estimator: Any
+    opened: Rows | Reading
+    grid: GridOptions
+    kind: Curves
+    verify: bool
+    on_error: str
+    running: Running
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: Any,
+        sample_weight: Any,
+        names: Any,
+        grid: GridOptions,
+        kind: Any,
+        verify: Any,
+        on_error: str,
+        running: Running,
+    ) -> Call:
+        """Check the plain arguments and open the rows."""
+        started = perf_counter()
+        one_of("kind", kind, KINDS)
+        checked(progress=running.progress, verify=verify)
+        rows = opened(estimator, X, sample_weight, names, on_error, running)
+        return cls(started, estimator, rows, grid, kind, verify, on_error, running)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, as results report them."""
+        return self.opened.table.names if isinstance(self.opened, Rows) else self.opened.names
+
+    def asked(self, features: Any) -> tuple[tuple[int, ...], ...]:
+        """Return the columns of each effect in a list; without one, each column by itself."""
+        if features is None:
+            return tuple((j,) for j in range(len(self.names)))
+        return resolve_many(features, self.names)
+
+    def answer(
+        self,
+        asked: tuple[tuple[int, ...], ...],
+        *,
+        categorical_features: Any,
+        custom_values: Any,
+        response_method: str,
+        target_names: Any,
+        method: str,
+        n_jobs: Any,
+        max_memory: Any,
+        skip: bool = False,
+    ) -> tuple[list[PartialDependence], tuple[str, ...]]:
+        """Follow the path of a call: model, points, plan, fold, results.
+
+        With ``skip`` a feature that cannot be varied is left out, and why is returned beside the results.
+        """
+        threads = None if n_jobs is None else budget.threads(n_jobs)
+        one_of("method", method, METHODS)
+        if self.verify and method == "recursion":
+            raise OptionError("verify=True compares with brute force, and recursion answers another question")
+        axes_of = Axes.of(self.names, asked, self.grid, categorical_features, custom_values, skip)
+        # Our own work may take every core; a model that is asked brings its own threads.
+        with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
+            rows, model, summary = self.looked(axes_of, response_method, target_names, threads)
+            if method != "brute":
+                pool.submit(model.read_ahead)
+            fingerprint = pool.submit(rows.fingerprint)
+            sides = self.sides(model)
+            axes, skipped = axes_of.laid_out(summary, rows.table, sides, pool)
+        ask = self.ask(rows, asked, axes, max_memory, threads)
+        questions = ask.questions
+        plan, answers, supports = self._folded(rows, model, ask, method)
+        verified = largest_difference(model, rows, questions, answers) if self.verify else None
+        provenance = self._provenance(rows, model, ask, plan, fingerprint.result(), verified)
+        effects = [
+            effect_of(*answer, ask=ask, model=model, unit=rows.unit, provenance=provenance)
+            for answer in zip(questions, answers, supports, strict=True)
+        ]
+        return effects, skipped
+
+    def sides(self, model: Model) -> Callable[[int, np.dtype[Any]], Array] | None:
+        """Return what tells the numbers on both sides of a model's thresholds, if they are to be asked."""
+        return _sides(model) if self.grid.splits else None
+
+    def ask(
+        self,
+        rows: Background,
+        asked: tuple[tuple[int, ...], ...],
+        axes: dict[int, Axis],
+        max_memory: Any,
+        threads: int | None,
+    ) -> Ask:
+        """Put the questions; one whose axis was left out is left out."""
+        questions = tuple(
+            Question(tuple(axes[j] for j in group)) for group in asked if all(j in axes for j in group)
+        )
+        return Ask(
+            questions,
+            self.kind,
+            len(rows),
+            rows.counted,
+            rows.table.row_bytes,
+            budget.memory(max_memory),
+            threads,
+            rows.weighted,
+            rows.sample(SAMPLE, SEED),
+            read=not isinstance(rows, Rows),
+        )
+
+    def looked(
+        self, axes: Axes, response_method: str, target_names: Any, threads: int | None
+    ) -> tuple[Background, Model, Callable[[int], Summary]]:
+        """Return the rows, the model, and what tells of a feature what its axis needs to know."""
+        adapted = partial(adapt, self.estimator, response_method=response_method, target_names=target_names)
+        rows = self.opened
+        if isinstance(rows, Rows):
+            return rows, adapted(rows.table), partial(axes.summarised, rows)
+        # A model that fails should do so before rows are read; but of categories all levels must be known.
+        model = None if rows.coded else adapted(rows.head())
+        scanned, found = surveyed(
+            rows, axes.wanted, SEED, threads or budget.threads(-1), self.on_error, self.running
+        )
+
+        def summary(feature: int) -> Summary:
+            known = found[feature]
+            if isinstance(known, FeatureError):
+                raise known
+            return known
+
+        return scanned, model or adapted(scanned.table), summary
+
+    def _folded(
+        self, rows: Background, model: Model, ask: Ask, method: str
+    ) -> tuple[Plan, list[Answer], list[Floats]]:
+        """Choose an evaluator and fold; one that refuses what it meets in the rows makes way for the next."""
+        refused: dict[str, str] = {}
+        while True:
+            plan = choose(model, ask, method, refused)
+            evaluator, support = plan.evaluator, SupportCounter(ask.questions)
+            try:
+                state = self.running.fold(
+                    Together((evaluator, support)),
+                    rows.blocks(evaluator.block_rows, evaluator.parts),
+                    plan.threads,
+                    doing="effects",
+                    identity=None if isinstance(rows, Rows) else _identity(rows, model, ask, plan),
+                )
+            except RefusalError as refusal:
+                refused[evaluator.name] = str(refusal)
+                continue
+            return plan, evaluator.finish(state, plan.threads), support.finish(state, rows.unit)
+
+    def _provenance(
+        self,
+        rows: Background,
+        model: Model,
+        ask: Ask,
+        plan: Plan,
+        fingerprint: str,
+        verified: float | None,
+    ) -> Provenance:
+        return recorded(
+            rows,
+            self.started,
+            fingerprint,
+            **of_model(model),
+            estimand=plan.evaluator.estimand,
+            evaluator=plan.evaluator.name,
+            why=plan.why,
+            how=plan.evaluator.how,
+            refusals=plan.refusals,
+            percentiles=self.grid.percentiles,
+            grid_resolution=SPLITS if self.grid.splits else self.grid.resolution,
+            points=ask.points,
+            predictions=plan.evaluator.predictions,
+            standard_error_rows=plan.evaluator.error_rows,
+            block_rows=plan.evaluator.block_rows,
+            threads=plan.threads,
+            max_memory=ask.max_memory,
+            verified_difference=verified,
+            passes=self.running.passes,
+            executor=self.running.where,
+            rank_error=0.0 if isinstance(rows, Rows) else rows.rank_error,
+        )
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Which features need an axis, and what is said about how to lay it out."""
+
+    names: tuple[str, ...]
+    features: tuple[int, ...]
+    grid: GridOptions
+    nominal: frozenset[int]
+    given: dict[int, Any]
+    skip: bool
+
+    @classmethod
+    def of(
+        cls,
+        names: tuple[str, ...],
+        asked: tuple[tuple[int, ...], ...],
+        grid: GridOptions,
+        categorical_features: Any,
+        custom_values: Any,
+        skip: bool,
+    ) -> Axes:
+        """Read what is said of features."""
+        features = tuple(sorted({feature for group in asked for feature in group}))
+        nominal = resolve_set("categorical_features", categorical_features, names)
+        given = by_position(custom_values, names, set(features))
+        return cls(names, features, grid, nominal, given, skip)
+
+    @property
+    def wanted(self) -> dict[int, Wanted]:
+        """What a survey must find out."""
+        from paribus.evaluators.survey import Wanted
+
+        options = self.grid.resolution, self.grid.percentiles
+        return {j: Wanted(j in self.nominal, *options, given=j in self.given) for j in self.features}
+
+    def summarised(self, rows: Rows, feature: int) -> Summary:
+        """Look at a feature of rows in memory."""
+        limit, percentiles = self.grid.resolution, self.grid.percentiles
+        nominal = feature in self.nominal
+        return summarise(rows, feature, nominal=nominal, limit=limit, percentiles=percentiles)
+
+    def laid_out(
+        self,
+        summary: Callable[[int], Summary],
+        like: Table,
+        sides: Callable[[int, np.dtype[Any]], Array] | None,
+        pool: ThreadPoolExecutor,
+    ) -> tuple[dict[int, Axis], tuple[str, ...]]:
+        """Lay out each axis once, however many questions share it."""
+
+        def axis(j: int) -> Axis | FeatureError:
+            try:
+                return axis_for(summary(j), like, j, self.grid, given=self.given.get(j), sides=sides)
+            except FeatureError as error:
+                return error
+
+        found = dict(zip(self.features, pool.map(axis, self.features), strict=True))
+        refused = [error for error in found.values() if isinstance(error, FeatureError)]
+        if refused and not self.skip:
+            raise refused[0]
+        if len(refused) == len(self.features):
+            raise FeatureError(f"no column of X can be varied: {refused[0]}")
+        axes = {j: axis for j, axis in found.items() if isinstance(axis, Axis)}
+        return axes, tuple(str(error) for error in refused)
+
+
+def _identity(rows: Scanned, model: Model, ask: Ask, plan: Plan) -> dict[str, str]:
+    """Return what a kept state is a state of: it is of no use to other data, models or settings."""
+    evaluator = plan.evaluator
+    points = [cells.values for question in ask.questions for cells in question.replaced.values()]
+    asked = [(question.names, question.n_points) for question in ask.questions]
+    sample = ask.sample.numbers if ask.sample is not None else ()
+    portions = (evaluator.name, evaluator.block_rows, evaluator.parts, ask.kind, rows.unit)
+    return {
+        "data": digest(rows.fingerprint(), rows.reading.source.stamp),
+        "model": model.digest(),
+        "settings": digest(portions, asked, sample, *(_plain(values) for values in points)),
+    }
+
+
+def _plain(values: Array) -> Any:
+    """Return values as what a digest takes: text and objects have no bytes of their own."""
+    return values.tolist() if values.dtype == object else values
+
+
+def _sides(model: Model) -> Callable[[int, np.dtype[Any]], Array]:
+    """Return what tells the numbers on both sides of a model's thresholds."""
+    try:
+        return model.trees.ensemble.sides
+    except RefusalError as refusal:
+        raise RefusalError(
+            f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; give a whole number"
+        ) from refusal

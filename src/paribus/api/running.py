@@ -1,0 +1,75 @@
+"""How a call is run: who folds, what is kept for a run begun again, and what is said meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import xxhash
+
+from paribus.contracts import Blocks, Evaluator
+from paribus.errors import OptionError
+from paribus.executors import Local
+from paribus.states import Keyed
+
+
+@dataclass(eq=False)
+class Running:
+    """Folds for one call. ``client`` is that of a cluster; ``passes`` counts how often the rows were read."""
+
+    progress: bool | None = None
+    client: Any = None
+    checkpoint: Any = None
+    passes: int = field(default=0, init=False)
+
+    @classmethod
+    def of(cls, progress: bool | None, executor: Any, checkpoint: Any) -> Running:
+        """Check what the user gave."""
+        if executor is not None and not (hasattr(executor, "submit") and hasattr(executor, "nthreads")):
+            raise OptionError(
+                f"executor={executor!r} must be a dask.distributed Client; leave it out to compute here, "
+                "where n_jobs says on how many threads"
+            )
+        if checkpoint is not None:
+            from paribus.executors.checkpoint import Checkpoint
+
+            checkpoint = Checkpoint.of(checkpoint)
+        return cls(progress, executor, checkpoint)
+
+    @property
+    def where(self) -> str:
+        """Who computes, in words."""
+        if self.client is None:
+            return "this process"
+        return f"Dask, {len(self.client.nthreads())} workers"
+
+    def fold(
+        self,
+        evaluator: Evaluator[Any, Keyed],
+        blocks: Blocks[Any],
+        threads: int,
+        *,
+        doing: str = "paribus",
+        identity: Mapping[str, str] | None = None,
+        known: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Keyed:
+        """Fold over blocks; with an ``identity``, finished ranges are kept if there is a checkpoint."""
+        keeper = None
+        if self.checkpoint is not None and identity is not None:
+            keeper = self.checkpoint.keeper(f"{self.passes:02d}-{doing}", identity, known or {})
+        self.passes += 1
+        if self.client is None:
+            return Local(threads, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
+        from paribus.executors.dask import Dask
+
+        return Dask(self.client, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
+
+
+def digest(*parts: Any) -> str:
+    """Return a digest of settings: plain values by their text, arrays by their bytes."""
+    found = xxhash.xxh3_128()
+    for part in parts:
+        found.update(part.tobytes() if hasattr(part, "tobytes") else repr(part).encode())
+        found.update(b"\x1f")
+    return found.hexdigest()

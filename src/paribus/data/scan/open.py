@@ -1,0 +1,48 @@
+"""From whatever a user has that is not in memory to a source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paribus.data.scan.listing import is_path
+from paribus.data.scan.parquet import ParquetFiles, files_of, parquet_files
+from paribus.data.scan.partitions import Partitions, is_dask_frame
+from paribus.data.scan.streams import (
+    Stream,
+    from_dataset,
+    from_duckdb,
+    from_factory,
+    from_lazy_frame,
+    from_reader,
+)
+
+
+def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | None:
+    """Return a source to read from, or None when X is in memory.
+
+    Libraries are told by the module of X's class, so that none is imported here.
+    """
+    if is_path(X):
+        return parquet_files(X, on_error)
+    library, kind = type(X).__module__.partition(".")[0], type(X).__name__
+    if library == "pyarrow" and kind == "RecordBatchReader":
+        return from_reader(X)
+    if library == "pyarrow" and kind == "FileSystemDataset" and X.format.default_extname == "parquet":
+        return files_of(X.filesystem, list(X.files), _base(X), on_error)
+    if library == "pyarrow" and hasattr(X, "to_batches") and hasattr(X, "get_fragments"):
+        return from_dataset(X)
+    if library == "polars" and kind == "LazyFrame":
+        return from_lazy_frame(X)
+    if library in ("duckdb", "_duckdb") and hasattr(X, "project"):
+        return from_duckdb(X)
+    if is_dask_frame(X):
+        return Partitions.of(X)
+    is_table = any(hasattr(X, attribute) for attribute in ("columns", "shape", "__array__", "column_names"))
+    return from_factory(X) if callable(X) and not is_table else None
+
+
+def _base(X: Any) -> str:
+    """Return the folder under which a dataset's folders may say ``key=value``."""
+    if X.partitioning is None:
+        return "\0"  # no file lies under it, so that no folder says anything
+    return ""

@@ -1,0 +1,103 @@
+"""Dask data frames: partitions that some cluster holds, or that are read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from paribus.data.scan.source import conformed, normal_type
+from paribus.data.scan.streams import as_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def is_dask_frame(X: Any) -> bool:
+    """Tell a Dask data frame by what it can do."""
+    return hasattr(X, "to_delayed") and hasattr(X, "npartitions") and hasattr(X, "map_partitions")
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """The partitions of a Dask data frame, in order.
+
+    On a ``cluster`` they are computed where they are evaluated; without one, each here when it is read.
+    """
+
+    frame: Any
+    schema: pa.Schema
+    library: str = "pandas"
+    skipped: tuple[str, ...] = ()
+    cluster: bool = False
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Read the columns off what the frame says of itself; text becomes text, whatever pandas calls it."""
+        import pyarrow as pa
+
+        first = as_arrow(X.get_partition(0).head(64, npartitions=1, compute=True), 0)
+        return cls(X, pa.schema([pa.field(field.name, normal_type(field.type)) for field in first.schema]))
+
+    @property
+    def label(self) -> str:
+        """Number of partitions."""
+        return f"{self.frame.npartitions:,} partitions of a Dask data frame"
+
+    @property
+    def rows(self) -> int | None:
+        """Only computing tells."""
+        return None
+
+    @property
+    def stamp(self) -> str | None:
+        """Only computing tells."""
+        return None
+
+    @property
+    def shippable(self) -> bool:
+        """Its partitions are where they are."""
+        return False
+
+    def project(self, columns: tuple[str, ...], on_error: str) -> Self:
+        """Return the frame with some columns only, so that no others are computed."""
+        import pyarrow as pa
+
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return replace(self, frame=self.frame[list(columns)], schema=schema)
+
+    @property
+    def unit_rows(self) -> int:
+        """Nobody knows the rows of a partition before it is computed."""
+        return 0
+
+    def part(self, first: int, stop: int) -> Self:
+        """Return itself: rows are not numbered before they are computed."""
+        return self
+
+    def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
+        """Yield the rows from ``first`` to ``stop``, computing one partition at a time, here."""
+        row = 0
+        for number in range(self.frame.npartitions):
+            table = self.table(self.computed(number), number, columns)
+            low = max(first - row, 0)
+            size = len(table) - low if stop is None else min(stop - row, len(table)) - low
+            row += len(table)
+            if low < len(table) and size > 0:
+                yield table.slice(low, size)
+
+    def computed(self, number: int) -> Any:
+        """Compute a partition here."""
+        return self.frame.get_partition(number).compute(scheduler="synchronous")
+
+    def table(self, computed: Any, number: int, columns: tuple[str, ...]) -> pa.Table:
+        """Return a computed partition as Arrow, its columns in the types of all."""
+        import pyarrow as pa
+
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return conformed(as_arrow(computed, number), schema, f"partition {number} of X")
+
+    def head(self, columns: tuple[str, ...]) -> pa.Table:
+        """Return the first rows of the first partition."""
+        computed = self.frame.get_partition(0).head(2_048, npartitions=1, compute=True)
+        return self.table(computed, 0, columns)

@@ -1,0 +1,230 @@
+"""Rows as blocks, read when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from paribus.contracts import Floats
+from paribus.data.rows import ONE_PART, Block, HeldBlocks, Parts
+from paribus.data.scan.partitions import Partitions
+from paribus.data.scan.shown import ShownTable
+from paribus.data.scan.source import Source
+from paribus.data.scan.streams import rechunked
+from paribus.errors import WeightError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How rows are read: ``columns`` for the model, called ``names`` in results, and one of weights.
+
+    ``levels`` are those of each column of categories over all rows, once known, ``unit`` what weights are
+    divided by, and ``starts`` the numbers of the first rows of partitions that a cluster computes.
+    """
+
+    source: Source
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    weight: str | None = None
+    unit: float = 1.0
+    levels: Mapping[str, Any] = field(default_factory=dict)
+    starts: tuple[int, ...] = ()
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Every column that is read."""
+        return self.columns if self.weight is None else (*dict.fromkeys((*self.columns, self.weight)),)
+
+    @property
+    def coded(self) -> tuple[int, ...]:
+        """The columns of categories, whose levels differ from file to file."""
+        import pyarrow as pa
+
+        types = [self.source.schema.field(name).type for name in self.columns]
+        return tuple(j for j, kind in enumerate(types) if pa.types.is_dictionary(kind))
+
+    def table(self, rows: pa.Table) -> ShownTable:
+        """Return rows as a table of the model's columns."""
+        return ShownTable.of(self._levelled(rows.select(self.columns)), self.names, self.source.library)
+
+    def head(self) -> ShownTable:
+        """Return a few rows."""
+        return self.table(self.source.head(self.read))
+
+    def block(self, rows: pa.Table, start: int, number: int) -> Block:
+        """Return rows as a block."""
+        weights = None if self.weight is None else self._weights(rows, start)
+        return Block(self.table(rows), weights, start, number=number)
+
+    def blocks(
+        self, size: int, parts: Parts = ONE_PART, rows: int | None = None
+    ) -> ReadBlocks | PartitionBlocks:
+        """Return blocks of ``size`` rows, each once per part of the questions."""
+        if isinstance(self.source, Partitions) and self.source.cluster:
+            return PartitionBlocks(self, size, parts, rows)
+        return ReadBlocks(self, size, parts, self.source.rows if rows is None else rows)
+
+    def _weights(self, rows: pa.Table, start: int) -> Floats:
+        column = rows.column(self.weight)
+        try:
+            weights = np.asarray(column.cast("float64").to_numpy()) / self.unit
+        except (ValueError, NotImplementedError) as error:
+            raise WeightError(
+                f"sample_weight={self.weight!r} is a column of {column.type}, which are no weights"
+            ) from error
+        wrong = ~(weights >= 0) | np.isinf(weights)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise WeightError(
+                f"sample_weight={self.weight!r} is {column[row].as_py()} in row {start + row}; every weight "
+                "must be finite and not negative"
+            )
+        return weights
+
+    def _levelled(self, rows: pa.Table) -> pa.Table:
+        """Give columns of categories the levels of all rows, in one order, as one table has them."""
+        for name, levels in self.levels.items():
+            place = rows.schema.get_field_index(name)
+            if place >= 0:
+                rows = rows.set_column(place, name, _coded(rows.column(place), levels))
+        return rows
+
+
+def _coded(column: Any, levels: Any) -> Any:
+    """Return a column of categories with other levels, among which its own are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ordered = column.type.ordered
+    chunks = []
+    for chunk in column.chunks:
+        place = pc.index_in(chunk.dictionary, value_set=levels)
+        codes = place.take(chunk.indices)
+        chunks.append(pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), levels, ordered=ordered))
+    kind = pa.dictionary(pa.int32(), levels.type, ordered)
+    return pa.chunked_array(chunks, type=kind)
+
+
+FAR = 40  # bits of a row's number within a partition, while the lengths of those before are not known
+BLOCKS_WITHIN = 20  # bits of a block's number within a partition
+
+
+@dataclass(frozen=True, eq=False)
+class ReadBlocks:
+    """Blocks of ``size`` rows, cut by the numbers of the rows, wherever files and batches begin.
+
+    So they are those of the same rows in memory, and an effect is the same to the bit.
+    """
+
+    reading: Reading
+    size: int
+    parts: Parts
+    total: int | None
+    first: int = 0
+    stop: int | None = None
+
+    @property
+    def held(self) -> bool:
+        """They are read."""
+        return False
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows, None if only reading tells."""
+        if self.total is None:
+            return None
+        stop = self.total if self.stop is None else min(self.stop * self.size, self.total)
+        return max(0, stop - self.first * self.size)
+
+    @property
+    def count(self) -> int | None:
+        """Number of blocks of rows, None if only reading tells or if there is no beginning in between."""
+        if self.rows is None or not self.reading.source.shippable:
+            return None
+        return -(-self.rows // self.size)
+
+    @property
+    def unit_rows(self) -> int:
+        """Rows that can only be read together."""
+        return self.reading.source.unit_rows
+
+    @property
+    def place(self) -> str:
+        """Which rows these are, in words."""
+        first = self.first * self.size
+        return f"rows {first:,} to {first + (self.rows or 0) - 1:,} of X ({self.reading.source.label})"
+
+    def __iter__(self) -> Iterator[Block]:
+        source, row = self.reading.source, self.first * self.size
+        stop = None if self.stop is None else self.stop * self.size
+        tables = rechunked(source.batches(self.reading.read, row, stop), self.size)
+        for number, table in enumerate(tables, self.first):
+            yield from self.reading.block(table, row, number).asked(self.parts)
+            row += len(table)
+
+    def part(self, first: int, stop: int) -> Self:
+        """Return some consecutive ones, with the files they are read from."""
+        source = self.reading.source.part(first * self.size, stop * self.size)
+        return replace(self, reading=replace(self.reading, source=source), first=first, stop=stop)
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionBlocks:
+    """The partitions of a Dask data frame, each of which is cut into blocks where it is computed."""
+
+    reading: Reading
+    size: int
+    parts: Parts
+    rows: int | None
+    first: int = 0
+    stop: int | None = None
+
+    @property
+    def held(self) -> bool:
+        """They are computed when they are evaluated."""
+        return False
+
+    @property
+    def _source(self) -> Partitions:
+        assert isinstance(self.reading.source, Partitions)
+        return self.reading.source
+
+    @property
+    def count(self) -> int:
+        """Number of partitions."""
+        stop = self._source.frame.npartitions if self.stop is None else self.stop
+        return int(stop) - self.first
+
+    @property
+    def place(self) -> str:
+        """Which partitions these are, in words."""
+        last = self.first + self.count - 1
+        return f"partition {self.first}" + (f" to {last}" if last > self.first else "") + " of X"
+
+    def __iter__(self) -> Iterator[Block]:
+        for number in range(self.first, self.first + self.count):
+            yield from self.within(number, self._source.computed(number))
+
+    def part(self, first: int, stop: int) -> Self:
+        """Return some consecutive ones."""
+        known = self.reading.starts
+        rows = known[stop] - known[first] if known else None
+        return replace(self, first=first, stop=stop, rows=rows)
+
+    def shipped(self) -> tuple[Self, list[Any]]:
+        """Return itself without the frame, and the tasks that compute the partitions."""
+        tasks = self._source.frame.to_delayed()[self.first : self.first + self.count]
+        reading = replace(self.reading, source=replace(self._source, frame=None))
+        return replace(self, reading=reading, stop=self.first + self.count), list(tasks)
+
+    def within(self, number: int, computed: Any) -> HeldBlocks:
+        """Return the blocks of a computed partition."""
+        table = self._source.table(computed, number, self.reading.read)
+        start = self.reading.starts[number] if self.reading.starts else number << FAR
+        return HeldBlocks(self.reading.block(table, start, 0), self.size, self.parts, number << BLOCKS_WITHIN)

@@ -1,0 +1,99 @@
+"""The background when it is read, once a first pass has told what it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from paribus.contracts import Integers
+from paribus.data.rows import ONE_PART, Parts, Rows
+from paribus.data.sampling import Priorities, Sample, sample_of
+from paribus.data.scan.reading import PartitionBlocks, ReadBlocks, Reading
+from paribus.data.scan.shown import ShownTable
+
+TAKE_ROWS = 65_536  # read at a time where only some are taken
+
+
+@dataclass(frozen=True, eq=False)
+class Scanned:
+    """Rows that are read. ``table`` are a few of them, which tell names and dtypes.
+
+    ``total`` and ``squares`` are the sums of weights and of their squares, in ``unit``; ``heavy`` the rows of
+    highest priority by weight, ``drawn`` those by chance alone, both None without weights. ``rank_error`` is
+    by how much a quantile's rank may be off, as a share of the weight.
+    """
+
+    reading: Reading
+    table: ShownTable
+    n: int
+    counted: int
+    total: float
+    squares: float
+    heavy: Priorities | None
+    drawn: Priorities | None
+    digest: str
+    seed: int
+    rank_error: float
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.heavy is not None
+
+    @property
+    def unit(self) -> float:
+        """What weights are divided by."""
+        return self.reading.unit
+
+    def blocks(self, size: int, parts: Parts = ONE_PART) -> ReadBlocks | PartitionBlocks:
+        """Return blocks of ``size`` rows, each once per part of the questions."""
+        return self.reading.blocks(size, parts, self.n)
+
+    def sample(self, size: int, seed: int) -> Sample:
+        """Choose rows for a sum of squares: all that have weight, or ``size`` where there are more."""
+        if self.heavy is None:
+            return sample_of(self.n, size, seed)
+        return self.heavy.sample(min(size, self.heavy.most - 1), self.unit)
+
+    def drawn_rows(self, size: int, seed: int) -> Rows:
+        """Read some rows that have weight, drawn without replacement, into memory."""
+        if self.drawn is None:
+            numbers = np.arange(self.n)
+            if size < self.n:
+                numbers = np.sort(np.random.default_rng(seed).choice(self.n, size, replace=False))
+        else:
+            numbers = self.drawn.sample(min(size, self.drawn.most - 1), 1.0).numbers
+        return self._take(numbers)
+
+    def _take(self, numbers: Integers) -> Rows:
+        import pyarrow as pa
+
+        tables, weights = [], []
+        for block in self.blocks(TAKE_ROWS):
+            here = numbers[(numbers >= block.start) & (numbers < block.start + len(block.table))]
+            if len(here):
+                kept = np.isin(np.arange(len(block.table)), here - block.start)
+                tables.append(cast(ShownTable, block.table).arrow.keep(kept).native)
+                if block.weights is not None:
+                    weights.append(block.weights[here - block.start])
+        table = ShownTable.of(pa.concat_tables(tables), self.table.names, self.table.library)
+        return Rows(table, np.concatenate(weights) if weights else None, self.unit)
+
+    def weight_facts(self) -> dict[str, float] | None:
+        """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
+        if self.heavy is None:
+            return None
+        return {
+            "sum": self.total * self.unit,
+            "zero_rows": float(self.n - self.counted),
+            "effective_rows": self.total**2 / self.squares,
+        }
+
+    def fingerprint(self) -> str:
+        """Return a digest of the values and weights that were read."""
+        return self.digest

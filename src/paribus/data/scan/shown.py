@@ -1,0 +1,107 @@
+"""Tables that were read as Arrow, and are shown to the model as what it was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from paribus.contracts import Array, Flags
+from paribus.data.frame import FrameStack, FrameTable
+from paribus.data.table import Cells, Column, Scratch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class ShownTable:
+    """Rows as they were read, which is what we look at, and as ``library`` has them, for the model alone."""
+
+    arrow: FrameTable
+    library: str
+
+    @classmethod
+    def of(cls, table: pa.Table, names: tuple[str, ...], library: str) -> Self:
+        """Wrap a table; ``names`` are those that results report."""
+        return cls(FrameTable(table, names), library)
+
+    @cached_property
+    def shown(self) -> FrameTable:
+        """The rows as the model sees them, made when it is asked."""
+        return FrameTable(as_library(self.arrow.native, self.library), self.arrow.names)
+
+    @property
+    def native(self) -> Any:
+        """The table as the model sees it."""
+        return self.shown.native
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, as results report them."""
+        return self.arrow.names
+
+    @property
+    def backend(self) -> str:
+        """Name of the library the model sees."""
+        return self.library
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of one row when rows are repeated."""
+        return self.arrow.row_bytes
+
+    def __len__(self) -> int:
+        return len(self.arrow)
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Return consecutive rows."""
+        return type(self)(self.arrow.slice(start, stop), self.library)
+
+    def keep(self, mask: Flags) -> Self:
+        """Return the rows where ``mask`` holds."""
+        return type(self)(self.arrow.keep(mask), self.library)
+
+    def dtype(self, feature: int) -> str:
+        """Return the column's dtype in words."""
+        return self.arrow.dtype(feature)
+
+    def column(self, feature: int) -> Column:
+        """Read one column."""
+        return self.arrow.column(feature)
+
+    def floats(self, feature: int) -> Array | None:
+        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        return self.arrow.floats(feature)
+
+    def cells(self, feature: int, values: Array) -> Cells:
+        """Write values in the column's dtype, or refuse what it cannot hold."""
+        return self.shown.cells(feature, values)
+
+    def own_cells(self, feature: int) -> Cells:
+        """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
+        return self.shown.own_cells(feature)
+
+    def with_missing(self, feature: int, cells: Cells) -> Cells:
+        """Append this table's first value, which is missing, in the form the model knows it."""
+        return self.shown.with_missing(feature, cells)
+
+    def stack(self, copies: int, scratch: Scratch) -> FrameStack:
+        """Prepare to ask ``copies`` points at once."""
+        return self.shown.stack(copies, scratch)
+
+    def content(self) -> Iterator[Any]:
+        """Yield buffers that depend on the values alone, for a fingerprint."""
+        return self.arrow.content()
+
+
+def as_library(table: pa.Table, library: str) -> Any:
+    """Return a table as pandas, polars or Arrow has it."""
+    if library == "pandas":
+        return table.to_pandas()
+    if library == "polars":
+        import narwhals.stable.v2 as nw
+
+        return nw.from_arrow(table, backend="polars").to_native()
+    return table

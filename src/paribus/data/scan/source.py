@@ -1,0 +1,114 @@
+"""What can be read in order, as often as it takes, in batches of Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from paribus.errors import SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS, BATCH_BYTES = 65_536, 32_000_000  # read at a time, whichever is less
+
+
+class Source(Protocol):
+    """Rows that are read. Columns have one type throughout.
+
+    ``rows`` is None where only reading tells; ``stamp`` is a digest that tells a source that was changed,
+    None where there is none; ``shippable`` tells that other processes can read it.
+    """
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and their types."""
+        ...
+
+    @property
+    def library(self) -> str:
+        """Library of the tables the model is shown."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What it is, in words."""
+        ...
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What was left out, and why."""
+        ...
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows."""
+        ...
+
+    @property
+    def stamp(self) -> str | None:
+        """A digest of what can be known without reading the rows."""
+        ...
+
+    @property
+    def shippable(self) -> bool:
+        """Whether other processes can read it."""
+        ...
+
+    @property
+    def unit_rows(self) -> int:
+        """Rows that can only be read together, at most."""
+        ...
+
+    def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
+        """Yield the rows from ``first`` to ``stop``."""
+        ...
+
+    def part(self, first: int, stop: int) -> Self:
+        """Return a source of the same rows that holds no more than reading these takes."""
+        ...
+
+    def head(self, columns: tuple[str, ...]) -> pa.Table:
+        """Return a few rows, from several places where that is cheap."""
+        ...
+
+
+def normal_type(kind: Any) -> Any:
+    """Return the type a column is read as: no model takes decimals, and nothing is a missing number."""
+    import pyarrow as pa
+
+    return pa.float64() if pa.types.is_decimal(kind) or pa.types.is_null(kind) else kind
+
+
+def conformed(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
+    """Return the columns of a schema in their types, or say in which column a table differs from it."""
+    import pyarrow as pa
+
+    columns = []
+    for field in schema:
+        place = table.schema.get_field_index(field.name)
+        if place < 0:
+            raise SourceError(f"{where} has no column {field.name!r}, which the rest of X has")
+        column = table.column(place)
+        if not fits(column.type, field.type):
+            raise SourceError(
+                f"{where} has {field.name!r} as {column.type}, and the rest of X has {field.type}"
+            )
+        if column.type != field.type:
+            column = (
+                column.dictionary_encode().cast(field.type)
+                if pa.types.is_dictionary(field.type)
+                else column.cast(field.type)
+            )
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def fits(found: Any, wanted: Any) -> bool:
+    """Tell whether a column's type is the one wanted: itself, nothing at all, or the same as codes."""
+    import pyarrow as pa
+
+    def plain(kind: Any) -> Any:
+        return normal_type(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+    return bool(pa.types.is_null(found) or plain(found) == plain(wanted))

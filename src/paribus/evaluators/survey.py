@@ -1,0 +1,357 @@
+"""The first pass over rows that are read: how many there are, their weights, and what axes need to know."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+
+from paribus.contracts import NOMINAL, Array, Floats, Kind
+from paribus.data.rows import Block
+from paribus.data.sampling import Priorities
+from paribus.data.scan.digest import SIZE, digest_of
+from paribus.data.scan.partitions import Partitions
+from paribus.data.scan.reading import FAR, Reading
+from paribus.data.scan.scanned import Scanned
+from paribus.data.scan.shown import ShownTable
+from paribus.data.summary import DECILES, Summary, ordered_levels, placed
+from paribus.errors import FeatureError, TableError, WeightError
+from paribus.states import Counts, Keyed
+from paribus.states.sketch import SPARE, Levels, Sketch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SURVEY_ROWS, SURVEY_BYTES = 131_072, 32_000_000  # of a block, whichever is less
+EXACT_ROWS = 1_048_576  # numbers of a feature that are kept as they are, if they all fit in:
+EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # what the numbers of all features may take
+CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # numbers kept of each feature once there are more
+MOST_LEVELS = 100_000  # of a nominal feature
+DRAWN = 4_097  # rows of highest priority: one more than the most that tell errors of strengths
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an axis needs to know of a feature: levels or numbers, how many distinct ones, which quantiles.
+
+    Where its values are ``given``, levels are not listed, however many there are.
+    """
+
+    nominal: bool
+    limit: int
+    percentiles: tuple[float, float]
+    given: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Rows, those that have weight, the sum of weights and of their squares in terms of ``unit``."""
+
+    rows: int
+    counted: int
+    total: float
+    squares: float
+    unit: float
+
+    @classmethod
+    def of(cls, rows: int, weights: Floats | None) -> Self:
+        """Add up the weights of some rows; ``unit`` is a power of two near the largest."""
+        if weights is None:
+            return cls(rows, rows, float(rows), float(rows), 1.0)
+        largest = float(weights.max(initial=0.0))
+        if not largest:
+            return cls(rows, 0, 0.0, 0.0, 0.0)
+        unit = 2.0 ** math.floor(math.log2(largest))
+        own = weights / unit
+        return cls(rows, int((weights > 0).sum()), float(own.sum()), float((own**2).sum()), unit)
+
+    def merge(self, other: Self) -> Self:
+        """Add up."""
+        unit = max(self.unit, other.unit)
+        one, two = (side.unit / unit if unit else 0.0 for side in (self, other))
+        return type(self)(
+            self.rows + other.rows,
+            self.counted + other.counted,
+            self.total * one + other.total * two,
+            self.squares * one**2 + other.squares * two**2,
+            unit,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What is known of one column: how much is missing or infinite, and its numbers or levels.
+
+    ``missing_row`` is the first row without a value, ``missing_at`` its number. ``declared`` are the levels a
+    column of categories knows.
+    """
+
+    kind: Kind
+    dtype: str
+    missing: float
+    missing_row: Any | None
+    missing_at: int
+    infinite: float
+    sketch: Sketch | None
+    levels: Levels | None
+    declared: tuple[Any, ...] | None
+
+    def merge(self, other: Self) -> Self:
+        """Put both together."""
+        first, second = (self, other) if self.missing_row is not None else (other, self)
+        if second.missing_row is not None and second.missing_at < first.missing_at:
+            first = second
+        return type(self)(
+            self.kind,
+            self.dtype,
+            self.missing + other.missing,
+            first.missing_row,
+            first.missing_at,
+            self.infinite + other.infinite,
+            self.sketch.merge(other.sketch) if self.sketch and other.sketch else None,
+            self.levels.merge(other.levels) if self.levels and other.levels else None,
+            union(self.declared, other.declared),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """The levels a column of categories has over all rows, in the order they are met."""
+
+    levels: tuple[Any, ...]
+
+    def merge(self, other: Self) -> Self:
+        """Append those the other has besides."""
+        return type(self)(union(self.levels, other.levels) or ())
+
+
+@dataclass(frozen=True, eq=False)
+class Digest:
+    """A sum of the digests of blocks."""
+
+    total: int
+
+    def merge(self, other: Self) -> Self:
+        """Add up."""
+        return type(self)((self.total + other.total) % SIZE)
+
+
+def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """Return the levels of both, in the order they are met."""
+    if one is None or two is None:
+        return one if two is None else two
+    return tuple(dict.fromkeys((*one, *two)))
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Looks at every row once. ``wanted`` says what is asked of which feature."""
+
+    wanted: Mapping[int, Wanted]
+    coded: tuple[int, ...]
+    seed: int
+    exact: int
+    capacity: int
+
+    @classmethod
+    def of(cls, reading: Reading, wanted: Mapping[int, Wanted], seed: int) -> Self:
+        """Divide the memory for numbers among the features."""
+        features = max(1, len(wanted))
+        exact = min(EXACT_ROWS, EXACT_BYTES // (8 * features))
+        fits = 1 << int(math.log2(SKETCH_BYTES // (SPARE * 16 * features) or 1))
+        capacity = min(CAPACITY, max(LEAST_CAPACITY, fits))
+        if (reading.source.rows or 0) > exact:
+            exact = capacity  # they will be thinned out anyway
+        return cls(wanted, reading.coded, seed, exact, min(capacity, exact))
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return what one block tells."""
+        table = cast(ShownTable, block.table)
+        rows, weights = len(table), block.weights
+        states: dict[tuple[str, int], Any] = {
+            ("weighed", 0): Weighed.of(rows, weights),
+            ("length", block.start >> FAR): Counts(np.array([rows])),
+            ("digest", 0): Digest(_digest(table.arrow.native, weights, block.number)),
+        }
+        if weights is not None:
+            numbers = np.arange(block.start, block.start + rows)
+            states["heavy", 0] = Priorities.of(numbers, weights, self.seed, DRAWN)
+            states["drawn", 0] = Priorities.of(numbers, np.sign(weights), self.seed, DRAWN)
+        for feature in self.coded:
+            chunks = table.arrow.native.column(feature).chunks
+            levels: dict[Any, None] = {}
+            for chunk in chunks:
+                levels |= dict.fromkeys(chunk.dictionary.to_pylist())
+            states["declared", feature] = Declared(tuple(levels))
+        for feature, wanted in self.wanted.items():
+            states["look", feature] = self._look(block, feature, wanted)
+        return Keyed(states)
+
+    def _look(self, block: Block, feature: int, wanted: Wanted) -> Look:
+        column, weights = block.column(feature), block.weights
+        missing = column.missing if weights is None else column.missing & (weights > 0)
+        at = int(np.argmax(missing)) if missing.any() else -1
+        present = None if weights is None else weights[~column.missing]
+        kind: Kind = "category" if wanted.nominal and column.kind not in NOMINAL else column.kind
+        dtype = column.values.dtype
+        sketch, levels, infinite = None, None, 0.0
+        if kind in NOMINAL:
+            codes, found = column.factorized()
+            counts = np.bincount(codes, present, minlength=len(found)).astype(np.float64)
+            levels = Levels(tuple(found), counts, MOST_LEVELS).within()
+        else:
+            sketch, infinite = self._numbers(column.values, present, wanted)
+        row = None if at < 0 else cast(ShownTable, block.table).arrow.native.take([at])
+        return Look(
+            kind,
+            "O" if dtype.hasobject else dtype.str,
+            float(missing.sum() if weights is None else weights[missing].sum()),
+            row,
+            block.start + at,
+            infinite,
+            sketch,
+            levels,
+            column.levels,
+        )
+
+    def _numbers(self, values: Array, weights: Floats | None, wanted: Wanted) -> tuple[Sketch, float]:
+        if weights is not None and not weights.all():
+            values, weights = values[weights > 0], weights[weights > 0]
+        infinite = 0.0
+        if values.dtype.kind == "f":
+            finite = np.isfinite(values)
+            if not finite.all():
+                infinite = float((~finite).sum() if weights is None else weights[~finite].sum())
+                values, weights = values[finite], None if weights is None else weights[finite]
+        sketch = Sketch.of(values, weights, exact=self.exact, capacity=self.capacity, limit=wanted.limit)
+        return sketch, infinite
+
+    def finish(self, reading: Reading, state: Keyed) -> tuple[Scanned, dict[int, Summary | FeatureError]]:
+        """Return the rows, now that they are known, and what is asked of each feature."""
+        weighed: Weighed | None = state.parts["weighed", 0] if state.parts else None
+        if weighed is None or not weighed.rows:
+            raise TableError(f"X has no rows ({reading.source.label}); at least one is needed")
+        if reading.weight is not None and not weighed.counted:
+            raise WeightError(f"sample_weight={reading.weight!r} is zero in every row")
+        levels = {reading.columns[j]: _levels(reading, j, state.parts["declared", j]) for j in self.coded}
+        starts = _starts(reading, state)
+        reading = replace(reading, unit=weighed.unit, levels=levels, starts=starts)
+        errors = [
+            look.sketch.error / weighed.total / weighed.unit
+            for look in (state.parts["look", j] for j in self.wanted)
+            if look.sketch is not None
+        ]
+        scanned = Scanned(
+            reading,
+            reading.head(),
+            weighed.rows,
+            weighed.counted,
+            weighed.total,
+            weighed.squares,
+            _numbered(state.parts.get(("heavy", 0)), starts),
+            _numbered(state.parts.get(("drawn", 0)), starts),
+            f"{state.parts['digest', 0].total:032x}",
+            self.seed,
+            max(errors, default=0.0),
+        )
+        return scanned, {j: self._summary(scanned, j, state.parts["look", j]) for j in self.wanted}
+
+    def _summary(self, rows: Scanned, feature: int, look: Look) -> Summary | FeatureError:
+        """Return what an axis needs; weights in the unit rows are held in."""
+        wanted, unit = self.wanted[feature], rows.unit
+        facts: dict[str, Any] = {
+            "name": rows.table.names[feature],
+            "kind": look.kind,
+            "weight": rows.total,
+            "missing": look.missing / unit,
+            "missing_row": None if look.missing_row is None else rows.reading.table(look.missing_row),
+            "infinite": look.infinite / unit,
+        }
+        if look.sketch is not None:
+            return Summary(**facts, **_placed(look, look.sketch, wanted, unit))
+        assert look.levels is not None
+        if look.levels.too_many and not wanted.given:
+            return FeatureError(
+                f"feature {facts['name']!r} has more than {MOST_LEVELS:,} levels, too many to be listed; "
+                "give those to ask in custom_values, or leave it out"
+            )
+        found, weights = look.levels.found, look.levels.weights / unit
+        declared = None
+        if look.declared is not None:
+            declared = tuple(rows.reading.levels[rows.reading.columns[feature]].to_pylist())
+        ordered = ordered_levels(found, weights, declared, look.kind, np.dtype(look.dtype))
+        return Summary(**facts, **ordered, declared=declared)
+
+
+def _placed(look: Look, sketch: Sketch, wanted: Wanted, unit: float) -> dict[str, Any]:
+    """Return quantiles, extremes and few distinct values."""
+    told = sketch.told()
+    few, weights = told.few, told.few_weights
+    ticks = np.dtype(look.dtype)
+    dated = ticks if ticks.kind in "mM" else None
+    facts: dict[str, Any] = {
+        "unit": dated,
+        "dtype": np.dtype(np.int64) if dated is not None else ticks,
+        "levels": few if few is None or dated is None else few.view(np.int64),
+        "level_weights": None if weights is None else weights / unit,
+    }
+    if not len(sketch.values):
+        return facts
+    plain = sketch if dated is None else _as_ticks(sketch)
+    assert told.ends is not None
+    ends = told.ends if dated is None else told.ends.view(np.int64)
+    return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES)), ends, look.kind)
+
+
+def _as_ticks(sketch: Sketch) -> Sketch:
+    ends = None if sketch.ends is None else sketch.ends.view(np.int64)
+    return replace(sketch, values=sketch.values.view(np.int64), ends=ends)
+
+
+def _levels(reading: Reading, feature: int, declared: Declared) -> Any:
+    """Return the levels of a column of categories as Arrow holds them."""
+    import pyarrow as pa
+
+    kind = reading.source.schema.field(reading.columns[feature]).type
+    return pa.array([level for level in declared.levels if level is not None], type=kind.value_type)
+
+
+def _starts(reading: Reading, state: Keyed) -> tuple[int, ...]:
+    """Return the numbers of the first rows of partitions a cluster computed, and of the row after all."""
+    source = reading.source
+    if not isinstance(source, Partitions) or not source.cluster:
+        return ()
+    none = Counts(np.zeros(1, np.int64))
+    lengths = [state.parts.get(("length", p), none).cells[0] for p in range(source.frame.npartitions)]
+    return tuple(int(start) for start in np.cumsum([0, *lengths]))
+
+
+def _numbered(rows: Priorities | None, starts: tuple[int, ...]) -> Priorities | None:
+    """Return rows by their number among all, which were numbered within their partitions."""
+    if rows is None or not starts:
+        return rows
+    within = rows.numbers & ((1 << FAR) - 1)
+    return replace(rows, numbers=np.asarray(starts)[rows.numbers >> FAR] + within)
+
+
+def _digest(table: pa.Table, weights: Floats | None, number: int) -> int:
+    import pyarrow as pa
+
+    if weights is not None:
+        table = table.append_column("\0weights", pa.array(weights))
+    return digest_of(table, number)
+
+
+def known_looks() -> dict[str, type]:
+    """Return the states of a survey by name, which is how files refer to them."""
+    states = (Weighed, Look, Declared, Digest, Sketch, Levels, Priorities)
+    return {state.__name__: state for state in states}
+
+
+def survey_rows(row_bytes: int) -> int:
+    """Return the rows of a block: a power of two, fewer of wide rows."""
+    fits = max(1, SURVEY_BYTES // max(1, row_bytes))
+    return max(1_024, min(SURVEY_ROWS, 1 << int(math.log2(fits))))

@@ -1,0 +1,210 @@
+"""Folding on a Dask cluster: states are merged where they are, along the same tree as everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Self
+from uuid import uuid4
+
+from paribus.contracts import B, Blocks, Evaluator, Keeper, S
+from paribus.errors import ExecutorError, OptionError, ParibusError
+from paribus.executors.local import KEPT, Local
+from paribus.executors.progress import with_progress
+from paribus.states import Keyed, merge_in_order, ranges_of
+
+RETRIES = 3  # of a task that fails, and of one whose worker dies as often as the cluster allows
+PER_THREAD, MOST_TASKS = 4, 8_192  # tasks: enough to share evenly, not too many to schedule
+
+
+@dataclass(frozen=True, eq=False)
+class Dask:
+    """Fold on the workers of a `dask.distributed.Client`.
+
+    The evaluator, which holds the model, is a task of its own: it is sent to each worker once, and made again
+    if its worker dies. A task evaluates a range of blocks that is a branch of the tree of merges; merges are
+    tasks too and never change what they are given, so a task that is run twice cannot count twice.
+    """
+
+    client: Any
+    progress: bool | None = None
+    doing: str = "paribus"
+
+    def fold(
+        self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, keeper: Keeper | None = None
+    ) -> S:
+        """Evaluate every block on some worker; the states' tree is that of `Local`, to the bit."""
+        if blocks.count is None:
+            raise OptionError(
+                "executor= needs rows that other processes can read: Parquet files, a Dask data frame or a "
+                "table in memory. Write X to Parquet and pass the folder"
+            )
+        found = {(0, blocks.count): None} if keeper is None else _found(blocks.count, keeper)
+        graph = Graph.of(evaluator)
+        left = [
+            graph.branch(blocks, *one, self._tasks(blocks)) for one, state in found.items() if state is None
+        ]
+        if not blocks.count:
+            return zero
+        with closing(self._states(graph, left, blocks)) as states:
+            state: S = merge_in_order(self._each(found, states, keeper))
+            return state
+
+    def _each(
+        self, found: dict[tuple[int, int], Any], states: Iterator[tuple[int, Any]], keeper: Keeper | None
+    ) -> Iterator[Any]:
+        """Yield the state of each range in order; those that are computed come in any order, and are kept."""
+        todo = [one for one, state in found.items() if state is None]
+        arrived: dict[tuple[int, int], Any] = {}
+        for one, state in found.items():
+            while state is None and one not in arrived:
+                place, computed = next(states)
+                arrived[todo[place]] = computed
+                if keeper is not None:
+                    keeper.keep(*todo[place], computed)
+            yield arrived.pop(one) if state is None else state
+
+    def _tasks(self, blocks: Blocks[Any]) -> int:
+        """Return into how many tasks to cut all blocks: no result depends on it."""
+        threads = sum(self.client.nthreads().values()) or 1
+        unit = getattr(blocks, "unit_rows", 0) or 1
+        return max(PER_THREAD * threads, min((blocks.rows or 0) // (2 * unit), MOST_TASKS))
+
+    def _states(
+        self, graph: Graph, branches: list[Branch], blocks: Blocks[Any]
+    ) -> Generator[tuple[int, Any]]:
+        """Submit everything, show what is done, and yield the states of branches as they come."""
+        import distributed
+
+        # A tiny task beside each large one tells that it is done; to ask it for that would hold its state.
+        told = [(note, one) for branch in branches for note, one in branch.notes]
+        futures = self.client.compute(
+            [*(branch.root for branch in branches), *(note for note, _ in told)],
+            retries=RETRIES,
+            optimize_graph=False,
+        )
+        roots = {future.key: place for place, future in enumerate(futures[: len(branches)])}
+        where = {future.key: one for future, (_, one) in zip(futures[len(branches) :], told, strict=True)}
+        done = (blocks.rows or 0) - sum(part.rows or 0 for _, part in told)
+
+        def arriving() -> Iterator[tuple[int, float, Any]]:
+            for future in distributed.as_completed(futures):
+                if future.status != "finished":
+                    raise _failed(future, where.get(future.key))
+                place = roots.get(future.key)
+                work = 0.0 if place is not None else float(where[future.key].rows or 0)
+                yield -1 if place is None else place, work, None if place is None else future.result()
+
+        try:
+            with closing(with_progress(arriving(), blocks.rows, self.progress, self.doing, done)) as bar:
+                for place, state in bar:
+                    if place >= 0:
+                        yield place, state
+        finally:
+            self.client.cancel(futures)
+
+
+def _found(count: int, keeper: Keeper) -> dict[tuple[int, int], Any]:
+    return {one: keeper.find(*one) for one in ranges_of(count, KEPT)}
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """The task whose result is the state of a range, and the tasks that tell which parts are done."""
+
+    root: Any
+    notes: list[tuple[Any, Blocks[Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Merging:
+    """A task that has a state; merging two of them makes a task."""
+
+    task: Any
+    graph: Graph
+
+    def merge(self, other: Self) -> Self:
+        """Return the task that merges both states."""
+        return type(self)(self.graph.call(_merged, "merge", self.task, other.task), self.graph)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Tasks of one fold, under names that no other fold has."""
+
+    run: str
+    evaluator: Any
+
+    @classmethod
+    def of(cls, evaluator: Any) -> Self:
+        """Begin with the evaluator, as bytes: what a task is given must not be changed by running it."""
+        import cloudpickle
+        from dask.delayed import delayed
+
+        run = uuid4().hex[:8]
+        shipped = delayed(_unpacked, pure=True)(
+            cloudpickle.dumps(evaluator), dask_key_name=f"paribus-evaluator-{run}"
+        )
+        return cls(run, shipped)
+
+    def call(self, function: Any, name: str, *arguments: Any) -> Any:
+        """Return a task."""
+        from dask.delayed import delayed
+
+        key = f"paribus-{name}-{self.run}-{uuid4().hex[:12]}"
+        return delayed(function, pure=True)(*arguments, dask_key_name=key)
+
+    def branch(self, blocks: Blocks[Any], first: int, stop: int, tasks: int) -> Branch:
+        """Return the tasks of a range of blocks, which is cut further for an even share."""
+        share = -(-tasks * (stop - first) // (blocks.count or 1))
+        leaves, notes = [], []
+        for low, high in ranges_of(stop - first, max(1, share)):
+            part = blocks.part(first + low, first + high)
+            shipped = part.shipped() if hasattr(part, "shipped") else (part,)
+            state = self.call(_evaluated, "evaluate", self.evaluator, *shipped)
+            leaves.append(Merging(state, self))
+            notes.append((self.call(_noted, "note", state), part))
+        return Branch(merge_in_order(leaves).task, notes)
+
+
+def _unpacked(packed: bytes) -> Any:
+    import cloudpickle
+
+    return cloudpickle.loads(packed)
+
+
+def _evaluated(evaluator: Any, blocks: Any, partitions: list[Any] | None = None) -> Any:
+    """Return the state of some blocks: they are read, or cut from partitions that were computed."""
+    local = Local(1, progress=False)
+    if partitions is None:
+        return local.fold(evaluator, blocks, Keyed({}))
+    found = (
+        local.fold(evaluator, blocks.within(number, computed), Keyed({}))
+        for number, computed in enumerate(partitions, blocks.first)
+    )
+    return merge_in_order(found)
+
+
+def _merged(one: Any, two: Any) -> Any:
+    return one.merge(two)
+
+
+def _noted(state: Any) -> bool:
+    return True
+
+
+def _failed(future: Any, part: Any) -> ParibusError:
+    """Return what went wrong, and on which rows, as one error."""
+    error = future.exception() if future.status == "error" else None
+    if isinstance(error, ParibusError):
+        return error
+    where = f" on {part.place}" if part is not None and hasattr(part, "place") else ""
+    if error is None:
+        return ExecutorError(f"the computation{where} was cancelled on the cluster")
+    if type(error).__name__ == "KilledWorker":
+        return ExecutorError(
+            f"the workers that computed{where} died again and again: {error}. Was memory short? Give workers "
+            "more, or fewer threads each; nothing was returned"
+        )
+    return ExecutorError(f"a worker failed{where}: {type(error).__name__}: {error}")
