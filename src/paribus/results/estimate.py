@@ -57,7 +57,7 @@ class Estimate:
         lines = [
             f"{self.effects} effects, {self.points:,} points, {rows} of {len(self.columns)} columns",
             f"by {self.evaluator} ({self.why}) in {passes} on {self.threads} threads",
-            f"about {self.rows_per_second:,.0f} rows a second; reading alone takes {self.reading:.0%} of that",
+            f"about {self.rows_per_second:,.0f} rows a second; reading takes {self.reading:.0%} of that",
             f"about {in_words(self.memory)} of memory",
         ]
         if self.seconds is not None:
