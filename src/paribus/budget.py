@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,12 @@ from paribus.errors import OptionError
 
 FLOAT = 8  # bytes
 FREE_FRACTION = 0.5  # of the memory that is free when the call starts, unless max_memory says otherwise
+LEAST_FREE = 64_000_000  # to begin with, however little there is
+# Where a Linux container tells its limit and what it uses, in version 2 of control groups and in version 1.
+CONTAINER = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
 UNITS = {
     "": 1,
     "K": 10**3,
@@ -46,10 +53,16 @@ def memory(max_memory: Any) -> int:
 
 
 def free_memory() -> int:
-    """Return the memory in bytes this process could still take without swapping."""
+    """Return the memory in bytes this process could still take: what the machine has, or its container."""
     import psutil
 
-    return int(psutil.virtual_memory().available)
+    free = int(psutil.virtual_memory().available)
+    for limit, used in CONTAINER:
+        try:
+            free = min(free, int(Path(limit).read_text()) - int(Path(used).read_text()))
+        except (OSError, ValueError):  # no container, or one without a limit, which is written "max"
+            continue
+    return max(free, LEAST_FREE)
 
 
 def threads(n_jobs: Any) -> int:

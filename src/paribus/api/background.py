@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
+from paribus import budget
 from paribus.api.running import Running, digest
 from paribus.data.read import source_of, table_of
 from paribus.data.rows import Rows, rows_of
 from paribus.data.summary import Summary
+from paribus.data.table import Table
 from paribus.errors import (
     FeatureError,
     OptionError,
@@ -19,6 +22,7 @@ from paribus.errors import (
     did_you_mean,
     one_of,
 )
+from paribus.models import Model
 from paribus.models.columns import columns_of
 
 if TYPE_CHECKING:
@@ -85,30 +89,74 @@ def _reading(
     return replace(reading, source=source.project(reading.read, on_error))
 
 
-def surveyed(
-    reading: Reading, wanted: Mapping[int, Wanted], seed: int, threads: int, on_error: str, running: Running
+@dataclass(frozen=True)
+class Looking:
+    """How rows that are read are looked at: the seed of draws, threads, and a bound if one was given."""
+
+    seed: int
+    threads: int
+    memory: int | None
+    on_error: str
+    running: Running
+
+    @classmethod
+    def of(cls, seed: int, n_jobs: Any, max_memory: Any, on_error: str, running: Running) -> Looking:
+        """Read the user's words; the free memory, which is never the same, must not change what is found."""
+        memory = None if max_memory is None else budget.memory(max_memory)
+        return cls(seed, budget.threads(-1 if n_jobs is None else n_jobs), memory, on_error, running)
+
+
+def looked(
+    reading: Reading, adapted: Callable[[Table], Model], wanted: Mapping[int, Wanted], looking: Looking
+) -> tuple[Scanned, Model, Callable[[int], Summary]]:
+    """Read the rows once: return them, the model, and what tells of a feature what its axis needs to know."""
+    # A model that fails should do so before rows are read; but of categories all levels must be known.
+    model = None if reading.coded else adapted(reading.head())
+    scanned, found = _surveyed(reading, wanted, looking)
+    return scanned, model or adapted(scanned.table), partial(told, found)
+
+
+def told(found: Mapping[int, Summary | FeatureError], feature: int) -> Summary:
+    """Return what was found out about a feature, or raise what is wrong with it."""
+    one = found[feature]
+    if isinstance(one, FeatureError):
+        raise one
+    return one
+
+
+def identity_of(rows: Scanned, model: Model, *settings: Any) -> dict[str, str]:
+    """Return what a kept state is a state of: it is of no use to other data, models or settings."""
+    return {
+        "data": digest(rows.fingerprint(), rows.reading.source.stamp),
+        "model": model.digest(),
+        "settings": digest(rows.unit, *settings),
+    }
+
+
+def _surveyed(
+    reading: Reading, wanted: Mapping[int, Wanted], looking: Looking
 ) -> tuple[Scanned, dict[int, Summary | FeatureError]]:
-    """Read the rows once, to know what they are."""
+    running = looking.running
     from paribus.data.scan.parquet import ParquetFiles
     from paribus.evaluators.survey import Survey, known_looks, survey_rows
 
     row_bytes = reading.head().row_bytes
     while True:
-        survey = Survey.of(reading, wanted, seed)
+        survey = Survey.of(reading, wanted, looking.seed, looking.memory)
         stamp = reading.source.stamp
         identity = {"data": stamp or "", "settings": digest(reading.read, reading.weight, survey)}
         try:
             state = running.fold(
                 survey,
-                reading.blocks(survey_rows(row_bytes)),
-                threads,
+                reading.blocks(survey_rows(row_bytes, looking.memory)),
+                looking.threads,
                 doing="survey",
                 identity=None if stamp is None else identity,
                 known=known_looks(),
             )
         except SourceError:
             files = reading.source
-            if on_error != "skip" or not isinstance(files, ParquetFiles):
+            if looking.on_error != "skip" or not isinstance(files, ParquetFiles):
                 raise
             wrong = list(files.damaged(reading.read))
             if not wrong:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from paribus import budget
-from paribus.api.background import Background, opened, surveyed
+from paribus.api.background import Background, Looking, identity_of, looked, opened
 from paribus.api.options import checked
 from paribus.api.record import of_model, recorded
-from paribus.api.running import Running, digest
+from paribus.api.running import Running
 from paribus.contracts import Array, Floats
 from paribus.data.features import by_position, resolve_many, resolve_set
 from paribus.data.rows import Rows
@@ -109,7 +109,8 @@ class Call:
         axes_of = Axes.of(self.names, asked, self.grid, categorical_features, custom_values, skip)
         # Our own work may take every core; a model that is asked brings its own threads.
         with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
-            rows, model, summary = self.looked(axes_of, response_method, target_names, threads)
+            looking = Looking.of(SEED, n_jobs, max_memory, self.on_error, self.running)
+            rows, model, summary = self._looked(axes_of, response_method, target_names, looking)
             if method != "brute":
                 pool.submit(model.read_ahead)
             fingerprint = pool.submit(rows.fingerprint)
@@ -155,27 +156,15 @@ class Call:
             read=not isinstance(rows, Rows),
         )
 
-    def looked(
-        self, axes: Axes, response_method: str, target_names: Any, threads: int | None
+    def _looked(
+        self, axes: Axes, response_method: str, target_names: Any, looking: Looking
     ) -> tuple[Background, Model, Callable[[int], Summary]]:
         """Return the rows, the model, and what tells of a feature what its axis needs to know."""
         adapted = partial(adapt, self.estimator, response_method=response_method, target_names=target_names)
         rows = self.opened
         if isinstance(rows, Rows):
             return rows, adapted(rows.table), partial(axes.summarised, rows)
-        # A model that fails should do so before rows are read; but of categories all levels must be known.
-        model = None if rows.coded else adapted(rows.head())
-        scanned, found = surveyed(
-            rows, axes.wanted, SEED, threads or budget.threads(-1), self.on_error, self.running
-        )
-
-        def summary(feature: int) -> Summary:
-            known = found[feature]
-            if isinstance(known, FeatureError):
-                raise known
-            return known
-
-        return scanned, model or adapted(scanned.table), summary
+        return looked(rows, adapted, axes.wanted, looking)
 
     def _folded(
         self, rows: Background, model: Model, ask: Ask, method: str
@@ -299,17 +288,13 @@ class Axes:
 
 
 def _identity(rows: Scanned, model: Model, ask: Ask, plan: Plan) -> dict[str, str]:
-    """Return what a kept state is a state of: it is of no use to other data, models or settings."""
+    """Return what a kept state of effects is a state of."""
     evaluator = plan.evaluator
     points = [cells.values for question in ask.questions for cells in question.replaced.values()]
     asked = [(question.names, question.n_points) for question in ask.questions]
     sample = ask.sample.numbers if ask.sample is not None else ()
-    portions = (evaluator.name, evaluator.block_rows, evaluator.parts, ask.kind, rows.unit)
-    return {
-        "data": digest(rows.fingerprint(), rows.reading.source.stamp),
-        "model": model.digest(),
-        "settings": digest(portions, asked, sample, *(_plain(values) for values in points)),
-    }
+    portions = (evaluator.name, evaluator.block_rows, evaluator.parts, ask.kind)
+    return identity_of(rows, model, portions, asked, sample, *(_plain(values) for values in points))
 
 
 def _plain(values: Array) -> Any:

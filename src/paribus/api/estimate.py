@@ -10,11 +10,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from paribus import budget
+from paribus.api.background import told
 from paribus.api.call import SEED, Axes, Call, Curves
 from paribus.api.running import Running
 from paribus.data.rows import Block, Rows
 from paribus.data.summary import Summary
-from paribus.errors import FeatureError, one_of
+from paribus.errors import one_of
 from paribus.evaluators import choose
 from paribus.evaluators.ask import METHODS, Ask, EffectEvaluator
 from paribus.evaluators.plan import memory_of
@@ -116,7 +117,7 @@ def _read(reading: Reading, axes: Axes) -> _Trial:
     started = perf_counter()
     table = pa.concat_tables(reading.source.batches(reading.read, 0, ROWS))
     read = perf_counter() - started
-    survey = Survey.of(reading, axes.wanted, SEED)
+    survey = Survey.of(reading, axes.wanted, SEED, None)
     started = perf_counter()
     state = survey.evaluate(reading.block(table, 0, 0))
     looked = perf_counter() - started
@@ -125,14 +126,9 @@ def _read(reading: Reading, axes: Axes) -> _Trial:
     seen = len(table)
     counted = (known or seen) * scanned.counted // seen
     scanned = replace(scanned, n=known or seen, counted=counted)
-
-    def summary(feature: int) -> Summary:
-        one = found[feature]
-        if isinstance(one, FeatureError):
-            raise one
-        return one
-
-    return _Trial(scanned, known, scanned.reading.block(table, 0, 0), read / seen, looked / seen, summary)
+    return _Trial(
+        scanned, known, scanned.reading.block(table, 0, 0), read / seen, looked / seen, partial(told, found)
+    )
 
 
 def _estimate(call: Call, trial: _Trial, model: Model, ask: Ask, method: str) -> Estimate:

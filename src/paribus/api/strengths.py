@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -10,13 +9,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from paribus import budget
-from paribus.api.background import Background, has_names, opened, surveyed
+from paribus.api.background import Background, Looking, has_names, identity_of, looked, opened
 from paribus.api.options import AUTO, checked, seed_of, size_of, whole
 from paribus.api.record import of_model, recorded
-from paribus.api.running import Running, digest
+from paribus.api.running import Running
 from paribus.data.features import resolve_each
 from paribus.data.rows import Parts, Rows
-from paribus.data.table import Table
 from paribus.errors import FeatureError, OptionError, RefusalError
 from paribus.evaluators.interactions import Found
 from paribus.evaluators.interactions.ask import StrengthAsk
@@ -203,7 +201,12 @@ class Strengths:
         threads = None if n_jobs is None else budget.threads(n_jobs)
         memory = budget.memory(max_memory)
         adapted = partial(adapt, self.estimator, response_method=response_method, target_names=target_names)
-        rows, model = self._looked(adapted, threads)
+        if isinstance(self.opened, Rows):
+            rows: Background = self.opened
+            model = adapted(rows.table)
+        else:
+            looking = Looking.of(self.seed, n_jobs, max_memory, self.on_error, self.running)
+            rows, model, _ = looked(self.opened, adapted, {}, looking)
 
         def asking(shortcut: bool) -> StrengthAsk:
             used = self._used(rows, shortcut)
@@ -213,17 +216,6 @@ class Strengths:
             fingerprint = pool.submit(rows.fingerprint)
             plan, found = self._found(model, asking, method)
         return model, plan, found, self._provenance(rows, model, plan, found, memory, fingerprint.result())
-
-    def _looked(self, adapted: Callable[[Table], Model], threads: int | None) -> tuple[Background, Model]:
-        """Return the rows and the model."""
-        rows = self.opened
-        if isinstance(rows, Rows):
-            return rows, adapted(rows.table)
-        # A model that fails should do so before rows are read; but of categories all levels must be known.
-        model = None if rows.coded else adapted(rows.head())
-        workers = threads or budget.threads(-1)
-        scanned, _ = surveyed(rows, {}, self.seed, workers, self.on_error, self.running)
-        return scanned, model or adapted(scanned.table)
 
     def _used(self, rows: Background, shortcut: bool) -> Background:
         """Return the rows to use: those with weight, or a draw of them."""
@@ -263,12 +255,8 @@ class Strengths:
         if not isinstance(rows, Rows):
             ask, rowwise = plan.ask, getattr(evaluator, "pairs", ()) is None
             asked = (ask.features, ask.pairwise, ask.overall, ask.threeway, ask.seed)
-            settings = (doing, block_rows, parts, asked, rowwise, rows.unit)
-            identity = {
-                "data": digest(rows.fingerprint(), rows.reading.source.stamp),
-                "model": model.digest(),
-                "settings": digest(settings, plan.evaluator.sample.numbers),
-            }
+            settings = (doing, block_rows, parts, asked, rowwise)
+            identity = identity_of(rows, model, settings, plan.evaluator.sample.numbers)
         return self.running.fold(
             evaluator, rows.blocks(block_rows, parts), threads, doing=doing, identity=identity
         )

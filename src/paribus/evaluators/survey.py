@@ -157,11 +157,12 @@ class Survey:
     capacity: int
 
     @classmethod
-    def of(cls, reading: Reading, wanted: Mapping[int, Wanted], seed: int) -> Self:
-        """Divide the memory for numbers among the features."""
+    def of(cls, reading: Reading, wanted: Mapping[int, Wanted], seed: int, memory: int | None) -> Self:
+        """Divide the memory for numbers among the features; ``memory`` is a bound on all, if there is one."""
+        whole = math.inf if memory is None else memory
         features = max(1, len(wanted))
-        exact = min(EXACT_ROWS, EXACT_BYTES // (8 * features))
-        fits = 1 << int(math.log2(SKETCH_BYTES // (SPARE * 16 * features) or 1))
+        exact = int(min(EXACT_ROWS, min(EXACT_BYTES, whole / 8) // (8 * features)))
+        fits = 1 << int(math.log2(min(SKETCH_BYTES, whole / 64) // (SPARE * 16 * features) or 1))
         capacity = min(CAPACITY, max(LEAST_CAPACITY, fits))
         if (reading.source.rows or 0) > exact:
             exact = capacity  # they will be thinned out anyway
@@ -351,7 +352,7 @@ def known_looks() -> dict[str, type]:
     return {state.__name__: state for state in states}
 
 
-def survey_rows(row_bytes: int) -> int:
+def survey_rows(row_bytes: int, memory: int | None) -> int:
     """Return the rows of a block: a power of two, fewer of wide rows."""
-    fits = max(1, SURVEY_BYTES // max(1, row_bytes))
+    fits = max(1, min(SURVEY_BYTES, SURVEY_BYTES if memory is None else memory // 32) // max(1, row_bytes))
     return max(1_024, min(SURVEY_ROWS, 1 << int(math.log2(fits))))
