@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import paribus
-from paribus import errors
+from paribus import budget, errors
 
 ROOT = Path(__file__).parent.parent
 HEAVY = (
@@ -108,3 +108,16 @@ def test_the_diagram_in_the_architecture_page_is_the_one_that_is_linted():
     drawn = " > ".join(layer.replace("paribus.", "") for layer in layers)
     page = " ".join((ROOT / "ARCHITECTURE.md").read_text().split())
     assert drawn in page
+
+
+def test_free_memory_is_that_of_the_container(tmp_path, monkeypatch):
+    for name, text in {
+        "memory.max": "3000000000",
+        "memory.current": "2500000000",
+        "memory.stat": "anon 500000000\nactive_file 400000000\ninactive_file 100000000",
+    }.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(budget, "CONTAINER", ((str(tmp_path), "memory.max", "memory.current"),))
+    assert budget.free_memory() == 1_000_000_000
+    (tmp_path / "memory.max").write_text("max")
+    assert budget.free_memory() > 1_000_000_000

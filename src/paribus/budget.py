@@ -16,8 +16,8 @@ FREE_FRACTION = 0.5  # of the memory that is free when the call starts, unless m
 LEAST_FREE = 64_000_000  # to begin with, however little there is
 # Where a Linux container tells its limit and what it uses, in version 2 of control groups and in version 1.
 CONTAINER = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ("/sys/fs/cgroup", "memory.max", "memory.current"),
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
 )
 UNITS = {
     "": 1,
@@ -57,12 +57,19 @@ def free_memory() -> int:
     import psutil
 
     free = int(psutil.virtual_memory().available)
-    for limit, used in CONTAINER:
+    for folder, limit, used in CONTAINER:
         try:
-            free = min(free, int(Path(limit).read_text()) - int(Path(used).read_text()))
+            most, held = (int((Path(folder) / name).read_text()) for name in (limit, used))
+            free = min(free, most - held + _cached(Path(folder) / "memory.stat"))
         except (OSError, ValueError):  # no container, or one without a limit, which is written "max"
             continue
     return max(free, LEAST_FREE)
+
+
+def _cached(stat: Path) -> int:
+    """Return what a container holds of files, which it gives back when memory is short."""
+    facts = dict(line.split() for line in stat.read_text().splitlines())
+    return sum(int(facts.get(name, 0)) for name in ("active_file", "inactive_file"))
 
 
 def threads(n_jobs: Any) -> int:
