@@ -158,9 +158,8 @@ class Rows:
         counted = np.ones(len(self), dtype=bool) if self.weights is None else self.weights > 0
         if size is None or size >= counted.sum():
             return counted
-        drawn = np.random.default_rng(seed).choice(np.flatnonzero(counted), size, replace=False)
         mask = np.zeros(len(self), dtype=bool)
-        mask[drawn] = True
+        mask[np.flatnonzero(counted)[sample_of(int(counted.sum()), size, seed).numbers]] = True
         return mask
 
     def keep(self, mask: Flags) -> Rows:

@@ -148,7 +148,7 @@ def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any
 
 @dataclass(frozen=True)
 class Survey:
-    """Looks at every row once. ``wanted`` says what is asked of which feature."""
+    """Looks at every row once; ``wanted`` says what is asked of which feature."""
 
     wanted: Mapping[int, Wanted]
     coded: tuple[int, ...]
@@ -180,7 +180,6 @@ class Survey:
         if weights is not None:
             numbers = np.arange(block.start, block.start + rows)
             states["heavy", 0] = Priorities.of(numbers, weights, self.seed, DRAWN)
-            states["drawn", 0] = Priorities.of(numbers, np.sign(weights), self.seed, DRAWN)
         for feature in self.coded:
             chunks = table.arrow.native.column(feature).chunks
             levels: dict[Any, None] = {}
@@ -253,7 +252,6 @@ class Survey:
             weighed.total,
             weighed.squares,
             _numbered(state.parts.get(("heavy", 0)), starts),
-            _numbered(state.parts.get(("drawn", 0)), starts),
             f"{state.parts['digest', 0].total:032x}",
             self.seed,
             max(errors, default=0.0),

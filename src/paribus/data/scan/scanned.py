@@ -7,7 +7,6 @@ from typing import cast
 
 import numpy as np
 
-from paribus.contracts import Integers
 from paribus.data.rows import ONE_PART, Parts, Rows
 from paribus.data.sampling import Priorities, Sample, sample_of
 from paribus.data.scan.reading import PartitionBlocks, ReadBlocks, Reading
@@ -21,8 +20,8 @@ class Scanned:
     """Rows that are read. ``table`` are a few of them, which tell names and dtypes.
 
     ``total`` and ``squares`` are the sums of weights and of their squares, in ``unit``; ``heavy`` the rows of
-    highest priority by weight, ``drawn`` those by chance alone, both None without weights. ``rank_error`` is
-    by how much a quantile's rank may be off, as a share of the weight.
+    highest priority by weight, None without weights. ``rank_error`` is by how much a quantile's rank may be
+    off, as a share of the weight.
     """
 
     reading: Reading
@@ -32,7 +31,6 @@ class Scanned:
     total: float
     squares: float
     heavy: Priorities | None
-    drawn: Priorities | None
     digest: str
     seed: int
     rank_error: float
@@ -61,26 +59,18 @@ class Scanned:
         return self.heavy.sample(min(size, self.heavy.most - 1), self.unit)
 
     def drawn_rows(self, size: int, seed: int) -> Rows:
-        """Read some rows that have weight, drawn without replacement, into memory."""
-        if self.drawn is None:
-            numbers = np.arange(self.n)
-            if size < self.n:
-                numbers = np.sort(np.random.default_rng(seed).choice(self.n, size, replace=False))
-        else:
-            numbers = self.drawn.sample(min(size, self.drawn.most - 1), 1.0).numbers
-        return self._take(numbers)
-
-    def _take(self, numbers: Integers) -> Rows:
+        """Read some rows that have weight into memory: those that would be drawn if all were there."""
         import pyarrow as pa
 
-        tables, weights = [], []
+        wanted = sample_of(self.counted, size, seed).numbers
+        tables, weights, before = [], [], 0
         for block in self.blocks(TAKE_ROWS):
-            here = numbers[(numbers >= block.start) & (numbers < block.start + len(block.table))]
+            kept = block.weighted()
+            here = wanted[(wanted >= before) & (wanted < before + len(kept.table))] - before
+            before += len(kept.table)
             if len(here):
-                kept = np.isin(np.arange(len(block.table)), here - block.start)
-                tables.append(cast(ShownTable, block.table).arrow.keep(kept).native)
-                if block.weights is not None:
-                    weights.append(block.weights[here - block.start])
+                tables.append(cast(ShownTable, kept.table).arrow.native.take(here))
+                weights += [] if kept.weights is None else [kept.weights[here]]
         table = ShownTable.of(pa.concat_tables(tables), self.table.names, self.table.library)
         return Rows(table, np.concatenate(weights) if weights else None, self.unit)
 
