@@ -1,7 +1,7 @@
 # The words of CI. PYTHON names the environment's interpreter.
 PYTHON ?= python
 
-.PHONY: install lint types layers test docs ci format timings laws floors pictures
+.PHONY: install lint types layers test docs ci format timings scale laws floors pictures
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -31,6 +31,9 @@ format:
 
 timings:  ## what an answer costs in predicts, memory, import time, first calls
 	$(PYTHON) tests/timings.py
+
+scale:  ## fifty million rows streamed and on a cluster, workers killed; about half an hour and 10 GB of disk
+	$(PYTHON) tests/scale.py
 
 laws:  ## reference, compiled and brute force on 10,000 random ensembles
 	$(PYTHON) -m pytest tests/test_kernels.py --hypothesis-profile=laws

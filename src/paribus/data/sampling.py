@@ -39,42 +39,44 @@ class Priorities:
 
     With :math:`\tau` the highest priority that is left out, :math:`\sum_i \max(w_i^2, \tau) d_i^2` over the
     rows that are in is an unbiased estimate of :math:`\sum_i w_i^2 d_i^2` over all (priority sampling). As
-    :math:`u_i` is a hash of the row's number, it does not matter who looked at which rows. ``keys`` are the
-    logarithms of the priorities, highest first.
+    :math:`u_i`, of which ``chances`` are those of the rows that are in, is a hash of a row's number, it does
+    not matter who looked at which rows. The highest priority comes first.
     """
 
     most: int
     numbers: Integers
     weights: Floats
-    keys: Floats
+    chances: Floats
 
     @classmethod
     def of(cls, numbers: Integers, weights: Floats, seed: int, most: int) -> Self:
         """Look at some rows and their weights; a row of weight zero has no priority."""
         counted = weights > 0
         numbers, weights = numbers[counted], weights[counted]
-        keys = 2 * np.log(weights) - np.log(_uniform(numbers, seed))
-        return cls(most, numbers, weights, keys)._first(most)
+        return cls(most, numbers, weights, _uniform(numbers, seed))._first(most)
 
     def merge(self, other: Self) -> Self:
         """Return the rows of highest priority among both."""
         joined = (
             np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("numbers", "weights", "keys")
+            for name in ("numbers", "weights", "chances")
         )
         return type(self)(self.most, *joined)._first(self.most)
 
     def _first(self, size: int) -> Self:
-        order = np.lexsort((self.numbers, -self.keys))[:size]
-        return type(self)(self.most, self.numbers[order], self.weights[order], self.keys[order])
+        # By exponent and mantissa: squares could overflow, and no unit of weight may change the order.
+        mantissa, exponent = np.frexp(self.weights)
+        mantissa, more = np.frexp(mantissa**2 / self.chances)
+        order = np.lexsort((self.numbers, -mantissa, -(2 * exponent + more)))[:size]
+        return type(self)(self.most, self.numbers[order], self.weights[order], self.chances[order])
 
     def sample(self, size: int, unit: float) -> Sample:
         """Return ``size`` rows, fewer than are kept, or all; weights are divided by ``unit``."""
         chosen = self._first(size)
         weights = chosen.weights / unit
         squares = np.maximum(weights**2, TINY)
-        if len(self.keys) > size:
-            squares = np.maximum(squares, np.exp(self.keys[size] - 2 * np.log(unit)))
+        if len(self.numbers) > size:
+            squares = np.maximum(squares, (self.weights[size] / unit) ** 2 / self.chances[size])
         order = np.argsort(chosen.numbers)
         return Sample(chosen.numbers[order], squares[order], weights[order])
 
