@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,10 +29,12 @@ from paribus.models.columns import columns_of
 if TYPE_CHECKING:
     from paribus.data.scan.reading import Reading
     from paribus.data.scan.scanned import Scanned
+    from paribus.data.scan.shown import ShownTable
     from paribus.evaluators.survey import Wanted
 
 Background: TypeAlias = Union[Rows, "Scanned"]
 ON_ERROR = ("raise", "skip")
+GENERATED = re.compile(r"(Column_|feature_|f|x)?\d+")  # names that libraries give columns of arrays
 
 
 def opened(
@@ -78,15 +81,29 @@ def _reading(
         raise WeightError(
             f"sample_weight={sample_weight!r} is no column of X{did_you_mean(sample_weight, every)}"
         )
-    own = columns_of(estimator)
-    columns = own if own is not None and set(own) <= set(every) else None
-    if columns is None:
-        columns = tuple(name for name in every if name != sample_weight)
+    columns = _columns(estimator, every, sample_weight)
     shown = columns if names is None else checked_names(names, len(columns))
     if running.client is not None and hasattr(source, "cluster"):
         source = replace(source, cluster=True)
+    if running.checkpoint is not None and not source.shippable:
+        raise OptionError(
+            f"checkpoint= needs rows that can be read from the middle; X is {source.label}. Write it to "
+            "Parquet and pass the folder, or leave checkpoint out"
+        )
     reading = Reading(source, columns, shown, sample_weight)
     return replace(reading, source=source.project(reading.read, on_error))
+
+
+def _columns(estimator: Any, every: tuple[str, ...], weight: str | None) -> tuple[str, ...]:
+    """Return the columns the model was fitted on; one that was fitted on an array is shown them all."""
+    own = columns_of(estimator) or ()
+    lacking = [name for name in own if name not in every]
+    if own and not lacking:
+        return own
+    if lacking and not all(GENERATED.fullmatch(name) for name in own):
+        near = did_you_mean(lacking[0], every)
+        raise TableError(f"X has no column {lacking[0]!r}, which the model was fitted on{near}")
+    return tuple(name for name in every if name != weight)
 
 
 @dataclass(frozen=True)
@@ -110,10 +127,39 @@ def looked(
     reading: Reading, adapted: Callable[[Table], Model], wanted: Mapping[int, Wanted], looking: Looking
 ) -> tuple[Scanned, Model, Callable[[int], Summary]]:
     """Read the rows once: return them, the model, and what tells of a feature what its axis needs to know."""
-    # A model that fails should do so before rows are read; but of categories all levels must be known.
-    model = None if reading.coded else adapted(reading.head())
-    scanned, found = _surveyed(reading, wanted, looking)
-    return scanned, model or adapted(scanned.table), partial(told, found)
+    attempt = 0
+    while True:
+        attempt += 1
+        try:
+            # A model that fails should do so before rows are read; but it must know all levels.
+            head = some_rows(reading)
+            model = None if reading.coded else adapted(head)
+            scanned, found = _surveyed(reading, head, wanted, looking, attempt)
+        except SourceError as error:
+            if looking.on_error != "skip":
+                raise
+            reading = whole_files(reading, error)
+            continue
+        return scanned, model or adapted(scanned.table), partial(told, found)
+
+
+def some_rows(reading: Reading) -> ShownTable:
+    """Return a few rows, or say that there are none."""
+    head = reading.head()
+    if not len(head):
+        raise TableError(f"X has no rows ({reading.source.label}); at least one is needed")
+    return head
+
+
+def whole_files(reading: Reading, error: SourceError) -> Reading:
+    """Leave out the files that cannot be read to their end; if it is not that, raise what went wrong."""
+    from paribus.data.scan.parquet import ParquetFiles
+
+    files = reading.source
+    wrong = list(files.damaged(reading.read)) if isinstance(files, ParquetFiles) else []
+    if not isinstance(files, ParquetFiles) or not wrong:
+        raise error
+    return replace(reading, source=files.without(wrong))
 
 
 def told(found: Mapping[int, Summary | FeatureError], feature: int) -> Summary:
@@ -126,42 +172,38 @@ def told(found: Mapping[int, Summary | FeatureError], feature: int) -> Summary:
 
 def identity_of(rows: Scanned, model: Model, *settings: Any) -> dict[str, str]:
     """Return what a kept state is a state of: it is of no use to other data, models or settings."""
+    answers = model.predict(rows.table.native, len(rows.table))
     return {
         "data": digest(rows.fingerprint(), rows.reading.source.stamp),
-        "model": model.digest(),
+        "model": digest(model.digest(), model.version, answers, *code_of(model.call.target)),
         "settings": digest(rows.unit, *settings),
     }
 
 
+def code_of(estimator: Any) -> tuple[Any, ...]:
+    """Return what a function does, as far as it can be told: two may answer some rows alike."""
+    code = getattr(estimator, "__code__", None)
+    if code is None:
+        return ()
+    constants = [constant for constant in code.co_consts if isinstance(constant, (int, float, str, bytes))]
+    return code.co_code, code.co_names, constants
+
+
 def _surveyed(
-    reading: Reading, wanted: Mapping[int, Wanted], looking: Looking
+    reading: Reading, head: ShownTable, wanted: Mapping[int, Wanted], looking: Looking, attempt: int
 ) -> tuple[Scanned, dict[int, Summary | FeatureError]]:
-    running = looking.running
-    from paribus.data.scan.parquet import ParquetFiles
     from paribus.evaluators.survey import Survey, known_looks, survey_rows
 
-    row_bytes = reading.head().row_bytes
-    while True:
-        survey = Survey.of(reading, wanted, looking.seed, looking.memory)
-        stamp = reading.source.stamp
-        identity = {"data": stamp or "", "settings": digest(reading.read, reading.weight, survey)}
-        try:
-            state = running.fold(
-                survey,
-                reading.blocks(survey_rows(row_bytes, looking.memory)),
-                looking.threads,
-                doing="survey",
-                identity=None if stamp is None else identity,
-                known=known_looks(),
-            )
-        except SourceError:
-            files = reading.source
-            if looking.on_error != "skip" or not isinstance(files, ParquetFiles):
-                raise
-            wrong = list(files.damaged(reading.read))
-            if not wrong:
-                raise  # it could be read this time, so that nobody knows what is wrong
-            running.passes -= 1
-            reading = replace(reading, source=files.without(wrong))
-            continue
-        return survey.finish(reading, state)
+    reading = replace(reading, unit=reading.first_unit())
+    survey = Survey.of(reading, wanted, looking.seed, looking.memory)
+    stamp = reading.source.stamp
+    identity = {"data": stamp or "", "settings": digest(reading.read, reading.weight, survey)}
+    state = looking.running.fold(
+        survey,
+        reading.blocks(survey_rows(head.row_bytes, looking.memory)),
+        looking.threads,
+        doing="survey" if attempt == 1 else f"survey-{attempt}",
+        identity=None if stamp is None else identity,
+        known=known_looks(),
+    )
+    return survey.finish(reading, state)

@@ -10,12 +10,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from paribus import budget
-from paribus.api.background import told
+from paribus.api.background import some_rows, told, whole_files
 from paribus.api.call import SEED, Axes, Call, Curves
 from paribus.api.running import Running
 from paribus.data.rows import Block, Rows
 from paribus.data.summary import Summary
-from paribus.errors import one_of
+from paribus.errors import SourceError, one_of
 from paribus.evaluators import choose
 from paribus.evaluators.ask import METHODS, Ask, EffectEvaluator
 from paribus.evaluators.plan import memory_of
@@ -79,7 +79,8 @@ percentiles, grid_resolution, custom_values, method, kind, n_jobs, max_memory, o
     asked = call.asked(features)
     axes_of = Axes.of(call.names, asked, grid, categorical_features, custom_values, features is None)
     adapted = partial(adapt, estimator, response_method=response_method)
-    trial = _in_memory(call.opened) if isinstance(call.opened, Rows) else _read(call.opened, axes_of)
+    rows = call.opened
+    trial = _in_memory(rows) if isinstance(rows, Rows) else _skipping(rows, axes_of, on_error)
     model = adapted(trial.rows.table)
     threads = None if n_jobs is None else budget.threads(n_jobs)
     with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
@@ -109,11 +110,23 @@ def _in_memory(rows: Rows) -> _Trial:
     return _Trial(rows, len(rows), Block(rows.table, rows.weights, 0), 0.0, 0.0, None)
 
 
+def _skipping(reading: Reading, axes: Axes, on_error: str) -> _Trial:
+    while True:
+        try:
+            return _read(reading, axes)
+        except SourceError as error:
+            if on_error != "skip":
+                raise
+            reading = whole_files(reading, error)
+
+
 def _read(reading: Reading, axes: Axes) -> _Trial:
     import pyarrow as pa
 
     from paribus.evaluators.survey import Survey
 
+    some_rows(reading)
+    reading = replace(reading, unit=reading.first_unit())
     started = perf_counter()
     table = pa.concat_tables(reading.source.batches(reading.read, 0, ROWS))
     read = perf_counter() - started

@@ -12,6 +12,7 @@ from paribus.contracts import Blocks, Evaluator
 from paribus.errors import OptionError
 from paribus.executors import Local
 from paribus.states import Keyed
+from paribus.version import __version__
 
 
 @dataclass(eq=False)
@@ -57,13 +58,18 @@ class Running:
         """Fold over blocks; with an ``identity``, finished ranges are kept if there is a checkpoint."""
         keeper = None
         if self.checkpoint is not None and identity is not None:
-            keeper = self.checkpoint.keeper(f"{self.passes:02d}-{doing}", identity, known or {})
-        self.passes += 1
+            cut = getattr(blocks, "size", None), blocks.count, blocks.rows, __version__
+            settings = {"settings": digest(identity["settings"], cut)}
+            name = f"{self.passes:02d}-{doing}"
+            keeper = self.checkpoint.keeper(name, {**identity, **settings}, known or {})
         if self.client is None:
-            return Local(threads, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
-        from paribus.executors.dask import Dask
+            state = Local(threads, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
+        else:
+            from paribus.executors.dask import Dask
 
-        return Dask(self.client, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
+            state = Dask(self.client, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
+        self.passes += 1  # of one that failed nothing is left
+        return state
 
 
 def digest(*parts: Any) -> str:

@@ -70,8 +70,9 @@ def h_statistic(
         As for `partial_dependence`.
     features : sequence, optional
         Names or positions of the features, or a mask; every column by default.
-    sample_weight : array of shape (n,), optional
-        Weights of the rows: in every average, and in the standard errors.
+    sample_weight : array of shape (n,), or str, optional
+        Weights of the rows: in every average, and in the standard errors. The name of a column where rows are
+        read.
     subsample : int, None or "auto"
         Rows to use, drawn without replacement; None for all. ``"auto"`` is every row where that takes no
         more than a few passes (sums of trees), and 500 where n rows take n² predictions per pair. What was
@@ -220,10 +221,12 @@ class Strengths:
     def _used(self, rows: Background, shortcut: bool) -> Background:
         """Return the rows to use: those with weight, or a draw of them."""
         size = SUBSAMPLE if self.size == AUTO and not shortcut else self.size
-        if isinstance(rows, Rows):
-            return rows.keep(rows.chosen(size if isinstance(size, int) else None, self.seed))
         if isinstance(size, int):
+            if isinstance(rows, Rows):
+                return rows.keep(rows.chosen(size, self.seed))
             return rows.drawn_rows(size, self.seed)
+        if isinstance(rows, Rows) and not shortcut:
+            return rows.keep(rows.chosen(None, self.seed))
         if not shortcut:
             raise OptionError(
                 f"subsample=None asks the model about {len(rows):,} rows crossed with each other; X is read "

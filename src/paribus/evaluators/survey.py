@@ -30,6 +30,7 @@ EXACT_ROWS = 1_048_576  # numbers of a feature that are kept as they are, if the
 EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # what the numbers of all features may take
 CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # numbers kept of each feature once there are more
 MOST_LEVELS = 100_000  # of a nominal feature
+MOST_CATEGORIES = 1_000_000  # of a column of categories, asked about or not
 DRAWN = 4_097  # rows of highest priority: one more than the most that tell errors of strengths
 
 
@@ -118,6 +119,17 @@ class Look:
 
 
 @dataclass(frozen=True, eq=False)
+class Unvaried:
+    """Why a column cannot be varied."""
+
+    why: str
+
+    def merge(self, other: Self) -> Self:
+        """Keep the first reason."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
 class Declared:
     """The levels a column of categories has over all rows, in the order they are met."""
 
@@ -125,7 +137,13 @@ class Declared:
 
     def merge(self, other: Self) -> Self:
         """Append those the other has besides."""
-        return type(self)(union(self.levels, other.levels) or ())
+        levels = union(self.levels, other.levels) or ()
+        if len(levels) > MOST_CATEGORIES:
+            raise TableError(
+                f"a column of categories has more than {MOST_CATEGORIES:,} levels ({levels[0]!r}, "
+                f"{levels[1]!r}, ...); write it as text or numbers, or leave it out"
+            )
+        return type(self)(levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +192,9 @@ class Survey:
         rows, weights = len(table), block.weights
         states: dict[tuple[str, int], Any] = {
             ("weighed", 0): Weighed.of(rows, weights),
+            ("gaps", 0): Counts(np.array([column.null_count for column in table.arrow.native.columns])),
             ("length", block.start >> FAR): Counts(np.array([rows])),
-            ("digest", 0): Digest(_digest(table.arrow.native, weights, block.number)),
+            ("digest", 0): Digest(_digest(table.arrow.native, weights, block.start)),
         }
         if weights is not None:
             numbers = np.arange(block.start, block.start + rows)
@@ -187,7 +206,10 @@ class Survey:
                 levels |= dict.fromkeys(chunk.dictionary.to_pylist())
             states["declared", feature] = Declared(tuple(levels))
         for feature, wanted in self.wanted.items():
-            states["look", feature] = self._look(block, feature, wanted)
+            try:
+                states["look", feature] = self._look(block, feature, wanted)
+            except FeatureError as error:
+                states["look", feature] = Unvaried(str(error))
         return Keyed(states)
 
     def _look(self, block: Block, feature: int, wanted: Wanted) -> Look:
@@ -237,12 +259,19 @@ class Survey:
         if reading.weight is not None and not weighed.counted:
             raise WeightError(f"sample_weight={reading.weight!r} is zero in every row")
         levels = {reading.columns[j]: _levels(reading, j, state.parts["declared", j]) for j in self.coded}
-        starts = _starts(reading, state)
-        reading = replace(reading, unit=weighed.unit, levels=levels, starts=starts)
+        starts, unit = _starts(reading, state), weighed.unit
+        gaps = np.flatnonzero(state.parts["gaps", 0].cells)
+        reading = replace(
+            reading,
+            unit=reading.unit * unit,  # survey weights were in the unit of the first ones
+            levels=levels,
+            starts=starts,
+            gaps=frozenset(reading.columns[place] for place in gaps),
+        )
         errors = [
-            look.sketch.error / weighed.total / weighed.unit
+            look.sketch.bound / weighed.total / unit
             for look in (state.parts["look", j] for j in self.wanted)
-            if look.sketch is not None
+            if isinstance(look, Look) and look.sketch is not None
         ]
         scanned = Scanned(
             reading,
@@ -251,16 +280,21 @@ class Survey:
             weighed.counted,
             weighed.total,
             weighed.squares,
-            _numbered(state.parts.get(("heavy", 0)), starts),
+            _numbered(state.parts.get(("heavy", 0)), starts, unit),
             f"{state.parts['digest', 0].total:032x}",
             self.seed,
             max(errors, default=0.0),
         )
-        return scanned, {j: self._summary(scanned, j, state.parts["look", j]) for j in self.wanted}
+        found = {j: self._summary(scanned, j, state.parts["look", j], unit) for j in self.wanted}
+        return scanned, found
 
-    def _summary(self, rows: Scanned, feature: int, look: Look) -> Summary | FeatureError:
+    def _summary(
+        self, rows: Scanned, feature: int, look: Look | Unvaried, unit: float
+    ) -> Summary | FeatureError:
         """Return what an axis needs; weights in the unit rows are held in."""
-        wanted, unit = self.wanted[feature], rows.unit
+        if isinstance(look, Unvaried):
+            return FeatureError(look.why)
+        wanted = self.wanted[feature]
         facts: dict[str, Any] = {
             "name": rows.table.names[feature],
             "kind": look.kind,
@@ -328,25 +362,28 @@ def _starts(reading: Reading, state: Keyed) -> tuple[int, ...]:
     return tuple(int(start) for start in np.cumsum([0, *lengths]))
 
 
-def _numbered(rows: Priorities | None, starts: tuple[int, ...]) -> Priorities | None:
-    """Return rows by their number among all, which were numbered within their partitions."""
-    if rows is None or not starts:
+def _numbered(rows: Priorities | None, starts: tuple[int, ...], unit: float) -> Priorities | None:
+    """Return rows by their number among all, if it was that within a partition; weights are in ``unit``."""
+    if rows is None:
+        return None
+    rows = replace(rows, weights=rows.weights / unit)
+    if not starts:
         return rows
     within = rows.numbers & ((1 << FAR) - 1)
     return replace(rows, numbers=np.asarray(starts)[rows.numbers >> FAR] + within)
 
 
-def _digest(table: pa.Table, weights: Floats | None, number: int) -> int:
+def _digest(table: pa.Table, weights: Floats | None, start: int) -> int:
     import pyarrow as pa
 
     if weights is not None:
         table = table.append_column("\0weights", pa.array(weights))
-    return digest_of(table, number)
+    return digest_of(table, start)
 
 
 def known_looks() -> dict[str, type]:
     """Return the states of a survey by name, which is how files refer to them."""
-    states = (Weighed, Look, Declared, Digest, Sketch, Levels, Priorities)
+    states = (Weighed, Look, Unvaried, Declared, Digest, Sketch, Levels, Priorities)
     return {state.__name__: state for state in states}
 
 

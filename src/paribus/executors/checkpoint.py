@@ -40,6 +40,8 @@ class Checkpoint:
         """Return the keeper of one pass, or refuse states of another; ``more`` are classes of its states."""
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
+        for half in folder.glob("*.half"):  # of runs that were killed while they wrote
+            half.unlink()
         wanted = {"version": VERSION, **identity}
         file = folder / "identity.json"
         if file.exists():
@@ -55,7 +57,8 @@ class Checkpoint:
             raise CheckpointError(
                 f"{file} cannot be read: {error}; remove the folder to begin anew"
             ) from error
-        differing = [name for name, value in wanted.items() if found.get(name) != value]
+        same = found if isinstance(found, dict) else {}
+        differing = [name for name, value in wanted.items() if same.get(name) != value]
         if differing:
             raise CheckpointError(
                 f"checkpoint={os.fspath(self.folder)!r} was begun with other {' and '.join(differing)}; "
@@ -76,7 +79,12 @@ class KeptStates:
             data = self._file(first, stop).read_bytes()
         except FileNotFoundError:
             return None
-        return unpacked(data, self.known)
+        try:
+            return unpacked(data, self.known)
+        except CheckpointError as error:
+            raise CheckpointError(
+                f"{self._file(first, stop)}: {error}; remove it to compute it anew"
+            ) from error
 
     def keep(self, first: int, stop: int, state: Any) -> None:
         """Write a state; it is there whole or not at all."""

@@ -11,7 +11,7 @@ from paribus.models import Model
 from paribus.models.boosters import has_margin
 from paribus.results.hstatistics import HStatistics, Token
 from paribus.results.importance import Importance
-from paribus.results.provenance import Provenance
+from paribus.results.provenance import Provenance, skipped_notes
 
 WEAK = 1e-3  # of the prediction's variance: a joint effect whose H² is noise
 ABOVE = 1 + 1e-9  # an H² that is more than one, and not by rounding
@@ -84,6 +84,7 @@ def _of_call(found: Found, ask: StrengthAsk, model: Model, provenance: Provenanc
             f"computed on {provenance.sampled_rows:,} of {provenance.rows:,} rows; the standard errors say "
             "what another draw could have given"
         )
+    notes.extend(skipped_notes(provenance))
     floor, spread = np.sqrt(found.floor), np.sqrt(found.variance)
     if not np.isfinite(found.variance).all():
         notes.append(

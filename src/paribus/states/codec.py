@@ -45,6 +45,9 @@ def _taken_apart(value: Any, arrays: list[Any]) -> Any:
     if is_dataclass(value):
         parts = {f.name: _taken_apart(getattr(value, f.name), arrays) for f in fields(value) if f.init}
         return {"class": type(value).__name__, "fields": parts}
+    if isinstance(value, tuple) and value and all(isinstance(part, np.generic) for part in value):
+        arrays.append(np.array(value))
+        return {"scalars": len(arrays) - 1}
     if isinstance(value, tuple) and all(isinstance(part, (tuple, int, np.ndarray)) for part in value):
         return {"tuple": [_taken_apart(part, arrays) for part in value]}
     return {"arrow": _arrow(value, arrays), "table": not isinstance(value, tuple)}
@@ -67,6 +70,8 @@ def _put_together(tree: Any, file: Any, known: Mapping[str, Callable[..., Any]])
         return tree
     if "array" in tree:
         return file[f"a{tree['array']}"]
+    if "scalars" in tree:
+        return tuple(file[f"a{tree['scalars']}"])
     if "items" in tree:
         return {
             tuple(key) if isinstance(key, list) else key: _put_together(part, file, known)

@@ -53,6 +53,11 @@ class Sketch:
         """Whether numbers stand for others."""
         return self.ends is not None
 
+    @property
+    def bound(self) -> float:
+        """By how much the rank of a quantile may be off: what thinning did, and half a group in between."""
+        return self.error + float(self._own_weights().max()) / 2 if self.thinned and len(self.values) else 0.0
+
     def merge(self, other: Self) -> Self:
         """Return the sketch of both."""
         one, two = (self, other) if self.thinned == other.thinned else (self.told(), other.told())

@@ -12,11 +12,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SIZE = 2**128
+ROWS = 16_384  # that have a digest together, so that it does not depend on larger blocks
 
 
-def digest_of(table: pa.Table, number: int) -> int:
-    """Return a digest of the values of a block and of its number; those of all blocks are added up."""
-    digest = xxhash.xxh3_128(repr((number, table.num_rows, table.schema.names)).encode())
+def digest_of(table: pa.Table, start: int) -> int:
+    """Return a sum of digests of the rows of a block, of which the first has the number ``start``."""
+    firsts = range(0, table.num_rows, ROWS)
+    return sum(_digest(table.slice(first, ROWS), start + first) for first in firsts) % SIZE
+
+
+def _digest(table: pa.Table, start: int) -> int:
+    digest = xxhash.xxh3_128(repr((start, table.num_rows, table.schema.names)).encode())
     for column in table.columns:
         digest.update(str(column.type).encode())
         for part in _content(column):
@@ -38,6 +44,10 @@ def _content(column: Any) -> Iterator[Any]:
         yield repr(codes.dictionary.to_pylist()).encode()
         yield np.ascontiguousarray(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False))
     elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        yield np.ascontiguousarray(column.to_numpy()).view(np.uint8)
+        # The places of nulls are known; as floats, whole numbers beside them would lose digits.
+        yield np.ascontiguousarray(column.fill_null(0).to_numpy()).view(np.uint8)
+    elif pa.types.is_temporal(kind) and kind.bit_width in (32, 64):
+        whole = pa.int32() if kind.bit_width == 32 else pa.int64()
+        yield np.ascontiguousarray(column.cast(whole).fill_null(0).to_numpy()).view(np.uint8)
     else:
         yield repr(column.to_pylist()).encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -26,22 +27,29 @@ def listed(X: Any) -> tuple[Any, list[str], str]:
     if isinstance(X, (list, tuple)):
         return _several(X)
     filesystem, path = _located(os.fspath(X))
-    if WILD.search(path):
-        base = _fixed(path)
-        matches = re.compile(_pattern(path)).fullmatch
-        files = [file for file in _under(filesystem, base) if matches(file)]
+    kind = filesystem.get_file_info(path).type.name
+    if WILD.search(path) and kind == "NotFound":
+        files = _matching(filesystem, path)
         if not files:
             raise SourceError(f"X={os.fspath(X)!r}: no file matches this pattern")
-        return filesystem, files, base
-    kind = filesystem.get_file_info(path).type.name
+        return filesystem, files, _above(_fixed(path))
     if kind == "NotFound":
         raise SourceError(f"X={os.fspath(X)!r}: there is no such file or folder")
     if kind == "File":
-        return filesystem, [path], path.rpartition("/")[0]
+        return filesystem, [path], _base([path])
     files = [file for file in _under(filesystem, path) if not _hidden(file[len(path) :])]
     if not files:
         raise SourceError(f"X={os.fspath(X)!r}: this folder has no files")
-    return filesystem, files, path
+    return filesystem, files, _above(path)
+
+
+def _matching(filesystem: Any, path: str) -> list[str]:
+    """Return the files a pattern names, or else those in the folders it names."""
+    every, pattern = _under(filesystem, _fixed(path)), _pattern(path)
+    files = [file for file in every if re.fullmatch(pattern, file)]
+    inside = re.compile(f"(?:{pattern})(/.*)")
+    found = ((file, inside.fullmatch(file)) for file in every)
+    return files or [file for file, match in found if match and not _hidden(match[match.re.groups])]
 
 
 def keys_of(path: str, base: str) -> tuple[tuple[str, str | None], ...]:
@@ -58,10 +66,25 @@ def keys_of(path: str, base: str) -> tuple[tuple[str, str | None], ...]:
 def _several(paths: Sequence[Any]) -> tuple[Any, list[str], str]:
     filesystem, files = None, []
     for path in paths:
-        filesystem, found, _ = listed(path)
+        where, found, _ = listed(path)
+        if filesystem is not None and where != filesystem:
+            raise SourceError(f"X has files on several filesystems, such as {os.fspath(path)!r}; give one")
+        filesystem = where
         files += found
-    folders = {file.rpartition("/")[0] for file in files}
-    return filesystem, files, os.path.commonpath(folders) if len(folders) > 1 else folders.pop()
+    twice = [file for file, count in Counter(files).items() if count > 1]
+    if twice:
+        raise SourceError(f"X has {twice[0]} more than once, so that its rows would count more than once")
+    return filesystem, files, _base(files)
+
+
+def _base(files: list[str]) -> str:
+    """Return the folder all files are in."""
+    return _above(os.path.commonpath({file.rpartition("/")[0] for file in files}).replace(os.sep, "/"))
+
+
+def _above(folder: str) -> str:
+    """Return a folder, or the last one above the first that says ``key=value``."""
+    return folder.partition("=")[0].rpartition("/")[0] if "=" in folder else folder
 
 
 def _located(path: str) -> tuple[Any, str]:
@@ -107,4 +130,8 @@ def _pattern(path: str) -> str:
     """
     words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]]*\])", path)
-    return "".join(words.get(part) or (part if part.startswith("[") else re.escape(part)) for part in parts)
+    return "".join(words.get(part) or _literal(part) for part in parts)
+
+
+def _literal(part: str) -> str:
+    return part.replace("[!", "[^", 1) if part.startswith("[") else re.escape(part)

@@ -15,6 +15,7 @@ from paribus.data.scan.streams import (
     from_lazy_frame,
     from_reader,
 )
+from paribus.errors import TableError
 
 
 def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | None:
@@ -27,7 +28,7 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
     library, kind = type(X).__module__.partition(".")[0], type(X).__name__
     if library == "pyarrow" and kind == "RecordBatchReader":
         return from_reader(X)
-    if library == "pyarrow" and kind == "FileSystemDataset" and X.format.default_extname == "parquet":
+    if library == "pyarrow" and kind == "FileSystemDataset" and _plain(X):
         return files_of(X.filesystem, list(X.files), _base(X), on_error)
     if library == "pyarrow" and hasattr(X, "to_batches") and hasattr(X, "get_fragments"):
         return from_dataset(X)
@@ -37,8 +38,25 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
         return from_duckdb(X)
     if is_dask_frame(X):
         return Partitions.of(X)
+    if hasattr(X, "__next__"):
+        raise TableError(
+            f"X is a {type(X).__name__}, which can be read once; pass the function that makes it, so that it "
+            "can begin anew for each pass"
+        )
     is_table = any(hasattr(X, attribute) for attribute in ("columns", "shape", "__array__", "column_names"))
     return from_factory(X) if callable(X) and not is_table else None
+
+
+def _plain(X: Any) -> bool:
+    """Tell a dataset that is no more than its Parquet files: not filtered, nor of another schema."""
+    if X.format.default_extname != "parquet" or getattr(X, "_scan_options", None):
+        return False
+    if X.partitioning is not None and type(X.partitioning).__name__ != "HivePartitioning":
+        return False
+    first = next(iter(X.get_fragments()), None)
+    keys = () if X.partitioning is None else X.partitioning.schema.names
+    own = () if first is None else first.physical_schema
+    return {f.name: f.type for f in own} == {f.name: f.type for f in X.schema if f.name not in keys}
 
 
 def _base(X: Any) -> str:

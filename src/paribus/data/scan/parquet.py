@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -106,13 +107,17 @@ class ParquetFiles:
             elif on_error == "skip":
                 skipped.append(f"{file.path} {problem}")
             else:
-                raise SourceError(f"{file.path} {problem}; on_error='skip' leaves such files out and says so")
+                raise SourceError(
+                    f"{file.path} {problem}; write them alike, or leave it out by on_error='skip'"
+                )
         return replace(self, files=tuple(kept), schema=wanted, skipped=tuple(skipped))
 
     def without(self, problems: Iterable[tuple[str, str]]) -> Self:
         """Return the same files without some, each with what is wrong with it."""
         wrong = dict(problems)
         files = tuple(file for file in self.files if file.path not in wrong)
+        if not files:
+            raise SourceError(f"none of {len(self.files)} files can be read: {next(iter(wrong.values()))}")
         return replace(self, files=files, skipped=(*self.skipped, *wrong.values()))
 
     def part(self, first: int, stop: int) -> Self:
@@ -221,7 +226,7 @@ def files_of(filesystem: Any, paths: list[str], base: str, on_error: str) -> Par
     files = _typed_keys([one for one in found if isinstance(one, File)])
     if not files:
         raise SourceError(f"none of {len(paths)} files can be read as Parquet: {wrong[0]}")
-    names = _names(files[0])
+    names = _names(max(_by_kind(tuple(files)).values(), key=len)[0])  # those that most files have
     return ParquetFiles(
         filesystem, tuple(files), _common(tuple(files), names), tuple(str(one) for one in wrong)
     )
@@ -233,16 +238,27 @@ def _file(filesystem: Any, path: str, base: str) -> File | SourceError:
     try:
         info = filesystem.get_file_info(path)
         with filesystem.open_input_file(path) as handle, closing(pq.ParquetFile(handle)) as opened:
-            footer, schema = opened.metadata, opened.schema_arrow
+            footer, schema = opened.metadata, _without_index(opened.schema_arrow)
             groups = tuple(footer.row_group(g).num_rows for g in range(footer.num_row_groups))
     except (OSError, ValueError, NotImplementedError) as error:
         return _unreadable(path, error, "its footer")
-    stamp = xxhash.xxh3_128_hexdigest(pickle.dumps((footer, info.size, info.mtime_ns)))
-    return File(path, groups, keys_of(path, base), schema.remove_metadata(), stamp)
+    keys = keys_of(path, base)
+    stamp = xxhash.xxh3_128_hexdigest(pickle.dumps((footer, info.size, info.mtime_ns, keys)))
+    return File(path, groups, keys, schema.remove_metadata(), stamp)
+
+
+def _without_index(schema: pa.Schema) -> pa.Schema:
+    """Leave out the columns that are the labels of rows to pandas, which no model was fitted on."""
+    labels = (schema.pandas_metadata or {}).get("index_columns", [])
+    for name in labels:
+        place = schema.get_field_index(name) if isinstance(name, str) else -1
+        schema = schema.remove(place) if place >= 0 else schema
+    return schema
 
 
 def _unreadable(path: str, error: Exception, what: str) -> SourceError:
-    return SourceError(f"{path} cannot be read ({what}): {str(error).strip().splitlines()[0]}")
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return SourceError(f"{path} cannot be read ({what}): {reason}; on_error='skip' leaves such files out")
 
 
 def _names(file: File) -> tuple[str, ...]:
@@ -256,7 +272,9 @@ def _typed_keys(files: list[File]) -> list[File]:
         for name, value in file.keys:
             said.setdefault(name, []).append(value)
     whole = {
-        name for name, values in said.items() if all(v is None or v.lstrip("-").isdigit() for v in values)
+        name
+        for name, values in said.items()
+        if all(v is None or re.fullmatch("-?[0-9]{1,18}", v) for v in values)
     }
     return [
         replace(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from paribus.data.scan.source import conformed, normal_type
@@ -30,14 +30,15 @@ class Partitions:
     library: str = "pandas"
     skipped: tuple[str, ...] = ()
     cluster: bool = False
+    heads: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, X: Any) -> Self:
         """Read the columns off what the frame says of itself; text becomes text, whatever pandas calls it."""
         import pyarrow as pa
 
-        first = as_arrow(X.get_partition(0).head(64, npartitions=1, compute=True), 0)
-        return cls(X, pa.schema([pa.field(field.name, normal_type(field.type)) for field in first.schema]))
+        first = as_arrow(_first(X, 64), 0)
+        return cls(X, pa.schema([pa.field(one.name, normal_type(one.type)) for one in first.schema]))
 
     @property
     def label(self) -> str:
@@ -85,6 +86,8 @@ class Partitions:
             row += len(table)
             if low < len(table) and size > 0:
                 yield table.slice(low, size)
+            if stop is not None and row >= stop:
+                return
 
     def computed(self, number: int) -> Any:
         """Compute a partition here."""
@@ -95,9 +98,22 @@ class Partitions:
         import pyarrow as pa
 
         schema = pa.schema([self.schema.field(name) for name in columns])
+        if not len(computed):  # whose types need not mean anything
+            return schema.empty_table()
         return conformed(as_arrow(computed, number), schema, f"partition {number} of X")
 
     def head(self, columns: tuple[str, ...]) -> pa.Table:
         """Return the first rows of the first partition."""
-        computed = self.frame.get_partition(0).head(2_048, npartitions=1, compute=True)
-        return self.table(computed, 0, columns)
+        if columns not in self.heads:
+            self.heads[columns] = self.table(_first(self.frame, 2_048), 0, columns)
+        return self.heads[columns]
+
+
+def _first(frame: Any, rows: int) -> Any:
+    """Return rows of the first partition that has any."""
+    found = None
+    for number in range(frame.npartitions):
+        found = frame.get_partition(number).head(rows, npartitions=1, compute=True)
+        if len(found):
+            break
+    return found

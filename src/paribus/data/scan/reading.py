@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +15,7 @@ from paribus.data.scan.partitions import Partitions
 from paribus.data.scan.shown import ShownTable
 from paribus.data.scan.source import Source
 from paribus.data.scan.streams import rechunked
-from paribus.errors import WeightError
+from paribus.errors import SourceError, WeightError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +26,8 @@ class Reading:
     """How rows are read: ``columns`` for the model, called ``names`` in results, and one of weights.
 
     ``levels`` are those of each column of categories over all rows, once known, ``unit`` what weights are
-    divided by, and ``starts`` the numbers of the first rows of partitions that a cluster computes.
+    divided by, ``gaps`` the columns where some row has no value, and ``starts`` the numbers of the first rows
+    of partitions that a cluster computes.
     """
 
     source: Source
@@ -34,6 +36,7 @@ class Reading:
     weight: str | None = None
     unit: float = 1.0
     levels: Mapping[str, Any] = field(default_factory=dict)
+    gaps: frozenset[str] = frozenset()
     starts: tuple[int, ...] = ()
 
     @property
@@ -51,11 +54,21 @@ class Reading:
 
     def table(self, rows: pa.Table) -> ShownTable:
         """Return rows as a table of the model's columns."""
-        return ShownTable.of(self._levelled(rows.select(self.columns)), self.names, self.source.library)
+        chosen = self._levelled(rows.select(self.columns))
+        return ShownTable.of(chosen, self.names, self.source.library, self.gaps)
 
     def head(self) -> ShownTable:
         """Return a few rows."""
         return self.table(self.source.head(self.read))
+
+    def first_unit(self) -> float:
+        """Return a power of two near the largest of the first weights, so that no sum of them overflows."""
+        if self.weight is None:
+            return 1.0
+        weights = _numbers(self.source.head(self.read).column(self.weight), self.weight)
+        # What is no weight is refused when all rows are read, and their number is known.
+        largest = float(weights[np.isfinite(weights)].max(initial=0.0))
+        return 2.0 ** math.floor(math.log2(largest)) if largest else 1.0
 
     def block(self, rows: pa.Table, start: int, number: int) -> Block:
         """Return rows as a block."""
@@ -72,12 +85,7 @@ class Reading:
 
     def _weights(self, rows: pa.Table, start: int) -> Floats:
         column = rows.column(self.weight)
-        try:
-            weights = np.asarray(column.cast("float64").to_numpy()) / self.unit
-        except (ValueError, NotImplementedError) as error:
-            raise WeightError(
-                f"sample_weight={self.weight!r} is a column of {column.type}, which are no weights"
-            ) from error
+        weights = _numbers(column, self.weight) / self.unit
         wrong = ~(weights >= 0) | np.isinf(weights)
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -94,6 +102,15 @@ class Reading:
             if place >= 0:
                 rows = rows.set_column(place, name, _coded(rows.column(place), levels))
         return rows
+
+
+def _numbers(column: Any, name: str | None) -> Floats:
+    import pyarrow.types as kinds
+
+    kind = column.type
+    if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
+        raise WeightError(f"sample_weight={name!r} is a column of {kind}, which are no weights")
+    return np.asarray(column.cast("float64").to_numpy())
 
 
 def _coded(column: Any, levels: Any) -> Any:
@@ -167,6 +184,11 @@ class ReadBlocks:
         for number, table in enumerate(tables, self.first):
             yield from self.reading.block(table, row, number).asked(self.parts)
             row += len(table)
+        if self.rows is not None and row != self.first * self.size + self.rows:
+            raise SourceError(
+                f"X ({source.label}) ended after {row:,} rows where it had {self.total:,} before; it must "
+                "give the same rows in the same order each time it is read"
+            )
 
     def part(self, first: int, stop: int) -> Self:
         """Return some consecutive ones, with the files they are read from."""

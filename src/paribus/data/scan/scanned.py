@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
+from paribus.data.frame import FrameTable
 from paribus.data.rows import ONE_PART, Parts, Rows
 from paribus.data.sampling import Priorities, Sample, sample_of
 from paribus.data.scan.reading import PartitionBlocks, ReadBlocks, Reading
@@ -56,7 +57,7 @@ class Scanned:
         """Choose rows for a sum of squares: all that have weight, or ``size`` where there are more."""
         if self.heavy is None:
             return sample_of(self.n, size, seed)
-        return self.heavy.sample(min(size, self.heavy.most - 1), self.unit)
+        return self.heavy.sample(min(size, self.heavy.most - 1), 1.0)
 
     def drawn_rows(self, size: int, seed: int) -> Rows:
         """Read some rows that have weight into memory: those that would be drawn if all were there."""
@@ -71,7 +72,7 @@ class Scanned:
             if len(here):
                 tables.append(cast(ShownTable, kept.table).arrow.native.take(here))
                 weights += [] if kept.weights is None else [kept.weights[here]]
-        table = ShownTable.of(pa.concat_tables(tables), self.table.names, self.table.library)
+        table = replace(self.table, arrow=FrameTable(pa.concat_tables(tables), self.table.names))
         return Rows(table, np.concatenate(weights) if weights else None, self.unit)
 
     def weight_facts(self) -> dict[str, float] | None:

@@ -21,16 +21,19 @@ class ShownTable:
 
     arrow: FrameTable
     library: str
+    gaps: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, table: pa.Table, names: tuple[str, ...], library: str) -> Self:
-        """Wrap a table; ``names`` are those that results report."""
-        return cls(FrameTable(table, names), library)
+    def of(
+        cls, table: pa.Table, names: tuple[str, ...], library: str, gaps: frozenset[str] = frozenset()
+    ) -> Self:
+        """Wrap a table; ``names`` are those of results, ``gaps`` columns that lack values somewhere."""
+        return cls(FrameTable(table, names), library, gaps)
 
     @cached_property
     def shown(self) -> FrameTable:
         """The rows as the model sees them, made when it is asked."""
-        return FrameTable(as_library(self.arrow.native, self.library), self.arrow.names)
+        return FrameTable(as_library(self.arrow.native, self.library, self.gaps), self.arrow.names)
 
     @property
     def native(self) -> Any:
@@ -57,11 +60,11 @@ class ShownTable:
 
     def slice(self, start: int, stop: int) -> Self:
         """Return consecutive rows."""
-        return type(self)(self.arrow.slice(start, stop), self.library)
+        return type(self)(self.arrow.slice(start, stop), self.library, self.gaps)
 
     def keep(self, mask: Flags) -> Self:
         """Return the rows where ``mask`` holds."""
-        return type(self)(self.arrow.keep(mask), self.library)
+        return type(self)(self.arrow.keep(mask), self.library, self.gaps)
 
     def dtype(self, feature: int) -> str:
         """Return the column's dtype in words."""
@@ -96,12 +99,28 @@ class ShownTable:
         return self.arrow.content()
 
 
-def as_library(table: pa.Table, library: str) -> Any:
-    """Return a table as pandas, polars or Arrow has it."""
+def as_library(table: pa.Table, library: str, gaps: frozenset[str]) -> Any:
+    """Return a table as pandas, polars or Arrow has it.
+
+    To pandas, whole numbers are floats and booleans objects in a column with ``gaps``: also in rows without.
+    """
     if library == "pandas":
-        return table.to_pandas()
+        return _as_pandas(table, gaps)
     if library == "polars":
         import narwhals.stable.v2 as nw
 
         return nw.from_arrow(table, backend="polars").to_native()
     return table
+
+
+def _as_pandas(table: pa.Table, gaps: frozenset[str]) -> Any:
+    import pyarrow as pa
+
+    truths = []
+    for place, field in enumerate(table.schema):
+        if field.name in gaps and pa.types.is_integer(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pa.float64(), safe=False))
+        elif field.name in gaps and pa.types.is_boolean(field.type):
+            truths.append(field.name)
+    frame = table.to_pandas()
+    return frame.astype(dict.fromkeys(truths, object)) if truths else frame

@@ -77,6 +77,10 @@ def normal_type(kind: Any) -> Any:
     """Return the type a column is read as: no model takes decimals, and nothing is a missing number."""
     import pyarrow as pa
 
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, normal_type(kind.value_type), kind.ordered)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
     return pa.float64() if pa.types.is_decimal(kind) or pa.types.is_null(kind) else kind
 
 
@@ -94,14 +98,21 @@ def conformed(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
             raise SourceError(
                 f"{where} has {field.name!r} as {column.type}, and the rest of X has {field.type}"
             )
-        if column.type != field.type:
-            column = (
-                column.dictionary_encode().cast(field.type)
-                if pa.types.is_dictionary(field.type)
-                else column.cast(field.type)
-            )
-        columns.append(column)
+        columns.append(column if column.type == field.type else _cast(column, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _cast(column: Any, kind: Any) -> Any:
+    """Return a column as another type that it fits."""
+    import pyarrow as pa
+
+    if pa.types.is_null(column.type):
+        return pa.chunked_array([pa.nulls(len(column), kind)])
+    if not pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    plain = column.cast(kind.value_type)
+    codes = [chunk.dictionary_encode() for chunk in plain.chunks]
+    return pa.chunked_array([code.cast(kind) for code in codes], type=kind)
 
 
 def fits(found: Any, wanted: Any) -> bool:
@@ -109,6 +120,6 @@ def fits(found: Any, wanted: Any) -> bool:
     import pyarrow as pa
 
     def plain(kind: Any) -> Any:
-        return normal_type(kind.value_type if pa.types.is_dictionary(kind) else kind)
+        return normal_type(kind).value_type if pa.types.is_dictionary(kind) else normal_type(kind)
 
     return bool(pa.types.is_null(found) or plain(found) == plain(wanted))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from paribus.data.scan.source import BATCH_ROWS, conformed, normal_type
-from paribus.errors import SourceError
+from paribus.errors import ParibusError, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+HEAD_ROWS = 2_048  # of a first look
 SPOOL = "paribus-"  # how the names of temporary files begin
 
 
@@ -25,6 +25,7 @@ class Stream:
     label: str
     library: str
     skipped: tuple[str, ...] = ()
+    heads: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @property
     def rows(self) -> int | None:
@@ -60,8 +61,11 @@ class Stream:
 
         schema = pa.schema([self.schema.field(name) for name in columns])
         row = 0
-        for number, batch in enumerate(self.make(columns)):
-            table = conformed(as_arrow(batch, number), schema, f"batch {number} of X")
+        for number, batch in enumerate(self._begun(columns)):
+            found = as_arrow(batch, number)
+            if not len(found):  # whose types need not mean anything
+                continue
+            table = conformed(found, schema, f"batch {number} of X")
             low = max(first - row, 0)
             size = len(table) - low if stop is None else min(stop - row, len(table)) - low
             row += len(table)
@@ -71,12 +75,23 @@ class Stream:
                 return
 
     def head(self, columns: tuple[str, ...]) -> pa.Table:
-        """Return the first rows."""
+        """Return the first rows, read once: to begin may be to run a query."""
         import pyarrow as pa
 
-        schema = pa.schema([self.schema.field(name) for name in columns])
-        parts = list(islice(self.batches(columns, 0, 2_048), 64))
-        return pa.concat_tables(parts) if parts else schema.empty_table()
+        if columns not in self.heads:
+            schema = pa.schema([self.schema.field(name) for name in columns])
+            parts = list(self.batches(columns, 0, HEAD_ROWS))
+            self.heads[columns] = pa.concat_tables(parts) if parts else schema.empty_table()
+        return self.heads[columns]
+
+    def _begun(self, columns: tuple[str, ...]) -> Iterator[Any]:
+        """Begin anew; whatever goes wrong on the way, the user needs to know that it is X."""
+        try:
+            yield from self.make(columns)
+        except ParibusError:
+            raise
+        except Exception as error:
+            raise SourceError(f"X ({self.label}) cannot be read: {type(error).__name__}: {error}") from error
 
 
 def as_arrow(batch: Any, number: int) -> pa.Table:
@@ -99,13 +114,21 @@ def as_arrow(batch: Any, number: int) -> pa.Table:
 
 def from_factory(factory: Callable[[], Iterable[Any]]) -> Stream:
     """Read what a function yields, anew for each pass."""
-    first = next(iter(_begun(factory)), None)
+    begun = _begun(factory)
+    first = next((batch for batch in begun if not hasattr(batch, "__len__") or len(batch)), None)
     if first is None:
-        raise SourceError("X is a function that yields no batch; at least one is needed")
+        raise SourceError("X is a function that yields no batch with rows; at least one is needed")
     library = "polars" if hasattr(first, "to_arrow") and hasattr(first, "lazy") else "pandas"
-    return Stream(
-        lambda columns: _begun(factory), _schema(as_arrow(first, 0)), "batches of a function", library
-    )
+
+    def make(columns: tuple[str, ...]) -> Iterable[Any]:
+        again = _begun(factory)
+        if again is begun and iter(again) is again:
+            raise SourceError(
+                "X is a function that returns one iterator; it must make a new one at every call"
+            )
+        return again
+
+    return Stream(make, _schema(as_arrow(first, 0)), "batches of a function", library)
 
 
 def _begun(factory: Callable[[], Iterable[Any]]) -> Iterable[Any]:
@@ -157,31 +180,31 @@ def from_dataset(X: Any) -> Stream:
 
 def from_reader(X: Any) -> Stream:
     """Copy what can be read once to a temporary file, which is removed with the process's last use of it."""
+    import os
     import tempfile
+    import weakref
 
     import pyarrow as pa
 
-    # Held by the closure: the file goes when nothing can read it any more.
-    spool = tempfile.NamedTemporaryFile(prefix=SPOOL, suffix=".arrow")  # noqa: SIM115
-    with pa.ipc.new_file(
-        spool.name, X.schema, options=pa.ipc.IpcWriteOptions(unify_dictionaries=True)
-    ) as writer:
-        for batch in X:
-            writer.write_batch(batch)
+    handle, spool = tempfile.mkstemp(".arrow", SPOOL)
+    os.close(handle)
 
     def make(columns: tuple[str, ...]) -> Iterable[Any]:
-        with pa.memory_map(spool.name) as mapped:
-            reader = pa.ipc.open_file(mapped)
-            for number in range(reader.num_record_batches):
-                yield reader.get_batch(number).select(list(columns))
+        with pa.memory_map(spool) as mapped:
+            for batch in pa.ipc.open_stream(mapped):
+                yield batch.select(list(columns))
 
+    weakref.finalize(make, os.unlink, spool)  # when nothing can read it any more
+    with pa.ipc.new_stream(spool, X.schema) as writer:
+        for batch in X:
+            writer.write_batch(batch)
     return Stream(make, _schema(X.schema.empty_table()), "a RecordBatchReader, copied to disk", "pandas")
 
 
 def _schema(table: pa.Table) -> pa.Schema:
     import pyarrow as pa
 
-    return pa.schema([pa.field(field.name, normal_type(field.type)) for field in table.schema])
+    return pa.schema([pa.field(one.name, normal_type(one.type)) for one in table.schema])
 
 
 def rechunked(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:

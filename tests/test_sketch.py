@@ -1,0 +1,391 @@
+"""What a survey leaves behind: quantiles in little memory, levels, priorities, digests; split as one likes."""
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from paribus.data.rows import Block
+from paribus.data.sampling import Priorities, sample_of
+from paribus.data.scan.digest import digest_of
+from paribus.data.scan.shown import ShownTable
+from paribus.data.summary import quantiles
+from paribus.evaluators.survey import Declared, Digest, Survey, Wanted, Weighed
+from paribus.states import merge_in_order
+from paribus.states.sketch import Levels, Sketch
+
+PROBABILITIES = tuple(np.linspace(0, 1, 21))
+sizes = st.integers(1, 300)
+columns = sizes.flatmap(
+    lambda n: (
+        hnp.arrays(np.float64, n, elements=st.floats(-1e6, 1e6, allow_subnormal=False))
+        | hnp.arrays(np.float32, n, elements=st.floats(-1e6, 1e6, width=32, allow_subnormal=False))
+        | hnp.arrays(np.int64, n, elements=st.integers(-50, 50))
+        | hnp.arrays(np.int8, n, elements=st.integers(-128, 127))
+        | hnp.arrays(np.uint16, n, elements=st.integers(0, 60_000))
+        | hnp.arrays("M8[s]", n, elements=st.integers(0, 10**9).map(lambda t: np.datetime64(t, "s")))
+    )
+)
+weighing = st.sampled_from([0.25, 1.0, 3.0, 40.0])
+
+
+def drawn_weights(data, size):
+    return data.draw(st.none() | hnp.arrays(float, size, elements=weighing), "weights")
+
+
+def drawn_cuts(data, size):
+    return [0, *sorted(data.draw(st.lists(st.integers(0, size), max_size=12), "cuts")), size]
+
+
+def sketched(values, weights, cuts, **options):
+    parts = [
+        Sketch.of(values[a:b], None if weights is None else weights[a:b], **options)
+        for a, b in pairwise(cuts)
+    ]
+    return merge_in_order(parts)
+
+
+def bits(sketch):
+    arrays = (sketch.values, sketch.weights, sketch.ends, sketch.few, sketch.few_weights)
+    return [None if array is None else (array.dtype.str, array.tobytes()) for array in arrays] + [
+        sketch.error
+    ]
+
+
+@st.composite
+def options(draw):
+    capacity = draw(st.integers(1, 12))
+    return {"exact": draw(st.integers(capacity, 40)), "capacity": capacity, "limit": draw(st.integers(1, 20))}
+
+
+@given(columns, options(), st.data())
+def test_the_rank_of_every_quantile_is_off_by_no_more_than_is_said(values, options, data):
+    if values.dtype.kind == "M":
+        values = values.view(np.int64)
+    weights = drawn_weights(data, len(values))
+    sketch = sketched(values, weights, drawn_cuts(data, len(values)), **options)
+    own = np.ones(len(values)) if weights is None else weights
+    order = np.argsort(values, kind="stable")
+    ordered, upper = values[order].astype(float), np.append(0.0, np.cumsum(own[order]))
+    found = sketch.quantiles(PROBABILITIES)
+    assert (np.diff(found) >= -1e-9 * np.abs(found[1:])).all()
+    allowed = sketch.bound + own.max() + 1e-9
+    for probability, value in zip(PROBABILITIES, found, strict=True):
+        slack = 1e-9 * max(1.0, abs(value))
+        below = upper[np.searchsorted(ordered, value - slack, side="left")]
+        until = upper[np.searchsorted(ordered, value + slack, side="right")]
+        assert below - allowed <= probability * own.sum() <= until + allowed
+
+
+@given(columns, options(), st.data())
+def test_no_weight_is_lost_and_the_ends_are_exact(values, options, data):
+    weights = drawn_weights(data, len(values))
+    cuts = drawn_cuts(data, len(values))
+    own = np.ones(len(values)) if weights is None else weights
+    states = [
+        Sketch.of(values[a:b], None if weights is None else weights[a:b], **options)
+        for a, b in pairwise(cuts)
+    ]
+    shuffled = data.draw(st.permutations(states), "order")
+    for parts in (states, shuffled, states[::-1]):
+        sketch = merge_in_order(parts).told()
+        held = len(sketch.values) if sketch.weights is None else sketch.weights.sum()
+        assert held == pytest.approx(own.sum())
+        assert sketch.ends.tolist() == [values.min().tolist(), values.max().tolist()]
+        assert sketch.values.dtype == values.dtype
+        assert (sketch.values[1:] >= sketch.values[:-1]).all()
+        assert np.isin(sketch.values, values).all()
+        assert len(sketch.values) <= max(options["exact"], 4 * options["capacity"])
+
+
+@given(columns, options(), st.data())
+def test_few_distinct_numbers_are_listed_with_their_weights(values, options, data):
+    weights = drawn_weights(data, len(values))
+    sketch = sketched(values, weights, drawn_cuts(data, len(values)), **options).told()
+    distinct, place = np.unique(values, return_inverse=True)
+    if len(distinct) >= options["limit"]:
+        assert sketch.few is None
+        assert sketch.few_weights is None
+    else:
+        assert sketch.few.tolist() == distinct.tolist()
+        np.testing.assert_allclose(sketch.few_weights, np.bincount(place, weights), rtol=1e-12)
+
+
+@given(columns, st.data())
+def test_a_sketch_is_exact_while_everything_is_kept(values, data):
+    if values.dtype.kind == "M":
+        values = values.view(np.int64)
+    weights = drawn_weights(data, len(values))
+    sketch = sketched(values, weights, drawn_cuts(data, len(values)), exact=len(values), capacity=1, limit=5)
+    assert not sketch.thinned
+    assert sketch.error == 0.0
+    order = np.argsort(values, kind="stable")
+    own = None if weights is None else weights[order]
+    found, wanted = sketch.quantiles(PROBABILITIES), quantiles(values[order], PROBABILITIES, own)
+    if weights is None:
+        assert found.tolist() == wanted.tolist()
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+@given(columns, options(), st.data())
+def test_the_same_blocks_give_the_same_bits(values, options, data):
+    weights, cuts = drawn_weights(data, len(values)), drawn_cuts(data, len(values))
+    one, two = (sketched(values, weights, cuts, **options) for _ in range(2))
+    assert bits(one) == bits(two)
+
+
+def test_a_quantile_in_a_gap_is_off_by_no_more_than_is_said():
+    values = np.append(np.arange(51.0), 1e9 + np.arange(151.0))
+    sketch = Sketch.of(values, None, exact=3, capacity=2, limit=2)
+    probabilities = np.linspace(0, 1, 201)
+    found = sketch.quantiles(probabilities)
+    below, until = (np.searchsorted(values, found, side=side) for side in ("left", "right"))
+    asked = probabilities * len(values)
+    assert (np.maximum(below - asked, asked - until) <= sketch.bound + 1).all()
+
+
+def test_many_thinnings_keep_the_error_small():
+    values = np.random.default_rng(0).normal(size=200_000)
+    sketch = sketched(values, None, list(range(0, 200_001, 1_000)), exact=1_024, capacity=1_024, limit=10)
+    assert 0 < sketch.bound < 0.02 * len(values)
+    ranks = np.searchsorted(np.sort(values), sketch.quantiles(PROBABILITIES)) / len(values)
+    assert np.abs(ranks - PROBABILITIES).max() <= sketch.bound / len(values)
+
+
+levelled = st.lists(st.sampled_from(["a", "b", "c", None, 1, 2.5, True]), max_size=20)
+
+
+@given(levelled, levelled, st.integers(1, 7))
+def test_levels_add_up_until_there_are_too_many(one, two, most):
+    def levels(found):
+        distinct = tuple(dict.fromkeys(found))
+        weights = np.array([float(sum(v == level for v in found)) for level in distinct])
+        return Levels(distinct, weights, most).within()
+
+    merged = levels(one).merge(levels(two))
+    wanted = dict.fromkeys([*one, *two])
+    assert merged.too_many == (len(wanted) > most)
+    if merged.too_many:
+        assert merged.found == ()
+        assert merged.merge(levels([])).too_many
+        assert levels([]).merge(merged).too_many
+    else:
+        assert merged.found == tuple(wanted)
+        assert merged.weights.tolist() == [sum(v == level for v in [*one, *two]) for level in wanted]
+
+
+@given(st.integers(1, 200), st.integers(1, 30), st.integers(0, 5), st.data())
+def test_any_split_in_any_order_chooses_the_same_rows(rows, size, seed, data):
+    weights = data.draw(hnp.arrays(float, rows, elements=st.sampled_from([0.0, 1e-200, 0.5, 1.0, 7.0])))
+    numbers = np.arange(rows)
+    whole = Priorities.of(numbers, weights, seed, size + 1)
+    parts = [
+        Priorities.of(numbers[a:b], weights[a:b], seed, size + 1) for a, b in pairwise(drawn_cuts(data, rows))
+    ]
+    merged = merge_in_order(data.draw(st.permutations(parts), "order"))
+    one, two = whole.sample(size, 2.0), merged.sample(size, 2.0)
+    for name in ("numbers", "squares", "weights"):
+        assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
+    counted = np.flatnonzero(weights > 0)
+    assert len(one.numbers) == min(size, len(counted))
+    assert np.isin(one.numbers, counted).all()
+    assert (np.diff(one.numbers) > 0).all()
+    if size >= len(counted):
+        assert one.numbers.tolist() == counted.tolist()
+        np.testing.assert_allclose(one.squares, np.maximum((weights[counted] / 2) ** 2, 1e-290))
+
+
+@pytest.mark.parametrize("unit", [1.0, 8.0])
+def test_rows_of_highest_priority_stand_for_all_without_bias(unit):
+    rng = np.random.default_rng(0)
+    weights, d = rng.gamma(0.5, size=400), rng.normal(size=400)
+    truth = ((weights / unit) ** 2 * d**2).sum()
+    found = []
+    for seed in range(600):
+        sample = Priorities.of(np.arange(400), weights, seed, 81).sample(80, unit)
+        found.append((sample.squares * d[sample.numbers] ** 2).sum())
+    error = np.std(found) / np.sqrt(len(found))
+    assert abs(np.mean(found) - truth) < 4 * error
+    assert error < 0.02 * truth
+
+
+def test_rows_that_count_the_same_are_drawn_once_each():
+    sample = sample_of(1_000, 100, 3)
+    assert len(set(sample.numbers.tolist())) == 100
+    assert sample.squares.sum() == pytest.approx(1_000)
+    assert sample_of(50, 100, 3).numbers.tolist() == list(range(50))
+
+
+SURVEY = Survey(
+    {
+        0: Wanted(False, 6, (0.05, 0.95)),
+        1: Wanted(True, 6, (0.05, 0.95)),
+        2: Wanted(False, 6, (0.1, 0.9)),
+    },
+    (),
+    0,
+    1_000,
+    100,
+)
+
+
+@given(st.integers(1, 60), st.data())
+def test_any_split_of_the_rows_is_surveyed_alike(rows, data):
+    gaps = st.sampled_from([-1.5, 0.0, 2.0, 7.25, float("inf"), float("-inf"), float("nan")])
+    x = data.draw(hnp.arrays(float, rows, elements=gaps | st.floats(-5, 5)), "x")
+    city = data.draw(st.lists(st.sampled_from(["a", "b", None]), min_size=rows, max_size=rows), "city")
+    n = data.draw(hnp.arrays(np.int32, rows, elements=st.integers(-9, 9)), "n")
+    weights = data.draw(
+        st.none() | hnp.arrays(float, rows, elements=st.sampled_from([0.0, 0.5, 1.0, 4.0])), "weights"
+    )
+    table = pa.table({"x": x, "city": pa.array(city, pa.string()), "n": n})
+
+    def block(first, stop):
+        some = ShownTable.of(table.slice(first, stop - first), ("x", "city", "n"), "pandas")
+        return Block(some, None if weights is None else weights[first:stop], first)
+
+    whole = SURVEY.evaluate(block(0, rows)).parts
+    cuts = [c for c in dict.fromkeys(drawn_cuts(data, rows)) if c <= rows]
+    states = [SURVEY.evaluate(block(a, b)) for a, b in pairwise(cuts)]
+    merged = merge_in_order(data.draw(st.permutations(states), "order")).parts
+    assert set(merged) == set(whole)
+    one, two = whole["weighed", 0], merged["weighed", 0]
+    assert (one.rows, one.counted) == (two.rows, two.counted)
+    assert one.total * one.unit == two.total * two.unit
+    assert one.squares * one.unit**2 == two.squares * two.unit**2
+    assert merged["length", 0].cells.tolist() == [rows]
+    for feature in SURVEY.wanted:
+        one, two = whole["look", feature], merged["look", feature]
+        assert (one.missing, one.infinite, one.kind, one.dtype) == (
+            two.missing,
+            two.infinite,
+            two.kind,
+            two.dtype,
+        )
+        assert (one.missing_row is None) == (two.missing_row is None)
+        if one.missing_row is not None:
+            assert one.missing_at == two.missing_at
+            assert one.missing_row.to_pylist().__repr__() == two.missing_row.to_pylist().__repr__()
+        if one.sketch is None:
+            assert dict(zip(one.levels.found, one.levels.weights, strict=True)) == dict(
+                zip(two.levels.found, two.levels.weights, strict=True)
+            )
+        else:
+            mine, theirs = one.sketch.told(), two.sketch.told()
+            assert mine.values.tolist() == theirs.values.tolist()
+            assert mine.ends.tolist() == theirs.ends.tolist()
+            assert (mine.few is None) == (theirs.few is None)
+            if mine.few is not None:
+                assert mine.few.tolist() == theirs.few.tolist()
+                assert mine.few_weights.tolist() == theirs.few_weights.tolist()
+    chosen = [key for key, state in whole.items() if isinstance(state, Priorities)]
+    assert bool(chosen) == (weights is not None)
+    for key in chosen:
+        assert whole[key].numbers.tolist() == merged[key].numbers.tolist()
+
+
+@given(
+    hnp.arrays(float, st.integers(1, 30), elements=st.sampled_from([0.0, 1e-300, 0.3, 1.0, 1e300])), st.data()
+)
+def test_sums_of_weights_neither_vanish_nor_overflow(weights, data):
+    parts = [Weighed.of(b - a, weights[a:b]) for a, b in pairwise(drawn_cuts(data, len(weights)))]
+    merged = merge_in_order(parts)
+    assert merged.counted == (weights > 0).sum()
+    assert merged.total * merged.unit == pytest.approx(weights.sum())
+    if merged.counted:
+        assert 1 <= merged.total < 2 * len(weights)
+        assert merged.total**2 / merged.squares <= merged.counted * (1 + 1e-12)
+
+
+def arrow(rows=40):
+    rng = np.random.default_rng(0)
+    cities = [None if k % 11 == 0 else "abc"[k % 3] for k in range(rows)]
+    return pa.table(
+        {
+            "x": pa.array([None if k % 7 == 0 else float(v) for k, v in enumerate(rng.normal(size=rows))]),
+            "n": pa.array([None if k % 9 == 1 else k for k in range(rows)]),
+            "huge": pa.array([None if k == 3 else 2**60 + k for k in range(rows)]),
+            "city": pa.array(cities),
+            "coded": pa.array(cities).dictionary_encode(),
+            "day": pa.array(np.arange(rows).astype("M8[D]")),
+            "flag": pa.array([k % 2 == 0 for k in range(rows)]),
+        }
+    )
+
+
+@given(st.lists(st.integers(0, 40), max_size=6))
+@example([0, 0, 40])
+def test_a_digest_does_not_depend_on_chunks(cuts):
+    table = arrow()
+    parts = [table.slice(a, b - a) for a, b in pairwise([0, *sorted(cuts), 40])]
+    recoded = []
+    for part in parts:
+        plain = part["coded"].cast(pa.string()).dictionary_encode()
+        recoded.append(part.set_column(4, "coded", plain))
+    for chunked in (pa.concat_tables(parts), pa.concat_tables(recoded)):
+        assert digest_of(chunked, 3) == digest_of(table, 3)
+
+
+CHANGED = {
+    "x": lambda values: [*values[:5], np.nextafter(values[5], 9.0), *values[6:]],
+    "n": lambda values: [*values[:5], 6, *values[6:]],
+    "huge": lambda values: [*values[:5], 2**60 + 6, *values[6:]],
+    "city": lambda values: [*values[:5], "z", *values[6:]],
+    "coded": lambda values: [*values[:5], "z", *values[6:]],
+    "day": lambda values: [*values[:5], values[6], *values[6:]],
+    "flag": lambda values: [*values[:5], not values[5], *values[6:]],
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_digest_tells_when_one_value_changes_or_is_missing(name):
+    table = arrow()
+    place, values = table.column_names.index(name), table[name].to_pylist()
+    for changed in (CHANGED[name](values), [*values[:5], None, *values[6:]]):
+        column = pa.array(changed, pa.string() if name == "coded" else table[name].type)
+        column = column.dictionary_encode() if name == "coded" else column
+        assert digest_of(table.set_column(place, name, column), 0) != digest_of(table, 0)
+
+
+def test_a_digest_tells_order_numbers_names_types_and_weights():
+    table = arrow()
+    found = {
+        digest_of(table, 0),
+        digest_of(table, 1),
+        digest_of(table.take(list(range(39, -1, -1))), 0),
+        digest_of(table.slice(0, 39), 0),
+        digest_of(table.rename_columns([f"{name}_" for name in table.column_names]), 0),
+        digest_of(table.select(table.column_names[::-1]), 0),
+        digest_of(table.set_column(1, "n", table["n"].cast(pa.int32())), 0),
+    }
+    assert len(found) == 7
+    survey = Survey({}, (), 0, 10, 10)
+
+    def digest(weights):
+        shown = ShownTable.of(table, tuple(table.column_names), "pandas")
+        return survey.evaluate(Block(shown, weights, 0)).parts["digest", 0].total
+
+    ones = np.ones(40)
+    assert (
+        len({digest(None), digest(ones), digest(np.append(ones[1:], 2.0)), digest(np.append(2.0, ones[1:]))})
+        == 4
+    )
+
+
+@given(st.lists(st.integers(0, 2**128 - 1), min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_digests_add_up_in_any_order(totals, random):
+    shuffled = list(totals)
+    random.shuffle(shuffled)
+    one, two = (merge_in_order(Digest(t) for t in some).total for some in (totals, shuffled))
+    assert one == two < 2**128
+
+
+@given(st.lists(st.lists(st.sampled_from("abcde"), max_size=5, unique=True), min_size=1, max_size=5))
+def test_declared_levels_are_met_once_in_order(found):
+    assume(any(found))
+    merged = merge_in_order(Declared(tuple(levels)) for levels in found)
+    assert merged.levels == tuple(dict.fromkeys(level for levels in found for level in levels))
