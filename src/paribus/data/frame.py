@@ -42,7 +42,10 @@ class FrameTable:
         return nw.from_native(self.native, eager_only=True)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"native": self.native, "names": self.names}
+        native = self.native
+        if self.frame.implementation.is_pyarrow():
+            native = _compact(native)
+        return {"native": native, "names": self.names}
 
     @property
     def backend(self) -> str:
@@ -176,6 +179,16 @@ def _pandas_replaced(frame: nw.DataFrame[Any], replaced: dict[int, Cells], place
         taken.index = native.index
         native.isetitem(feature, taken)
     return native
+
+
+def _compact(table: Any) -> Any:
+    """Copy an Arrow table, so that some of its rows travel without the others."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.unify_dictionaries())
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
 def _bytes(series: nw.Series[Any]) -> int:

@@ -25,7 +25,7 @@ from paribus.states.sketch import SPARE, Levels, Sketch
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SURVEY_ROWS, SURVEY_BYTES = 131_072, 32_000_000  # of a block, whichever is less
+SURVEY_ROWS, SURVEY_BYTES = 131_072, 16_000_000  # of a block, whichever is less
 EXACT_ROWS = 1_048_576  # numbers of a feature that are kept as they are, if they all fit in:
 EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # what the numbers of all features may take
 CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # numbers kept of each feature once there are more

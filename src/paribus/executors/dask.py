@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 from paribus.contracts import B, Blocks, Evaluator, Keeper, S
-from paribus.errors import ExecutorError, OptionError, ParibusError
+from paribus.errors import ExecutorError, ModelError, OptionError, ParibusError
 from paribus.executors.local import KEPT, Local
 from paribus.executors.progress import with_progress
 from paribus.states import Keyed, merge_in_order, ranges_of
@@ -40,14 +41,12 @@ class Dask:
                 "executor= needs rows that other processes can read: Parquet files, a Dask data frame or a "
                 "table in memory. Write X to Parquet and pass the folder"
             )
-        found = {(0, blocks.count): None} if keeper is None else _found(blocks.count, keeper)
-        graph = Graph.of(evaluator)
-        left = [
-            graph.branch(blocks, *one, self._tasks(blocks)) for one, state in found.items() if state is None
-        ]
         if not blocks.count:
             return zero
-        with closing(self._states(graph, left, blocks)) as states:
+        found = {(0, blocks.count): None} if keeper is None else _found(blocks.count, keeper)
+        graph, tasks = Graph.of(evaluator), self._tasks(blocks)
+        left = [graph.branch(blocks, *one, tasks) for one, state in found.items() if state is None]
+        with closing(self._states(left, blocks)) as states:
             state: S = merge_in_order(self._each(found, states, keeper))
             return state
 
@@ -68,41 +67,71 @@ class Dask:
     def _tasks(self, blocks: Blocks[Any]) -> int:
         """Return into how many tasks to cut all blocks: no result depends on it."""
         threads = sum(self.client.nthreads().values()) or 1
-        unit = getattr(blocks, "unit_rows", 0) or 1
-        return max(PER_THREAD * threads, min((blocks.rows or 0) // (2 * unit), MOST_TASKS))
+        wanted = getattr(blocks, "tasks", 0)
+        return min(max(PER_THREAD * threads, wanted), MOST_TASKS)
 
-    def _states(
-        self, graph: Graph, branches: list[Branch], blocks: Blocks[Any]
-    ) -> Generator[tuple[int, Any]]:
+    def _states(self, branches: list[Branch], blocks: Blocks[Any]) -> Generator[tuple[int, Any]]:
         """Submit everything, show what is done, and yield the states of branches as they come."""
-        import distributed
-
-        # A tiny task beside each large one tells that it is done; to ask it for that would hold its state.
-        told = [(note, one) for branch in branches for note, one in branch.notes]
-        futures = self.client.compute(
-            [*(branch.root for branch in branches), *(note for note, _ in told)],
-            retries=RETRIES,
-            optimize_graph=False,
-        )
-        roots = {future.key: place for place, future in enumerate(futures[: len(branches)])}
-        where = {future.key: one for future, (_, one) in zip(futures[len(branches) :], told, strict=True)}
-        done = (blocks.rows or 0) - sum(part.rows or 0 for _, part in told)
-
-        def arriving() -> Iterator[tuple[int, float, Any]]:
-            for future in distributed.as_completed(futures):
-                if future.status != "finished":
-                    raise _failed(future, where.get(future.key))
-                place = roots.get(future.key)
-                work = 0.0 if place is not None else float(where[future.key].rows or 0)
-                yield -1 if place is None else place, work, None if place is None else future.result()
-
+        futures = self._submitted(branches)
+        done = (blocks.rows or 0) - sum(branch.rows for branch in branches)
         try:
-            with closing(with_progress(arriving(), blocks.rows, self.progress, self.doing, done)) as bar:
+            arriving = _arriving(branches, futures)
+            with closing(with_progress(arriving, blocks.rows, self.progress, self.doing, done)) as bar:
                 for place, state in bar:
                     if place >= 0:
                         yield place, state
         finally:
             self.client.cancel(futures)
+
+    def _submitted(self, branches: list[Branch]) -> list[Any]:
+        """Submit the roots of all branches, and after them the notes."""
+        roots = [branch.root for branch in branches]
+        notes = [note for branch in branches for note, _ in branch.notes]
+        with warnings.catch_warnings():
+            # A large model is in the graph on purpose: as a task it is made again when its worker dies.
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            futures: list[Any] = self.client.compute([*roots, *notes], retries=RETRIES, optimize_graph=False)
+        return futures
+
+
+def _arriving(branches: list[Branch], futures: list[Any]) -> Iterator[tuple[int, float, Any]]:
+    """Yield the number of a branch, rows and its state when it is done, or -1, rows and None for a part."""
+    import distributed
+
+    roots = {future.key: place for place, future in enumerate(futures[: len(branches)])}
+    parts = [(place, part) for place, branch in enumerate(branches) for _, part in branch.notes]
+    where = {future.key: one for future, one in zip(futures[len(branches) :], parts, strict=True)}
+    left = [float(branch.rows) for branch in branches]
+    for future in distributed.as_completed(futures):
+        # One that was lost with its worker after it was done is computed again.
+        if future.status in ("error", "cancelled"):
+            raise _failed(future, branches, where.get(future.key))
+        if future.key in roots:
+            place = roots[future.key]
+            yield place, left[place], _result(future, branches)
+            left[place] = 0.0
+        else:
+            place, part = where[future.key]
+            if future.status == "finished":
+                _raised(future.result())
+            work = min(left[place], float(part.rows or 0))
+            left[place] -= work
+            yield -1, work, None
+
+
+def _result(future: Any, branches: list[Branch]) -> Any:
+    try:
+        state = future.result()
+    except Exception as error:
+        raise _failed(future, branches, None) from error
+    _raised(state)
+    return state
+
+
+def _raised(found: Any) -> None:
+    """Raise what a task returned instead of a state."""
+    if isinstance(found, Refused):
+        raise found.error
 
 
 def _found(count: int, keeper: Keeper) -> dict[tuple[int, int], Any]:
@@ -111,10 +140,30 @@ def _found(count: int, keeper: Keeper) -> dict[tuple[int, int], Any]:
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """The task whose result is the state of a range, and the tasks that tell which parts are done."""
+    """The task whose result is the state of a range, and the tasks that tell which parts are done.
+
+    ``keys`` are the names of the tasks that evaluate parts.
+    """
 
     root: Any
     notes: list[tuple[Any, Blocks[Any]]]
+    keys: dict[str, Blocks[Any]]
+
+    @property
+    def rows(self) -> int:
+        """Rows of all its parts."""
+        return sum(part.rows or 0 for _, part in self.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Refused:
+    """An error that would come again however often the task is tried, as its result."""
+
+    error: ParibusError
+
+    def merge(self, other: Any) -> Self:
+        """Stay what it is."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,14 +207,15 @@ class Graph:
     def branch(self, blocks: Blocks[Any], first: int, stop: int, tasks: int) -> Branch:
         """Return the tasks of a range of blocks, which is cut further for an even share."""
         share = -(-tasks * (stop - first) // (blocks.count or 1))
-        leaves, notes = [], []
+        leaves, notes, keys = [], [], {}
         for low, high in ranges_of(stop - first, max(1, share)):
             part = blocks.part(first + low, first + high)
             shipped = part.shipped() if hasattr(part, "shipped") else (part,)
             state = self.call(_evaluated, "evaluate", self.evaluator, *shipped)
             leaves.append(Merging(state, self))
             notes.append((self.call(_noted, "note", state), part))
-        return Branch(merge_in_order(leaves).task, notes)
+            keys[state.key] = part
+        return Branch(merge_in_order(leaves).task, notes, keys)
 
 
 def _unpacked(packed: bytes) -> Any:
@@ -177,34 +227,44 @@ def _unpacked(packed: bytes) -> Any:
 def _evaluated(evaluator: Any, blocks: Any, partitions: list[Any] | None = None) -> Any:
     """Return the state of some blocks: they are read, or cut from partitions that were computed."""
     local = Local(1, progress=False)
-    if partitions is None:
-        return local.fold(evaluator, blocks, Keyed({}))
-    found = (
-        local.fold(evaluator, blocks.within(number, computed), Keyed({}))
-        for number, computed in enumerate(partitions, blocks.first)
-    )
-    return merge_in_order(found)
+    try:
+        if partitions is None:
+            return local.fold(evaluator, blocks, Keyed({}))
+        found = (
+            local.fold(evaluator, blocks.within(number, computed), Keyed({}))
+            for number, computed in enumerate(partitions, blocks.first)
+        )
+        return merge_in_order(found)
+    except ModelError:
+        raise  # a model may fail by chance, and is tried again
+    except ParibusError as error:
+        return Refused(error)
 
 
 def _merged(one: Any, two: Any) -> Any:
-    return one.merge(two)
+    return two if isinstance(two, Refused) else one.merge(two)
 
 
-def _noted(state: Any) -> bool:
-    return True
+def _noted(state: Any) -> Refused | None:
+    return state if isinstance(state, Refused) else None
 
 
-def _failed(future: Any, part: Any) -> ParibusError:
+def _failed(future: Any, branches: list[Branch], part: Any) -> ParibusError:
     """Return what went wrong, and on which rows, as one error."""
     error = future.exception() if future.status == "error" else None
     if isinstance(error, ParibusError):
         return error
+    if part is None:
+        keys = {key: one for branch in branches for key, one in branch.keys.items()}
+        part = keys.get(str(getattr(error, "task", "")))
+    else:
+        part = part[1]
     where = f" on {part.place}" if part is not None and hasattr(part, "place") else ""
     if error is None:
         return ExecutorError(f"the computation{where} was cancelled on the cluster")
     if type(error).__name__ == "KilledWorker":
         return ExecutorError(
-            f"the workers that computed{where} died again and again: {error}. Was memory short? Give workers "
-            "more, or fewer threads each; nothing was returned"
+            f"every worker that computed{where} died: {error}. Was memory short? Give workers more, or fewer "
+            "threads each; nothing was returned"
         )
     return ExecutorError(f"a worker failed{where}: {type(error).__name__}: {error}")

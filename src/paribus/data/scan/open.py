@@ -51,16 +51,22 @@ def _plain(X: Any) -> bool:
     """Tell a dataset that is no more than its Parquet files: not filtered, nor of another schema."""
     if X.format.default_extname != "parquet" or getattr(X, "_scan_options", None):
         return False
-    if X.partitioning is not None and type(X.partitioning).__name__ != "HivePartitioning":
+    keys = _keys(X)
+    if keys and type(X.partitioning).__name__ != "HivePartitioning":
         return False
     first = next(iter(X.get_fragments()), None)
-    keys = () if X.partitioning is None else X.partitioning.schema.names
     own = () if first is None else first.physical_schema
     return {f.name: f.type for f in own} == {f.name: f.type for f in X.schema if f.name not in keys}
 
 
+def _keys(X: Any) -> set[str]:
+    """Return the columns whose values a dataset takes from the names of folders."""
+    from pyarrow.dataset import get_partition_keys
+
+    first = next(iter(X.get_fragments()), None)
+    return set() if first is None else set(get_partition_keys(first.partition_expression))
+
+
 def _base(X: Any) -> str:
-    """Return the folder under which a dataset's folders may say ``key=value``."""
-    if X.partitioning is None:
-        return "\0"  # no file lies under it, so that no folder says anything
-    return ""
+    """Return the folder under which a dataset's folders say ``key=value``; none if they do not."""
+    return "" if _keys(X) else "\0"  # under which no file lies

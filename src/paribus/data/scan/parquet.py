@@ -192,7 +192,7 @@ class ParquetFiles:
         inside = [name for name in columns if name not in keys]
         with (
             self.filesystem.open_input_file(file.path) as handle,
-            closing(pq.ParquetFile(handle, pre_buffer=False)) as opened,
+            closing(pq.ParquetFile(handle, pre_buffer=False, page_checksum_verification=True)) as opened,
         ):
             row_bytes = sum(
                 opened.metadata.row_group(g).total_byte_size for g in range(low, high + 1)

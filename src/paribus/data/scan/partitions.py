@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from paribus.data.scan.source import conformed, normal_type
@@ -66,6 +67,11 @@ class Partitions:
 
         schema = pa.schema([self.schema.field(name) for name in columns])
         return replace(self, frame=self.frame[list(columns)], schema=schema)
+
+    @cached_property
+    def tasks(self) -> list[Any]:
+        """Those that compute the partitions."""
+        return list(self.frame.to_delayed())
 
     @property
     def unit_rows(self) -> int:

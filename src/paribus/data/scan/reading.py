@@ -167,9 +167,9 @@ class ReadBlocks:
         return -(-self.rows // self.size)
 
     @property
-    def unit_rows(self) -> int:
-        """Rows that can only be read together."""
-        return self.reading.source.unit_rows
+    def tasks(self) -> int:
+        """Into how many tasks a cluster may cut them: each at least two of what can only be read together."""
+        return (self.rows or 0) // (2 * max(1, self.reading.source.unit_rows))
 
     @property
     def place(self) -> str:
@@ -224,6 +224,11 @@ class PartitionBlocks:
         return int(stop) - self.first
 
     @property
+    def tasks(self) -> int:
+        """One for each partition, which need not fit in memory beside another."""
+        return self.count
+
+    @property
     def place(self) -> str:
         """Which partitions these are, in words."""
         last = self.first + self.count - 1
@@ -241,7 +246,7 @@ class PartitionBlocks:
 
     def shipped(self) -> tuple[Self, list[Any]]:
         """Return itself without the frame, and the tasks that compute the partitions."""
-        tasks = self._source.frame.to_delayed()[self.first : self.first + self.count]
+        tasks = self._source.tasks[self.first : self.first + self.count]
         reading = replace(self.reading, source=replace(self._source, frame=None))
         return replace(self, reading=reading, stop=self.first + self.count), list(tasks)
 
