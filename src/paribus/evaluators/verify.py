@@ -26,16 +26,12 @@ def largest_difference(
     model: Model, rows: Rows | Scanned, questions: tuple[Question, ...], answers: list[Answer]
 ) -> float:
     """Return by how much the averages differ from brute force on every row, at a few points, at most."""
-    worst = 0.0
-    each = -(-POINTS // len(questions))
-    for question, answer in zip(questions, answers, strict=True):
-        last = question.n_points - 1
-        picks = np.linspace(0, last, each) if each > 1 else np.array([last / 2])  # the ends, or the middle
-        for point in np.unique(picks.astype(int)) if question.n_points else ():
-            asked, have = _asked(model, rows, question, int(point)), answer.average[:, point]
-            both = np.isnan(asked) & np.isnan(have)
-            apart = np.where(both, 0.0, np.abs(asked - have))
-            worst = max(worst, float(np.nan_to_num(apart, nan=np.inf).max()))
+    worst, picked = 0.0, _picked(questions)
+    for (number, point), asked in zip(picked, _asked(model, rows, questions, picked), strict=True):
+        have = answers[number].average[:, point]
+        both = np.isnan(asked) & np.isnan(have)
+        apart = np.where(both, 0.0, np.abs(asked - have))
+        worst = max(worst, float(np.nan_to_num(apart, nan=np.inf).max()))
     allowed = 0.0 if model.answer is None else rounding_of(model.answer)
     if not worst <= allowed:
         raise RefusalError(
@@ -45,17 +41,30 @@ def largest_difference(
     return worst
 
 
-def _asked(model: Model, rows: Rows | Scanned, question: Question, point: int) -> Floats:
-    """Return the weighted average of the model's own answers at one point."""
-    total, weight = np.zeros(model.n_outputs), 0.0
-    index = question.index(point, point + 1)
+def _picked(questions: tuple[Question, ...]) -> list[tuple[int, int]]:
+    """Return some points, each with the number of its question: the ends, or the middle."""
+    each = -(-POINTS // len(questions))
+    picked = []
+    for number, question in enumerate(questions):
+        last = question.n_points - 1
+        points = np.linspace(0, last, each) if each > 1 else np.array([last / 2])
+        picked += [(number, int(point)) for point in np.unique(points.astype(int)) if question.n_points]
+    return picked
+
+
+def _asked(
+    model: Model, rows: Rows | Scanned, questions: tuple[Question, ...], picked: list[tuple[int, int]]
+) -> Floats:
+    """Return the weighted averages of the model's own answers at some points, in one pass over the rows."""
+    total, weight = np.zeros((len(picked), model.n_outputs)), 0.0
     for block in rows.blocks(CALL_ROWS):
         kept = block.weighted()
         if not len(kept.table):
             continue
-        table = kept.table.stack(1, Scratch()).at(question.replaced, index)
-        predictions = model.predict(table, len(kept.table))
         weights = np.ones(len(kept.table)) if kept.weights is None else kept.weights
-        total += weights @ predictions
         weight += float(weights.sum())
+        stack = kept.table.stack(1, Scratch())
+        for place, (number, point) in enumerate(picked):
+            table = stack.at(questions[number].replaced, questions[number].index(point, point + 1))
+            total[place] += weights @ model.predict(table, len(kept.table))
     return total / weight
