@@ -117,8 +117,12 @@ class Blocks(Protocol[B_co]):
 class Keeper(Protocol):
     """Keeps the states of finished ranges of blocks, for a run that is begun again."""
 
-    def find(self, first: int, stop: int) -> Any | None:
-        """Return the state of the blocks from ``first`` to ``stop``, None if it was not kept."""
+    def has(self, first: int, stop: int) -> bool:
+        """Tell whether the state of the blocks from ``first`` to ``stop`` was kept."""
+        ...
+
+    def find(self, first: int, stop: int) -> Any:
+        """Return a state that was kept."""
         ...
 
     def keep(self, first: int, stop: int, state: Any) -> None:

@@ -73,14 +73,14 @@ class KeptStates:
     folder: Path
     known: Mapping[str, Callable[..., Any]]
 
-    def find(self, first: int, stop: int) -> Any | None:
-        """Return the state of a range, None if it was not kept."""
+    def has(self, first: int, stop: int) -> bool:
+        """Tell whether the state of a range was kept."""
+        return self._file(first, stop).exists()
+
+    def find(self, first: int, stop: int) -> Any:
+        """Return the state of a range."""
         try:
-            data = self._file(first, stop).read_bytes()
-        except FileNotFoundError:
-            return None
-        try:
-            return unpacked(data, self.known)
+            return unpacked(self._file(first, stop).read_bytes(), self.known)
         except CheckpointError as error:
             raise CheckpointError(
                 f"{self._file(first, stop)}: {error}; remove it to compute it anew"

@@ -43,26 +43,18 @@ class Dask:
             )
         if not blocks.count:
             return zero
-        found = {(0, blocks.count): None} if keeper is None else _found(blocks.count, keeper)
+        ranges = [(0, blocks.count)] if keeper is None else ranges_of(blocks.count, KEPT)
+        left = [one for one in ranges if keeper is None or not keeper.has(*one)]
         graph, tasks = Graph.of(evaluator), self._tasks(blocks)
-        left = [graph.branch(blocks, *one, tasks) for one, state in found.items() if state is None]
-        with closing(self._states(left, blocks)) as states:
-            state: S = merge_in_order(self._each(found, states, keeper))
-            return state
-
-    def _each(
-        self, found: dict[tuple[int, int], Any], states: Iterator[tuple[int, Any]], keeper: Keeper | None
-    ) -> Iterator[Any]:
-        """Yield the state of each range in order; those that are computed come in any order, and are kept."""
-        todo = [one for one, state in found.items() if state is None]
-        arrived: dict[tuple[int, int], Any] = {}
-        for one, state in found.items():
-            while state is None and one not in arrived:
-                place, computed = next(states)
-                arrived[todo[place]] = computed
-                if keeper is not None:
-                    keeper.keep(*todo[place], computed)
-            yield arrived.pop(one) if state is None else state
+        branches = [graph.branch(blocks, *one, tasks) for one in left]
+        with closing(self._states(branches, blocks)) as states:
+            if keeper is None:
+                state: S = next(states)[1]
+                return state
+            for place, computed in states:
+                keeper.keep(*left[place], computed)
+        merged: S = merge_in_order(keeper.find(*one) for one in ranges)
+        return merged
 
     def _tasks(self, blocks: Blocks[Any]) -> int:
         """Return into how many tasks to cut all blocks: no result depends on it."""
@@ -132,10 +124,6 @@ def _raised(found: Any) -> None:
     """Raise what a task returned instead of a state."""
     if isinstance(found, Refused):
         raise found.error
-
-
-def _found(count: int, keeper: Keeper) -> dict[tuple[int, int], Any]:
-    return {one: keeper.find(*one) for one in ranges_of(count, KEPT)}
 
 
 @dataclass(frozen=True, eq=False)

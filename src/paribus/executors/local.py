@@ -43,16 +43,18 @@ class Local:
     def _kept(self, evaluator: Evaluator[B, S], blocks: Blocks[B], count: int, zero: S, keeper: Keeper) -> S:
         """Fold range by range; a range whose state is found is not evaluated again."""
         ranges = ranges_of(count, KEPT)
-        found = {one: keeper.find(*one) for one in ranges}
-        left = [blocks.part(*one) for one, state in found.items() if state is None]
+        kept = {one for one in ranges if keeper.has(*one)}
+        left = [blocks.part(*one) for one in ranges if one not in kept]
         todo = sum(part.rows or 0 for part in left)
         states = self._states(evaluator, blocks, chain.from_iterable(left), (blocks.rows or 0) - todo)
 
         def each() -> Iterator[S]:
-            for (first, stop), state in found.items():
-                if state is None:
-                    state = merge_in_order(islice(states, stop - first), zero)
-                    keeper.keep(first, stop, state)
+            for first, stop in ranges:
+                if (first, stop) in kept:
+                    yield keeper.find(first, stop)
+                    continue
+                state = merge_in_order(islice(states, stop - first), zero)
+                keeper.keep(first, stop, state)
                 yield state
 
         with closing(states):
