@@ -121,4 +121,5 @@ def skipped_notes(provenance: Provenance) -> list[str]:
         return []
     more = f"; and {len(skipped) - SKIPPED} more" if len(skipped) > SKIPPED else ""
     named = "; ".join(skipped[:SKIPPED])
-    return [f"{len(skipped)} files were skipped, none of whose rows count: {named}{more}"]
+    files = "1 file was" if len(skipped) == 1 else f"{len(skipped)} files were"
+    return [f"{files} skipped, none of whose rows count: {named}{more}"]

@@ -28,10 +28,8 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
     library, kind = type(X).__module__.partition(".")[0], type(X).__name__
     if library == "pyarrow" and kind == "RecordBatchReader":
         return from_reader(X)
-    if library == "pyarrow" and kind == "FileSystemDataset" and _plain(X):
-        return files_of(X.filesystem, list(X.files), _base(X), on_error)
     if library == "pyarrow" and hasattr(X, "to_batches") and hasattr(X, "get_fragments"):
-        return from_dataset(X)
+        return (_files(X, on_error) if kind == "FileSystemDataset" else None) or from_dataset(X)
     if library == "polars" and kind == "LazyFrame":
         return from_lazy_frame(X)
     if library in ("duckdb", "_duckdb") and hasattr(X, "project"):
@@ -47,16 +45,17 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
     return from_factory(X) if callable(X) and not is_table else None
 
 
-def _plain(X: Any) -> bool:
-    """Tell a dataset that is no more than its Parquet files: not filtered, nor of another schema."""
+def _files(X: Any, on_error: str) -> ParquetFiles | None:
+    """Return the files of a dataset that is no more than them: not filtered, all of its schema."""
     if X.format.default_extname != "parquet" or getattr(X, "_scan_options", None):
-        return False
+        return None
     keys = _keys(X)
     if keys and type(X.partitioning).__name__ != "HivePartitioning":
-        return False
-    first = next(iter(X.get_fragments()), None)
-    own = () if first is None else first.physical_schema
-    return {f.name: f.type for f in own} == {f.name: f.type for f in X.schema if f.name not in keys}
+        return None
+    files = files_of(X.filesystem, list(X.files), _base(X), on_error)
+    wanted = {field.name: field.type for field in X.schema if field.name not in keys}
+    own = ({field.name: field.type for field in schema} for schema in {file.schema for file in files.files})
+    return files if all(wanted == found for found in own) else None
 
 
 def _keys(X: Any) -> set[str]:

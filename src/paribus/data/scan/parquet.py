@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FOOTERS_AT_ONCE = 16  # object stores answer slowly, and many at a time
 TRIES, PAUSE = 3, 0.2  # of a read that fails, and seconds before the second
+WAY_OUT = "; on_error='skip' leaves such files out, and says so"
 HEAD_PLACES, HEAD_ROWS = 8, 256  # row groups that a first look reads from, and rows of each
 
 
@@ -107,9 +108,7 @@ class ParquetFiles:
             elif on_error == "skip":
                 skipped.append(f"{file.path} {problem}")
             else:
-                raise SourceError(
-                    f"{file.path} {problem}; write them alike, or leave it out by on_error='skip'"
-                )
+                raise SourceError(f"{file.path} {problem}; write it like them, or not at all{WAY_OUT}")
         return replace(self, files=tuple(kept), schema=wanted, skipped=tuple(skipped))
 
     def without(self, problems: Iterable[tuple[str, str]]) -> Self:
@@ -159,7 +158,7 @@ class ParquetFiles:
                 for _ in self._rows(file, columns, 0, file.rows):
                     pass
             except SourceError as error:
-                yield file.path, str(error)
+                yield file.path, _reason(error)
 
     def _rows(self, file: File, columns: tuple[str, ...], first: int, stop: int) -> Iterator[pa.Table]:
         """Yield rows of one file; a read that fails is tried again from where it failed."""
@@ -220,16 +219,12 @@ def files_of(filesystem: Any, paths: list[str], base: str, on_error: str) -> Par
     wrong = [one for one in found if isinstance(one, SourceError)]
     if wrong and on_error != "skip":
         more = f" (and {len(wrong) - 1} more files cannot be read)" if len(wrong) > 1 else ""
-        raise SourceError(f"{wrong[0]}{more}; on_error='skip' leaves such files out and says so") from wrong[
-            0
-        ]
+        raise SourceError(f"{_reason(wrong[0])}{more}{WAY_OUT}") from wrong[0]
     files = _typed_keys([one for one in found if isinstance(one, File)])
     if not files:
-        raise SourceError(f"none of {len(paths)} files can be read as Parquet: {wrong[0]}")
+        raise SourceError(f"none of {len(paths)} files can be read as Parquet: {_reason(wrong[0])}")
     names = _names(max(_by_kind(tuple(files)).values(), key=len)[0])  # those that most files have
-    return ParquetFiles(
-        filesystem, tuple(files), _common(tuple(files), names), tuple(str(one) for one in wrong)
-    )
+    return ParquetFiles(filesystem, tuple(files), _common(tuple(files), names), tuple(map(_reason, wrong)))
 
 
 def _file(filesystem: Any, path: str, base: str) -> File | SourceError:
@@ -258,7 +253,12 @@ def _without_index(schema: pa.Schema) -> pa.Schema:
 
 def _unreadable(path: str, error: Exception, what: str) -> SourceError:
     reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return SourceError(f"{path} cannot be read ({what}): {reason}; on_error='skip' leaves such files out")
+    return SourceError(f"{path} cannot be read ({what}): {reason}{WAY_OUT}")
+
+
+def _reason(error: SourceError) -> str:
+    """Return what is wrong with a file, without the way out for one who is on it."""
+    return str(error).removesuffix(WAY_OUT)
 
 
 def _names(file: File) -> tuple[str, ...]:
