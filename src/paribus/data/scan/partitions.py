@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from paribus.data.scan.source import conformed, normal_type
-from paribus.data.scan.streams import as_arrow
+from paribus.data.scan.streams import as_arrow, between
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,16 +84,8 @@ class Partitions:
 
     def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
         """Yield the rows from ``first`` to ``stop``, computing one partition at a time, here."""
-        row = 0
-        for number in range(self.frame.npartitions):
-            table = self.table(self.computed(number), number, columns)
-            low = max(first - row, 0)
-            size = len(table) - low if stop is None else min(stop - row, len(table)) - low
-            row += len(table)
-            if low < len(table) and size > 0:
-                yield table.slice(low, size)
-            if stop is not None and row >= stop:
-                return
+        numbers = range(self.frame.npartitions)
+        return between((self.table(self.computed(n), n, columns) for n in numbers), first, stop)
 
     def computed(self, number: int) -> Any:
         """Compute a partition here."""

@@ -57,22 +57,16 @@ class Stream:
 
     def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
         """Yield the rows from ``first`` to ``stop``; those before are read as well."""
+        return between(self._tables(columns), first, stop)
+
+    def _tables(self, columns: tuple[str, ...]) -> Iterator[pa.Table]:
         import pyarrow as pa
 
         schema = pa.schema([self.schema.field(name) for name in columns])
-        row = 0
         for number, batch in enumerate(self._begun(columns)):
             found = as_arrow(batch, number)
-            if not len(found):  # whose types need not mean anything
-                continue
-            table = conformed(found, schema, f"batch {number} of X")
-            low = max(first - row, 0)
-            size = len(table) - low if stop is None else min(stop - row, len(table)) - low
-            row += len(table)
-            if low < len(table) and size > 0:
-                yield table.slice(low, size)
-            if stop is not None and row >= stop:
-                return
+            if len(found):  # or its types need not mean anything
+                yield conformed(found, schema, f"batch {number} of X")
 
     def head(self, columns: tuple[str, ...]) -> pa.Table:
         """Return the first rows, read once: to begin may be to run a query."""
@@ -205,6 +199,19 @@ def _schema(table: pa.Table) -> pa.Schema:
     import pyarrow as pa
 
     return pa.schema([pa.field(one.name, normal_type(one.type)) for one in table.schema])
+
+
+def between(tables: Iterable[pa.Table], first: int, stop: int | None) -> Iterator[pa.Table]:
+    """Yield the rows from ``first`` to ``stop`` of tables that follow each other."""
+    row = 0
+    for table in tables:
+        low = max(first - row, 0)
+        size = len(table) - low if stop is None else min(stop - row, len(table)) - low
+        row += len(table)
+        if size > 0:
+            yield table.slice(low, size)
+        if stop is not None and row >= stop:
+            return
 
 
 def rechunked(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
