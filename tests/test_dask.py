@@ -340,6 +340,13 @@ def test_no_cut_into_partitions_changes_a_bit_of_a_sum_of_trees(client, model, f
     same(paribus.effects(model, X, **asked), want)
 
 
+def test_a_data_frame_is_computed_where_its_cluster_is(client, model, frame):
+    parts = dd.from_pandas(frame[NAMES], npartitions=3)
+    with client.as_current():
+        found = paribus.effects(model, parts, NAMES[:1])
+    assert found[NAMES[0]].provenance.executor == "Dask, 2 workers"
+
+
 def test_a_data_frame_with_weights_gives_the_same_numbers_up_to_rounding(client, model, frame):
     asked = points(*NAMES)
     want = paribus.effects(model, frame[NAMES], sample_weight=frame["w"], **asked)

@@ -70,6 +70,7 @@ def _reading(
     estimator: Any, source: Any, sample_weight: Any, names: Any, on_error: str, running: Running
 ) -> Reading:
     """Choose the columns to read: those the model was fitted on, or all, and that of the weights."""
+    from paribus.data.scan.partitions import Partitions
     from paribus.data.scan.reading import Reading
     from paribus.data.table import checked_names
 
@@ -83,8 +84,9 @@ def _reading(
         )
     columns = _columns(estimator, every, sample_weight)
     shown = columns if names is None else checked_names(names, len(columns))
-    if running.client is not None and hasattr(source, "cluster"):
-        source = replace(source, cluster=True)
+    if isinstance(source, Partitions):
+        running.join_cluster()  # the one that would compute the frame
+        source = replace(source, cluster=running.client is not None)
     if running.checkpoint is not None and not source.shippable:
         raise OptionError(
             f"checkpoint= needs rows that can be read from the middle; X is {source.label}. Write it to "

@@ -38,6 +38,13 @@ class Running:
             checkpoint = Checkpoint.of(checkpoint)
         return cls(progress, executor, checkpoint)
 
+    def join_cluster(self) -> None:
+        """Compute on the cluster this process is connected to, if it is and the user named none."""
+        if self.client is None:
+            from paribus.executors.dask import current_client
+
+            self.client = current_client()
+
     @property
     def where(self) -> str:
         """Who computes, in words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -17,6 +18,18 @@ from paribus.states import Keyed, merge_in_order, ranges_of
 
 RETRIES = 3  # of a task that fails, and of one whose worker dies as often as the cluster allows
 PER_THREAD, MOST_TASKS = 4, 8_192  # tasks: enough to share evenly, not too many to schedule
+
+
+def current_client() -> Any | None:
+    """Return the client this process would compute with, None if it has none."""
+    if "distributed" not in sys.modules:
+        return None
+    import distributed
+
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, eq=False)
