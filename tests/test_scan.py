@@ -1136,3 +1136,17 @@ def test_days_long_after_us_are_read(tmp_path):
     far = pa.array([0, 300_000_000_000_000_000], pa.timestamp("us"))
     pq.write_table(pa.table({"a": [1.0, 2.0], "t": far}), tmp_path / "x.parquet")
     assert paribus.effects(lambda X: X["a"], tmp_path / "x.parquet", ["a"])["a"].provenance.rows == 2
+
+
+def test_without_pandas_a_model_is_shown_arrow(folder, monkeypatch):
+    monkeypatch.setattr("paribus.data.scan.source.find_spec", lambda name: None)
+    seen = set()
+
+    def model_of_arrow(table):
+        seen.add(type(table))
+        return table["c"].to_numpy()
+
+    have = paribus.partial_dependence(model_of_arrow, folder, "c", grid_resolution=5)
+    want = paribus.partial_dependence(lambda X: X["c"], frame(), "c", grid_resolution=5)
+    assert seen == {pa.Table}
+    assert np.array_equal(have.average, want.average)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import sleep
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +17,7 @@ import numpy as np
 import xxhash
 
 from paribus.data.scan.listing import keys_of, listed
-from paribus.data.scan.source import BATCH_BYTES, BATCH_ROWS, conformed, fits, normal_type
+from paribus.data.scan.source import BATCH_BYTES, BATCH_ROWS, conformed, fits, normal_type, shown_library
 from paribus.errors import SourceError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ParquetFiles:
     schema: pa.Schema
     skipped: tuple[str, ...] = ()
     start: int = 0
-    library: str = "pandas"
+    library: str = field(default_factory=shown_library)
 
     @property
     def shippable(self) -> bool:
@@ -325,12 +325,12 @@ def _common(files: tuple[File, ...], columns: tuple[str, ...]) -> pa.Schema:
 
 def _differs(file: File, wanted: pa.Schema) -> str | None:
     """Return in which column a file differs, None if in none."""
-    for field in wanted:
-        found = _type_of(file, field.name)
+    for one in wanted:
+        found = _type_of(file, one.name)
         if found is None:
-            return f"has no column {field.name!r}, which other files have"
-        if not fits(found, field.type):
-            return f"has {field.name!r} as {found}, and other files have {field.type}"
+            return f"has no column {one.name!r}, which other files have"
+        if not fits(found, one.type):
+            return f"has {one.name!r} as {found}, and other files have {one.type}"
     return None
 
 

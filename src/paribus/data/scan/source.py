@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from paribus.errors import SourceError
@@ -71,6 +72,11 @@ class Source(Protocol):
     def head(self, columns: tuple[str, ...]) -> pa.Table:
         """Return a few rows, from several places where that is cheap."""
         ...
+
+
+def shown_library() -> str:
+    """Return the library of the tables a model is shown where rows are in none: pandas if it is installed."""
+    return "pandas" if find_spec("pandas") else "pyarrow"
 
 
 def normal_type(kind: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from paribus.data.scan.source import BATCH_ROWS, conformed, normal_type
+from paribus.data.scan.source import BATCH_ROWS, conformed, normal_type, shown_library
 from paribus.errors import ParibusError, SourceError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def from_factory(factory: Callable[[], Iterable[Any]]) -> Stream:
     first = next((batch for batch in begun if not hasattr(batch, "__len__") or len(batch)), None)
     if first is None:
         raise SourceError("X is a function that yields no batch with rows; at least one is needed")
-    library = "polars" if hasattr(first, "to_arrow") and hasattr(first, "lazy") else "pandas"
+    library = "polars" if hasattr(first, "to_arrow") and hasattr(first, "lazy") else shown_library()
 
     def make(columns: tuple[str, ...]) -> Iterable[Any]:
         again = _begun(factory)
@@ -157,7 +157,7 @@ def from_duckdb(X: Any) -> Stream:
         batches: Iterable[Any] = reader(BATCH_ROWS)
         return batches
 
-    return Stream(make, _schema(X.limit(0).to_arrow_table()), "a DuckDB relation", "pandas")
+    return Stream(make, _schema(X.limit(0).to_arrow_table()), "a DuckDB relation", shown_library())
 
 
 def from_dataset(X: Any) -> Stream:
@@ -169,7 +169,7 @@ def from_dataset(X: Any) -> Stream:
         )
         return batches
 
-    return Stream(make, _schema(X.schema.empty_table()), "an Arrow dataset", "pandas")
+    return Stream(make, _schema(X.schema.empty_table()), "an Arrow dataset", shown_library())
 
 
 def from_reader(X: Any) -> Stream:
@@ -192,7 +192,9 @@ def from_reader(X: Any) -> Stream:
     with pa.ipc.new_stream(spool, X.schema) as writer:
         for batch in X:
             writer.write_batch(batch)
-    return Stream(make, _schema(X.schema.empty_table()), "a RecordBatchReader, copied to disk", "pandas")
+    return Stream(
+        make, _schema(X.schema.empty_table()), "a RecordBatchReader, copied to disk", shown_library()
+    )
 
 
 def _schema(table: pa.Table) -> pa.Schema:
