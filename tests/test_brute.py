@@ -26,6 +26,7 @@ import paribus
 from paribus.budget import memory
 from paribus.data.read import table_of
 from paribus.data.rows import rows_of
+from paribus.data.summary import summarise
 from paribus.evaluators import Ask, brute, choose
 from paribus.evaluators import plan as planning
 from paribus.evaluators.brute import BruteForce
@@ -269,7 +270,8 @@ def test_a_bar_appears_when_more_than_two_seconds_are_expected(capsys):
 def test_what_is_shipped_to_a_worker_is_small_and_works_there():
     frame = pd.DataFrame(RNG.normal(size=(100_000, 4)), columns=list("abcd"))
     rows = rows_of(table_of(frame), None)
-    axes = [axis_of(rows, j, GridOptions(), nominal=False) for j in range(4)]
+    looks = [summarise(rows, j, nominal=False, limit=100, percentiles=(0.05, 0.95)) for j in range(4)]
+    axes = [axis_of(look, rows.table, j, GridOptions()) for j, look in enumerate(looks)]
     questions = tuple(Question((axes[i], axes[j])) for i in range(4) for j in range(i))
     ask = Ask(questions, "average", len(rows), len(rows), rows.table.row_bytes, memory("1GB"), 1)
     plan = choose(adapt(operator.itemgetter("a"), rows.table), ask, "auto")

@@ -21,6 +21,7 @@ import paribus
 from paribus.budget import memory
 from paribus.data.read import table_of
 from paribus.data.rows import Block, rows_of
+from paribus.data.summary import summarise
 from paribus.evaluators import Ask
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.evaluators.interactions.looks import Counting, Walking
@@ -77,8 +78,10 @@ def forests():
 def evaluators_for(table, weights, kind="both"):
     """Every evaluator that does not refuse, for two questions, together with the counting of support."""
     rows = rows_of(table_of(table), weights)
+    looks = [summarise(rows, j, nominal=False, limit=100, percentiles=(0.05, 0.95)) for j in (0, 1)]
     axes = [
-        axis_of(rows, j, GridOptions(), nominal=False, given=POINTS if j == 0 else POINTS[:2]) for j in (0, 1)
+        axis_of(look, rows.table, j, GridOptions(), given=POINTS if j == 0 else POINTS[:2])
+        for j, look in enumerate(looks)
     ]
     axes = [replace(axis, counted=None) for axis in axes]  # so that the fold counts what lies around them
     questions = (Question((axes[0],)), Question(tuple(axes)))

@@ -14,8 +14,7 @@ import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus.data.kinds import missing_objects, objects
-from paribus.data.rows import Rows
-from paribus.data.summary import Summary, summarise
+from paribus.data.summary import Summary
 from paribus.data.table import Cells, Column, Table
 from paribus.errors import GridError, OptionError
 
@@ -278,22 +277,6 @@ def _distinct(column: Column) -> Integers:
 
 
 def axis_of(
-    rows: Rows,
-    feature: int,
-    options: GridOptions,
-    *,
-    nominal: bool,
-    given: Any = None,
-    sides: Callable[[int, np.dtype[Any]], Array] | None = None,
-) -> Axis:
-    """Lay out the axis of one feature of rows in memory, or from the values given."""
-    summary = summarise(
-        rows, feature, nominal=nominal, limit=options.resolution, percentiles=options.percentiles
-    )
-    return axis_for(summary, rows.table, feature, options, given=given, sides=sides)
-
-
-def axis_for(
     summary: Summary,
     like: Table,
     feature: int,

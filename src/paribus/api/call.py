@@ -27,7 +27,7 @@ from paribus.evaluators.ask import KINDS, METHODS, Answer
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
 from paribus.evaluators.verify import largest_difference
-from paribus.grid import SPLITS, Axis, GridOptions, Question, axis_for
+from paribus.grid import SPLITS, Axis, GridOptions, Question, axis_of
 from paribus.models import Model, adapt
 from paribus.results import PartialDependence, Provenance
 from paribus.results.build import effect_of
@@ -273,7 +273,7 @@ class Axes:
 
         def axis(j: int) -> Axis | FeatureError:
             try:
-                return axis_for(summary(j), like, j, self.grid, given=self.given.get(j), sides=sides)
+                return axis_of(summary(j), like, j, self.grid, given=self.given.get(j), sides=sides)
             except FeatureError as error:
                 return error
 

@@ -282,7 +282,6 @@ class Survey:
             weighed.squares,
             _numbered(state.parts.get(("heavy", 0)), starts, unit),
             f"{state.parts['digest', 0].total:032x}",
-            self.seed,
             max(errors, default=0.0),
         )
         found = {j: self._summary(scanned, j, state.parts["look", j], unit) for j in self.wanted}

@@ -33,7 +33,6 @@ class Scanned:
     squares: float
     heavy: Priorities | None
     digest: str
-    seed: int
     rank_error: float
 
     def __len__(self) -> int:
