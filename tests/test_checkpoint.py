@@ -32,6 +32,7 @@ from paribus.evaluators import survey
 from paribus.evaluators.interactions.looks import Counting, Walking
 from paribus.evaluators.survey import Declared, Digest, Look, Survey, Unvaried, Weighed, known_looks
 from paribus.evaluators.together import Together
+from paribus.evaluators.trees.exact import TreeExact
 from paribus.executors.checkpoint import Checkpoint, KeptStates
 from paribus.states import BinnedSum, Counts, ExactSum, Keyed, Moments, RowCurves, known_states
 from paribus.states.codec import packed, unpacked
@@ -596,3 +597,15 @@ def test_halves_of_killed_runs_are_cleared(folder, tmp_path):
     half.write_bytes(b"half")
     CALLS["text"](X=folder, checkpoint=tmp_path / "kept")
     assert not half.exists()
+
+
+def test_one_that_refuses_what_it_meets_leaves_its_folder_to_itself(folder, tmp_path, monkeypatch):
+    def refuse(self, block):
+        raise paribus.RefusalError("it met something")
+
+    call = partial(paribus.effects, trees(), folder, ["a"], grid_resolution=5)
+    want = call(method="brute")
+    monkeypatch.setattr(TreeExact, "evaluate", refuse)
+    have = call(checkpoint=tmp_path / "kept")
+    assert have["a"].provenance.evaluator == "brute"
+    assert numbers(have) == numbers(want)

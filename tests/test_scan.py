@@ -1150,3 +1150,47 @@ def test_without_pandas_a_model_is_shown_arrow(folder, monkeypatch):
     want = paribus.partial_dependence(lambda X: X["c"], frame(), "c", grid_resolution=5)
     assert seen == {pa.Table}
     assert np.array_equal(have.average, want.average)
+
+
+def test_folder_names_are_what_a_dataset_says_they_are(tmp_path):
+    for code in ("01234", "90210"):
+        (tmp_path / f"run=3/zip={code}").mkdir(parents=True)
+        pq.write_table(pa.table({"a": np.arange(20.0)}), tmp_path / f"run=3/zip={code}/x.parquet")
+    text = ds.partitioning(pa.schema([("zip", pa.string())]), flavor="hive")
+    found = paribus.effects(lambda X: X["a"], ds.dataset(tmp_path / "run=3", partitioning=text))
+    assert set(found) == {"a", "zip"}
+    assert sorted(found["zip"].grid_values[0]) == ["01234", "90210"]
+    plain = paribus.effects(lambda X: X["a"], ds.dataset(tmp_path / "run=3", partitioning="hive"))
+    assert set(plain) == {"a", "zip"}
+
+
+def test_more_categories_than_the_first_codes_hold():
+    def batches():
+        for levels in (100, 300):
+            yield pd.DataFrame({"a": np.arange(600.0), "c": [f"l{i % levels}" for i in range(600)]}).astype(
+                {"c": "category"}
+            )
+
+    assert paribus.effects(lambda X: X["a"], batches, ["a"])["a"].provenance.rows == 1_200
+
+
+def test_names_that_lightgbm_spells_otherwise_are_found(tmp_path):
+    X = pd.DataFrame({"my col": np.arange(300.0), "b": np.arange(300.0) % 7})
+    fitted = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1).fit(X, X["my col"])
+    X.to_parquet(tmp_path / "x.parquet")
+    assert set(paribus.effects(fitted, tmp_path / "x.parquet")) == {"my col", "b"}
+
+
+def test_only_the_rows_asked_for_are_decoded(tmp_path, monkeypatch):
+    pq.write_table(pa.table({"a": np.arange(300_000.0)}), tmp_path / "x.parquet", row_group_size=300_000)
+    decoded = []
+    kept = parquet.conformed
+    monkeypatch.setattr(parquet, "conformed", lambda t, *rest: decoded.append(len(t)) or kept(t, *rest))
+    files = parquet.parquet_files(tmp_path / "x.parquet", "raise")
+    batches = [len(batch) for batch in files.batches(("a",), 10, 20)]
+    assert batches == decoded == [10]
+
+
+def test_a_drawn_statistic_reads_once_to_know_the_rows_and_once_to_draw(folder):
+    found = paribus.h_statistic(asked, folder, NUMBERS, subsample=40)
+    assert (found.provenance.passes, found.provenance.sampled_rows) == (2, 40)

@@ -86,7 +86,7 @@ def _reading(
     shown = columns if names is None else checked_names(names, len(columns))
     if isinstance(source, Partitions):
         running.join_cluster()  # the one that would compute the frame
-        source = replace(source, cluster=running.client is not None)
+        source = replace(source, client=running.client)
     if running.checkpoint is not None and not source.shippable:
         raise OptionError(
             f"checkpoint= needs rows that can be read from the middle; X is {source.label}. Write it to "
@@ -98,7 +98,8 @@ def _reading(
 
 def _columns(estimator: Any, every: tuple[str, ...], weight: str | None) -> tuple[str, ...]:
     """Return the columns the model was fitted on; one that was fitted on an array is shown them all."""
-    own = columns_of(estimator) or ()
+    spelled = {name.replace(" ", "_"): name for name in every}  # as LightGBM spells them
+    own = tuple(name if name in every else spelled.get(name, name) for name in columns_of(estimator) or ())
     lacking = [name for name in own if name not in every]
     if own and not lacking:
         return own

@@ -180,6 +180,7 @@ class Call:
                     rows.blocks(evaluator.block_rows, evaluator.parts),
                     plan.threads,
                     doing="effects",
+                    by=evaluator.name if refused else "",
                     identity=None if isinstance(rows, Rows) else _identity(rows, model, ask, plan),
                 )
             except RefusalError as refusal:

@@ -28,7 +28,6 @@ from paribus.results import Estimate
 if TYPE_CHECKING:
     from paribus.data.scan.reading import Reading
 
-ROWS = 131_072  # read and looked at, to know how long that takes
 WARM_ROWS = 64  # evaluated before the clock runs, so that compiling is not counted
 
 
@@ -79,8 +78,8 @@ percentiles, grid_resolution, custom_values, method, kind, n_jobs, max_memory, o
     asked = call.asked(features)
     axes_of = Axes.of(call.names, asked, grid, categorical_features, custom_values, features is None)
     adapted = partial(adapt, estimator, response_method=response_method)
-    rows = call.opened
-    trial = _in_memory(rows) if isinstance(rows, Rows) else _skipping(rows, axes_of, on_error)
+    rows, memory = call.opened, None if max_memory is None else budget.memory(max_memory)
+    trial = _in_memory(rows) if isinstance(rows, Rows) else _skipping(rows, axes_of, on_error, memory)
     model = adapted(trial.rows.table)
     threads = None if n_jobs is None else budget.threads(n_jobs)
     with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
@@ -110,27 +109,27 @@ def _in_memory(rows: Rows) -> _Trial:
     return _Trial(rows, len(rows), Block(rows.table, rows.weights, 0), 0.0, 0.0, None)
 
 
-def _skipping(reading: Reading, axes: Axes, on_error: str) -> _Trial:
+def _skipping(reading: Reading, axes: Axes, on_error: str, memory: int | None) -> _Trial:
     while True:
         try:
-            return _read(reading, axes)
+            return _read(reading, axes, memory)
         except SourceError as error:
             if on_error != "skip":
                 raise
             reading = whole_files(reading, error)
 
 
-def _read(reading: Reading, axes: Axes) -> _Trial:
+def _read(reading: Reading, axes: Axes, memory: int | None) -> _Trial:
     import pyarrow as pa
 
-    from paribus.evaluators.survey import Survey
+    from paribus.evaluators.survey import Survey, survey_rows
 
-    some_rows(reading)
+    rows = survey_rows(some_rows(reading).row_bytes, memory)
     reading = replace(reading, unit=reading.first_unit())
     started = perf_counter()
-    table = pa.concat_tables(reading.source.batches(reading.read, 0, ROWS))
+    table = pa.concat_tables(reading.source.batches(reading.read, 0, rows))
     read = perf_counter() - started
-    survey = Survey.of(reading, axes.wanted, SEED, None)
+    survey = Survey.of(reading, axes.wanted, SEED, memory)
     started = perf_counter()
     state = survey.evaluate(reading.block(table, 0, 0))
     looked = perf_counter() - started

@@ -59,15 +59,20 @@ class Running:
         threads: int,
         *,
         doing: str = "paribus",
+        by: str = "",
+        counts: bool = True,
         identity: Mapping[str, str] | None = None,
         known: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Keyed:
-        """Fold over blocks; with an ``identity``, finished ranges are kept if there is a checkpoint."""
+        """Fold over blocks; with an ``identity``, finished ranges are kept if there is a checkpoint.
+
+        ``by`` names who evaluates where another has refused; ``counts`` tells that this reads the rows.
+        """
         keeper = None
         if self.checkpoint is not None and identity is not None:
             cut = getattr(blocks, "size", None), blocks.count, blocks.rows, __version__
             settings = {"settings": digest(identity["settings"], cut)}
-            name = f"{self.passes:02d}-{doing}"
+            name = f"{self.passes:02d}-{doing}{by and '-'}{by}"
             keeper = self.checkpoint.keeper(name, {**identity, **settings}, known or {})
         if self.client is None:
             state = Local(threads, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
@@ -75,7 +80,7 @@ class Running:
             from paribus.executors.dask import Dask
 
             state = Dask(self.client, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
-        self.passes += 1  # of one that failed nothing is left
+        self.passes += counts
         return state
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -209,8 +210,15 @@ class Strengths:
             looking = Looking.of(self.seed, n_jobs, max_memory, self.on_error, self.running)
             rows, model, _ = looked(self.opened, adapted, {}, looking)
 
+        @cache
+        def drawn(size: int) -> Rows:
+            if isinstance(rows, Rows):
+                return rows.keep(rows.chosen(size, self.seed))
+            self.running.passes += 1
+            return rows.drawn_rows(size, self.seed)
+
         def asking(shortcut: bool) -> StrengthAsk:
-            used = self._used(rows, shortcut)
+            used = self._used(rows, shortcut, drawn)
             return StrengthAsk(self.features, pairwise, overall, threeway, used, self.seed, memory, threads)
 
         with ThreadPoolExecutor(1) as pool:
@@ -218,13 +226,11 @@ class Strengths:
             plan, found = self._found(model, asking, method)
         return model, plan, found, self._provenance(rows, model, plan, found, memory, fingerprint.result())
 
-    def _used(self, rows: Background, shortcut: bool) -> Background:
+    def _used(self, rows: Background, shortcut: bool, drawn: Callable[[int], Rows]) -> Background:
         """Return the rows to use: those with weight, or a draw of them."""
         size = SUBSAMPLE if self.size == AUTO and not shortcut else self.size
         if isinstance(size, int):
-            if isinstance(rows, Rows):
-                return rows.keep(rows.chosen(size, self.seed))
-            return rows.drawn_rows(size, self.seed)
+            return drawn(size)
         if isinstance(rows, Rows) and not shortcut:
             return rows.keep(rows.chosen(None, self.seed))
         if not shortcut:
@@ -260,9 +266,9 @@ class Strengths:
             asked = (ask.features, ask.pairwise, ask.overall, ask.threeway, ask.seed)
             settings = (doing, block_rows, parts, asked, rowwise)
             identity = identity_of(rows, model, settings, plan.evaluator.sample.numbers)
-        return self.running.fold(
-            evaluator, rows.blocks(block_rows, parts), threads, doing=doing, identity=identity
-        )
+        reads = isinstance(self.opened, Rows) or not isinstance(rows, Rows)
+        blocks = rows.blocks(block_rows, parts)
+        return self.running.fold(evaluator, blocks, threads, doing=doing, counts=reads, identity=identity)
 
     def _provenance(
         self,

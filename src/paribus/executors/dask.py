@@ -80,7 +80,7 @@ class Dask:
         futures = self._submitted(branches)
         done = (blocks.rows or 0) - sum(branch.rows for branch in branches)
         try:
-            arriving = _arriving(branches, futures)
+            arriving = _arriving(self.client, branches, futures)
             with closing(with_progress(arriving, blocks.rows, self.progress, self.doing, done)) as bar:
                 for place, state in bar:
                     if place >= 0:
@@ -99,7 +99,7 @@ class Dask:
         return futures
 
 
-def _arriving(branches: list[Branch], futures: list[Any]) -> Iterator[tuple[int, float, Any]]:
+def _arriving(client: Any, branches: list[Branch], futures: list[Any]) -> Iterator[tuple[int, float, Any]]:
     """Yield the number of a branch, rows and its state when it is done, or -1, rows and None for a part."""
     import distributed
 
@@ -107,7 +107,7 @@ def _arriving(branches: list[Branch], futures: list[Any]) -> Iterator[tuple[int,
     parts = [(place, part) for place, branch in enumerate(branches) for _, part in branch.notes]
     where = {future.key: one for future, one in zip(futures[len(branches) :], parts, strict=True)}
     left = [float(branch.rows) for branch in branches]
-    for future in distributed.as_completed(futures):
+    for future in distributed.as_completed(futures, loop=client.loop):
         # One that was lost with its worker after it was done is computed again.
         if future.status in ("error", "cancelled"):
             raise _failed(future, branches, where.get(future.key))

@@ -44,7 +44,7 @@ class Local:
         """Fold range by range; a range whose state is found is not evaluated again."""
         ranges = ranges_of(count, KEPT)
         kept = {one for one in ranges if keeper.has(*one)}
-        left = [blocks.part(*one) for one in ranges if one not in kept]
+        left = [blocks.part(*run) for run in _runs([one for one in ranges if one not in kept])]
         todo = sum(part.rows or 0 for part in left)
         states = self._states(evaluator, blocks, chain.from_iterable(left), (blocks.rows or 0) - todo)
 
@@ -92,6 +92,19 @@ class Local:
                     yield _finished(waiting)
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _runs(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Put ranges together that follow each other: what they share need be read once.
+
+    >>> _runs([(0, 2), (2, 4), (6, 8)])
+    [(0, 4), (6, 8)]
+    """
+    runs: list[tuple[int, int]] = []
+    for first, stop in ranges:
+        begun = runs.pop()[0] if runs and runs[-1][1] == first else first
+        runs.append((begun, stop))
+    return runs
 
 
 def _finished(waiting: deque[tuple[int, float, Future[S]]]) -> Done[S]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.data.scan.listing import is_path
-from paribus.data.scan.parquet import ParquetFiles, files_of, parquet_files
+from paribus.data.scan.parquet import ParquetFiles, files_of, parquet_files, without_index
 from paribus.data.scan.partitions import Partitions, is_dask_frame
 from paribus.data.scan.streams import (
     Stream,
@@ -16,6 +16,8 @@ from paribus.data.scan.streams import (
     from_reader,
 )
 from paribus.errors import TableError
+
+NOWHERE = "\0"  # a folder under which no file lies, so that no folder says anything of one
 
 
 def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | None:
@@ -52,10 +54,19 @@ def _files(X: Any, on_error: str) -> ParquetFiles | None:
     keys = _keys(X)
     if keys and type(X.partitioning).__name__ != "HivePartitioning":
         return None
-    files = files_of(X.filesystem, list(X.files), _base(X), on_error)
-    wanted = {field.name: field.type for field in X.schema if field.name not in keys}
+    files = files_of(X.filesystem, list(X.files), "" if keys else NOWHERE, on_error, only=keys)
+    wanted = without_index(X.schema)
     own = ({field.name: field.type for field in schema} for schema in {file.schema for file in files.files})
-    return files if all(wanted == found for found in own) else None
+    plain = {field.name: field.type for field in wanted if field.name not in keys}
+    typed = all(_alike(files.schema.field(key).type, wanted.field(key).type) for key in keys)
+    return files if typed and all(plain == found for found in own) else None
+
+
+def _alike(one: Any, two: Any) -> bool:
+    """Tell types of folder names that mean the same: whole numbers of any width, or text."""
+    from pyarrow import types
+
+    return bool(one == two or (types.is_integer(one) and types.is_integer(two)))
 
 
 def _keys(X: Any) -> set[str]:
@@ -64,8 +75,3 @@ def _keys(X: Any) -> set[str]:
 
     first = next(iter(X.get_fragments()), None)
     return set() if first is None else set(get_partition_keys(first.partition_expression))
-
-
-def _base(X: Any) -> str:
-    """Return the folder under which a dataset's folders say ``key=value``; none if they do not."""
-    return "" if _keys(X) else "\0"  # under which no file lies

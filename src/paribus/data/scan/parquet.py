@@ -172,7 +172,7 @@ class ParquetFiles:
                 tries += 1
                 if tries >= TRIES:
                     raise _unreadable(file.path, error, f"rows {done} to {stop - 1}") from error
-                sleep(PAUSE * 2**tries)
+                sleep(PAUSE * 2 ** (tries - 1))
             except (ValueError, NotImplementedError) as error:  # Arrow: invalid content
                 raise _unreadable(file.path, error, f"rows {done} to {stop - 1}") from error
             else:
@@ -204,6 +204,8 @@ class ParquetFiles:
                 if rows.num_rows:
                     table = _with_keys(pa.Table.from_batches([rows]), keys, schema, rows.num_rows)
                     yield conformed(table, schema, file.path)
+                if not left:  # or the rest of the row group would be read as well
+                    break
 
 
 def parquet_files(X: Any, on_error: str) -> ParquetFiles:
@@ -212,10 +214,12 @@ def parquet_files(X: Any, on_error: str) -> ParquetFiles:
     return files_of(filesystem, paths, base, on_error)
 
 
-def files_of(filesystem: Any, paths: list[str], base: str, on_error: str) -> ParquetFiles:
-    """Read footers; a file that has none is an error, or skipped."""
+def files_of(
+    filesystem: Any, paths: list[str], base: str, on_error: str, only: set[str] | None = None
+) -> ParquetFiles:
+    """Read footers; a file that has none is an error, or skipped. ``only`` are keys of folders that count."""
     with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
-        found = list(pool.map(lambda path: _file(filesystem, path, base), paths))
+        found = list(pool.map(lambda path: _file(filesystem, path, base, only), paths))
     wrong = [one for one in found if isinstance(one, SourceError)]
     if wrong and on_error != "skip":
         more = f" (and {len(wrong) - 1} more files cannot be read)" if len(wrong) > 1 else ""
@@ -227,22 +231,22 @@ def files_of(filesystem: Any, paths: list[str], base: str, on_error: str) -> Par
     return ParquetFiles(filesystem, tuple(files), _common(tuple(files), names), tuple(map(_reason, wrong)))
 
 
-def _file(filesystem: Any, path: str, base: str) -> File | SourceError:
+def _file(filesystem: Any, path: str, base: str, only: set[str] | None) -> File | SourceError:
     import pyarrow.parquet as pq
 
     try:
         info = filesystem.get_file_info(path)
         with filesystem.open_input_file(path) as handle, closing(pq.ParquetFile(handle)) as opened:
-            footer, schema = opened.metadata, _without_index(opened.schema_arrow)
+            footer, schema = opened.metadata, without_index(opened.schema_arrow)
             groups = tuple(footer.row_group(g).num_rows for g in range(footer.num_row_groups))
     except (OSError, ValueError, NotImplementedError) as error:
         return _unreadable(path, error, "its footer")
-    keys = keys_of(path, base)
+    keys = tuple((key, value) for key, value in keys_of(path, base) if only is None or key in only)
     stamp = xxhash.xxh3_128_hexdigest(pickle.dumps((footer, info.size, info.mtime_ns, keys)))
     return File(path, groups, keys, schema.remove_metadata(), stamp)
 
 
-def _without_index(schema: pa.Schema) -> pa.Schema:
+def without_index(schema: pa.Schema) -> pa.Schema:
     """Leave out the columns that are the labels of rows to pandas, which no model was fitted on."""
     labels = (schema.pandas_metadata or {}).get("index_columns", [])
     for name in labels:

@@ -23,14 +23,14 @@ def is_dask_frame(X: Any) -> bool:
 class Partitions:
     """The partitions of a Dask data frame, in order.
 
-    On a ``cluster`` they are computed where they are evaluated; without one, each here when it is read.
+    With the ``client`` of a cluster they are computed there; without one, each here when it is read.
     """
 
     frame: Any
     schema: pa.Schema
     library: str = "pandas"
     skipped: tuple[str, ...] = ()
-    cluster: bool = False
+    client: Any = None
     heads: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @classmethod
@@ -38,8 +38,13 @@ class Partitions:
         """Read the columns off what the frame says of itself; text becomes text, whatever pandas calls it."""
         import pyarrow as pa
 
-        first = as_arrow(_first(X, 64), 0)
+        first = as_arrow(_first(X, 64, None), 0)
         return cls(X, pa.schema([pa.field(one.name, normal_type(one.type)) for one in first.schema]))
+
+    @property
+    def cluster(self) -> bool:
+        """Whether a cluster computes them."""
+        return self.client is not None
 
     @property
     def label(self) -> str:
@@ -88,8 +93,8 @@ class Partitions:
         return between((self.table(self.computed(n), n, columns) for n in numbers), first, stop)
 
     def computed(self, number: int) -> Any:
-        """Compute a partition here."""
-        return self.frame.get_partition(number).compute(scheduler="synchronous")
+        """Compute a partition, and have it here."""
+        return _computed(self.frame.get_partition(number), self.client)
 
     def table(self, computed: Any, number: int, columns: tuple[str, ...]) -> pa.Table:
         """Return a computed partition as Arrow, its columns in the types of all."""
@@ -103,15 +108,21 @@ class Partitions:
     def head(self, columns: tuple[str, ...]) -> pa.Table:
         """Return the first rows of the first partition."""
         if columns not in self.heads:
-            self.heads[columns] = self.table(_first(self.frame, 2_048), 0, columns)
+            self.heads[columns] = self.table(_first(self.frame, 2_048, self.client), 0, columns)
         return self.heads[columns]
 
 
-def _first(frame: Any, rows: int) -> Any:
+def _computed(lazy: Any, client: Any) -> Any:
+    """Compute on a cluster, or in this process; ``compute`` itself would look for a cluster."""
+    return lazy.compute(scheduler="synchronous") if client is None else client.compute(lazy).result()
+
+
+def _first(frame: Any, rows: int, client: Any) -> Any:
     """Return rows of the first partition that has any."""
     found = None
     for number in range(frame.npartitions):
-        found = frame.get_partition(number).head(rows, npartitions=1, compute=True)
+        some = frame.get_partition(number).head(rows, npartitions=1, compute=False)
+        found = some.compute() if client is None else _computed(some, client)
         if len(found):
             break
     return found

@@ -90,8 +90,8 @@ class Reading:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise WeightError(
-                f"sample_weight={self.weight!r} is {column[row].as_py()} in row {start + row}; every weight "
-                "must be finite and not negative"
+                f"sample_weight={self.weight!r} is {column[row].as_py()} in {_place(start + row)}; every "
+                "weight must be finite and not negative"
             )
         return weights
 
@@ -102,6 +102,12 @@ class Reading:
             if place >= 0:
                 rows = rows.set_column(place, name, _coded(rows.column(place), levels))
         return rows
+
+
+def _place(row: int) -> str:
+    """Return which row it is, in words."""
+    partition = row >> FAR
+    return f"row {row & (1 << FAR) - 1} of partition {partition}" if partition else f"row {row}"
 
 
 def _numbers(column: Any, name: str | None) -> Floats:
@@ -247,7 +253,7 @@ class PartitionBlocks:
     def shipped(self) -> tuple[Self, list[Any]]:
         """Return itself without the frame, and the tasks that compute the partitions."""
         tasks = self._source.tasks[self.first : self.first + self.count]
-        reading = replace(self.reading, source=replace(self._source, frame=None))
+        reading = replace(self.reading, source=replace(self._source, frame=None, client=None, heads={}))
         return replace(self, reading=reading, stop=self.first + self.count), list(tasks)
 
     def within(self, number: int, computed: Any) -> HeldBlocks:

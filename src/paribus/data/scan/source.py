@@ -84,7 +84,7 @@ def normal_type(kind: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, normal_type(kind.value_type), kind.ordered)
+        return pa.dictionary(pa.int32(), normal_type(kind.value_type), kind.ordered)
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pa.string()
     return pa.float64() if pa.types.is_decimal(kind) or pa.types.is_null(kind) else kind
@@ -116,6 +116,16 @@ def _cast(column: Any, kind: Any) -> Any:
         return pa.chunked_array([pa.nulls(len(column), kind)])
     if not pa.types.is_dictionary(kind):
         return column.cast(kind)
+    if pa.types.is_dictionary(column.type):
+        codes = [
+            pa.DictionaryArray.from_arrays(
+                chunk.indices.cast(kind.index_type),
+                chunk.dictionary.cast(kind.value_type),
+                ordered=kind.ordered,
+            )
+            for chunk in column.chunks
+        ]
+        return pa.chunked_array(codes, type=kind)
     plain = column.cast(kind.value_type)
     codes = [chunk.dictionary_encode() for chunk in plain.chunks]
     return pa.chunked_array([code.cast(kind) for code in codes], type=kind)
