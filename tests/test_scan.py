@@ -1194,3 +1194,19 @@ def test_only_the_rows_asked_for_are_decoded(tmp_path, monkeypatch):
 def test_a_drawn_statistic_reads_once_to_know_the_rows_and_once_to_draw(folder):
     found = paribus.h_statistic(asked, folder, NUMBERS, subsample=40)
     assert (found.provenance.passes, found.provenance.sampled_rows) == (2, 40)
+
+
+def test_a_file_that_changes_between_passes_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": np.arange(500.0)}), file)
+
+    finish = survey.Survey.finish
+
+    def finished(self, reading, state):
+        found = finish(self, reading, state)
+        pq.write_table(pa.table({"a": np.arange(500.0) + 1}), file)
+        return found
+
+    monkeypatch.setattr(survey.Survey, "finish", finished)
+    with pytest.raises(paribus.SourceError, match="was changed"):
+        paribus.effects(lambda X: X["a"], file, ["a"], grid_resolution=3)

@@ -31,12 +31,13 @@ HEAD_PLACES, HEAD_ROWS = 8, 256  # row groups that a first look reads from, and 
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """A file: rows of each row group, what its folders say of all its rows, and a digest of its footer."""
+    """A file: rows of each row group, what its folders say of all its rows, and digests of its footer."""
 
     path: str
     groups: tuple[int, ...]
     keys: tuple[tuple[str, Any], ...]
     schema: Any
+    footer: str
     stamp: str
 
     @cached_property
@@ -193,6 +194,8 @@ class ParquetFiles:
             self.filesystem.open_input_file(file.path) as handle,
             closing(pq.ParquetFile(handle, pre_buffer=False, page_checksum_verification=True)) as opened,
         ):
+            if _footer(opened.metadata) != file.footer:
+                raise SourceError(f"{file.path} was changed while it was read; nothing is returned")
             row_bytes = sum(
                 opened.metadata.row_group(g).total_byte_size for g in range(low, high + 1)
             ) // max(1, sum(file.groups[low : high + 1]))
@@ -242,8 +245,14 @@ def _file(filesystem: Any, path: str, base: str, only: set[str] | None) -> File 
     except (OSError, ValueError, NotImplementedError) as error:
         return _unreadable(path, error, "its footer")
     keys = tuple((key, value) for key, value in keys_of(path, base) if only is None or key in only)
-    stamp = xxhash.xxh3_128_hexdigest(pickle.dumps((footer, info.size, info.mtime_ns, keys)))
-    return File(path, groups, keys, schema.remove_metadata(), stamp)
+    own = _footer(footer)
+    stamp = xxhash.xxh3_128_hexdigest(repr((own, info.size, info.mtime_ns, keys)).encode())
+    return File(path, groups, keys, schema.remove_metadata(), own, stamp)
+
+
+def _footer(metadata: Any) -> str:
+    """Return a digest of a footer, which tells the sizes and extremes of every column."""
+    return xxhash.xxh3_128_hexdigest(pickle.dumps(metadata))
 
 
 def without_index(schema: pa.Schema) -> pa.Schema:

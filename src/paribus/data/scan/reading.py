@@ -259,5 +259,11 @@ class PartitionBlocks:
     def within(self, number: int, computed: Any) -> HeldBlocks:
         """Return the blocks of a computed partition."""
         table = self._source.table(computed, number, self.reading.read)
-        start = self.reading.starts[number] if self.reading.starts else number << FAR
+        starts = self.reading.starts
+        if starts and len(table) != starts[number + 1] - starts[number]:
+            raise SourceError(
+                f"partition {number} of X has {len(table):,} rows where it had "
+                f"{starts[number + 1] - starts[number]:,} before; it must be the same whenever computed"
+            )
+        start = starts[number] if starts else number << FAR
         return HeldBlocks(self.reading.block(table, start, 0), self.size, self.parts, number << BLOCKS_WITHIN)
