@@ -1,5 +1,6 @@
 """Things with ``merge``: what a block of rows leaves behind."""
 
+from paribus.states.cells import CellMoments
 from paribus.states.counts import Counts
 from paribus.states.curves import RowCurves
 from paribus.states.exact import BinnedSum, ExactSum
@@ -7,7 +8,7 @@ from paribus.states.keyed import Keyed
 from paribus.states.moments import Moments
 from paribus.states.order import merge_in_order, ranges_of
 
-STATES = (BinnedSum, Counts, ExactSum, Keyed, Moments, RowCurves)
+STATES = (BinnedSum, CellMoments, Counts, ExactSum, Keyed, Moments, RowCurves)
 
 
 def known_states() -> dict[str, type]:
@@ -17,6 +18,7 @@ def known_states() -> dict[str, type]:
 
 __all__ = [
     "BinnedSum",
+    "CellMoments",
     "Counts",
     "ExactSum",
     "Keyed",

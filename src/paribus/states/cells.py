@@ -1,0 +1,94 @@
+"""Weighted means within cells of the data, and what their standard errors need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from paribus.contracts import Floats, Integers
+from paribus.data.sampling import TINY
+
+
+@dataclass(frozen=True, eq=False)
+class CellMoments:
+    r"""Moments of some quantities of the rows in each cell, such as a bin of a feature.
+
+    What `Moments` holds of all rows at each point, this holds of the rows of each cell: ``weight``
+    :math:`W_c = \sum w_i` and ``weight_sq`` :math:`V_c = \sum w_i^2` of shape ``(c,)``; ``mean``,
+    ``mean_sq`` and ``spread`` of shape ``(q, c)``. A cell without rows has zeros.
+    """
+
+    rows: Integers
+    weight: Floats
+    weight_sq: Floats
+    mean: Floats
+    mean_sq: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, values: Floats, cells: Integers, weights: Floats | None, count: int) -> Self:
+        """Collect values ``(q, i)`` of rows in the cells ``(i,)``; every weight is positive."""
+        rows = np.bincount(cells, minlength=count).astype(np.int64)
+        if weights is None:
+            weight = rows.astype(np.float64)
+            mean = _means(values, cells, None, weight)
+            return cls(rows, weight, weight, mean, mean, _spread(values, cells, None, mean))
+        squares = np.maximum(weights**2, TINY)
+        weight, weight_sq = _sums(np.stack([weights, squares]), cells, count)
+        mean = _means(values, cells, weights, weight)
+        mean_sq = _means(values, cells, squares, weight_sq)
+        return cls(rows, weight, weight_sq, mean, mean_sq, _spread(values, cells, squares, mean_sq))
+
+    def merge(self, other: Self) -> Self:
+        """Return the moments of both sets of rows."""
+        weight, weight_sq = self.weight + other.weight, self.weight_sq + other.weight_sq
+        share, share_sq = _ratio(other.weight, weight), _ratio(other.weight_sq, weight_sq)
+        unweighted = self.mean is self.mean_sq and other.mean is other.mean_sq
+        with np.errstate(invalid="ignore", over="ignore"):
+            gap = other.mean_sq - self.mean_sq
+            mean = _between(self.mean, other.mean, share)
+            mean_sq = mean if unweighted else _between(self.mean_sq, other.mean_sq, share_sq)
+            # Of a cell that one side has no rows of, the gap counts nothing, whatever it is.
+            apart = np.where(share_sq * (1 - share_sq) > 0, gap**2 * (self.weight_sq * share_sq), 0.0)
+            spread = self.spread + other.spread + apart
+        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread)
+
+    def variance(self) -> Floats:
+        r"""Return the squared sampling error of ``mean``, shape ``(q, c)``; NaN in cells of a single row.
+
+        .. math:: SE^2 = \frac{n_c}{n_c - 1} \frac{\sum w_i^2 (f_i - m_c)^2}{W_c^2}
+        """
+        few = self.rows < 2
+        factor = np.where(few, np.nan, self.rows / np.where(few, 1, self.rows - 1))
+        with np.errstate(invalid="ignore", over="ignore"):
+            about_mean = self.spread + self.weight_sq * (self.mean_sq - self.mean) ** 2
+            return np.asarray(about_mean * factor * _ratio(1.0, self.weight**2))
+
+
+def _means(values: Floats, cells: Integers, weights: Floats | None, total: Floats) -> Floats:
+    return _sums(values if weights is None else values * weights, cells, len(total)) * _ratio(1.0, total)
+
+
+def _spread(values: Floats, cells: Integers, squares: Floats | None, mean: Floats) -> Floats:
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinite prediction has no spread
+        centred = (values - mean[:, cells]) ** 2
+    return _sums(centred if squares is None else centred * squares, cells, mean.shape[1])
+
+
+def _sums(values: Floats, cells: Integers, count: int) -> Floats:
+    sums = np.zeros((len(values), count))
+    for place, one in enumerate(values):
+        sums[place] = np.bincount(cells, one, minlength=count)
+    return sums
+
+
+def _between(one: Floats, other: Floats, share: Floats) -> Floats:
+    """Return the mean of both; where only one has rows it stays as it is, whatever is beside it."""
+    mixed = one * (1 - share) + other * share
+    return np.where(share == 0, one, np.where(share == 1, other, mixed))
+
+
+def _ratio(one: Floats | float, other: Floats) -> Floats:
+    return np.divide(one, other, out=np.zeros_like(other), where=other > 0)
