@@ -30,11 +30,22 @@ from paribus.data.sampling import Priorities
 from paribus.data.scan import parquet
 from paribus.evaluators import survey
 from paribus.evaluators.interactions.looks import Counting, Walking
-from paribus.evaluators.survey import Declared, Digest, Look, Survey, Unvaried, Weighed, known_looks
+from paribus.evaluators.survey import Declared, Digest, Few, Look, Survey, Unvaried, Weighed, known_looks
 from paribus.evaluators.together import Together
 from paribus.evaluators.trees.exact import TreeExact
 from paribus.executors.checkpoint import Checkpoint, KeptStates
-from paribus.states import BinnedSum, Counts, ExactSum, Keyed, Moments, RowCurves, known_states
+from paribus.states import (
+    BinnedSum,
+    CellMoments,
+    Counts,
+    ExactSum,
+    Keyed,
+    Moments,
+    Occupied,
+    PointValues,
+    RowCurves,
+    known_states,
+)
 from paribus.states.codec import packed, unpacked
 from paribus.states.sketch import Levels, Sketch
 
@@ -57,9 +68,14 @@ def states():
     return {
         "counts": Counts(np.arange(6, dtype=np.int32).reshape(2, 3)),
         "no counts": Counts(np.zeros((0, 3))),
+        "cells": CellMoments.of(rng.normal(size=(2, 30)), np.arange(30) % 4, None, 5),
+        "weighted cells": CellMoments.of(rng.normal(size=(2, 30)), np.arange(30) % 4, weights, 5),
         "moments": Moments.of(rng.normal(size=(2, 3, 5)), None),
         "weighted moments": Moments.of(rng.normal(size=(2, 3, 5)), np.arange(1.0, 6)),
         "infinite moments": Moments.of(np.full((1, 2, 3), np.inf), None),
+        "values at points": PointValues.of(rng.normal(size=(2, 3, 5)), None, most=9, capacity=4),
+        "weighted values at points": PointValues.of(x.reshape(1, 1, 30), weights, most=30, capacity=4),
+        "thinned values at points": PointValues.of(x.reshape(1, 1, 30), weights, most=9, capacity=4),
         "exact sum": ExactSum.of(x, 8.0, 100),
         "binned sum": BinnedSum.of(np.array([1e-30, 1e30, -1e30, 0.1]), 9),
         "curves": RowCurves(((3, rng.normal(size=(2, 4))), (0, np.zeros((2, 0), np.float32)))),
@@ -72,6 +88,8 @@ def states():
         "declared nothing": Declared(()),
         "unvaried": Unvaried("it is a list"),
         "digest": Digest(2**128 - 3),
+        "few rows": Few(4, 0, np.array([7]), coded),
+        "occupied": Occupied.of(rng.random((3, 1024)) < 0.1),
         "thinned": thinned,
         "kept": kept,
         "dates": dates,
@@ -87,8 +105,10 @@ def states():
         "levels of waits": Levels((np.timedelta64(7, "us"),), np.ones(1), 5),
         "too many levels": Levels((), np.zeros(0), 5, True),
         "priorities": Priorities.of(np.arange(30), weights, 0, 5),
-        "look": Look("numeric", "<f8", 2.5, missing, 7, 0.5, thinned, None, None),
-        "coded look": Look("category", "O", 0.0, coded, -1, 0.0, None, Levels(("b",), np.ones(1), 5), ("b",)),
+        "look": Look("numeric", "<f8", 2.5, missing, 7, 0.5, thinned, None, None, False),
+        "coded look": Look(
+            "category", "O", 0.0, coded, -1, 0.0, None, Levels(("b",), np.ones(1), 5), ("b",), True
+        ),
     }
 
 

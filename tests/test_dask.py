@@ -165,6 +165,15 @@ class Marked:
         return len(list(self.folder.glob("mark-*")))
 
 
+class Labelled:
+    """A classifier of two labels that rows do not have."""
+
+    classes_: ClassVar = np.array([-1.0, -2.0])
+
+    def predict_proba(self, frame):
+        return np.full((len(frame), 2), 0.5)
+
+
 class Dies(Marked):
     def act(self):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -797,3 +806,23 @@ def test_a_range_of_tasks_is_a_branch_of_the_tree_of_merges():
             assert len(ranges) <= most
             assert [first for first, _ in ranges[1:]] == [stop for _, stop in ranges[:-1]]
             assert (ranges[0][0], ranges[-1][1]) == (0, count)
+
+
+def test_averages_near_values_are_those_of_one_process(client, model, files, frame):
+    want = paribus.marginal(model, files, y="d", sample_weight="w")
+    for rows in (files, dd.from_pandas(frame, npartitions=5)):
+        have = paribus.marginal(model, rows, y="d", sample_weight="w", executor=client)
+        assert have.provenance.executor == "Dask, 2 workers"
+        assert set(have) == set(want)
+        for name, one in want.items():
+            # Partitions are cut elsewhere than files, which moves the last digits.
+            exact = {} if rows is not files else {"rtol": 0, "atol": 0}
+            for key in ("predicted", "observed", "residual_error", "support", "rows"):
+                assert np.allclose(have[name][key], one[key], **exact, equal_nan=True), (name, key)
+
+
+def test_a_target_that_cannot_be_compared_is_said_once(client, model, files):
+    with pytest.raises(paribus.InputError, match="no class of the model"):
+        paribus.marginal(Labelled(), files, y="w", executor=client)
+    with pytest.raises(paribus.InputError, match="y='a' is missing in row"):
+        paribus.marginal(model, files, y="a", executor=client)

@@ -45,7 +45,7 @@ def test_individual_curves_say_how_many_and_the_average_is_over_all(rng):
     X = rng.normal(size=(300, 2))
     effect = paribus.partial_dependence(lambda t: t[:, 0] * t[:, 1], X, 0, kind="both")
     ax = effect.plot()
-    assert legend(ax) == ["100 of 300 rows", "average"]
+    assert legend(ax) == ["100 of 300 rows", "average ± 2 standard errors"]
     np.testing.assert_array_equal(ax.lines[-1].get_ydata(), effect.average[0])
 
 
@@ -187,3 +187,15 @@ def test_the_support_of_every_split_is_drawn_although_points_lie_on_both_sides(r
     assert sum(bar.get_width() for bar in bars) > 0.8 * (high - low)
     tallest = max(bars, key=lambda bar: bar.get_height())
     assert abs(tallest.get_x()) < 1.5  # where the data is
+
+
+def test_very_many_points_have_a_strip_whichever_way_they_run():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 2))
+    for values in (
+        np.linspace(-2, 2, 2_000),
+        np.linspace(2, -2, 2_000),
+        np.array([2.0, 1.0, 1.0 - 1e-9, 0.0]),
+    ):
+        effect = paribus.partial_dependence(lambda t: t[:, 0], X, 0, custom_values={0: values})
+        assert max(bar.get_height() for bar in effect.plot().patches) > 0

@@ -31,9 +31,12 @@ HEAVY = (
 
 
 def test_what_is_public_is_what_is_listed():
-    public = {name for name in vars(paribus) if not name.startswith("_")}
+    verbs = {name for name in paribus.__all__ if inspect.isfunction(getattr(paribus, name))}
+    public = {name for name in vars(paribus) if not name.startswith("_")} | verbs
     modules = {name for name in public if inspect.ismodule(getattr(paribus, name))}
     assert public - modules == set(paribus.__all__) - {"__version__"}
+    assert verbs - set(vars(paribus)) == set(paribus.api.__all__)  # which are loaded when they are asked for
+    assert dir(paribus) == paribus.__all__
     assert list(paribus.__all__) == sorted(paribus.__all__)
 
 

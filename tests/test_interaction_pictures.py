@@ -58,8 +58,8 @@ def test_bars_say_what_they_leave_out(found):
     small = texts(found.plot())[-1]
     assert small.splitlines()[0] == "2 pairs are exactly zero"
     small = texts(found.plot(k=2))[-1]
-    assert small == "2 of 6 pairs; 2 pairs are exactly zero"
-    assert texts(statistics("ab", [1.0]).plot()) == ["H² 0.25"]
+    assert small == "2 of 6 pairs; 2 pairs are exactly zero\nthe data is small"
+    assert texts(statistics("ab", [1.0]).plot()) == ["H² 0.25", "the data is small"]
 
 
 def test_bars_whose_share_means_nothing_are_grey(found):
@@ -73,7 +73,7 @@ def test_bars_whose_share_means_nothing_are_grey(found):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sample_of_rows_is_said(found, kind):
     sampled = statistics("abc", [1.0, 2.0, 3.0], sampled_rows=500, seed=0)
-    assert texts(sampled.plot(kind))[-1].splitlines()[-1] == "500 of 20,000 rows"
+    assert texts(sampled.plot(kind))[-1].splitlines()[-2:] == ["500 of 20,000 rows", "the data is small"]
     assert "rows" not in "".join(texts(found.plot(kind)))
 
 
@@ -81,7 +81,7 @@ def test_other_statistics_have_bars():
     found = statistics("abcd", np.ones(6), triples=[1.0, 4.0, 0.0, 9.0])
     three = found.plot(statistic="threeway")
     assert ticks(three.yaxis) == ["b × c × d", "a × b × d", "a × b × c"]
-    assert texts(three)[-1] == "1 triple is exactly zero"
+    assert texts(three)[-1] == "1 triple is exactly zero\nthe data is small"
     assert three.get_xlabel().startswith("strength of the three-way interaction")
     each = found.plot(statistic="overall")
     assert ticks(each.yaxis) == list("abcd")
@@ -92,7 +92,7 @@ def test_nothing_but_zeros_is_said_in_words():
     zero = statistics("abc", np.zeros(3))
     ax = zero.plot()
     assert not ax.patches
-    assert texts(ax) == ["3 pairs are exactly zero"]
+    assert texts(ax) == ["3 pairs are exactly zero", "the data is small"]
     assert "every interaction is exactly zero" in texts(zero.plot("network"))[-1]
     heat = zero.plot("heatmap")
     assert len(heat.images) == 1  # the diagonal
@@ -128,7 +128,7 @@ def test_a_heat_map_of_many_shows_the_strongest_without_numbers(rng):
     ax = found.plot("heatmap", k=12)
     assert len(ticks(ax.xaxis)) == 12
     assert ax.images[1].get_array().shape == (12, 12)
-    assert texts(ax) == ["12 of 20 features"]
+    assert texts(ax) == ["12 of 20 features\nthe data is small"]
     strongest = found.strongest(1)[0].features
     assert set(strongest) <= set(ticks(found.plot("heatmap", k=19).xaxis))
 
@@ -139,7 +139,7 @@ def test_pairs_not_asked_for_are_no_zeros(found):
     object.__setattr__(few, "pairwise", statistics("ab", [1.0]).pairwise)
     ax = few.plot("heatmap")
     assert texts(ax).count("·") == 4
-    assert texts(ax)[-1] == "dot: not asked for"
+    assert texts(ax)[-1] == "dot: not asked for\nthe data is small"
     assert "·" not in texts(found.plot("heatmap"))
 
 
@@ -150,7 +150,7 @@ def test_a_network_draws_links_as_wide_as_they_are_strong(found):
     assert widths == sorted(widths)  # the strongest lies on top
     opaque = [line.get_alpha() for line in ax.lines]
     assert opaque == sorted(opaque)
-    assert texts(ax)[-1] == "without 1 link below 1 % of the strongest"
+    assert texts(ax)[-1] == "without 1 link below 1 % of the strongest\nthe data is small"
     sizes = ax.collections[0].get_sizes()
     np.testing.assert_allclose(sizes / sizes.max(), [0.25, 0.5, 1.0, 0.75])  # a, b, d, c
     assert texts(ax)[:4] == ["a", "b", "d", "c"]
@@ -294,7 +294,7 @@ def test_importance_by_effect_shows_interactions_behind():
         "with its interactions",
     ]
     assert ax.get_xlabel() == "loss in \\$\n± 2 standard errors"
-    assert texts(ax)[-1] == "1 feature is exactly zero\n500 of 20,000 rows"
+    assert texts(ax)[-1] == "1 feature is exactly zero\n500 of 20,000 rows\nfew rows"
     assert ax.get_xlim()[1] > 6 + 1.2
 
 

@@ -544,3 +544,47 @@ def test_sums_of_terms_of_any_size_do_not_depend_on_their_order(terms, data):
 def test_small_terms_keep_their_digits_whatever_the_bound():
     terms = np.random.default_rng(0).lognormal(-20, 3, 100_000)
     assert float(BinnedSum.of(terms, 10**8).total()) == pytest.approx(math.fsum(terms), rel=1e-13)
+
+
+# ---------------------------------------------------------------- bins
+
+
+NUMBERS = st.one_of(
+    st.sampled_from([-INF, INF, NAN, -0.0, 0.0]), st.floats(-3, 3), st.integers(-2, 2).map(float)
+)
+
+
+@laws
+@given(st.lists(NUMBERS, max_size=40), st.lists(st.floats(-3, 3), max_size=29), st.sampled_from(["f4", "f8"]))
+def test_both_kernels_find_the_same_bins(numbers, edges, dtype):
+    column, cuts = np.array(numbers, dtype), np.unique(np.array(edges, np.float64))
+    one, other = (kernels.locate(column, cuts, 31) for kernels in KERNELS)
+    assert one.dtype == other.dtype == np.uint8
+    np.testing.assert_array_equal(one, other)
+    for number, code in zip(column.astype(np.float64), one, strict=True):
+        assert code == (31 if np.isnan(number) else (cuts < number).sum())
+
+
+def test_bins_are_found_where_columns_lie():
+    table = np.random.default_rng(0).normal(size=(50, 3))
+    table.setflags(write=False)
+    edges = np.array([-1.0, 0.0, 0.5])
+    for column in (table[:, 1], table[::-2, 2], np.asfortranarray(table)[:, 0]):
+        one, other = (kernels.locate(column, edges, 4) for kernels in KERNELS)
+        np.testing.assert_array_equal(one, other)
+
+
+@laws
+@given(st.integers(0, 3_000), st.integers(1, 5), st.integers(0, 6), st.integers(0, 2**32 - 1))
+def test_both_kernels_mark_the_same_cells(rows, columns, pairs, seed):
+    rng = np.random.default_rng(seed)
+    codes = (32 * rng.random((columns, rows)) ** 3).astype(np.uint8)
+    chosen = rng.integers(0, columns, (pairs, 2)).astype(np.int32)
+    one, other = (kernels.mark(codes, chosen) for kernels in KERNELS)
+    np.testing.assert_array_equal(one, other)
+    for table, (j, k) in zip(one.reshape(-1, 32, 32), chosen, strict=True):
+        cells = set(zip(codes[j].tolist(), codes[k].tolist(), strict=True))
+        assert set(zip(*(place.tolist() for place in np.nonzero(table)), strict=True)) == cells
+    counted, counts = (kernels.tally(codes) for kernels in KERNELS)
+    np.testing.assert_array_equal(counted, counts)
+    assert (counted.sum(axis=1) == rows).all()

@@ -286,7 +286,7 @@ def test_the_story_is_told_in_a_few_lines(X):
     X[::6, 0] = np.nan
     effect = paribus.partial_dependence(lambda t: np.nan_to_num(t[:, 0], nan=4.0), X, 0)
     lines = repr(effect).splitlines()
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert "on x0: 50 points, 1 output" in lines[0]
     assert "from " in lines[1]
     assert "60 rows (unweighted), standard error at most" in lines[2]

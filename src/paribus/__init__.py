@@ -1,6 +1,7 @@
 """paribus: what a fitted model does with its features, all else equal."""
 
-from paribus.api import effects, feature_importance, h_statistic, partial_dependence, plan
+import typing
+
 from paribus.errors import (
     CheckpointError,
     DrawingError,
@@ -19,24 +20,49 @@ from paribus.errors import (
     WeightError,
 )
 from paribus.results import (
+    Comparison,
+    Comparisons,
     Effects,
     Estimate,
+    Extrapolation,
     HStatistics,
     Importance,
     Interaction,
+    LocalEffect,
+    LocalEffects,
+    LocalMissing,
+    Marginal,
+    Marginals,
     Missing,
+    MissingRows,
     PartialDependence,
     Provenance,
+    Spread,
+    compare,
     load,
 )
 from paribus.version import __version__
 
+if typing.TYPE_CHECKING:
+    from paribus.api import (
+        accumulated_local_effects,
+        effects,
+        feature_importance,
+        h_statistic,
+        marginal,
+        partial_dependence,
+        plan,
+    )
+
 __all__ = [
     "CheckpointError",
+    "Comparison",
+    "Comparisons",
     "DrawingError",
     "Effects",
     "Estimate",
     "ExecutorError",
+    "Extrapolation",
     "FeatureError",
     "FormatError",
     "GridError",
@@ -44,8 +70,14 @@ __all__ = [
     "Importance",
     "InputError",
     "Interaction",
+    "LocalEffect",
+    "LocalEffects",
+    "LocalMissing",
+    "Marginal",
+    "Marginals",
     "MemoryBoundError",
     "Missing",
+    "MissingRows",
     "ModelError",
     "OptionError",
     "ParibusError",
@@ -53,13 +85,35 @@ __all__ = [
     "Provenance",
     "RefusalError",
     "SourceError",
+    "Spread",
     "TableError",
     "WeightError",
     "__version__",
+    "accumulated_local_effects",
+    "compare",
     "effects",
     "feature_importance",
     "h_statistic",
     "load",
+    "marginal",
     "partial_dependence",
     "plan",
 ]
+
+_VERBS = frozenset(
+    name for name in __all__ if name.islower() and name not in ("compare", "load", "__version__")
+)
+
+
+def __getattr__(name: str) -> typing.Any:
+    """Load the verbs, and all that they need, when the first of them is asked for."""
+    if name in _VERBS:
+        from paribus import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'paribus' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List what is public, loaded or not."""
+    return list(__all__)

@@ -19,6 +19,7 @@ from paribus.data.table import Cells, Column, Table
 from paribus.errors import GridError, OptionError
 
 SPLITS = "splits"  # the grid that has a point on each side of every threshold of the model's trees
+CONSTANT = 0.95  # share of the data that has one value, from which a feature hardly varies
 MAX_LEVELS = 100  # levels of a nominal feature that are shown, unless grid_resolution asks for more
 
 
@@ -310,6 +311,8 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
     cells = written(like, feature, values, exact=summary.kind != "numeric")
     if summary.missing_row is not None:
         cells = summary.missing_row.with_missing(feature, cells)
+    if given is None:
+        notes.extend(_hardly_varies(summary))
     if summary.infinite:
         notes.append(
             f"{summary.name} is infinite in {summary.infinite / summary.weight:.1%} of the data, "
@@ -326,6 +329,20 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
         _as_unit(summary.deciles, summary.unit),
         tuple(notes),
     )
+
+
+def _hardly_varies(summary: Summary) -> list[str]:
+    """Return a note on a feature that is nearly always the same."""
+    value, weight = summary.common or (0.0, 0.0)
+    if summary.ends is None and summary.level_weights is not None and len(summary.level_weights):
+        place = int(np.argmax(summary.level_weights))
+        assert summary.levels is not None
+        value, weight = summary.levels[place], float(summary.level_weights[place])
+    single = summary.levels is not None and len(summary.levels) == 1
+    if single or weight < CONSTANT * summary.weight:
+        return []
+    shown = str(value) if summary.ends is None else _written_number(value, summary)
+    return [f"{summary.name} is {shown} in {weight / summary.weight:.1%} of the data"]
 
 
 def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[str]]:
@@ -388,7 +405,10 @@ def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:
 
 
 def _written_number(value: float, summary: Summary) -> str:
-    return str(_as_unit(np.array([value]), summary.unit)[0]) if summary.unit is not None else f"{value:g}"
+    if summary.unit is None:
+        return f"{value:g}"
+    date = _as_unit(np.array([value]), summary.unit)[0]
+    return str(date.astype("M8[s]")).replace("T00:00:00", "") if summary.unit.kind == "M" else str(date)
 
 
 def given_values(given: Any, summary: Summary) -> Array:

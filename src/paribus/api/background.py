@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
+
+import numpy as np
 
 from paribus import budget
 from paribus.api.running import Running, digest
@@ -16,6 +18,7 @@ from paribus.data.summary import Summary
 from paribus.data.table import Table
 from paribus.errors import (
     FeatureError,
+    InputError,
     OptionError,
     SourceError,
     TableError,
@@ -33,25 +36,41 @@ if TYPE_CHECKING:
     from paribus.evaluators.survey import Wanted
 
 Background: TypeAlias = Union[Rows, "Scanned"]
+M = TypeVar("M", bound=Model | None)
 ON_ERROR = ("raise", "skip")
 GENERATED = re.compile(r"(Column_|feature_|f|x)?\d+")  # names that libraries give columns of arrays
 
 
 def opened(
-    estimator: Any, X: Any, sample_weight: Any, names: Any, on_error: str, running: Running
+    estimator: Any, X: Any, sample_weight: Any, names: Any, on_error: str, running: Running, y: Any = None
 ) -> Rows | Reading:
-    """Return rows in memory with their weights, or how rows are read."""
+    """Return rows in memory with their weights and target, or how rows are read."""
     one_of("on_error", on_error, ON_ERROR)
     source = source_of(X, on_error)
     if source is not None:
-        return _reading(estimator, source, sample_weight, names, on_error, running)
+        return _reading(estimator, source, sample_weight, names, on_error, running, y)
     if running.checkpoint is not None:
         raise OptionError("checkpoint= is for rows that are read; X is in memory. Leave it out")
     if isinstance(sample_weight, str):
         raise WeightError(
             f"sample_weight={sample_weight!r} names a column, as it may where X is read; pass the weights"
         )
-    return rows_of(table_of(X, names), sample_weight)
+    rows = rows_of(table_of(X, names), sample_weight)
+    return rows if y is None else _with_target(rows, y)
+
+
+def _with_target(rows: Rows, y: Any) -> Rows:
+    """Return the rows with what came out; what stands in a row of weight zero has no meaning."""
+    from paribus.models.scoring import target_of
+
+    if isinstance(y, str):
+        raise InputError(f"y={y!r} names a column, as it may where X is read; pass the values")
+    found = target_of(y, rows)
+    if len(found) == len(rows):
+        return replace(rows, target=found)
+    target = np.zeros((len(rows), *found.shape[1:]), found.dtype)
+    target[rows.chosen(None, 0)] = found
+    return replace(rows, target=target)
 
 
 def has_names(rows: Rows | Reading, names: Any) -> bool:
@@ -67,9 +86,9 @@ def held(X: Any, sample_weight: Any, names: Any, why: str) -> Rows:
 
 
 def _reading(
-    estimator: Any, source: Any, sample_weight: Any, names: Any, on_error: str, running: Running
+    estimator: Any, source: Any, sample_weight: Any, names: Any, on_error: str, running: Running, y: Any
 ) -> Reading:
-    """Choose the columns to read: those the model was fitted on, or all, and that of the weights."""
+    """Choose the columns to read: those the model was fitted on, or all, that of the weights, the target."""
     from paribus.data.scan.partitions import Partitions
     from paribus.data.scan.reading import Reading
     from paribus.data.table import checked_names
@@ -82,7 +101,8 @@ def _reading(
         raise WeightError(
             f"sample_weight={sample_weight!r} is no column of X{did_you_mean(sample_weight, every)}"
         )
-    columns = _columns(estimator, every, sample_weight)
+    target = _target(y, every)
+    columns = _columns(estimator, every, {sample_weight, *target})
     shown = columns if names is None else checked_names(names, len(columns))
     if isinstance(source, Partitions):
         running.join_cluster()  # the one that would compute the frame
@@ -92,11 +112,24 @@ def _reading(
             f"checkpoint= needs rows that can be read from the middle; X is {source.label}. Write it to "
             "Parquet and pass the folder, or leave checkpoint out"
         )
-    reading = Reading(source, columns, shown, sample_weight)
+    reading = Reading(source, columns, shown, sample_weight, target=target)
     return replace(reading, source=source.project(reading.read, on_error))
 
 
-def _columns(estimator: Any, every: tuple[str, ...], weight: str | None) -> tuple[str, ...]:
+def _target(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns that hold what came out: none, one, or one for each output."""
+    if y is None:
+        return ()
+    names = (y,) if isinstance(y, str) else y
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
+        raise InputError("X is read, so y must be the name of the column that has it, or a list of names")
+    for name in names:
+        if name not in every:
+            raise InputError(f"y={name!r} is no column of X{did_you_mean(name, every)}")
+    return tuple(names)
+
+
+def _columns(estimator: Any, every: tuple[str, ...], apart: set[str | None]) -> tuple[str, ...]:
     """Return the columns the model was fitted on; one that was fitted on an array is shown them all."""
     spelled = {name.replace(" ", "_"): name for name in every}  # as LightGBM spells them
     own = tuple(name if name in every else spelled.get(name, name) for name in columns_of(estimator) or ())
@@ -106,7 +139,7 @@ def _columns(estimator: Any, every: tuple[str, ...], weight: str | None) -> tupl
     if lacking and not all(GENERATED.fullmatch(name) for name in own):
         near = did_you_mean(lacking[0], every)
         raise TableError(f"X has no column {lacking[0]!r}, which the model was fitted on{near}")
-    return tuple(name for name in every if name != weight)
+    return tuple(name for name in every if name not in apart)
 
 
 @dataclass(frozen=True)
@@ -127,8 +160,8 @@ class Looking:
 
 
 def looked(
-    reading: Reading, adapted: Callable[[Table], Model], wanted: Mapping[int, Wanted], looking: Looking
-) -> tuple[Scanned, Model, Callable[[int], Summary]]:
+    reading: Reading, adapted: Callable[[Table], M], wanted: Mapping[int, Wanted], looking: Looking
+) -> tuple[Scanned, M, Callable[[int], Summary]]:
     """Read the rows once: return them, the model, and what tells of a feature what its axis needs to know."""
     attempt = 0
     while True:
@@ -173,14 +206,19 @@ def told(found: Mapping[int, Summary | FeatureError], feature: int) -> Summary:
     return one
 
 
-def identity_of(rows: Scanned, model: Model, *settings: Any) -> dict[str, str]:
+def identity_of(rows: Scanned, model: Model | None, *settings: Any) -> dict[str, str]:
     """Return what a kept state is a state of: it is of no use to other data, models or settings."""
-    answers = model.predict(rows.table.native, len(rows.table))
     return {
         "data": digest(rows.fingerprint(), rows.reading.source.stamp),
-        "model": digest(model.digest(), model.version, answers, *code_of(model.call.target)),
+        "model": digest() if model is None else _known_of(model, rows.table),
         "settings": digest(rows.unit, *settings),
     }
+
+
+def _known_of(model: Model, table: Table) -> str:
+    """Return a digest of all that can be known of a model."""
+    answers = model.predict(table.native, len(table))
+    return digest(model.digest(), model.version, answers, *code_of(model.call.target))
 
 
 def code_of(estimator: Any) -> tuple[Any, ...]:
@@ -200,7 +238,8 @@ def _surveyed(
     reading = replace(reading, unit=reading.first_unit())
     survey = Survey.of(reading, wanted, looking.seed, looking.memory)
     stamp = reading.source.stamp
-    identity = {"data": stamp or "", "settings": digest(reading.read, reading.weight, survey)}
+    settings = digest(reading.read, reading.weight, reading.target, survey)
+    identity = {"data": stamp or "", "settings": settings}
     state = looking.running.fold(
         survey,
         reading.blocks(survey_rows(head.row_bytes, looking.memory)),

@@ -13,7 +13,8 @@ import numpy as np
 
 from paribus import budget
 from paribus.api.background import Background, Looking, identity_of, looked, opened
-from paribus.api.options import checked
+from paribus.api.comparison import remarks_on
+from paribus.api.options import checked, probabilities_of
 from paribus.api.record import of_model, recorded
 from paribus.api.running import Running
 from paribus.contracts import Array, Floats
@@ -23,7 +24,8 @@ from paribus.data.summary import Summary, summarise
 from paribus.data.table import Table
 from paribus.errors import FeatureError, OptionError, RefusalError, one_of
 from paribus.evaluators import Ask, Plan, choose
-from paribus.evaluators.ask import KINDS, METHODS, Answer
+from paribus.evaluators.ask import KINDS, METHODS, Answer, SpreadAsk
+from paribus.evaluators.plan import INTERVENTIONAL
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
 from paribus.evaluators.verify import largest_difference
@@ -35,8 +37,11 @@ from paribus.results.build import effect_of
 if TYPE_CHECKING:
     from paribus.data.scan.reading import Reading
     from paribus.data.scan.scanned import Scanned
+    from paribus.evaluators.occupancy import Joint, Occupancy, Outlook
     from paribus.evaluators.survey import Wanted
 
+SPREAD_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
+SPREAD_SHARE = 4  # one part in so many of it
 SAMPLE, SEED = 1_024, 0  # draws of rows for standard errors: they are then known to about 2 %
 Curves = Literal["average", "individual", "both"]
 
@@ -53,6 +58,7 @@ class Call:
     verify: bool
     on_error: str
     running: Running
+    spread: tuple[float, ...] | None = None
 
     @classmethod
     def of(
@@ -66,13 +72,17 @@ class Call:
         verify: Any,
         on_error: str,
         running: Running,
+        *,
+        spread: Any = None,
+        y: Any = None,
     ) -> Call:
         """Check the plain arguments and open the rows."""
         started = perf_counter()
         one_of("kind", kind, KINDS)
         checked(progress=running.progress, verify=verify)
-        rows = opened(estimator, X, sample_weight, names, on_error, running)
-        return cls(started, estimator, rows, grid, kind, verify, on_error, running)
+        probabilities = probabilities_of(spread)
+        rows = opened(estimator, X, sample_weight, names, on_error, running, y)
+        return cls(started, estimator, rows, grid, kind, verify, on_error, running, probabilities)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,6 +112,9 @@ class Call:
 
         With ``skip`` a feature that cannot be varied is left out, and why is returned beside the results.
         """
+        from paribus.evaluators.occupancy import Outlook, probe_of  # none of it is needed to import paribus
+        from paribus.results.offdata import extrapolation_of
+
         threads = None if n_jobs is None else budget.threads(n_jobs)
         one_of("method", method, METHODS)
         if self.verify and method == "recursion":
@@ -110,7 +123,7 @@ class Call:
         # Our own work may take every core; a model that is asked brings its own threads.
         with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
             looking = Looking.of(SEED, n_jobs, max_memory, self.on_error, self.running)
-            rows, model, summary = self._looked(axes_of, response_method, target_names, looking)
+            rows, model, summary = self.looked(axes_of, response_method, target_names, looking)
             if method != "brute":
                 pool.submit(model.read_ahead)
             fingerprint = pool.submit(rows.fingerprint)
@@ -118,12 +131,16 @@ class Call:
             axes, skipped = axes_of.laid_out(summary, rows.table, sides, pool)
         ask = self.ask(rows, asked, axes, max_memory, threads)
         questions = ask.questions
-        plan, answers, supports = self._folded(rows, model, ask, method)
+        probe = probe_of(rows.few(SEED), axes_of.nominal, rows.counted)
+        outlook = Outlook.of(probe, questions, rows.counted)
+        plan, answers, supports, joint = self._folded(rows, model, ask, method, outlook)
+        far = [extrapolation_of(question, joint, probe, self.names) for question in questions]
+        remarks = remarks_on(plan, partial(self._exact, rows, model, ask), questions, answers)
         verified = largest_difference(model, rows, questions, answers) if self.verify else None
         provenance = self._provenance(rows, model, ask, plan, fingerprint.result(), verified)
         effects = [
             effect_of(*answer, ask=ask, model=model, unit=rows.unit, provenance=provenance)
-            for answer in zip(questions, answers, supports, strict=True)
+            for answer in zip(questions, answers, supports, far, remarks, strict=True)
         ]
         return effects, skipped
 
@@ -154,9 +171,16 @@ class Call:
             rows.weighted,
             rows.sample(SAMPLE, SEED),
             read=not isinstance(rows, Rows),
+            spread=self._spread(max_memory),
         )
 
-    def _looked(
+    def _spread(self, max_memory: Any) -> SpreadAsk | None:
+        if self.spread is None:
+            return None
+        held = SPREAD_BYTES if max_memory is None else budget.memory(max_memory) // SPREAD_SHARE
+        return SpreadAsk(self.spread, held)
+
+    def looked(
         self, axes: Axes, response_method: str, target_names: Any, looking: Looking
     ) -> tuple[Background, Model, Callable[[int], Summary]]:
         """Return the rows, the model, and what tells of a feature what its axis needs to know."""
@@ -166,27 +190,39 @@ class Call:
             return rows, adapted(rows.table), partial(axes.summarised, rows)
         return looked(rows, adapted, axes.wanted, looking)
 
+    def _exact(self, rows: Background, model: Model, ask: Ask) -> list[Answer]:
+        """Answer exactly, to compare."""
+        from paribus.evaluators.occupancy import Outlook
+
+        return self._folded(rows, model, ask, "exact", Outlook.of_nothing())[1]
+
     def _folded(
-        self, rows: Background, model: Model, ask: Ask, method: str
-    ) -> tuple[Plan, list[Answer], list[Floats]]:
+        self, rows: Background, model: Model, ask: Ask, method: str, outlook: Outlook
+    ) -> tuple[Plan, list[Answer], list[Floats], Joint | None]:
         """Choose an evaluator and fold; one that refuses what it meets in the rows makes way for the next."""
+        from paribus.evaluators.occupancy import NOWHERE, Occupancy
+
         refused: dict[str, str] = {}
         while True:
             plan = choose(model, ask, method, refused)
             evaluator, support = plan.evaluator, SupportCounter(ask.questions)
+            # Training paths ask about no rows that might not exist.
+            asks = evaluator.estimand == INTERVENTIONAL
+            occupancy = Occupancy.of(outlook) if asks else NOWHERE
             try:
                 state = self.running.fold(
-                    Together((evaluator, support)),
+                    Together((evaluator, support, occupancy)),
                     rows.blocks(evaluator.block_rows, evaluator.parts),
                     plan.threads,
                     doing="effects",
                     by=evaluator.name if refused else "",
-                    identity=None if isinstance(rows, Rows) else _identity(rows, model, ask, plan),
+                    identity=None if isinstance(rows, Rows) else _identity(rows, model, ask, plan, occupancy),
                 )
             except RefusalError as refusal:
                 refused[evaluator.name] = str(refusal)
                 continue
-            return plan, evaluator.finish(state, plan.threads), support.finish(state, rows.unit)
+            answers, supports = evaluator.finish(state, plan.threads), support.finish(state, rows.unit)
+            return plan, answers, supports, occupancy.finish(state, outlook) if asks else None
 
     def _provenance(
         self,
@@ -232,6 +268,7 @@ class Axes:
     nominal: frozenset[int]
     given: dict[int, Any]
     skip: bool
+    bins: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -255,13 +292,16 @@ class Axes:
         from paribus.evaluators.survey import Wanted
 
         options = self.grid.resolution, self.grid.percentiles
-        return {j: Wanted(j in self.nominal, *options, given=j in self.given) for j in self.features}
+        return {
+            j: Wanted(j in self.nominal, *options, given=j in self.given, bins=self.bins)
+            for j in self.features
+        }
 
     def summarised(self, rows: Rows, feature: int) -> Summary:
         """Look at a feature of rows in memory."""
         limit, percentiles = self.grid.resolution, self.grid.percentiles
         nominal = feature in self.nominal
-        return summarise(rows, feature, nominal=nominal, limit=limit, percentiles=percentiles)
+        return summarise(rows, feature, nominal=nominal, limit=limit, percentiles=percentiles, bins=self.bins)
 
     def laid_out(
         self,
@@ -288,17 +328,18 @@ class Axes:
         return axes, tuple(str(error) for error in refused)
 
 
-def _identity(rows: Scanned, model: Model, ask: Ask, plan: Plan) -> dict[str, str]:
+def _identity(rows: Scanned, model: Model, ask: Ask, plan: Plan, occupancy: Occupancy) -> dict[str, str]:
     """Return what a kept state of effects is a state of."""
     evaluator = plan.evaluator
     points = [cells.values for question in ask.questions for cells in question.replaced.values()]
     asked = [(question.names, question.n_points) for question in ask.questions]
     sample = ask.sample.numbers if ask.sample is not None else ()
-    portions = (evaluator.name, evaluator.block_rows, evaluator.parts, ask.kind)
-    return identity_of(rows, model, portions, asked, sample, *(_plain(values) for values in points))
+    cut = evaluator.name, evaluator.block_rows, evaluator.parts
+    portions = (*cut, ask.kind, ask.spread, occupancy.settings)
+    return identity_of(rows, model, portions, asked, sample, *(plain(values) for values in points))
 
 
-def _plain(values: Array) -> Any:
+def plain(values: Array) -> Any:
     """Return values as what a digest takes: text and objects have no bytes of their own."""
     return values.tolist() if values.dtype == object else values
 

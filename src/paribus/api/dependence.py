@@ -26,6 +26,7 @@ def partial_dependence(
     custom_values: Mapping[Any, Any] | None = None,
     method: str = "auto",
     kind: Curves = "average",
+    spread: Any = None,
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -83,9 +84,16 @@ def partial_dependence(
     method : {"auto", "exact", "brute", "recursion"}
         ``"auto"`` takes the fastest evaluator that gives the brute-force number; ``"exact"`` insists on
         a shortcut, ``"brute"`` on asking the model itself. ``"recursion"`` is another estimand: the average
-        along the paths of a tree ensemble's training data, baseline included.
+        along the paths of a tree ensemble's training data, baseline included; where it differs from the
+        exact answer by more than the standard error, a note says by how much.
     kind : {"average", "individual", "both"}
         The average, each row's own curve, or both.
+    spread : True or sequence of float, optional
+        Quantiles over the rows of their own curves at each point, by probability: how differently rows
+        respond, which is no error of the average. True is 0.1, 0.25, 0.5, 0.75 and 0.9. Every row of positive
+        weight counts. Exact while all predictions fit a quarter of ``max_memory`` (500 MB where it is not
+        given); of more, the quantiles are within ``spread.rank_error`` of their ranks. Not for
+        ``method="recursion"``, which has no curves of rows.
     target_names : sequence of str, optional
         Names of the outputs.
     n_jobs : int, optional
@@ -112,8 +120,8 @@ def partial_dependence(
     Returns
     -------
     PartialDependence
-        With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``support``, ``missing``,
-        ``deciles``, names, notes and provenance; also as keys.
+        With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``spread``, ``support``,
+        ``extrapolation``, ``missing``, ``deciles``, names, notes and provenance; also as keys.
 
     See Also
     --------
@@ -121,9 +129,10 @@ def partial_dependence(
 
     Notes
     -----
-    Partial dependence asks the model about rows that may not exist when features are dependent;
-    ``support`` says how much data lies around each point of the grid itself. Missing values enter no
-    quantile and no axis: the effect at missing is ``.missing``, a point of its own.
+    Partial dependence asks the model about rows that may not exist when features are dependent:
+    ``extrapolation`` says how many of them combine values of two features that no row has, and with which
+    other feature; ``support`` how much data lies around each point of the grid itself. Missing values enter
+    no quantile and no axis: the effect at missing is ``.missing``, a point of its own.
 
     Examples
     --------
@@ -137,7 +146,9 @@ def partial_dependence(
     """
     grid = GridOptions.of(percentiles, grid_resolution)
     running = Running.of(progress, executor, checkpoint)
-    call = Call.of(estimator, X, sample_weight, feature_names, grid, kind, verify, on_error, running)
+    call = Call.of(
+        estimator, X, sample_weight, feature_names, grid, kind, verify, on_error, running, spread=spread
+    )
     return call.answer(
         (resolve(features, call.names),),
         categorical_features=categorical_features,
@@ -164,6 +175,7 @@ def effects(
     custom_values: Mapping[Any, Any] | None = None,
     method: str = "auto",
     kind: Curves = "average",
+    spread: Any = None,
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -183,8 +195,8 @@ def effects(
         Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and
         a surface. Every column by default; one that cannot be varied is skipped, and said in the notes.
     sample_weight, categorical_features, feature_names, response_method, percentiles, grid_resolution, \
-custom_values, method, kind, target_names, n_jobs, max_memory, progress, verify, executor, checkpoint, \
-on_error
+custom_values, method, kind, spread, target_names, n_jobs, max_memory, progress, verify, executor, \
+checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
@@ -204,7 +216,9 @@ on_error
     """
     grid = GridOptions.of(percentiles, grid_resolution)
     running = Running.of(progress, executor, checkpoint)
-    call = Call.of(estimator, X, sample_weight, feature_names, grid, kind, verify, on_error, running)
+    call = Call.of(
+        estimator, X, sample_weight, feature_names, grid, kind, verify, on_error, running, spread=spread
+    )
     answers, skipped = call.answer(
         call.asked(features),
         categorical_features=categorical_features,

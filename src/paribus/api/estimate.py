@@ -45,6 +45,7 @@ def plan(
     custom_values: Mapping[Any, Any] | None = None,
     method: str = "auto",
     kind: Curves = "average",
+    spread: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
     on_error: str = "raise",
@@ -56,7 +57,7 @@ def plan(
     Parameters
     ----------
     estimator, X, features, sample_weight, categorical_features, feature_names, response_method, \
-percentiles, grid_resolution, custom_values, method, kind, n_jobs, max_memory, on_error
+percentiles, grid_resolution, custom_values, method, kind, spread, n_jobs, max_memory, on_error
         As for `effects`.
 
     Returns
@@ -74,7 +75,10 @@ percentiles, grid_resolution, custom_values, method, kind, n_jobs, max_memory, o
     """
     one_of("method", method, METHODS)
     grid = GridOptions.of(percentiles, grid_resolution)
-    call = Call.of(estimator, X, sample_weight, feature_names, grid, kind, False, on_error, Running(False))
+    running = Running(False)
+    call = Call.of(
+        estimator, X, sample_weight, feature_names, grid, kind, False, on_error, running, spread=spread
+    )
     asked = call.asked(features)
     axes_of = Axes.of(call.names, asked, grid, categorical_features, custom_values, features is None)
     adapted = partial(adapt, estimator, response_method=response_method)

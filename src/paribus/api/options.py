@@ -9,6 +9,7 @@ import numpy as np
 from paribus.errors import OptionError
 
 AUTO = "auto"
+SPREAD = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def checked(**flags: Any) -> None:
@@ -47,3 +48,23 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     return whole("random_state", random_state, 0)
+
+
+def probabilities_of(spread: Any) -> tuple[float, ...] | None:
+    """Read which quantiles of the rows' curves are wanted.
+
+    >>> probabilities_of(True), probabilities_of([0.5])
+    ((0.1, 0.25, 0.5, 0.75, 0.9), (0.5,))
+    """
+    if spread is None or spread is True:
+        return None if spread is None else SPREAD
+    way_out = f"must be None, True, or distinct probabilities in [0, 1], such as {SPREAD}"
+    try:
+        found = tuple(float(p) for p in spread)
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"spread={spread!r} {way_out}") from error
+    if isinstance(spread, str) or not found or not all(0 <= p <= 1 for p in found):
+        raise OptionError(f"spread={spread!r} {way_out}")
+    if len({f"{p:.8g}" for p in found}) < len(found):
+        raise OptionError(f"spread={spread!r} has a probability twice; it {way_out}")
+    return found

@@ -281,13 +281,14 @@ def _read_levels(
     import pyarrow as pa
 
     declared = tuple(series.cat.get_categories().to_list()) if kind == "category" else None
+    ranked = kind == "category" and _is_ranked(series)
     try:
         arrow = present.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         # Levels of several Python types have no Arrow type: they are read one by one.
         if kind == "string":
             return _read_objects(name, present, missing)
-        return Column(name, kind, objects(present.to_list()), missing, declared)
+        return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
     chunks = arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow])
     if kind == "string" and not _is_text(pa, chunks.type):
         # narwhals takes a pandas column of objects for text when its first values are missing.
@@ -295,16 +296,23 @@ def _read_levels(
     if not pa.types.is_dictionary(chunks.type):
         chunks = chunks.dictionary_encode()
     if not chunks.num_chunks:
-        return Column(name, kind, objects([]), missing, declared)
+        return Column(name, kind, objects([]), missing, declared, ranked=ranked)
     whole = chunks.unify_dictionaries().combine_chunks()
     coded = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
     # pandas levels may be objects Arrow writes differently, such as intervals; their order is the same.
     as_declared = declared is not None and series.implementation.is_pandas_like()
     found = declared if declared is not None and as_declared else tuple(coded.dictionary.to_pylist())
     if len(set(found)) < len(found):  # a dictionary may name a level twice
-        return Column(name, kind, objects(present.to_list()), missing, declared)
+        return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return Column(name, kind, objects(found)[codes], missing, declared, codes, found)
+    return Column(name, kind, objects(found)[codes], missing, declared, codes, found, ranked)
+
+
+def _is_ranked(series: nw.Series[Any]) -> bool:
+    """Tell whether the order of a category's levels is one of rank; polars gives that to its enums."""
+    native = series.to_native()
+    dtype = getattr(native, "type", None) or getattr(native, "dtype", None)
+    return bool(getattr(dtype, "ordered", series.dtype == nw.Enum))
 
 
 def _is_text(pa: Any, arrow_type: Any) -> bool:

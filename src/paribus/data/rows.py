@@ -10,8 +10,8 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import xxhash
 
-from paribus.contracts import Flags, Floats
-from paribus.data.sampling import Priorities, Sample, sample_of
+from paribus.contracts import Array, Flags, Floats
+from paribus.data.sampling import Priorities, Sample, few_of, few_rows, sample_of
 from paribus.data.table import Column, Table
 from paribus.errors import WeightError
 
@@ -24,7 +24,7 @@ class Block:
     """Consecutive rows with their weights, and the numbers of the questions to ask them.
 
     ``start`` is the number of the first row, ``number`` that of the block, ``share`` how much of all points
-    those questions have.
+    those questions have. ``target`` is what came out for each row, ``(n,)`` or ``(n, o)``, if that is known.
     """
 
     table: Table
@@ -33,6 +33,7 @@ class Block:
     questions: tuple[int, ...] = (0,)
     share: float = 1.0
     number: int = 0
+    target: Array | None = None
 
     @property
     def work(self) -> float:
@@ -54,12 +55,16 @@ class Block:
         if self.weights is None or self.weights.all():
             return self
         mask = self.weights > 0
-        return replace(self, table=self.table.keep(mask), weights=self.weights[mask])
+        target = None if self.target is None else self.target[mask]
+        return replace(self, table=self.table.keep(mask), weights=self.weights[mask], target=target)
 
     def between(self, first: int, stop: int) -> Self:
         """Return the rows from ``first`` to ``stop``, counted within the block."""
-        weights = None if self.weights is None else self.weights[first:stop]
-        return replace(self, table=self.table.slice(first, stop), weights=weights, start=self.start + first)
+        weights, target = (
+            None if array is None else array[first:stop] for array in (self.weights, self.target)
+        )
+        table, start = self.table.slice(first, stop), self.start + first
+        return replace(self, table=table, weights=weights, target=target, start=start)
 
     def cut(self, size: int) -> Iterator[Self]:
         """Yield consecutive blocks of at most ``size`` rows."""
@@ -115,12 +120,14 @@ class Rows:
     """The background: a table and the weights of its rows, None when all count the same.
 
     Weights are held divided by ``unit``, a power of two near the largest, so that no square of a very
-    large or very small one overflows; what is reported is multiplied by it again.
+    large or very small one overflows; what is reported is multiplied by it again. ``target`` is what came out
+    for each row, where that is asked about.
     """
 
     table: Table
     weights: Floats | None
     unit: float = 1.0
+    target: Array | None = None
 
     def __len__(self) -> int:
         return len(self.table)
@@ -132,7 +139,7 @@ class Rows:
 
     def blocks(self, size: int, parts: Parts = ONE_PART) -> HeldBlocks:
         """Return blocks of ``size`` rows, each once per part ``(questions, points)`` of the questions."""
-        return HeldBlocks(Block(self.table, self.weights, 0), size, parts)
+        return HeldBlocks(Block(self.table, self.weights, 0, target=self.target), size, parts)
 
     def sample(self, size: int, seed: int) -> Sample:
         """Choose rows for a sum of squares: all that have weight, or ``size`` where there are more.
@@ -142,6 +149,13 @@ class Rows:
         if self.weights is None:
             return sample_of(len(self), size, seed)
         return Priorities.of(np.arange(len(self)), self.weights, seed, size + 1).sample(size, 1.0)
+
+    def few(self, seed: int) -> Table:
+        """Return a few rows that have weight, chosen by their numbers: they tell how columns are binned."""
+        numbers = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights > 0)
+        mask = np.zeros(len(self), dtype=bool)
+        mask[numbers[few_of(numbers, seed, few_rows(len(self.table.names)))]] = True
+        return self.table.keep(mask)
 
     @property
     def weighted(self) -> bool:
@@ -166,7 +180,8 @@ class Rows:
         """Return the rows where ``mask`` holds, with their weights."""
         if mask.all():
             return self
-        return Rows(self.table.keep(mask), None if self.weights is None else self.weights[mask], self.unit)
+        weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
+        return Rows(self.table.keep(mask), weights, self.unit, target)
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
@@ -180,7 +195,7 @@ class Rows:
         }
 
     def fingerprint(self) -> str:
-        """Return a digest of names, dtypes, values and weights; other data gives another one."""
+        """Return a digest of names, dtypes, values, weights and target; other data gives another one."""
         table = self.table
         dtypes = tuple(table.dtype(j) for j in range(len(table.names)))
         digest = xxhash.xxh3_128(repr((table.names, dtypes, len(self), self.unit)).encode())
@@ -188,6 +203,9 @@ class Rows:
             digest.update(part)
         if self.weights is not None:
             digest.update(self.weights.tobytes())
+        if self.target is not None:
+            digest.update(repr(self.target.shape).encode())
+            digest.update(_bytes(self.target))
         return str(digest.hexdigest())
 
 
@@ -210,6 +228,11 @@ def rows_of(table: Table, sample_weight: Any) -> Rows:
         raise WeightError("sample_weight is zero for every row; at least one must be positive")
     unit = 2.0 ** np.floor(np.log2(weights.max()))
     return Rows(table, np.ascontiguousarray(weights / unit), float(unit))
+
+
+def _bytes(values: Array) -> bytes:
+    """Return values as bytes; labels have none of their own."""
+    return repr(values.tolist()).encode() if values.dtype.kind in "OT" else values.tobytes()
 
 
 def _numbers(sample_weight: Any) -> Floats:

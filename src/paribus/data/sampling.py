@@ -9,6 +9,8 @@ import numpy as np
 
 from paribus.contracts import Floats, Integers
 
+MOST_FEW, LEAST_FEW, FEW_CELLS = 4_096, 512, 2**20  # rows that tell how columns are binned
+PORTION = 16_384  # rows whose hash is found at once
 TINY = 1e-290  # of a very small weight the square must not vanish altogether
 
 
@@ -79,6 +81,31 @@ class Priorities:
             squares = np.maximum(squares, (self.weights[size] / unit) ** 2 / self.chances[size])
         order = np.argsort(chosen.numbers)
         return Sample(chosen.numbers[order], squares[order], weights[order])
+
+
+def few_of(numbers: Integers, seed: int, most: int) -> Integers:
+    """Return the places of ``most`` rows, in order, chosen by a hash of their numbers alone.
+
+    Whoever looks at which rows, those chosen among the chosen of parts are those chosen among all.
+    """
+    size = len(numbers)
+    if size <= most:
+        return np.arange(size)
+    # Those below a bound that more than enough are below; in portions that fit in a cache.
+    bound = min(1.0, 2 * most / size)
+    chances = np.empty(size)
+    for first in range(0, size, PORTION):
+        some = slice(first, first + PORTION)
+        chances[some] = _uniform(numbers[some], seed)
+    below = np.flatnonzero(chances <= bound)
+    if len(below) <= most:
+        below = np.arange(size)
+    return np.sort(below[np.argpartition(chances[below], most - 1)[:most]])
+
+
+def few_rows(columns: int) -> int:
+    """Return how many rows tell how columns are binned: fewer of very wide tables, which are held."""
+    return max(LEAST_FEW, min(MOST_FEW, FEW_CELLS // max(1, columns)))
 
 
 def _uniform(numbers: Integers, seed: int) -> Floats:

@@ -15,6 +15,7 @@ from paribus.data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))
 PROBE = 4_096  # of sorted values looked at before all of them are, to count the distinct ones
+ROUNDING = 1e-10  # of the total: ranks that differ by less are the same
 SMALLEST = 1e-12  # of the total: a weight below this is no unit for ranks
 
 
@@ -22,13 +23,15 @@ SMALLEST = 1e-12  # of the total: a weight below this is no unit for ranks
 class Summary:
     """All the grid needs to know of a feature.
 
-    ``levels`` are the distinct present values with their weights: all of them for a nominal feature,
-    the sorted ones of a number or date when there are fewer than the limit asked for, else None.
-    ``declared`` are the levels a category column may take. ``ends`` are the quantiles at the
-    percentiles asked for, ``extremes`` the smallest and largest finite value, both None for a nominal
-    feature. ``unit`` is the dtype of a date's ticks, ``dtype`` that of a number.
-    ``missing_row`` is a row without the value. ``ordered``, which alone grows with the number of rows, are
-    the finite values sorted, while they are at hand and have no weights.
+    ``levels`` are the distinct present values with their weights: all of them for a nominal feature, the
+    sorted ones of a number or date when there are fewer than the limit asked for, else None. ``declared`` are
+    the levels a category column may take, ``ranked`` whether their order is one of rank. ``ends`` are the
+    quantiles at the percentiles asked for, ``extremes`` the smallest and largest finite value, both None for
+    a nominal feature. ``unit`` is the dtype of a date's ticks, ``dtype`` that of a number. ``edges`` are
+    those of the numbers of bins asked for, one array each. ``common`` is the value in the middle of the
+    present ones and its weight; no other has more than half. ``missing_row`` is a row without the value.
+    ``ordered``, which alone grows with the number of rows, are the finite values sorted, while they are at
+    hand and have no weights.
     """
 
     name: str
@@ -46,6 +49,9 @@ class Summary:
     unit: np.dtype[Any] | None = None
     dtype: np.dtype[Any] | None = None
     ordered: Array | None = None
+    ranked: bool = False
+    edges: tuple[Array, ...] = ()
+    common: tuple[Any, float] | None = None
 
     @property
     def missing_share(self) -> float:
@@ -54,12 +60,19 @@ class Summary:
 
 
 def summarise(
-    rows: Rows, feature: int, *, nominal: bool, limit: int, percentiles: tuple[float, float]
+    rows: Rows,
+    feature: int,
+    *,
+    nominal: bool,
+    limit: int,
+    percentiles: tuple[float, float],
+    bins: tuple[int, ...] = (),
 ) -> Summary:
     """Summarise a column; rows of weight zero count in no way.
 
     ``nominal`` takes the values as levels whatever their dtype; ``limit`` is the number of distinct
-    values from which a number is no longer listed value by value.
+    values from which a number is no longer listed value by value. ``bins`` are numbers of bins to find the
+    edges of.
     """
     column = rows.table.column(feature)
     weights = rows.weights
@@ -73,6 +86,7 @@ def summarise(
         "missing": float(np.count_nonzero(missing) if weights is None else weights[missing].sum()),
         "missing_row": None if first is None else rows.table.slice(first, first + 1),
         "declared": column.levels,
+        "ranked": column.ranked,
     }
     present = None if weights is None else weights[~column.missing]
     if kind in NOMINAL:
@@ -80,11 +94,16 @@ def summarise(
     values = column.values
     if present is not None and not present.all():
         values, present = values[present > 0], present[present > 0]
-    return Summary(**facts, **_numbers(values, present, kind, limit, percentiles))
+    return Summary(**facts, **_numbers(values, present, kind, limit, percentiles, bins))
 
 
 def _numbers(
-    values: Array, weights: Floats | None, kind: Kind, limit: int, percentiles: tuple[float, float]
+    values: Array,
+    weights: Floats | None,
+    kind: Kind,
+    limit: int,
+    percentiles: tuple[float, float],
+    bins: tuple[int, ...],
 ) -> dict[str, Any]:
     """Return quantiles, extremes and few distinct values of finite numbers or the ticks of dates."""
     unit = values.dtype if values.dtype.kind in "mM" else None
@@ -100,13 +119,23 @@ def _numbers(
         numbers = numbers[finite]
         weights = None if weights is None else weights[finite]
     levels, counts = distinct_of(numbers, weights, limit)
-    facts = {"unit": unit, "infinite": infinite, "levels": levels, "level_weights": counts}
+    facts: dict[str, Any] = {"unit": unit, "infinite": infinite, "levels": levels, "level_weights": counts}
     facts["dtype"] = numbers.dtype
     if not len(numbers):
         return facts
     wanted = quantiles(numbers, (*percentiles, *DECILES), weights)
     facts |= placed(wanted, numbers[[0, -1]], kind)
-    return facts | {"ordered": numbers if weights is None else None}
+    facts["edges"] = tuple(edges_of(numbers, weights, size) for size in bins)
+    return facts | {"ordered": numbers if weights is None else None, "common": common_of(numbers, weights)}
+
+
+def common_of(ordered: Array, weights: Floats | None) -> tuple[Any, float]:
+    """Return the value in the middle of sorted ones, and its weight."""
+    upper = None if weights is None else np.cumsum(weights)
+    middle = len(ordered) // 2 if upper is None else int(np.searchsorted(upper, upper[-1] / 2))
+    value = ordered[middle]
+    first, stop = (int(np.searchsorted(ordered, value, side=side)) for side in ("left", "right"))
+    return value, float(stop - first if weights is None else weights[first:stop].sum())
 
 
 def placed(wanted: Floats, extremes: Array, kind: Kind) -> dict[str, Any]:
@@ -151,6 +180,43 @@ def _interpolated(ordered: Array, probabilities: Floats) -> Floats:
     share = at - lower
     # From the nearer end, as numpy does.
     return np.where(share < 0.5, below + (above - below) * share, above - (above - below) * (1 - share))
+
+
+def edges_of(values: Array, weights: Floats | None, bins: int) -> Array:
+    """Return the edges of at most ``bins`` bins of about the same weight, the smallest value first.
+
+    Every edge is a value that occurs: the smallest whose share of the weight, with all below, reaches a
+    multiple of ``1 / bins``. A value heavier than a bin is an edge by itself and the rest is shared among the
+    bins that are left, so that ties and skew leave no fewer bins than there is room for. ``values`` are
+    sorted, and there is at least one.
+
+    >>> edges_of(np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4]), None, 4)
+    array([0, 1, 2, 3, 4])
+    >>> edges_of(np.arange(9), None, 4)
+    array([0, 2, 4, 6, 8])
+    """
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    distinct = values[starts]
+    if len(distinct) <= bins + 1:
+        return distinct
+    if weights is None:
+        weight = np.diff(np.append(starts, len(values))).astype(np.float64)
+    else:
+        weight = np.add.reduceat(weights, starts)
+    heavy = np.zeros(len(distinct), bool)
+    while True:
+        left = bins - int(heavy.sum())  # at least one: fewer than that many are heavier than their share
+        rest = np.where(heavy, 0.0, weight)
+        total = float(rest.sum())
+        share = total / left
+        more = rest > share * (1 + ROUNDING)
+        if not more.any():
+            break
+        heavy |= more
+    reached = np.searchsorted(np.cumsum(rest), share * np.arange(1, left + 1) - total * ROUNDING)
+    heavy[[0, -1]] = True
+    heavy[np.minimum(reached, len(distinct) - 1)] = True
+    return distinct[heavy]
 
 
 def distinct_of(values: Array, weights: Floats | None, limit: int) -> tuple[Array | None, Floats | None]:

@@ -18,8 +18,9 @@ from paribus.errors import TableError
 class Column:
     """One column as numpy: the present values ``(n_present,)`` and where it is missing ``(n,)``.
 
-    ``levels`` is the declared order of a category column, else None. ``codes`` and ``found`` spell the
-    values as ``found[codes]`` where the library knows such codes.
+    ``levels`` is the declared order of a category column, else None; ``ranked`` tells that it is one of rank,
+    as of ordered categories. ``codes`` and ``found`` spell the values as ``found[codes]`` where the library
+    knows such codes.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Column:
     levels: tuple[Any, ...] | None = None
     codes: Integers | None = None
     found: tuple[Any, ...] = ()
+    ranked: bool = False
 
     def and_missing(self) -> Column:
         """Return the column with a missing value at its end."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus.contracts import Array, Flags, Floats
-from paribus.display.paper import LABEL, legend, new_axes, sampled, small_print, unit_of, written
+from paribus.display.paper import LABEL, legend, new_axes, small_print, told_of, unit_of, written
 from paribus.results import HStatistics, Importance
 from paribus.results.story import exactly_zero
 
@@ -75,7 +75,7 @@ def interaction_bars(result: HStatistics, statistic: str, k: int, o: int, ax: Ax
     lines = ranking.left_out(k) if shown else []
     if ranking.faint[shown].any():
         lines.append("grey: a joint effect below 0.1 % of the prediction's variance, whose H² says little")
-    small_print(panel, lines + sampled(result.provenance))
+    small_print(panel, lines + told_of(panel, result.provenance, result.notes))
     return panel
 
 
@@ -100,7 +100,9 @@ def importance_bars(result: Importance, k: int, o: int, ax: Axes | None) -> Axes
         _bars(panel, ranking, shown, lane=(-0.18, 0.44), label="on its own")
         _behind(panel, result, shown, o)
         legend(panel, None)
-    small_print(panel, (ranking.left_out(k) if shown else []) + sampled(result.provenance))
+    small_print(
+        panel, (ranking.left_out(k) if shown else []) + told_of(panel, result.provenance, result.notes)
+    )
     return panel
 
 

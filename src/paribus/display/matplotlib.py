@@ -1,16 +1,29 @@
-"""First pictures, with matplotlib: curves over their support, surfaces, individual curves."""
+"""Partial dependence, with matplotlib: curves over their support, surfaces, individual curves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus.contracts import NOMINAL, Array, Floats
-from paribus.display.paper import legend, new_axes, unit_of, written
+from paribus.contracts import Array
+from paribus.display.axes import (
+    BAND,
+    LEGEND,
+    Place,
+    name_axis,
+    no_ticks_below_curves,
+    one_legend,
+    placed,
+    positions,
+    shades,
+    share_y,
+    strip,
+    y_label,
+)
+from paribus.display.paper import legend, new_axes, notes_below, panels_of, written
 from paribus.errors import DrawingError
-from paribus.results import Effects, PartialDependence
+from paribus.results import Effects, PartialDependence, Spread
 from paribus.results.outputs import chosen
 
 if TYPE_CHECKING:
@@ -18,36 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ICE_LINES = 100  # individual curves drawn; their average is always over every row
-CROWDED = 1e-3  # of the axis: points that are closer have no bar of their own
-STRIP = 0.10  # height of the support strip, as a share of the panel
-BELOW = 1.5 * STRIP  # room made for it, as a share of the curves' own height
-TICKS = 30  # levels that are named on an axis; of more only every second, third, ... has room
-LEGEND = 12  # levels of the second feature that get a curve
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where an axis's values go on paper: positions, tick labels of levels, and the missing point."""
-
-    at: Floats
-    labels: tuple[str, ...] | None
-    label: str
-    dates: bool
-    missing: float
-
-    @property
-    def width(self) -> float:
-        """Return the width of the support's bars, which touch where points are evenly spaced."""
-        gaps = np.diff(np.sort(self.at))
-        if not gaps.any():
-            return 0.8
-        even = self.labels is None and gaps.max() <= 1.01 * gaps.min()
-        return float(gaps[gaps > 0].min() * (1.0 if even else 0.9))
-
-    @property
-    def crowded(self) -> bool:
-        """Whether some points are closer than can be seen, as on both sides of a split."""
-        return self.labels is None and len(self.at) > 2 and self.width < CROWDED * float(np.ptp(self.at))
+SHADE = 0.18  # of a band of rows
 
 
 def draw_effect(
@@ -71,96 +55,63 @@ def draw_effect(
         _one_way(panel, effect, outputs)
     else:
         _two_way(panel, effect, outputs[0])
+    notes_below(panel, effect.notes)
     return panel
 
 
 def draw_effects(effects: Effects, *, columns: int = 3, output: str | int | None = None) -> Figure:
     """Draw one panel per effect; curves share their y-axis, so that sizes compare."""
-    import matplotlib.pyplot as plt
-
-    columns = max(1, min(columns, len(effects)))
-    rows = -(-len(effects) // columns)
-    figure = plt.figure(figsize=(4.2 * columns, 3.2 * rows), layout="constrained")
+    figure, panels = panels_of(len(effects), columns)
     curves: list[Any] = []
-    for place, effect in enumerate(effects.values()):
-        panel = figure.add_subplot(rows, columns, place + 1)
+    for panel, effect in zip(panels, effects.values(), strict=True):
         draw_effect(effect, ax=panel, output=output)
         if len(effect.grid_values) == 1:
             curves.append(panel)
-    _share_y(curves)
-    for panel in curves[1:]:
-        shown = panel.get_legend()
-        if shown is not None and len(shown.get_texts()) == 1:
-            shown.remove()  # the first panel says what a lone curve is
+    share_y(curves)
+    one_legend(curves)
     return figure
 
 
-def _share_y(panels: list[Any]) -> None:
-    if not panels:
-        return
-    low = min(panel.get_ylim()[0] for panel in panels)
-    high = max(panel.get_ylim()[1] for panel in panels)
-    for panel in panels:
-        panel.set_ylim(low, high)
-        _no_ticks_below_curves(panel)
-
-
-def _no_ticks_below_curves(ax: Axes) -> None:
-    """Keep numbers out of the room made for the support strip: a probability is not negative there."""
-    from matplotlib.ticker import MaxNLocator
-
-    low, high = ax.get_ylim()
-    floor = low + (high - low) * BELOW / (1 + BELOW)
-    ticks = MaxNLocator(nbins=7).tick_values(floor, high)
-    ax.set_yticks([tick for tick in ticks if floor <= tick <= high])
-
-
-def _placed(effect: PartialDependence, axis: int) -> Place:
-    """Turn the values of an axis into positions."""
-    values, name = effect.grid_values[axis], effect.feature_names[axis].replace("$", r"\$")
-    if effect.kinds[axis] in NOMINAL:
-        labels = tuple(written(value) for value in values)
-        return Place(np.arange(len(values), dtype=float), labels, name, False, float(len(values)))
-    at, dates = _positions(values)
-    unit = " (days)" if values.dtype.kind == "m" else ""
-    span = np.ptp(at) if len(at) > 1 else 1.0
-    return Place(at, None, name + unit, dates, float(at.max() + 0.1 * span) if len(at) else 0.0)
-
-
-def _positions(values: Array) -> tuple[Floats, bool]:
-    if values.dtype.kind == "M":
-        from matplotlib import dates
-
-        return np.asarray(dates.date2num(values), np.float64), True  # type: ignore[no-untyped-call]
-    if values.dtype.kind == "m":
-        return values / np.timedelta64(1, "D"), False
-    return values.astype(float), False
-
-
 def _one_way(ax: Axes, effect: PartialDependence, outputs: list[int]) -> None:
-    place = _placed(effect, 0)
+    place = placed(effect, 0)
     many = len(outputs) > 1
     for color, o in enumerate(outputs):
         name = written(effect.output_names[o]) if many else None
         if effect.individual is not None:
             _individual(ax, effect, place, o, f"C{color}" if many else "C0")
+        if effect.spread is not None:
+            _spread(ax, effect.spread, place, o, f"C{color}" if many else "C0", labelled=not many)
         if effect.average is not None:
-            strong = f"C{color}" if many or effect.individual is None else "C1"
-            _average(ax, effect, place, o, strong, name)
-    _strip(ax, effect, place)
-    _label(ax.xaxis, place, missing=effect.missing is not None)
-    ax.set_ylabel(_y_label(effect, outputs))
-    _no_ticks_below_curves(ax)
+            of_rows = effect.individual is not None or effect.spread is not None
+            strong = "C1" if of_rows and not many else f"C{color}"
+            # Bands of rows and of errors, of several outputs, could not be told from each other.
+            errors = effect.standard_error is not None and not (many and effect.spread is not None)
+            _average(ax, effect, place, o, strong, name, errors=errors)
+    strip(ax, effect.support, None if effect.missing is None else effect.missing.support, place)
+    name_axis(ax.xaxis, place, missing=effect.missing is not None)
+    ax.set_ylabel(y_label(effect, outputs))
+    no_ticks_below_curves(ax)
     if ax.get_legend_handles_labels()[1]:
-        title = "± 2 standard errors" if many and effect.average is not None else None
-        legend(ax, title)
+        legend(ax, _legend_title(effect) if many else None)
 
 
-def _average(ax: Axes, effect: PartialDependence, place: Place, o: int, color: str, name: str | None) -> None:
+def _legend_title(effect: PartialDependence) -> str | None:
+    """Say what the bands of several outputs are."""
+    if effect.spread is not None:
+        bands = [f"band: {_share(share)} of rows" for share, _, _ in effect.spread.bands()]
+        lines = [f"{style}: {name}" for _, style, name in _lone(effect.spread)]
+        return "\n".join([*bands, *lines])
+    return "± 2 standard errors" if effect.standard_error is not None else None
+
+
+def _average(
+    ax: Axes, effect: PartialDependence, place: Place, o: int, color: str, name: str | None, *, errors: bool
+) -> None:
     assert effect.average is not None
-    assert effect.standard_error is not None
-    mean, error = effect.average[o], 2 * np.nan_to_num(effect.standard_error[o])
-    label = name or ("average" if effect.individual is not None else "average ± 2 standard errors")
+    mean, error = effect.average[o], np.zeros_like(effect.average[o])
+    if errors and effect.standard_error is not None:
+        error = 2 * np.nan_to_num(effect.standard_error[o])
+    label = name or ("average ± 2 standard errors" if errors else "average")
     if place.labels is not None or len(mean) == 1:
         ax.errorbar(place.at, mean, error, fmt="o", color=color, capsize=3, label=label, zorder=3)
     else:
@@ -169,7 +120,7 @@ def _average(ax: Axes, effect: PartialDependence, place: Place, o: int, color: s
         ax.fill_between(x, y - e, y + e, color=color, alpha=0.2, linewidth=0, zorder=2)
         ax.plot(x, y, color=color, label=label, zorder=3)
     if effect.missing is not None and effect.missing.average is not None:
-        bars = effect.missing.standard_error
+        bars = effect.missing.standard_error if errors else None
         ax.errorbar(
             [place.missing],
             effect.missing.average[o],
@@ -179,6 +130,47 @@ def _average(ax: Axes, effect: PartialDependence, place: Place, o: int, color: s
             capsize=3,
             zorder=3,
         )
+
+
+def _spread(ax: Axes, spread: Spread, place: Place, o: int, color: str, *, labelled: bool) -> None:
+    """Draw bands between symmetric quantiles of the rows' curves, and a line for each of the others."""
+    order = np.argsort(place.at, kind="stable")
+    values = spread.values[o]
+    apart = place.labels is not None or len(order) == 1
+    style: dict[str, Any] = {"color": color, "alpha": SHADE, "linewidth": 0, "zorder": 1.5}
+    for depth, (share, low, high) in enumerate(spread.bands(), 1):
+        if apart:
+            ax.bar(place.at, values[high] - values[low], BAND, values[low], **style)
+        else:
+            ax.fill_between(place.at[order], values[low][order], values[high][order], **style)
+        if labelled:  # as dark as it is on the picture, where it lies on the wider ones
+            ax.fill([], [], color=color, alpha=1 - (1 - SHADE) ** depth, label=f"{_share(share)} of rows")
+        if spread.missing is not None:
+            bottom, top = spread.missing[o, low], spread.missing[o, high]
+            ax.bar(place.missing, top - bottom, place.beside, bottom, **style)
+    for k, dashes, name in _lone(spread):
+        line: dict[str, Any] = {"color": color, "linewidth": 1, "linestyle": dashes}
+        if apart:
+            line |= {"marker": "_", "markersize": 14, "linestyle": "none"}
+        ax.plot(place.at[order], values[k][order], label=name if labelled else None, zorder=2.5, **line)
+        if spread.missing is not None:
+            at = dict(line, marker="_", markersize=8, linestyle="none")
+            ax.plot([place.missing], [spread.missing[o, k]], zorder=2.5, **at)
+
+
+def _lone(spread: Spread) -> list[tuple[int, str, str]]:
+    """Return the quantiles that are no end of a band: place, style of line, and name."""
+    ends = {place for _, *places in spread.bands() for place in places}
+    named = enumerate(spread.probabilities.tolist())
+    return [
+        (k, "dashed", "median of rows") if p == 0.5 else (k, "dotted", f"quantile {p:g} of rows")
+        for k, p in named
+        if k not in ends
+    ]
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.4g} %"
 
 
 def _individual(ax: Axes, effect: PartialDependence, place: Place, o: int, color: str) -> None:
@@ -198,71 +190,8 @@ def _individual(ax: Axes, effect: PartialDependence, place: Place, o: int, color
         ax.plot(at, effect.missing.individual[o][drawn], ".", color=color, alpha=0.25, markersize=3)
 
 
-def _strip(ax: Axes, effect: PartialDependence, place: Place) -> None:
-    """Draw the weight of the data around each point as grey bars along the bottom."""
-    low, high = ax.get_ylim()
-    ax.set_ylim(low - (high - low) * BELOW, high)
-    heights, at = effect.support, place.at
-    if effect.missing is not None and place.labels is not None:
-        heights = np.append(heights, effect.missing.support)
-        at = np.append(at, place.missing)
-    if not heights.any():
-        return
-    width = np.full(len(at), place.width)
-    if place.crowded:  # bars as wide as their cells, as high as the data is dense
-        ends = np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])
-        width, at = np.diff(ends), (ends[1:] + ends[:-1]) / 2
-        wide = width > CROWDED * np.ptp(ends)
-        at, width, heights = at[wide], width[wide], heights[wide] / width[wide]
-    ax.bar(
-        at,
-        heights / heights.max() * STRIP,
-        width,
-        color="0.6",
-        alpha=0.6,
-        linewidth=0,
-        transform=ax.get_xaxis_transform(),
-        zorder=1,
-    )
-
-
-def _label(axis: Any, place: Place, *, missing: bool = False) -> None:
-    """Name an axis, its levels and its missing point."""
-    axis.set_label_text(place.label)
-    if place.labels is not None:
-        labels = [*place.labels, "missing"] if missing else list(place.labels)
-        upright = axis.axis_name == "x" and sum(len(label) for label in labels) > 40
-        size = "x-small" if len(labels) > 15 else "small" if len(labels) > 8 else None
-        step = -(-len(labels) // TICKS)
-        places = range(0, len(labels), step)
-        axis.set_ticks(places, labels[::step], rotation=90 if upright else 0, fontsize=size)
-        return
-    if place.dates:
-        from matplotlib import dates
-
-        locator = dates.AutoDateLocator()  # type: ignore[no-untyped-call]
-        axis.set_major_locator(locator)
-        axis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    if missing:
-        _label_missing(axis, place)
-
-
-def _label_missing(axis: Any, place: Place) -> None:
-    """Name the missing point by a tick of its own, clear of the numbers."""
-    low, _ = axis.get_view_interval()
-    last = place.at.max() if len(place.at) else -np.inf
-    axis.set_ticks([tick for tick in axis.get_majorticklocs() if low <= tick <= last])
-    axis.set_ticks([place.missing], ["missing"], minor=True)
-    axis.set_tick_params(which="minor", rotation=90, labelsize="small")
-
-
-def _y_label(effect: PartialDependence, outputs: list[int]) -> str:
-    scale = effect.provenance.scale
-    return scale if len(outputs) > 1 else unit_of(scale, effect.output_names[outputs[0]])
-
-
 def _two_way(ax: Axes, effect: PartialDependence, o: int) -> None:
-    x, y = _placed(effect, 0), _placed(effect, 1)
+    x, y = placed(effect, 0), placed(effect, 1)
     if x.labels is not None and y.labels is not None:
         _heat(ax, effect, x, y, o)
     elif x.labels is not None:
@@ -293,15 +222,15 @@ def _surface(ax: Axes, effect: PartialDependence, x: Place, y: Place, o: int) ->
         _colorbar(ax, filled, effect, o)
     for axis, deciles in zip((ax.xaxis, ax.yaxis), effect.deciles, strict=True):
         _decile_ticks(ax, axis, deciles)
-    _label(ax.xaxis, x)
-    _label(ax.yaxis, y)
+    name_axis(ax.xaxis, x)
+    name_axis(ax.yaxis, y)
 
 
 def _decile_ticks(ax: Axes, axis: Any, deciles: Array | None) -> None:
     """Mark the inner deciles of the data along an axis, as far as they lie on the picture."""
     if deciles is None:
         return
-    at = _positions(deciles[1:-1])[0]
+    at = positions(deciles[1:-1])[0]
     if axis.axis_name == "x":
         low, high = ax.get_xlim()
         inside = at[(at >= low) & (at <= high)]
@@ -322,8 +251,8 @@ def _heat(ax: Axes, effect: PartialDependence, x: Place, y: Place, o: int) -> No
             shade = "w" if value < middle else "k"
             ax.text(column, row, f"{value:.3g}", ha="center", va="center", color=shade, fontsize="small")
     _colorbar(ax, image, effect, o)
-    _label(ax.xaxis, x)
-    _label(ax.yaxis, y)
+    name_axis(ax.xaxis, x)
+    name_axis(ax.yaxis, y)
 
 
 def _lines(ax: Axes, effect: PartialDependence, x: Place, levels: Place, o: int, *, flip: bool) -> None:
@@ -335,24 +264,16 @@ def _lines(ax: Axes, effect: PartialDependence, x: Place, levels: Place, o: int,
     shown = np.sort(np.argsort(-weight, kind="stable")[:LEGEND])
     order = np.argsort(x.at, kind="stable")
     marker = "o" if len(order) == 1 else None
-    for level, shade in zip(shown, _shades(len(shown)), strict=True):
+    for level, shade in zip(shown, shades(len(shown)), strict=True):
         label = levels.labels[level]
         ax.plot(x.at[order], curves[level][order], marker=marker, color=shade, label=label)
     title = levels.label
     if len(shown) < len(levels.labels):
         title += f"\n({len(shown)} of {len(levels.labels)} levels)"
     legend(ax, title)
-    _label(ax.xaxis, x)
-    ax.set_ylabel(_y_label(effect, [o]))
-
-
-def _shades(count: int) -> list[Any]:
-    from matplotlib import colormaps
-
-    if count <= 10:
-        return [f"C{k}" for k in range(count)]
-    return [colormaps["viridis"](k / (count - 1)) for k in range(count)]
+    name_axis(ax.xaxis, x)
+    ax.set_ylabel(y_label(effect, [o]))
 
 
 def _colorbar(ax: Axes, mappable: Any, effect: PartialDependence, o: int, ticks: Any = None) -> None:
-    ax.figure.colorbar(mappable, ax=ax, label=_y_label(effect, [o]), ticks=ticks)
+    ax.figure.colorbar(mappable, ax=ax, label=y_label(effect, [o]), ticks=ticks)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.display.paper import LABEL, inches, new_axes, sampled, small_print, unit_of, written
+from paribus.display.paper import LABEL, inches, new_axes, small_print, told_of, unit_of, written
 from paribus.results import HStatistics
 from paribus.results.story import count, number
 
@@ -75,7 +75,7 @@ def heatmap(result: HStatistics, k: int, o: int, ax: Axes | None) -> Axes:
         lines.append("blank: exactly zero")
     if len(absent):
         lines.append("dot: not asked for")
-    small_print(panel, lines + sampled(result.provenance))
+    small_print(panel, lines + told_of(panel, result.provenance, result.notes))
     return panel
 
 
@@ -140,7 +140,7 @@ def network(result: HStatistics, k: int, o: int, ax: Axes | None) -> Axes:
         lines.append("every interaction is exactly zero")
     if weak:
         lines.append(f"without {count(weak, 'link')} below 1 % of the strongest")
-    small_print(panel, lines + sampled(result.provenance))
+    small_print(panel, lines + told_of(panel, result.provenance, result.notes))
     return panel
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from paribus.results import Provenance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 LABEL = 22  # letters of a label that are shown
+LETTERS = 20  # of small print in an inch
+NOTES = 3  # that are written below a picture
 
 
 def new_axes(width: float = 6.4, height: float = 4.4, *, square: bool = False) -> Axes:
@@ -65,6 +69,32 @@ def small_print(ax: Axes, lines: list[str]) -> None:
         )
 
 
-def sampled(p: Provenance) -> list[str]:
-    """Return the line that says when not every row was used."""
-    return [] if p.sampled_rows is None else [f"{p.sampled_rows:,} of {p.rows:,} rows"]
+def panels_of(count: int, columns: int) -> tuple[Figure, list[Axes]]:
+    """Return a new figure with so many panels, at most ``columns`` beside each other."""
+    import matplotlib.pyplot as plt
+
+    columns = max(1, min(columns, count))
+    rows = -(-count // columns)
+    figure = plt.figure(figsize=(4.2 * columns, 3.2 * rows), layout="constrained")
+    return figure, [figure.add_subplot(rows, columns, place + 1) for place in range(count)]
+
+
+def notes_below(ax: Axes, notes: tuple[str, ...]) -> None:
+    """Write what the data cannot carry below the picture it is about."""
+    small_print(ax, note_lines(ax, notes))
+
+
+def note_lines(ax: Axes, notes: tuple[str, ...]) -> list[str]:
+    """Return the first notes as lines no longer than the picture is wide."""
+    wide = max(30, int(LETTERS * inches(ax)[0]))
+    lines = [line for note in notes[:NOTES] for line in wrap(note.replace("$", r"\$"), wide)]
+    more = len(notes) - NOTES
+    return [*lines, f"and {more} more in .notes"] if more > 0 else lines
+
+
+def told_of(ax: Axes, provenance: Provenance, notes: tuple[str, ...]) -> list[str]:
+    """Return the line that says when not every row was used, and the other notes."""
+    if provenance.sampled_rows is None:
+        return note_lines(ax, notes)
+    drawn = f"{provenance.sampled_rows:,} of {provenance.rows:,} rows"
+    return [drawn, *note_lines(ax, tuple(note for note in notes if drawn not in note))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, Self
 
+from paribus.budget import FLOAT
 from paribus.contracts import Floats
 from paribus.data.rows import Block, Parts
 from paribus.data.sampling import Sample
@@ -14,6 +15,32 @@ from paribus.states import Keyed
 
 METHODS = ("auto", "exact", "brute", "recursion")
 KINDS = ("average", "individual", "both")
+CAPACITY = 4_096  # numbers kept at each point where not every row's prediction is: 0.1 % of the ranks or less
+LEAST_CAPACITY = 16
+SKETCHES = 16  # as many sketches as fill the memory for them: a state per level of merges, half of them full
+
+
+@dataclass(frozen=True)
+class SpreadAsk:
+    """Which quantiles of the rows' curves are wanted, and in how many bytes to hold what they need.
+
+    The bytes are the user's, or fixed: the free memory, which is never the same, must not change the answer.
+    """
+
+    probabilities: tuple[float, ...]
+    most_bytes: int
+
+    def sizes(self, rows: int, points: int, outputs: int) -> tuple[int, int]:
+        """Return of how many rows all is kept, and how many numbers per point of more rows than that."""
+        cell = FLOAT * max(1, points) * outputs
+        if rows * cell <= self.most_bytes:
+            return rows, CAPACITY
+        capacity = max(LEAST_CAPACITY, min(CAPACITY, self.most_bytes // (SKETCHES * cell)))
+        return capacity, capacity
+
+    def block_rows(self, points: int, outputs: int) -> int:
+        """Return the rows whose curves may be held while a block is evaluated."""
+        return max(1, self.most_bytes // (SKETCHES * FLOAT * max(1, points) * outputs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +49,7 @@ class Ask:
 
     ``threads`` None leaves their number to the evaluator. ``sample`` are the rows whose curves tell the
     standard errors of averages that need no curves, None for all. ``read`` tells that rows are not in memory,
-    so that blocks that wait for a thread are.
+    so that blocks that wait for a thread are. ``spread`` asks for quantiles of the rows' curves.
     """
 
     questions: tuple[Question, ...]
@@ -35,6 +62,7 @@ class Ask:
     weighted: bool = False
     sample: Sample | None = None
     read: bool = False
+    spread: SpreadAsk | None = None
 
     @property
     def individual(self) -> bool:
@@ -46,14 +74,35 @@ class Ask:
         """Number of points over all questions."""
         return sum(question.n_points for question in self.questions)
 
+    def collects(self, outputs: int) -> tuple[int, int] | None:
+        """Return the sizes of what is collected for the spread; None where no fold needs to collect it."""
+        if self.spread is None or self.individual:  # whose curves are at hand
+            return None
+        return self.spread.sizes(self.counted, self.points, outputs)
+
+    def collected_bytes(self, outputs: int) -> tuple[int, int]:
+        """Return the memory of what is collected in all, and in each state."""
+        sizes, cell = self.collects(outputs), FLOAT * self.points * outputs
+        if sizes is None:
+            return 0, 0
+        most, capacity = sizes
+        return (most * cell, 0) if most >= self.counted else (0, 2 * capacity * cell)
+
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """One question answered: average and error ``(o, g)``, and curves ``(o, n, g)`` when asked for."""
+    """One question answered: average and error ``(o, g)``, and curves ``(o, n, g)`` when asked for.
+
+    ``quantiles (o, q, g)`` of all rows' curves have ranks that may be off by ``rank_error`` as a share of the
+    weight. ``row_weights (n,)`` are those of the curves, None when all count the same.
+    """
 
     average: Floats
     standard_error: Floats
     individual: Floats | None
+    quantiles: Floats | None = None
+    rank_error: float = 0.0
+    row_weights: Floats | None = None
 
 
 class EffectEvaluator(Protocol):

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import ClassVar
+from functools import cached_property, reduce
+from typing import Any, ClassVar
 
 import numpy as np
 
 from paribus.budget import FLOAT
-from paribus.contracts import Floats
+from paribus.contracts import Floats, Integers
 from paribus.data.rows import Block, Parts
-from paribus.data.table import Scratch
+from paribus.data.table import Scratch, Table
 from paribus.errors import ModelError
 from paribus.evaluators.ask import Answer, Ask
+from paribus.evaluators.spread import spread_of
 from paribus.grid import Question
 from paribus.models import Model
-from paribus.states import Keyed, Moments, RowCurves, merge_in_order
+from paribus.states import Keyed, Moments, PointValues, RowCurves, merge_in_order
 
 CALL_ROWS = 16_384  # rows given to one predict: enough to hide its overhead, few enough for a cache
 CALL_BYTES = 32_000_000  # and what they and their predictions may weigh
@@ -26,6 +28,20 @@ BLOCKS = 8  # a table is cut into at least so many blocks, for threads and for p
 PART_CALLS = 4  # predicts a block should have to make: fewer waste its overhead, more make it long
 TABLE_COPIES = 3  # the stacked rows, the model's own conversion of them, and a frame's intermediate
 OUTPUT_COPIES = 4  # the predictions, their transpose, and the two arrays of their moments
+
+
+@contextmanager
+def naming_what_fails(model: Model, question: Question, first: int, last: int) -> Iterator[None]:
+    """Say on which rows, and with what replaced, a model fails, whatever it raises."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{model.name} failed on rows {first} to {last} of X with "
+            f"{', '.join(question.names)} replaced: {type(error).__name__}: {error}"
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +115,9 @@ class BruteForce:
         """Memory that evaluating one block takes: a predict, and the block's states."""
         most = max(points for _, points in self.parts)
         state = 3 * most * self.model.n_outputs * FLOAT
-        curves = self.block_rows * most * self.model.n_outputs * FLOAT if self.ask.individual else 0
-        return self.call_rows * self.row_cost + 2 * state + curves
+        kept = self.ask.individual or self.ask.spread is not None
+        curves = self.block_rows * most * self.model.n_outputs * FLOAT if kept else 0
+        return self.call_rows * self.row_cost + 2 * state + (1 + (self._sizes is not None)) * curves
 
     @property
     def held_bytes(self) -> int:
@@ -109,8 +126,9 @@ class BruteForce:
 
     @property
     def state_bytes(self) -> int:
-        """Memory of the states of all questions: up to three numbers a point."""
-        return 3 * self.ask.points * self.model.n_outputs * FLOAT
+        """Memory of the states of all questions: up to three numbers a point, and what tells quantiles."""
+        _, sketches = self.ask.collected_bytes(self.model.n_outputs)
+        return 3 * self.ask.points * self.model.n_outputs * FLOAT + sketches
 
     @property
     def error_rows(self) -> int:
@@ -123,47 +141,57 @@ class BruteForce:
         return (self.ask.rows if self.ask.individual else self.ask.counted) * self.ask.points
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return moments, and curves when asked for, of each of the block's questions."""
+        """Return moments, and curves or what tells their quantiles when asked for, of each question."""
         first, last = block.start, block.start + len(block.table) - 1
         if not self.ask.individual:
             block = block.weighted()
-        states: dict[tuple[str, int], Moments | RowCurves] = {}
+        states: dict[tuple[str, int], Any] = {}
         for number in block.questions if len(block.table) else ():
             question = self.ask.questions[number]
-            try:
-                answers = [self._answer(question, rows) for rows in block.cut(self._stack_rows(question))]
-            except ModelError:
-                raise
-            except Exception as error:  # whatever a foreign model raises, the user needs to know on what
-                raise ModelError(
-                    f"{self.model.name} failed on rows {first} to {last} of X with "
-                    f"{', '.join(question.names)} replaced: {type(error).__name__}: {error}"
-                ) from error
+            with naming_what_fails(self.model, question, first, last):
+                answers = [self._answer(question, rows) for rows in block.cut(self.stack_rows(question))]
             moments = [moments for moments, _ in answers if moments is not None]
             if moments:
                 states["moments", number] = merge_in_order(moments)
             if self.ask.individual:
                 parts = tuple((start, curves) for _, (start, curves) in answers)
                 states["curves", number] = RowCurves(parts)
+            if self._sizes is not None:
+                most, capacity = self._sizes
+                values = np.concatenate([values for _, (_, values) in answers], axis=2)
+                states["values", number] = PointValues.of(values, block.weights, most=most, capacity=capacity)
+        # Once per block of rows, whatever the parts its questions are asked in.
+        if self.ask.individual and block.weights is not None and 0 in block.questions:
+            states["row weights", 0] = RowCurves(((block.start, block.weights[None]),))
         return Keyed(states)
 
     def finish(self, state: Keyed, threads: int = 1) -> list[Answer]:
-        """Read averages, errors and curves off the merged states."""
+        """Read averages, errors, curves and their quantiles off the merged states."""
+        own = state.parts.get(("row weights", 0))
+        weights = None if own is None else own.finish()[0]
         answers = []
         for number in range(len(self.ask.questions)):
             moments = state.parts["moments", number]
             curves = state.parts["curves", number].finish() if self.ask.individual else None
-            answers.append(Answer(moments.mean, moments.standard_error(), curves))
+            spread = spread_of(self.ask, curves, weights, state.parts.get(("values", number)), threads)
+            answers.append(Answer(moments.mean, moments.standard_error(), curves, *spread, weights))
         return answers
 
-    def _stack_rows(self, question: Question) -> int:
+    @cached_property
+    def _sizes(self) -> tuple[int, int] | None:
+        return self.ask.collects(self.model.n_outputs)
+
+    def stack_rows(self, question: Question) -> int:
         """Rows that are repeated together, so that the points of a question fill a predict."""
         if not self.model.stackable:
             return self.call_rows
         return max(self.call_rows // max(1, question.n_points), min(STACK_ROWS, self.call_rows))
 
     def _answer(self, question: Question, block: Block) -> tuple[Moments | None, tuple[int, Floats]]:
-        """Return the moments of the rows that have weight, and where the curves of all rows belong."""
+        """Return the moments of the rows that have weight, and where the curves of all rows belong.
+
+        Of curves, ``(o, i, g)`` are returned when they are asked for and ``(o, g, i)`` for their quantiles.
+        """
         weights = block.weights
         mask = None if weights is None or weights.all() else weights > 0
         counted = weights if weights is None or mask is None else weights[mask]
@@ -174,19 +202,25 @@ class BruteForce:
                 moments.append(Moments.of(predictions if mask is None else predictions[..., mask], counted))
             if self.ask.individual:
                 curves.append(predictions.transpose(0, 2, 1).copy())
+            elif self._sizes is not None:
+                curves.append(predictions)
         joined = reduce(Moments.beside, moments) if moments else None
-        return joined, (block.start, np.concatenate(curves, axis=2) if curves else np.empty(0))
+        points = 2 if self.ask.individual else 1
+        return joined, (block.start, np.concatenate(curves, axis=points) if curves else np.empty(0))
 
     def _portions(self, question: Question, block: Block) -> Iterator[Floats]:
         """Yield predictions of shape ``(o, b, i)`` for as many points at a time as a predict takes."""
-        rows, outputs = len(block.table), self.model.n_outputs
         if not question.n_points:
-            yield np.empty((outputs, 0, rows))
+            yield np.empty((self.model.n_outputs, 0, len(block.table)))
             return
+        yield from self.predicted(question, block.table, question.index(0, question.n_points))
+
+    def predicted(self, question: Question, table: Table, index: Integers) -> Iterator[Floats]:
+        """Yield predictions ``(o, b, i)`` at points ``index (b, d)``, or ``(b, i, d)`` of each row's own."""
+        rows, outputs = len(table), self.model.n_outputs
         copies = max(1, self.call_rows // rows) if self.model.stackable else 1
-        stack = block.table.stack(min(copies, question.n_points), self.scratch)
-        for first in range(0, question.n_points, copies):
-            index = question.index(first, first + copies)
-            table = stack.at(question.replaced, index)
-            answer = self.model.predict(table, len(index) * rows)
-            yield np.ascontiguousarray(answer.reshape(len(index), rows, outputs).transpose(2, 0, 1))
+        stack = table.stack(min(copies, len(index)), self.scratch)
+        for first in range(0, len(index), copies):
+            some = index[first : first + copies]
+            answer = self.model.predict(stack.at(question.replaced, some), len(some) * rows)
+            yield np.ascontiguousarray(answer.reshape(len(some), rows, outputs).transpose(2, 0, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from paribus import budget
 from paribus.budget import FLOAT, in_words
@@ -47,7 +48,7 @@ def choose(model: Model, ask: Ask, method: str, refused: Mapping[str, str] | Non
         if refusal is None:
             try:
                 evaluator = candidate.build(model, ask)
-                threads = _threads(evaluator, model, ask)
+                threads = threads_within(evaluator, model.n_outputs, ask)
             except RefusalError as found:
                 refusal = str(found)
             except MemoryBoundError as bound:
@@ -90,9 +91,38 @@ def memory_of(plan: Plan, model: Model, ask: Ask) -> int:
     return answer + evaluator.held_bytes + plan.threads * QUEUE * (evaluator.worker_bytes + block)
 
 
-def _threads(evaluator: EffectEvaluator, model: Model, ask: Ask) -> int:
+class Portioned(Protocol):
+    """What is known of the memory that an evaluator takes."""
+
+    @property
+    def threaded(self) -> bool:
+        """Whether it takes every core unless told otherwise."""
+        ...
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block."""
+        ...
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes."""
+        ...
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory held all the time."""
+        ...
+
+    @property
+    def state_bytes(self) -> int:
+        """Memory of the state of one block."""
+        ...
+
+
+def threads_within(evaluator: Portioned, outputs: int, ask: Ask) -> int:
     """Return how many threads fit in the memory bound beside the answer, or refuse when not even one does."""
-    answer = answer_bytes(ask, model.n_outputs, evaluator.block_rows, evaluator.state_bytes)
+    answer = answer_bytes(ask, outputs, evaluator.block_rows, evaluator.state_bytes)
     answer += evaluator.held_bytes
     wanted = ask.threads or (budget.threads(-1) if evaluator.threaded else 1)
     block = ask.row_bytes * min(ask.rows, evaluator.block_rows) if ask.read else 0
@@ -101,9 +131,10 @@ def _threads(evaluator: EffectEvaluator, model: Model, ask: Ask) -> int:
     if one > ask.max_memory:
         raise MemoryBoundError(
             f"the answer needs {in_words(one)} and max_memory is {in_words(ask.max_memory)}: "
-            f"{ask.points} points, {model.n_outputs} outputs"
+            f"{ask.points} points, {outputs} outputs"
             + (f", a curve for each of {ask.rows} rows" if ask.individual else "")
             + ". Raise max_memory, lower grid_resolution"
+            + (", leave spread out" if ask.spread is not None else "")
             + (", ask for kind='average', or pass fewer rows" if ask.individual else "")
         )
     return max(1, min(wanted, (ask.max_memory - answer) // worker))
@@ -116,4 +147,5 @@ def answer_bytes(ask: Ask, outputs: int, block_rows: int, state_bytes: int) -> i
     """
     cell = FLOAT * outputs * ask.points
     levels = math.ceil(math.log2(max(2, ask.rows / block_rows))) + 2
-    return state_bytes * levels + (2 * cell * ask.rows if ask.individual else 0)
+    collected, _ = ask.collected_bytes(outputs)
+    return state_bytes * levels + collected + (2 * cell * ask.rows if ask.individual else 0)

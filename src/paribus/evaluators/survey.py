@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from paribus.contracts import NOMINAL, Array, Floats, Kind
+from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus.data.rows import Block
-from paribus.data.sampling import Priorities
+from paribus.data.sampling import Priorities, few_of, few_rows
 from paribus.data.scan.digest import SIZE, digest_of
 from paribus.data.scan.partitions import Partitions
 from paribus.data.scan.reading import FAR, Reading
 from paribus.data.scan.scanned import Scanned
 from paribus.data.scan.shown import ShownTable
-from paribus.data.summary import DECILES, Summary, ordered_levels, placed
+from paribus.data.summary import DECILES, Summary, common_of, edges_of, ordered_levels, placed
 from paribus.errors import FeatureError, TableError, WeightError
 from paribus.states import Counts, Keyed
 from paribus.states.sketch import SPARE, Levels, Sketch
@@ -38,13 +38,15 @@ DRAWN = 4_097  # rows of highest priority: one more than the most that tell erro
 class Wanted:
     """What an axis needs to know of a feature: levels or numbers, how many distinct ones, which quantiles.
 
-    Where its values are ``given``, levels are not listed, however many there are.
+    Where its values are ``given``, levels are not listed, however many there are. ``bins`` are numbers of
+    bins to find the edges of.
     """
 
     nominal: bool
     limit: int
     percentiles: tuple[float, float]
     given: bool = False
+    bins: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +101,7 @@ class Look:
     sketch: Sketch | None
     levels: Levels | None
     declared: tuple[Any, ...] | None
+    ranked: bool
 
     def merge(self, other: Self) -> Self:
         """Put both together."""
@@ -115,6 +118,7 @@ class Look:
             self.sketch.merge(other.sketch) if self.sketch and other.sketch else None,
             self.levels.merge(other.levels) if self.levels and other.levels else None,
             union(self.declared, other.declared),
+            self.ranked and other.ranked,
         )
 
 
@@ -157,6 +161,39 @@ class Digest:
         return type(self)((self.total + other.total) % SIZE)
 
 
+@dataclass(frozen=True, eq=False)
+class Few:
+    """At most ``most`` rows that have weight, chosen by their ``numbers`` alone: the same as in memory.
+
+    Only of partitions that a cluster computes, whose lengths are not known yet, others are chosen: their
+    numbers are those within the partition.
+    """
+
+    most: int
+    seed: int
+    numbers: Integers
+    rows: Any
+
+    @classmethod
+    def of(cls, block: Block, seed: int) -> Self:
+        """Choose among the rows of a block."""
+        arrow = cast(ShownTable, block.table).arrow.native
+        some = np.arange(len(block.table)) if block.weights is None else np.flatnonzero(block.weights > 0)
+        most = few_rows(len(block.table.names))
+        chosen = some[few_of(some + block.start, seed, most)]
+        return cls(most, seed, chosen + block.start, arrow.take(chosen))
+
+    def merge(self, other: Self) -> Self:
+        """Choose among the rows of both."""
+        import pyarrow as pa
+
+        numbers = np.concatenate([self.numbers, other.numbers])
+        order = np.argsort(numbers)
+        chosen = order[few_of(numbers[order], self.seed, self.most)]
+        rows = pa.concat_tables([self.rows, other.rows]).unify_dictionaries().take(chosen)
+        return type(self)(self.most, self.seed, numbers[chosen], rows)
+
+
 def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
     """Return the levels of both, in the order they are met."""
     if one is None or two is None:
@@ -194,8 +231,9 @@ class Survey:
             ("weighed", 0): Weighed.of(rows, weights),
             ("gaps", 0): Counts(np.array([column.null_count for column in table.arrow.native.columns])),
             ("length", block.start >> FAR): Counts(np.array([rows])),
-            ("digest", 0): Digest(_digest(table.arrow.native, weights, block.start)),
+            ("digest", 0): Digest(_digest(table.arrow.native, block)),
         }
+        states["few", 0] = Few.of(block, self.seed)
         if weights is not None:
             numbers = np.arange(block.start, block.start + rows)
             states["heavy", 0] = Priorities.of(numbers, weights, self.seed, DRAWN)
@@ -237,6 +275,7 @@ class Survey:
             sketch,
             levels,
             column.levels,
+            column.ranked,
         )
 
     def _numbers(self, values: Array, weights: Floats | None, wanted: Wanted) -> tuple[Sketch, float]:
@@ -281,6 +320,7 @@ class Survey:
             weighed.total,
             weighed.squares,
             _numbered(state.parts.get(("heavy", 0)), starts, unit),
+            reading.table(state.parts["few", 0].rows),
             f"{state.parts['digest', 0].total:032x}",
             max(errors, default=0.0),
         )
@@ -301,6 +341,7 @@ class Survey:
             "missing": look.missing / unit,
             "missing_row": None if look.missing_row is None else rows.reading.table(look.missing_row),
             "infinite": look.infinite / unit,
+            "ranked": look.ranked,
         }
         if look.sketch is not None:
             return Summary(**facts, **_placed(look, look.sketch, wanted, unit))
@@ -335,12 +376,25 @@ def _placed(look: Look, sketch: Sketch, wanted: Wanted, unit: float) -> dict[str
     plain = sketch if dated is None else _as_ticks(sketch)
     assert told.ends is not None
     ends = told.ends if dated is None else told.ends.view(np.int64)
+    facts["edges"] = tuple(_edges(plain, ends, size) for size in wanted.bins)
+    value, weight = common_of(plain.values, plain.weights)
+    facts["common"] = value, weight / unit
     return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES)), ends, look.kind)
 
 
+def _edges(sketch: Sketch, ends: Array, bins: int) -> Array:
+    """Return edges of bins; thinning may have lost the smallest and the largest value."""
+    if not sketch.thinned:
+        return edges_of(sketch.values, sketch.weights, bins)
+    if sketch.few is not None:
+        return edges_of(sketch.few, sketch.few_weights, bins)
+    inner = edges_of(sketch.values, sketch.weights, bins)[1:-1]
+    return np.unique(np.concatenate([ends, inner]))
+
+
 def _as_ticks(sketch: Sketch) -> Sketch:
-    ends = None if sketch.ends is None else sketch.ends.view(np.int64)
-    return replace(sketch, values=sketch.values.view(np.int64), ends=ends)
+    ends, few = (None if part is None else part.view(np.int64) for part in (sketch.ends, sketch.few))
+    return replace(sketch, values=sketch.values.view(np.int64), ends=ends, few=few)
 
 
 def _levels(reading: Reading, feature: int, declared: Declared) -> Any:
@@ -372,17 +426,20 @@ def _numbered(rows: Priorities | None, starts: tuple[int, ...], unit: float) -> 
     return replace(rows, numbers=np.asarray(starts)[rows.numbers >> FAR] + within)
 
 
-def _digest(table: pa.Table, weights: Floats | None, start: int) -> int:
+def _digest(table: pa.Table, block: Block) -> int:
     import pyarrow as pa
 
-    if weights is not None:
-        table = table.append_column("\0weights", pa.array(weights))
-    return digest_of(table, start)
+    if block.weights is not None:
+        table = table.append_column("\0weights", pa.array(block.weights))
+    if block.target is not None:
+        for place, values in enumerate(np.atleast_2d(block.target.T)):
+            table = table.append_column(f"\0target {place}", pa.array(values))
+    return digest_of(table, block.start)
 
 
 def known_looks() -> dict[str, type]:
     """Return the states of a survey by name, which is how files refer to them."""
-    states = (Weighed, Look, Unvaried, Declared, Digest, Sketch, Levels, Priorities)
+    states = (Weighed, Look, Unvaried, Declared, Digest, Few, Sketch, Levels, Priorities)
     return {state.__name__: state for state in states}
 
 

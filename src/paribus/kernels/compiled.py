@@ -6,11 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from paribus.contracts import Flags, Floats, Integers
+from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.kernels.jit import common, layout
 from paribus.kernels.jit import points as reaching
 from paribus.kernels.program import (
+    BINS,
+    LANE,
     Boxes,
     Bytes,
     CodeColumn,
@@ -20,12 +23,15 @@ from paribus.kernels.program import (
     Points,
     Program,
     Runs,
+    Walk,
 )
 
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
 TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
 PARTS = 8  # of leaves, for threads
+GUARD = np.uint64(1 << (LANE - 1))
+TOGETHER = 64  # rows followed down a tree together: what is known of them should stay in the nearest cache
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
 NO_VISITS = np.empty((0, 5), np.int32)
@@ -38,6 +44,38 @@ def rank(column: CodeColumn, numbers: Floats) -> Ints:
         numbers = numbers.copy()
     layout.rank(numbers, column.known, column.scale, column.below, codes)
     return codes
+
+
+def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
+    """Return the bin of each number: how many of the sorted edges, 31 at most, are smaller."""
+    from paribus.kernels.jit.occupancy import locate as search
+
+    codes = np.empty(len(numbers), np.uint8)
+    padded = np.full(BINS - 1, np.inf)
+    padded[: len(edges)] = edges
+    search(numbers, padded, missing, codes)
+    return codes
+
+
+def tally(codes: Bytes) -> Integers:
+    """Return how many rows are in each bin of each column, ``(p, 32)``, from the codes ``(p, i)``."""
+    from paribus.kernels.jit.occupancy import tally as count
+
+    rows = np.zeros((len(codes), BINS), np.int64)
+    count(codes, rows)
+    return rows
+
+
+def mark(codes: Bytes, pairs: Ints) -> Bytes:
+    """Return 1 for each cell of pairs of columns that some row lies in, ``(q, 32 * 32)``.
+
+    ``pairs (q, 2)`` are places among the columns of the codes ``(p, i)``, which are less than 32.
+    """
+    from paribus.kernels.jit.occupancy import mark as store
+
+    tables = np.zeros((len(pairs), BINS * BINS), np.uint8)
+    store(codes, pairs, tables)
+    return tables
 
 
 def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints) -> Layout:
@@ -220,6 +258,44 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     if not single:
         return plain, lost
     return rounded, lost + (rounded - plain)[:, None]
+
+
+def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return the margins of rows ``(m, i)``, and with one feature as in ``lower``, and as in ``upper``.
+
+    The codes are all ``(c, i)``, the latter two results ``(m, f, i)``.
+    """
+    from paribus.kernels.jit.shifts import shift as walk_rows
+
+    rows, packed = own.shape[1], walk.packed
+    words = _words(walk, (own, lower, upper))
+    owner = walk.owner[packed.words[:, 0]] if len(packed.words) else np.full(1, -1, np.int32)
+    plain = np.repeat(walk.base[None], rows, axis=0)
+    moved = np.zeros((rows, walk.features, 2, len(walk.base)))
+    met = np.empty((TOGETHER, 2 * walk.features), np.int32)
+    at, parting = np.empty(TOGETHER, np.uint64), np.empty((TOGETHER, 2), np.uint64)
+    apart, active = np.empty((met.size + 1, 4), np.uint64), np.empty(max(met.size, TOGETHER) + 1, np.uint64)
+    nodes = packed.word, packed.cut, packed.table, packed.child, walk.truth
+    sums = plain.reshape(-1), moved.reshape(-1)
+    trees = walk.roots, packed.even, walk.margin, walk.value
+    walk_rows(*nodes, owner, *trees, words, met, at, parting, apart, active, *sums)
+    moved += plain[:, None, None]
+    lowered, raised = np.ascontiguousarray(moved.transpose(2, 3, 1, 0))
+    return np.ascontiguousarray(plain.T), lowered, raised
+
+
+def _words(walk: Walk, codes: tuple[Ints, Ints, Ints]) -> NDArray[np.uint64]:
+    """Return the words of rows, ``(i, w)``: three codes in each, and above each a bit that is set."""
+    packed = walk.packed
+    words = np.zeros((codes[0].shape[1], max(1, len(packed.words))), np.uint64)
+    for place, (column, first) in enumerate(packed.words):
+        for lane, some in enumerate(codes):
+            code = some[column].astype(np.uint64)
+            if first:  # a missing value, whose code is the largest, becomes the smallest
+                missing = np.uint64(walk.columns[column].missing)
+                code = np.where(code == missing, np.uint64(0), code + np.uint64(1))
+            words[:, place] |= (code | GUARD) << np.uint64(LANE * lane)
+    return words
 
 
 def passing(program: Program, size: Ints, sides: Runs) -> Runs:

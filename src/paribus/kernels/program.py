@@ -24,6 +24,7 @@ COLUMN, CUT, MISSING_LEFT, TABLE = range(4)
 # Columns of `Program.entries`. TEST, ABOVE and UPS are those of the node above.
 END, DEPTH, TEST, ABOVE, UPS, ACTIVE, SIDE, SLOT, NODE, MARGIN = range(10)
 FINE, COARSE = 16, 4  # even cells per threshold in the table that tells nearly where a number is
+BINS = 32  # of a feature at most, where pairs of features are marked
 FEW = 2_048  # thresholds whose table may be fine: it should stay in the nearest cache
 
 
@@ -206,6 +207,115 @@ def level_codes(column: CodeColumn, numbers: Floats) -> Ints:
     found = np.append(column.known, np.nan)[place] == numbers
     codes = np.where(found, place, len(column.known))
     return np.where(np.isnan(numbers), column.missing, codes).astype(np.int32)
+
+
+# Columns of `Walk.nodes`.
+AT, LAST, GAP, LEVELS, LEFT, RIGHT = range(6)
+LANE = 21  # bits of a word that each of three codes takes; the highest stays free for the result of a test
+MOST_CODES = (1 << (LANE - 1)) - 2
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """An ensemble laid out for rows that are followed one by one.
+
+    Attributes
+    ----------
+    columns : tuple of CodeColumn
+    owner : (c,)
+        The feature each column belongs to, as a place among those that are moved; -1 for any other.
+    features : int
+        How many features are moved.
+    nodes : (n, 6)
+        AT: the column a node tests, -1 at a leaf. LAST: the largest code that goes left. GAP: the code of a
+        missing value if that goes left, else -1. LEVELS: where the table of a test of levels begins in
+        ``truth``, else -1. LEFT and RIGHT.
+    truth : (b,)
+        Whether each code goes left, for tests of levels.
+    roots, margin : (t,)
+        The root of each tree, and what it adds to, -1 for all margins.
+    value : (n, k)
+    base : (m,)
+    """
+
+    columns: tuple[CodeColumn, ...]
+    owner: Ints
+    features: int
+    nodes: Ints
+    truth: Bytes
+    roots: Ints
+    margin: Ints
+    value: Floats
+    base: Floats
+
+    @cached_property
+    def packed(self) -> Packed:
+        """The nodes as the compiled kernels take them."""
+        return Packed.of(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Nodes that test three codes at once: a row's own, and those of a move down and up.
+
+    The three lie in one word, each with its highest bit set. Less a word with one more than the largest code
+    that goes left in each, that bit stays where a code goes right. So that a missing value may go left, a
+    column may have a second word, in which that is the smallest code and not the largest.
+
+    Attributes
+    ----------
+    words : (w, 2)
+        The column of each word, and whether missing comes first in it.
+    word : (n,)
+        The word a node tests, -1 at a leaf.
+    cut : (n,)
+        What is subtracted; 0 where a table of levels is asked.
+    table : (n,)
+        Where that begins, else -1.
+    child : (2 n,)
+        Where a row goes on the left and on the right; a leaf leads to itself.
+    even : (t,)
+        How far down the first leaf of each tree is.
+    """
+
+    words: Ints
+    word: Ints
+    cut: NDArray[np.uint64]
+    table: Ints
+    child: Ints
+    even: Ints
+
+    @classmethod
+    def of(cls, walk: Walk) -> Packed:
+        """Lay the nodes out."""
+        column, last, gap, table, left, right = walk.nodes.T
+        leaf, first = column < 0, gap >= 0
+        key = np.where(leaf, -1, 2 * column + first)
+        used = np.unique(key[~leaf])
+        thrice = np.uint64(1 | 1 << LANE | 1 << 2 * LANE)
+        cut = np.where(leaf | (table >= 0), 0, last + 1 + first).astype(np.uint64) * thrice
+        own = np.arange(len(column))
+        child = np.stack([np.where(leaf, own, left), np.where(leaf, own, right)], axis=1)
+        return cls(
+            np.stack([used // 2, used % 2], axis=1).astype(np.int32),
+            np.where(leaf, -1, np.searchsorted(used, key)).astype(np.int32),
+            cut,
+            np.ascontiguousarray(table),
+            child.astype(np.int32).reshape(-1),
+            _even(walk.roots, leaf, child),
+        )
+
+
+def _even(roots: Ints, leaf: Flags, child: Integers) -> Ints:
+    """Return how many nodes are above the first leaf of each tree."""
+    even = np.zeros(len(roots), np.int32)
+    trees, level = np.arange(len(roots)), roots.astype(np.int64)
+    while len(trees):
+        ended = np.unique(trees[leaf[level]])
+        going = ~np.isin(trees, ended)
+        trees, level = np.repeat(trees[going], 2), child[level[going]].ravel()
+        even[np.unique(trees)] += 1
+    return even
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paribus.contracts import Array, Flags, Floats
+from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.kernels.program import (
     ACTIVE,
+    BINS,
     DEPTH,
     MARGIN,
     NODE,
@@ -16,6 +17,7 @@ from paribus.kernels.program import (
     SLOT,
     TEST,
     Boxes,
+    Bytes,
     CodeColumn,
     Ints,
     Items,
@@ -23,6 +25,7 @@ from paribus.kernels.program import (
     Points,
     Program,
     Runs,
+    Walk,
     goes_left,
     runs_of,
 )
@@ -34,6 +37,28 @@ def rank(column: CodeColumn, numbers: Floats) -> Ints:
     """Return the codes of numbers: how many thresholds are smaller."""
     codes = np.searchsorted(column.known, numbers)
     return np.where(np.isnan(numbers), column.missing, codes).astype(np.int32)
+
+
+def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
+    """Return the bin of each number: how many of the sorted edges, 31 at most, are smaller."""
+    return np.where(np.isnan(numbers), missing, np.searchsorted(edges, numbers)).astype(np.uint8)
+
+
+def tally(codes: Bytes) -> Integers:
+    """Return how many rows are in each bin of each column, ``(p, 32)``, from the codes ``(p, i)``."""
+    rows = [np.bincount(column, minlength=BINS) for column in codes]
+    return np.array(rows, np.int64).reshape(len(codes), BINS)
+
+
+def mark(codes: Bytes, pairs: Ints) -> Bytes:
+    """Return 1 for each cell of pairs of columns that some row lies in, ``(q, 32 * 32)``.
+
+    ``pairs (q, 2)`` are places among the columns of the codes ``(p, i)``, which are less than 32.
+    """
+    tables = np.zeros((len(pairs), BINS, BINS), np.uint8)
+    for table, (one, other) in zip(tables, pairs, strict=True):
+        table[codes[one], codes[other]] = 1
+    return tables.reshape(len(pairs), BINS * BINS)
 
 
 def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints) -> Layout:
@@ -219,6 +244,36 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
             free = meets(program, leaf, codes, frozenset([feature]))
             lost[:, feature] += np.outer(value, own - share[slot] * free)
     return (rounded, lost + (rounded - plain)[:, None]) if single else (plain, lost)
+
+
+def follow(walk: Walk, codes: Ints) -> Floats:
+    """Return the margins ``(m, i)`` of rows of codes ``(c, i)``."""
+    margins = np.repeat(walk.base[:, None], codes.shape[1], axis=1)
+    for root, margin in zip(walk.roots, walk.margin, strict=True):
+        node = np.full(codes.shape[1], root)
+        while True:
+            column, last, gap, levels, left, right = walk.nodes[node].T
+            if (column < 0).all():
+                break
+            code = codes[column, np.arange(len(node))]
+            known = walk.truth[np.where(levels < 0, 0, levels + code)] > 0 if len(walk.truth) else False
+            goes = np.where(levels < 0, (code <= last) | (code == gap), known)
+            node = np.where(column < 0, node, np.where(goes, left, right))
+        margins[slice(None) if margin < 0 else slice(margin, margin + 1)] += walk.value[node].T
+    return margins
+
+
+def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return the margins of rows ``(m, i)``, and with one feature as in ``lower``, and as in ``upper``.
+
+    The codes are all ``(c, i)``, the latter two results ``(m, f, i)``.
+    """
+    moved = np.empty((2, len(walk.base), walk.features, own.shape[1]))
+    for side, codes in enumerate((lower, upper)):
+        for feature in range(walk.features):
+            replaced = np.where((walk.owner == feature)[:, None], codes, own)
+            moved[side, :, feature] = follow(walk, replaced)
+    return follow(walk, own), moved[0], moved[1]
 
 
 def passing(program: Program, size: Ints, sides: Runs) -> Runs:

@@ -50,7 +50,7 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
         version,
         response,
         "margin" if is_margin else SCALES[response],
-        _named(target_names, names),
+        named_outputs(target_names, names),
         _stackable(call, probe, name, answer),
         probe,
         answer if columns is None else answer[:, list(columns)],
@@ -210,7 +210,7 @@ def _numbered(outputs: int) -> tuple[str, ...]:
     return ("prediction",) if outputs == 1 else tuple(f"output {o}" for o in range(outputs))
 
 
-def _named(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+def named_outputs(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     """Replace output names by the user's own."""
     if target_names is None:
         return names
@@ -219,8 +219,7 @@ def _named(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     given: Sequence[Any] = [target_names] if isinstance(target_names, str) else list(target_names)
     if len(given) != len(names):
         raise OptionError(
-            f"target_names has {len(given)} names and the model has {len(names)} outputs: "
-            f"{', '.join(names[:8])}"
+            f"target_names has {len(given)} names and there are {len(names)} outputs: {', '.join(names[:8])}"
         )
     return tuple(str(name) for name in given)
 

@@ -1,21 +1,37 @@
 """What came out: frozen, with its provenance inside."""
 
+from paribus.results.comparison import Comparison, Comparisons, compare
 from paribus.results.effects import Effects
 from paribus.results.estimate import Estimate
+from paribus.results.extrapolation import Extrapolation
 from paribus.results.hstatistics import HStatistics, Interaction
 from paribus.results.importance import Importance
+from paribus.results.local import LocalEffect, LocalEffects, LocalMissing
+from paribus.results.marginal import Marginal, Marginals, MissingRows
 from paribus.results.partial_dependence import Missing, PartialDependence
 from paribus.results.provenance import Provenance
+from paribus.results.spread import Spread
 from paribus.results.storage import load
 
 __all__ = [
+    "Comparison",
+    "Comparisons",
     "Effects",
     "Estimate",
+    "Extrapolation",
     "HStatistics",
     "Importance",
     "Interaction",
+    "LocalEffect",
+    "LocalEffects",
+    "LocalMissing",
+    "Marginal",
+    "Marginals",
     "Missing",
+    "MissingRows",
     "PartialDependence",
     "Provenance",
+    "Spread",
+    "compare",
     "load",
 ]

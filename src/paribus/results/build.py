@@ -8,22 +8,29 @@ from paribus.contracts import Floats
 from paribus.evaluators.ask import Answer, Ask
 from paribus.grid import Question
 from paribus.models import Model
-from paribus.results.partial_dependence import Missing, PartialDependence, read_only
+from paribus.results.extrapolation import Extrapolation
+from paribus.results.partial_dependence import Missing, PartialDependence
 from paribus.results.provenance import Provenance, skipped_notes
+from paribus.results.spread import Spread, read_only
 
 
 def effect_of(
     question: Question,
     answer: Answer,
     support: Floats,
+    extrapolation: Extrapolation | None,
+    remarks: tuple[str, ...],
     *,
     ask: Ask,
     model: Model,
     unit: float,
     provenance: Provenance,
 ) -> PartialDependence:
-    """Return the effect a question asked for; ``unit`` turns weights as computed into weights as given."""
-    for array in (answer.average, answer.standard_error, answer.individual):
+    """Return the effect a question asked for; ``unit`` turns weights as computed into weights as given.
+
+    ``remarks`` are notes about how it was computed.
+    """
+    for array in (answer.average, answer.standard_error, answer.individual, answer.quantiles):
         read_only(array)  # before it is sliced, so that no view can be written to either
     averaged = ask.kind != "individual"
     average, error = (answer.average, answer.standard_error) if averaged else (None, None)
@@ -42,12 +49,24 @@ def effect_of(
         standard_error=_shaped(error, question),
         individual=_shaped(answer.individual, question),
         support=support,
+        extrapolation=extrapolation,
         missing=missing,
         deciles=tuple(axis.deciles for axis in question.axes),
         strength=strength_of(answer.average, weights),
-        notes=_notes(question, model, answer.average, provenance),
+        notes=(*_notes(question, model, answer.average, extrapolation, provenance), *remarks),
         provenance=provenance,
+        spread=_spread(question, answer, ask),
+        row_weights=None if answer.row_weights is None else answer.row_weights * unit,
     )
+
+
+def _spread(question: Question, answer: Answer, ask: Ask) -> Spread | None:
+    if answer.quantiles is None or ask.spread is None:
+        return None
+    values = _shaped(answer.quantiles, question)
+    assert values is not None
+    missing = _last(answer.quantiles) if question.asks_missing else None
+    return Spread(np.array(ask.spread.probabilities), values, answer.rank_error, missing)
 
 
 def strength_of(average: Floats, weights: Floats) -> float:
@@ -80,20 +99,32 @@ def _shaped(points: Floats | None, question: Question) -> Floats | None:
     return points.reshape(*points.shape[:-1], *question.shape)
 
 
-def _notes(question: Question, model: Model, average: Floats, provenance: Provenance) -> tuple[str, ...]:
+def _notes(
+    question: Question,
+    model: Model,
+    average: Floats,
+    extrapolation: Extrapolation | None,
+    provenance: Provenance,
+) -> tuple[str, ...]:
     notes = [note for axis in question.axes for note in axis.notes]
+    far = (
+        None
+        if extrapolation is None
+        else extrapolation.note("curve" if len(question.axes) == 1 else "surface")
+    )
+    notes.extend([] if far is None else [far])
     if provenance.estimand == "path-dependent":
         notes.append(
             "averaged along the paths of the training data, not over X: where features depend on each other "
             "this differs from the brute-force number"
         )
-    if len(question.axes) > 1:
-        notes.extend(
-            f"{axis.name} is missing in {axis.missing_share:.1%} of the data; its effect at missing is "
-            "reported for that feature alone"
-            for axis in question.axes
-            if axis.missing
-        )
+    alone = len(question.axes) == 1
+    where = "the effect there is a point of its own" if alone else "its effect there is reported for it alone"
+    notes.extend(
+        f"{axis.name} is missing in {axis.missing_share:.1%} of the data; {where}"
+        for axis in question.axes
+        if axis.missing
+    )
     notes.extend(skipped_notes(provenance))
     if not np.isfinite(average).all():
         notes.append("the model's answer is not finite at some points, so neither is their average")

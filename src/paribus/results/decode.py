@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from paribus.contracts import Array
+from paribus.contracts import NOMINAL, Array
 from paribus.evaluators.interactions import Ratio
 from paribus.results.effects import Effects
+from paribus.results.extrapolation import Extrapolation
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import ARRAYS, Importance
+from paribus.results.local import LocalEffect, LocalEffects, LocalMissing
+from paribus.results.marginal import AVERAGES, Marginal, Marginals, MissingRows
 from paribus.results.partial_dependence import Missing, PartialDependence
 from paribus.results.provenance import Provenance
+from paribus.results.spread import Spread
 
 
 def _decode_array(body: Any, dtype: str | None = None) -> Array:
@@ -72,7 +76,7 @@ def decode_effects(body: Any) -> Effects:
 def decode_effect(body: Any) -> PartialDependence:
     """Return one effect."""
     fields = _only(body, PartialDependence)
-    for name in ("average", "standard_error", "individual", "support"):
+    for name in ("average", "standard_error", "individual", "support", "row_weights"):
         fields[name] = _floats(fields[name])
     for name in ("feature_names", "output_names", "kinds", "notes"):
         fields[name] = tuple(fields[name])
@@ -82,10 +86,36 @@ def decode_effect(body: Any) -> PartialDependence:
         missing = _only(fields["missing"], Missing)
         arrays = {n: _floats(missing[n]) for n in ("average", "standard_error", "individual")}
         fields["missing"] = Missing(missing["share"], missing["support"], **arrays)
+    fields["spread"] = None if fields["spread"] is None else _spread(fields["spread"])
+    fields["extrapolation"] = _extrapolation(fields["extrapolation"])
     fields["provenance"] = _provenance(fields["provenance"])
     effect = PartialDependence(**fields)
     _check_shapes(effect)
     return effect
+
+
+def _spread(body: Any) -> Spread:
+    fields = _only(body, Spread)
+    arrays = {name: _floats(fields[name]) for name in ("probabilities", "values", "missing")}
+    return Spread(rank_error=float(fields["rank_error"]), **arrays)  # type: ignore[arg-type]
+
+
+def _check_spread(spread: Spread, curve: tuple[int, ...], missing: bool) -> None:
+    outputs, size = curve[0], len(spread.probabilities)
+    _check_shape("values of spread", spread.values, (outputs, size, *curve[1:]))
+    if (spread.missing is not None) != missing:
+        raise ValueError("a spread at missing without that point, or the other way round")
+    if spread.missing is not None:
+        _check_shape("missing of spread", spread.missing, (outputs, size))
+
+
+def _extrapolation(body: Any) -> Extrapolation | None:
+    if body is None:
+        return None
+    fields = _only(body, Extrapolation)
+    fields["by_point"] = _decode_array(fields["by_point"], "float64")
+    fields["mask"] = None if fields["mask"] is None else _decode_array(fields["mask"], "bool")
+    return Extrapolation(**fields)
 
 
 def _check_shapes(effect: PartialDependence) -> None:
@@ -99,8 +129,103 @@ def _check_shapes(effect: PartialDependence) -> None:
         raise ValueError(f"curves of shape {effect.individual.shape} where {curve} belongs for each row")
     if effect.support.shape != shape:
         raise ValueError(f"support of shape {effect.support.shape} where {shape} belongs")
+    far = effect.extrapolation
+    for known in () if far is None else (far.by_point, far.mask):
+        if known is not None and known.shape != shape:
+            raise ValueError(f"extrapolation of shape {known.shape} where {shape} belongs")
     if not len(effect.feature_names) == len(effect.kinds) == len(effect.deciles) == len(shape):
         raise ValueError("names, kinds and deciles of another number of axes")
+    if effect.spread is not None:
+        _check_spread(effect.spread, curve, effect.missing is not None)
+    if effect.row_weights is not None:
+        rows = () if effect.individual is None else effect.individual.shape[1:2]
+        _check_shape("row_weights", effect.row_weights, rows)
+
+
+def decode_locals(body: Any) -> LocalEffects:
+    """Return many local effects."""
+    return LocalEffects([decode_local(item) for item in body["effects"]], tuple(body["skipped"]))
+
+
+def decode_local(body: Any) -> LocalEffect:
+    """Return one local effect."""
+    fields = _only(body, LocalEffect)
+    for name in ("ale", "standard_error", "local", "local_error", "support"):
+        fields[name] = _floats(fields[name])
+    for name, dtype in (("rows", "int64"), ("empty", "bool")):
+        fields[name] = _decode_array(fields[name], dtype)
+    for name in ("feature_names", "output_names", "kinds", "order", "notes"):
+        fields[name] = tuple(fields[name])
+    fields["grid_values"] = tuple(_decode_array(item) for item in fields["grid_values"])
+    fields["strength"] = float(fields["strength"])
+    if fields["missing"] is not None:
+        missing = _only(fields["missing"], LocalMissing)
+        arrays = {name: _decode_array(missing[name], "float64") for name in ("ale", "standard_error")}
+        anchor = _decode_level(missing["anchor"])
+        fields["missing"] = LocalMissing(missing["share"], missing["support"], anchor, **arrays)
+    fields["provenance"] = _provenance(fields["provenance"])
+    effect = LocalEffect(**fields)
+    _check_local(effect)
+    return effect
+
+
+def _check_local(effect: LocalEffect) -> None:
+    """Refuse arrays that do not belong together."""
+    outputs, nodes = len(effect.output_names), tuple(len(values) for values in effect.grid_values)
+    steps = tuple(max(0, size - 1) for size in nodes)
+    cells = tuple(
+        size if kind in NOMINAL else step for size, step, kind in zip(nodes, steps, effect.kinds, strict=True)
+    )
+    for name, shape in (("ale", nodes), ("standard_error", nodes), ("local", steps), ("local_error", steps)):
+        _check_shape(name, getattr(effect, name), (outputs, *shape))
+    for name, shape in (("support", cells), ("rows", cells), ("empty", steps)):
+        _check_shape(name, getattr(effect, name), shape)
+    _check_length("feature_names", effect.feature_names, len(nodes))
+    _check_length("order", effect.order, len(nodes))
+
+
+def decode_marginals(body: Any) -> Marginals:
+    """Return averages near the values of many features."""
+    return Marginals([decode_marginal(item) for item in body["effects"]], tuple(body["skipped"]))
+
+
+def decode_marginal(body: Any) -> Marginal:
+    """Return averages near the values of one feature."""
+    fields = _only(body, Marginal)
+    for name in (*AVERAGES, "support"):
+        fields[name] = _floats(fields[name])
+    fields["rows"] = _decode_array(fields["rows"], "int64")
+    for name in ("feature_names", "output_names", "kinds", "notes"):
+        fields[name] = tuple(fields[name])
+    fields["grid_values"] = tuple(_decode_array(item) for item in fields["grid_values"])
+    fields["deciles"] = tuple(None if d is None else _decode_array(d) for d in fields["deciles"])
+    fields["strength"] = float(fields["strength"])  # NaN was written as text
+    if fields["missing"] is not None:
+        missing = _only(fields["missing"], MissingRows)
+        fields["missing"] = MissingRows(**missing | {name: _floats(missing[name]) for name in AVERAGES})
+    fields["provenance"] = _provenance(fields["provenance"])
+    marginal = Marginal(**fields)
+    _check_marginal(marginal)
+    return marginal
+
+
+def _check_marginal(marginal: Marginal) -> None:
+    """Refuse arrays that do not belong together."""
+    for name in ("feature_names", "kinds", "grid_values", "deciles"):
+        _check_length(name, getattr(marginal, name), 1)
+    points, outputs = len(marginal.grid_values[0]), len(marginal.output_names)
+    _check_shape("support", marginal.support, (points,))
+    _check_shape("rows", marginal.rows, (points,))
+    for name in AVERAGES:
+        array = getattr(marginal, name)
+        if array is not None:
+            _check_shape(name, array, (outputs, points))
+        if marginal.missing is not None:
+            own = getattr(marginal.missing, name)
+            if (own is None) != (array is None):
+                raise ValueError(f"{name} of missing values is not that of the others")
+            if own is not None:
+                _check_shape(f"{name} of missing values", own, (outputs,))
 
 
 def decode_interactions(body: Any) -> HStatistics:
@@ -189,3 +314,15 @@ def _check_shape(name: str, array: Array, shape: tuple[int, ...]) -> None:
 def _check_length(name: str, values: tuple[Any, ...], size: int) -> None:
     if len(values) != size:
         raise ValueError(f"{len(values)} {name} where {size} belong")
+
+
+DECODERS: dict[Any, Callable[[Any], Any]] = {
+    "PartialDependence": decode_effect,
+    "Effects": decode_effects,
+    "LocalEffect": decode_local,
+    "LocalEffects": decode_locals,
+    "Marginal": decode_marginal,
+    "Marginals": decode_marginals,
+    "HStatistics": decode_interactions,
+    "Importance": decode_importance,
+}

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from paribus.contracts import Floats
 from paribus.errors import OptionError, did_you_mean, one_of
-from paribus.evaluators.interactions import Ratio
 from paribus.results.provenance import Provenance
+
+if TYPE_CHECKING:
+    from paribus.evaluators.interactions import Ratio
 
 Token: TypeAlias = str | int
 STATISTICS = ("pairwise", "overall", "threeway", "total")
@@ -120,8 +122,8 @@ class HStatistics(Mapping[str, Any]):
     def ratio(self, statistic: str) -> Ratio:
         """Return the mean squares behind a statistic."""
         one_of("statistic", statistic, STATISTICS)
-        found = getattr(self, statistic)
-        if not isinstance(found, Ratio):
+        found: Ratio | None = getattr(self, statistic)
+        if found is None:
             raise OptionError(
                 f"statistic={statistic!r} was not computed; there are {', '.join(self.computed)}"
             )

@@ -8,11 +8,14 @@ from os import PathLike
 from typing import Any
 
 from paribus.contracts import Array, Floats, Kind
+from paribus.results.extrapolation import Extrapolation
 from paribus.results.provenance import Provenance
+from paribus.results.spread import Spread, read_only
 
 ALWAYS = (
     "grid_values",
     "support",
+    "extrapolation",
     "missing",
     "deciles",
     "feature_names",
@@ -22,13 +25,7 @@ ALWAYS = (
     "notes",
     "provenance",
 )
-ASKED = ("average", "standard_error", "individual")
-
-
-def read_only(array: Array | None) -> None:
-    """Freeze an array in place."""
-    if array is not None:
-        array.setflags(write=False)
+ASKED = ("average", "standard_error", "individual", "spread", "row_weights")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +71,14 @@ class PartialDependence(Mapping[str, Any]):
         Sampling error of the average, as if the rows were a random sample. NaN with a single row.
     individual : ndarray of shape (n_outputs, n_rows, g0, g1, ...) or None
         Each row's own curve.
+    spread : Spread or None
+        Quantiles of the individual curves over the rows, at each point.
+    row_weights : ndarray of shape (n_rows,) or None
+        Weights of the individual curves; None without weights or curves.
     support : ndarray of shape (g0, g1, ...)
         Weight of the data around each point, rows that miss a value not counted.
+    extrapolation : Extrapolation or None
+        How many of the points behind the effect combine values of two features that no row has.
     missing : Missing or None
         The effect at a missing value, for one feature that has any.
     deciles : tuple of ndarray or None
@@ -101,17 +104,21 @@ class PartialDependence(Mapping[str, Any]):
     standard_error: Floats | None
     individual: Floats | None
     support: Floats
+    extrapolation: Extrapolation | None
     missing: Missing | None
     deciles: tuple[Array | None, ...]
     strength: float
     notes: tuple[str, ...]
     provenance: Provenance
+    spread: Spread | None = None
+    row_weights: Floats | None = None
 
     def __post_init__(self) -> None:
         read_only(self.average)
         read_only(self.standard_error)
         read_only(self.individual)
         read_only(self.support)
+        read_only(self.row_weights)
         for array in (*self.grid_values, *self.deciles):
             read_only(array)
 
@@ -144,15 +151,80 @@ class PartialDependence(Mapping[str, Any]):
         ----------
         kind : {"average", "individual"}, optional
             One row per output and point (columns ``output``, the features, ``average``,
-            ``standard_error``, ``support``; the missing point is the row without a value), or one per
-            output, row and point (columns ``output``, ``row``, the features, ``prediction``). The
-            average when there is one.
+            ``standard_error``, ``support``, and ``q10``, ``q25``, ... of the spread; the missing point is
+            the row without a value), or one per output, row and point (columns ``output``, ``row``, the
+            features, ``prediction``). The average when there is one.
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table.
         """
         from paribus.results.tidy import effect_frame
 
         return effect_frame(self, kind, backend)
+
+    def centred(self, at: Any = None) -> PartialDependence:
+        r"""Return the effect relative to its value at one point of the grid.
+
+        .. math:: PD_S(x_S) - PD_S(a), \qquad f(x_S, x_{i,\bar S}) - f(a, x_{i,\bar S})
+
+        Curves of rows that differ in level but not in shape then lie on each other. With individual curves
+        (``kind="both"``) the standard error and the spread are those of the differences; at :math:`a` they
+        are zero. Without, the average alone is told: the error of a difference does not follow from the
+        errors of its two sides, nor do its quantiles. ``strength`` stays what it is.
+
+        Parameters
+        ----------
+        at : value, or tuple of values, optional
+            A value of ``grid_values``, one for each axis. The first of each by default.
+
+        Returns
+        -------
+        PartialDependence
+            Of the same shapes; ``provenance.scale`` and a note say what it is relative to.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+        >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0, kind="both")
+        >>> effect.centred(at=1.0).individual[0]
+        array([[-1.,  0.,  1.],
+               [-3.,  0.,  3.],
+               [-5.,  0.,  5.]])
+        """
+        from paribus.results.relative import centred
+
+        return centred(self, at)
+
+    def derivative(self) -> PartialDependence:
+        r"""Return the slope along a numeric axis, or along dates per day.
+
+        .. math:: \frac{h_-^2 f(x + h_+) + (h_+^2 - h_-^2) f(x) - h_+^2 f(x - h_-)}{h_+ h_- (h_+ + h_-)}
+
+        at a point :math:`x` whose neighbours lie :math:`h_-` below and :math:`h_+` above: the slope of the
+        parabola through the three, and at the two ends that of the line to the neighbour. It is taken of the
+        average and of every row's curve; standard error and spread are those of the rows' slopes, and need
+        individual curves (``kind="both"``). Of a model that is a sum of steps, such as a tree ensemble, this
+        is the slope *between grid points*: it tells by how much the steps there add up, and depends on how
+        far apart the points are. ``strength`` is the standard deviation of the slope over the data.
+
+        Returns
+        -------
+        PartialDependence
+            Of the same shapes and without the missing point; ``provenance.scale`` says per unit of what.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [3.0, 5.0]])
+        >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0, kind="both")
+        >>> effect.derivative().individual[0]
+        array([[1., 1., 1.],
+               [3., 3., 3.],
+               [5., 5., 5.]])
+        """
+        from paribus.results.relative import derivative
+
+        return derivative(self)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""

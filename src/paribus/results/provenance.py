@@ -20,6 +20,7 @@ class Provenance:
     estimand : str
         ``"interventional"``: the average prediction of the rows with the features set to a value, all
         else as it was. ``"path-dependent"``: the average along the paths of the training data.
+        ``"marginal"``: the average prediction, or outcome, of the rows that have the value.
     evaluator, why, how : str
         What computed it, why that one was chosen, and what it does.
     refusals : dict
@@ -40,7 +41,7 @@ class Provenance:
     executor : str
         Who computed.
     fingerprint : str
-        Digest of the background and its weights.
+        Digest of the background, its weights, and its target where that was averaged.
     model_digest : str
         Digest of the model: of its trees where they were read, and of its answers to a few rows.
     weights : dict or None

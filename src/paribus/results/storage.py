@@ -7,7 +7,6 @@ import datetime
 import hashlib
 import json
 import math
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,13 +15,17 @@ import numpy as np
 
 from paribus.contracts import Array
 from paribus.errors import FormatError
-from paribus.results.decode import decode_effect, decode_effects, decode_importance, decode_interactions
 from paribus.results.effects import Effects
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
+from paribus.results.local import LocalEffect, LocalEffects
+from paribus.results.marginal import Marginal, Marginals
 from paribus.results.partial_dependence import PartialDependence
+from paribus.results.ranked import Ranked
 
-Result: TypeAlias = PartialDependence | Effects | HStatistics | Importance
+Result: TypeAlias = (
+    PartialDependence | Effects | LocalEffect | LocalEffects | HStatistics | Importance | Marginal | Marginals
+)
 FORMAT = "paribus"
 VERSION = 1
 
@@ -60,7 +63,7 @@ def load(path: str | PathLike[str]) -> Result:
 
     Returns
     -------
-    PartialDependence, Effects, HStatistics or Importance
+    PartialDependence, Effects, LocalEffect, LocalEffects, HStatistics, Importance, Marginal or Marginals
         Equal to what was saved, bit for bit.
 
     Raises
@@ -84,21 +87,18 @@ def load(path: str | PathLike[str]) -> Result:
         raise FormatError(
             f"{path} has format version {document.get('version')!r}; this release reads version {VERSION}"
         )
-    kinds: dict[Any, Callable[[Any], Result]] = {
-        "PartialDependence": decode_effect,
-        "Effects": decode_effects,
-        "HStatistics": decode_interactions,
-        "Importance": decode_importance,
-    }
+    from paribus.results.decode import DECODERS
+
     kind = document.get("kind")
-    if kind not in kinds:
-        raise FormatError(f"{path} holds a {kind!r}; this release knows {', '.join(kinds)}")
+    if kind not in DECODERS:
+        raise FormatError(f"{path} holds a {kind!r}; this release knows {', '.join(DECODERS)}")
     if document.get("digest") != _digest(document.get("result")):
         raise FormatError(f"{path} is damaged, or was changed after it was saved")
     try:
-        return kinds[kind](document["result"])
+        found: Result = DECODERS[kind](document["result"])
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise FormatError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+    return found
 
 
 def _read(path: str | PathLike[str]) -> Any:
@@ -115,7 +115,7 @@ def _read(path: str | PathLike[str]) -> Any:
 
 
 def _encode_result(result: Result) -> dict[str, Any]:
-    if isinstance(result, Effects):
+    if isinstance(result, Ranked):
         effects = [_encode_record(effect) for effect in result.values()]
         return {"effects": effects, "skipped": list(result.skipped)}
     return _encode_record(result)

@@ -6,14 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from paribus.contracts import Floats
+
 if TYPE_CHECKING:
+    from paribus.results.comparison import Comparison, Comparisons
     from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics, Interaction
     from paribus.results.importance import Importance
+    from paribus.results.local import LocalEffect, LocalEffects
+    from paribus.results.marginal import Marginal, Marginals
     from paribus.results.partial_dependence import PartialDependence
     from paribus.results.provenance import Provenance
+    from paribus.results.ranked import Ranked
 
 SHOWN = 5  # entries of a ranking that are told
+FEW = 10  # rows of a cell whose standard error is no more than a guess
+ROUNDING = 1e-12  # of what came out: a smaller residual is none
 
 
 def number(value: float) -> str:
@@ -40,12 +48,12 @@ def effect_story(effect: PartialDependence) -> str:
         f"{len(effect.output_names)} output{'s' * (len(effect.output_names) > 1)} ({p.scale})",
         *(f"  {line}" for line in _movements(effect)),
         f"  averaged over {p.background()}{_error(effect)}",
+        *_spread(effect),
     ]
     if effect.missing is not None and effect.missing.average is not None:
         shown = ", ".join(number(v) for v in effect.missing.average[:3])
         lines.append(f"  missing in {effect.missing.share:.1%} of the data, where the average is {shown}")
-    asked = f"{p.predictions:,} predictions, " if p.predictions else ""
-    lines.append(f"  by {p.evaluator}: {p.how} ({asked}{short(p.seconds)} s)")
+    lines.append(_by(p))
     lines.extend(f"  note: {note}" for note in effect.notes)
     return "\n".join(lines)
 
@@ -63,7 +71,12 @@ def _movements(effect: PartialDependence) -> list[str]:
 
 def _movement(effect: PartialDependence, o: int) -> str:
     assert effect.average is not None
-    curve = effect.average[o]
+    return _moved(effect.average[o], effect)
+
+
+def _moved(curve: Floats, effect: PartialDependence | LocalEffect) -> str:
+    if not curve.size:
+        return "no value to ask"
     if not np.isfinite(curve).all():
         return "not finite everywhere"
     low, high = (np.unravel_index(f(curve), curve.shape) for f in (np.argmin, np.argmax))
@@ -73,28 +86,185 @@ def _movement(effect: PartialDependence, o: int) -> str:
     return "from " + " to ".join(ends)
 
 
-def _where(effect: PartialDependence, place: Any) -> str:
+def _where(effect: PartialDependence | LocalEffect, place: Any) -> str:
     values = zip(effect.feature_names, effect.grid_values, place, strict=True)
     return ", ".join(f"{name} = {at_value(axis[g])}" for name, axis, g in values)
 
 
-def _error(effect: PartialDependence) -> str:
+def _error(effect: PartialDependence | LocalEffect) -> str:
     if effect.standard_error is None or not np.isfinite(effect.standard_error).any():
         return ""
     return f", standard error at most {number(float(np.nanmax(effect.standard_error)))}"
 
 
+def _spread(effect: PartialDependence) -> list[str]:
+    """Tell how far apart the curves of rows are, by the widest band: where it is widest."""
+    spread = effect.spread
+    if spread is None or not spread.values.size:
+        return []
+    exact = "" if spread.rank_error == 0 else f", ranks to {100 * spread.rank_error:.2g} %"
+    band = next(spread.bands(), None)
+    if band is None:
+        return [f"  with {len(spread.probabilities)} quantiles of the rows' curves{exact}"]
+    share, low, high = band
+    widest = number(float(np.max(spread.values[:, high] - spread.values[:, low])))
+    return [f"  {100 * share:.4g} % of rows lie within {widest} of each other at any point{exact}"]
+
+
 def effects_story(effects: Effects) -> str:
     """Tell many effects: the strongest five and how they were computed."""
+    return ranked_story("Effects", effects, "averaged")
+
+
+def ranked_story(kind: str, effects: Ranked[Any], done: str) -> str:
+    """Tell what is ranked by strength: the strongest five and how they were computed."""
     p = effects.provenance
-    lines = [f"Effects of {p.model}: {len(effects)} effects, strongest first ({p.scale})"]
+    lines = [f"{kind} of {p.model}: {count(len(effects), 'effect')}, strongest first ({p.scale})"]
     for key, effect in list(effects.items())[:SHOWN]:
         name = key if isinstance(key, str) else " x ".join(key)
         lines.append(f"  {name}: {number(effect.strength)}")
     if len(effects) > SHOWN:
         lines.append(f"  and {len(effects) - SHOWN} more")
-    lines.append(f"  averaged over {p.background()}; by {p.evaluator} ({short(p.seconds)} s)")
+    lines.append(f"  {done} over {p.background()}; by {p.evaluator} ({short(p.seconds)} s)")
     lines.extend(f"  skipped: {reason}" for reason in effects.skipped)
+    return "\n".join(lines)
+
+
+def local_story(effect: LocalEffect) -> str:
+    """Tell one local effect: what, how it moves, over whom, the missing, how computed."""
+    p = effect.provenance
+    shape = " x ".join(str(len(values)) for values in effect.grid_values)
+    lines = [
+        f"LocalEffect of {p.model} on {' x '.join(effect.feature_names)}: {shape} values, "
+        f"{count(len(effect.output_names), 'output')} ({p.scale})"
+    ]
+    for o, name in enumerate(effect.output_names[:3]):
+        lines.append(f"  {name}: {_moved(effect.ale[o], effect)}")
+    if len(effect.output_names) > 3:
+        lines.append(f"  and {count(len(effect.output_names) - 3, 'more output')}")
+    lines.append(f"  accumulated over {p.background()}{_error(effect)}")
+    if effect.missing is not None:
+        shown = ", ".join(number(value) for value in effect.missing.ale[:3])
+        lines.append(f"  missing in {effect.missing.share:.1%} of the data, where the effect is {shown}")
+    return "\n".join([*lines, _by(p), *(f"  note: {note}" for note in effect.notes)])
+
+
+def locals_story(effects: LocalEffects) -> str:
+    """Tell many local effects: the strongest five and how they were computed."""
+    return ranked_story("LocalEffects", effects, "accumulated")
+
+
+def marginal_story(marginal: Marginal) -> str:
+    """Tell averages near the values of one feature: how they move, where the model is off, over whom."""
+    p, outputs = marginal.provenance, len(marginal.output_names)
+    of = p.model if "predicted" in marginal else "what came out"
+    lines = [
+        f"Marginal of {of} on {marginal.feature_names[0]}: "
+        f"{count(len(marginal.grid_values[0]), 'point')}, {count(outputs, 'output')} ({p.scale})"
+    ]
+    for o, name in enumerate(marginal.output_names[:3]):
+        lines.extend(f"  {name}: {what}" for what in _averages(marginal, o))
+    if outputs > 3:
+        lines.append(f"  and {outputs - 3} more outputs")
+    beyond = f", {marginal.outside:.1%} of the weight in no cell" if marginal.outside else ""
+    lines.append(f"  averaged over {p.background()}{beyond}")
+    if marginal.missing is not None:
+        names = [name for name in ("predicted", "observed") if name in marginal]
+        shown = (f"{name} is {number(getattr(marginal.missing, name)[0])}" for name in names)
+        lines.append(f"  missing in {marginal.missing.share:.1%} of the data, where {' and '.join(shown)}")
+    return "\n".join([*lines, _by(p), *(f"  note: {note}" for note in marginal.notes)])
+
+
+def _averages(marginal: Marginal, o: int) -> list[str]:
+    """Tell what moves from where to where, and where residuals are largest."""
+    told = []
+    for name in ("predicted", "observed"):
+        if name in marginal:
+            told.append(f"{name} {_from_to(marginal, marginal[name][o])}")
+    off = furthest_off(marginal, o)
+    return told + ([f"residual {off}"] if off else [])
+
+
+def _from_to(marginal: Marginal, curve: Floats) -> str:
+    places = np.flatnonzero(np.isfinite(curve))
+    if not len(places):
+        return "nowhere, as no cell has rows"
+    low, high = (places[f(curve[places])] for f in (np.argmin, np.argmax))
+    if curve[low] == curve[high]:
+        return f"{number(curve[low])} everywhere"
+    return " to ".join(
+        f"{word}{number(curve[g])} at {_near(marginal, g)}" for word, g in (("from ", low), ("", high))
+    )
+
+
+def _near(marginal: Marginal, place: int) -> str:
+    return f"{marginal.feature_names[0]} = {at_value(marginal.grid_values[0][place])}"
+
+
+def furthest_off(marginal: Marginal, o: int) -> str:
+    """Tell the residual that is largest for its standard error, among cells that have some rows."""
+    if "residual" not in marginal:
+        return ""
+    residual, error, observed = (marginal[name][o] for name in ("residual", "residual_error", "observed"))
+    size, largest = np.abs(residual), np.abs(observed[np.isfinite(observed)]).max(initial=0.0)
+    known = (marginal.rows >= FEW) & (error > 0) & np.isfinite(size) & (size > ROUNDING * largest)
+    # Where all rows are of one class, or none is, nothing tells how likely another was.
+    known &= marginal["observed_error"][o] > 0
+    if not known.any():
+        return ""
+    ratio = np.divide(size, error, out=np.zeros_like(size), where=known)
+    place = int(np.argmax(ratio))
+    at = with_error(float(residual[place]), float(error[place]))
+    return f"{at} at {_near(marginal, place)}, {short(float(ratio[place]))} standard errors"
+
+
+def marginals_story(marginals: Marginals) -> str:
+    """Tell averages near the values of many features: the strongest five and where the model is off."""
+    p = marginals.provenance
+    features = count(len(marginals), "feature")
+    of = p.model if p.predictions else "what came out"
+    lines = [f"Marginals of {of}: {features}, strongest first ({p.scale})"]
+    for name, marginal in list(marginals.items())[:SHOWN]:
+        off = furthest_off(marginal, 0)
+        lines.append(f"  {name}: {number(marginal.strength)}" + (f", residual {off}" if off else ""))
+    if len(marginals) > SHOWN:
+        lines.append(f"  and {len(marginals) - SHOWN} more")
+    lines += [f"  averaged over {p.background()}", _by(p)]
+    return "\n".join([*lines, *(f"  skipped: {reason}" for reason in marginals.skipped)])
+
+
+def _by(p: Provenance) -> str:
+    asked = f"{p.predictions:,} predictions, " if p.predictions else ""
+    return f"  by {p.evaluator}: {p.how} ({asked}{short(p.seconds)} s)"
+
+
+def comparison_story(comparison: Comparison) -> str:
+    """Tell a comparison: what is compared, how far apart, and the notes."""
+    parts = {"partial dependence": comparison.effect, "local effects": comparison.local}
+    names = [name for name, part in {**parts, "averages": comparison.marginal}.items() if part is not None]
+    lines = [
+        f"Comparison of {comparison.provenance.model} on {comparison.feature_names[0]}: {', '.join(names)}"
+    ]
+    if comparison.difference is not None and comparison.share is not None:
+        told = zip(comparison.output_names, comparison.difference, comparison.share, strict=True)
+        lines += [
+            f"  {name}: local effects are up to {number(float(apart))} from it, {share:.1%} of the range"
+            for name, apart, share in list(told)[:3]
+        ]
+    return "\n".join([*lines, *(f"  note: {note}" for note in comparison.notes)])
+
+
+def comparisons_story(comparisons: Comparisons) -> str:
+    """Tell comparisons of many features: the strongest five."""
+    p = comparisons.provenance
+    lines = [
+        f"Comparisons of {p.model}: {count(len(comparisons), 'feature')}, strongest effect first ({p.scale})"
+    ]
+    for name, one in list(comparisons.items())[:SHOWN]:
+        apart = "" if one.share is None else f", local effects {np.nanmax(one.share):.1%} of the range away"
+        lines.append(f"  {name}: {number(one.strength)}{apart}")
+    if len(comparisons) > SHOWN:
+        lines.append(f"  and {len(comparisons) - SHOWN} more")
     return "\n".join(lines)
 
 
@@ -165,11 +335,7 @@ def _how(p: Provenance) -> list[str]:
     errors = (
         f"; standard errors from {p.standard_error_rows:,} of them" if p.standard_error_rows < used else ""
     )
-    asked = f"{p.predictions:,} predictions, " if p.predictions else ""
-    return [
-        f"  averaged over {p.background()}{errors}",
-        f"  by {p.evaluator}: {p.how} ({asked}{short(p.seconds)} s)",
-    ]
+    return [f"  averaged over {p.background()}{errors}", _by(p)]
 
 
 def importance_story(result: Importance) -> str:

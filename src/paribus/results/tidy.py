@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,19 @@ import numpy as np
 
 from paribus.contracts import Array, Floats
 from paribus.errors import OptionError, one_of
+from paribus.results.marginal import AVERAGES
 
 if TYPE_CHECKING:
+    from paribus.results.comparison import Comparison
     from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics
     from paribus.results.importance import Importance
+    from paribus.results.local import LocalEffect, LocalEffects
+    from paribus.results.marginal import Marginal, Marginals
     from paribus.results.partial_dependence import PartialDependence
 
+POINTS = ("average", "standard_error", "support")
+LOCAL = ("ale", "local", "local_error")
 BACKENDS = ("pandas", "polars", "pyarrow")
 
 
@@ -33,15 +40,19 @@ def effect_frame(effect: PartialDependence, kind: str | None, backend: str | Non
 
 def _averages(effect: PartialDependence) -> dict[str, Any]:
     assert effect.average is not None
-    assert effect.standard_error is not None
     outputs = len(effect.output_names)
     points = _points(effect)
-    average, error = (a.reshape(outputs, -1) for a in (effect.average, effect.standard_error))
+    average = effect.average.reshape(outputs, -1)
+    error = np.full_like(average, np.nan)
+    if effect.standard_error is not None:
+        error = effect.standard_error.reshape(outputs, -1)
     support = effect.support.ravel()
     if effect.missing is not None:
         points = [[*values.tolist(), None] for values in points]
         average = _with_last(average, effect.missing.average)
-        error = _with_last(error, effect.missing.standard_error)
+        none = np.full(outputs, np.nan)
+        last = none if effect.missing.standard_error is None else effect.missing.standard_error
+        error = _with_last(error, last)
         support = np.append(support, effect.missing.support)
     size = average.shape[1]
     return {
@@ -50,7 +61,17 @@ def _averages(effect: PartialDependence) -> dict[str, Any]:
         "average": average.ravel(),
         "standard_error": error.ravel(),
         "support": np.tile(support, outputs),
+        **_quantiles(effect),
     }
+
+
+def _quantiles(effect: PartialDependence) -> dict[str, Floats]:
+    spread = effect.spread
+    if spread is None:
+        return {}
+    values = spread.values.reshape(*spread.values.shape[:2], -1)
+    values = values if spread.missing is None else _with_last(values, spread.missing)
+    return {name: values[:, place].ravel() for place, name in enumerate(spread.names)}
 
 
 def _curves(effect: PartialDependence) -> dict[str, Any]:
@@ -75,7 +96,7 @@ def _with_last(points: Floats, last: Floats | None) -> Floats:
     return np.concatenate([points, last[..., None]], axis=-1)
 
 
-def _points(effect: PartialDependence) -> list[Any]:
+def _points(effect: PartialDependence | LocalEffect) -> list[Any]:
     """Return the value each axis has at each point."""
     grids = np.meshgrid(*(np.arange(len(v)) for v in effect.grid_values), indexing="ij")
     return [_scalars(v)[g.ravel()] for v, g in zip(effect.grid_values, grids, strict=True)]
@@ -98,17 +119,91 @@ def _scalars(values: Array) -> Array:
     return values.astype(f"{values.dtype.kind}8[us]") if coarse else values
 
 
-def _names(effect: PartialDependence) -> list[str]:
+def _names(effect: PartialDependence | LocalEffect) -> list[str]:
     """Return the features' names, kept apart from the columns that are always there."""
-    taken = {"output", "row", "average", "standard_error", "support", "prediction"}
+    taken = {"output", "row", "average", "standard_error", "support", "prediction", *LOCAL}
+    spread = getattr(effect, "spread", None)
+    taken |= set() if spread is None else set(spread.names)
     names = []
     for name in effect.feature_names:
-        free = name
-        while free in taken:
-            free += " (feature)"
+        free = _free(name, taken)
         taken.add(free)
         names.append(free)
     return names
+
+
+def local_frame(effect: LocalEffect, backend: str | None) -> Any:
+    """Return a local effect as a long table."""
+    return _frame(_local(effect), effect.provenance.backend, backend)
+
+
+def _local(effect: LocalEffect) -> dict[str, Any]:
+    outputs, points = len(effect.output_names), _points(effect)
+    columns = {name: getattr(effect, name).reshape(outputs, -1) for name in ("ale", "standard_error")}
+    if len(effect.grid_values) == 1:
+        start = np.full((outputs, min(1, len(effect.grid_values[0]))), np.nan)
+        columns |= {
+            name: np.concatenate([start, getattr(effect, name)], axis=1) for name in ("local", "local_error")
+        }
+        lead = len(effect.grid_values[0]) - len(effect.support)
+        support = np.concatenate([np.full(lead, np.nan), effect.support])
+        columns["support"] = np.repeat(support[None], outputs, axis=0)
+    if effect.missing is not None:
+        points = [[*values.tolist(), None] for values in points]
+        last = {"ale": effect.missing.ale, "standard_error": effect.missing.standard_error}
+        none = np.full(outputs, np.nan)
+        last["support"] = np.full(outputs, effect.missing.support)
+        columns = {name: _with_last(values, last.get(name, none)) for name, values in columns.items()}
+    size = columns["ale"].shape[1]
+    return {
+        "output": np.repeat(np.array(effect.output_names, dtype=object), size).tolist(),
+        **{name: _tiled(values, outputs) for name, values in zip(_names(effect), points, strict=True)},
+        **{name: values.ravel() for name, values in columns.items()},
+    }
+
+
+def locals_frame(effects: LocalEffects, backend: str | None) -> Any:
+    """Return many local effects as one long table."""
+    most = max(len(effect.feature_names) for effect in effects.values())
+    table: dict[str, list[Any]] = {}
+    for effect in effects.values():
+        for name, values in _long(effect, _local(effect), most, ("ale", "standard_error")).items():
+            table.setdefault(name, []).extend(values)
+    return _frame(table, effects.provenance.backend, backend)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += " (feature)"
+    return name
+
+
+def comparison_frame(comparison: Comparison, backend: str | None) -> Any:
+    """Return answers about one feature as one long table."""
+    effect, local, marginal = comparison.effect, comparison.local, comparison.marginal
+    curves: list[tuple[str, Array, Any, Any]] = [
+        ("partial dependence", effect.grid_values[0], effect.average, effect.standard_error)
+    ]
+    if local is not None and comparison.local_level is not None:
+        laid = local.ale + comparison.local_level[:, None]
+        curves.append(("local effect", local.grid_values[0], laid, local.standard_error))
+    for name in ("predicted", "observed"):
+        if marginal is not None and name in marginal:
+            curves.append((name, marginal.grid_values[0], marginal[name], marginal[f"{name}_error"]))
+    table: dict[str, list[Any]] = {}
+    for name, values, height, error in curves:
+        size, outputs = len(values), len(effect.output_names)
+        columns = {
+            "curve": [name] * size * outputs,
+            "output": [output for output in effect.output_names for _ in range(size)],
+            _free(effect.feature_names[0], ("curve", "output", "height", "error")): [str(v) for v in values]
+            * outputs,
+            "height": height.ravel().tolist(),
+            "error": np.full(size * outputs, np.nan).tolist() if error is None else error.ravel().tolist(),
+        }
+        for key, column in columns.items():
+            table.setdefault(key, []).extend(column)
+    return _frame(table, effect.provenance.backend, backend)
 
 
 def effects_frame(effects: Effects, backend: str | None) -> Any:
@@ -119,13 +214,16 @@ def effects_frame(effects: Effects, backend: str | None) -> Any:
         if effect.average is None:
             raise OptionError("kind='individual' has no averages; ask effects() for kind='both'")
         columns = _averages(effect)
-        for name, values in _long(effect, columns, most).items():
+        quantiles = () if effect.spread is None else effect.spread.names
+        for name, values in _long(effect, columns, most, (*POINTS, *quantiles)).items():
             table.setdefault(name, []).extend(values)
     return _frame(table, effects.provenance.backend, backend)
 
 
-def _long(effect: PartialDependence, columns: dict[str, Any], most: int) -> dict[str, list[Any]]:
-    size = len(columns["average"])
+def _long(
+    effect: PartialDependence | LocalEffect, columns: dict[str, Any], most: int, numbers: tuple[str, ...]
+) -> dict[str, list[Any]]:
+    size = len(columns["output"])
     long: dict[str, list[Any]] = {}
     for place in range(most):
         suffix = "" if place == 0 else f"_{place + 1}"
@@ -139,9 +237,53 @@ def _long(effect: PartialDependence, columns: dict[str, Any], most: int) -> dict
             long[f"feature{suffix}"] = [None] * size
             long[f"value{suffix}"] = [None] * size
             long[f"number{suffix}"] = [np.nan] * size
-    for name in ("output", "average", "standard_error", "support"):
+    for name in ("output", *numbers):
         long[name] = list(columns[name])
     return long
+
+
+def marginal_frame(marginal: Marginal, backend: str | None) -> Any:
+    """Return averages near the values of one feature as a long table."""
+    own = _near(marginal)
+    values = own.pop("value")
+    name = _free(marginal.feature_names[0], own)
+    columns = {"output": own.pop("output"), name: values, **own}
+    return _frame(columns, marginal.provenance.backend, backend)
+
+
+def _near(marginal: Marginal) -> dict[str, Any]:
+    """Return the columns of one feature, its own called ``value``; that of missing ones comes last."""
+    outputs, missing = len(marginal.output_names), marginal.missing
+    averages = {name: marginal[name] for name in AVERAGES if name in marginal}
+    values: Any = _scalars(marginal.grid_values[0])
+    support, rows = marginal.support, marginal.rows
+    if missing is not None:
+        values = [*values.tolist(), None]
+        support, rows = np.append(support, missing.support), np.append(rows, missing.rows)
+        averages = {name: _with_last(array, getattr(missing, name)) for name, array in averages.items()}
+    return {
+        "output": [name for name in marginal.output_names for _ in range(len(rows))],
+        "value": _tiled(values, outputs),
+        **{name: array.ravel() for name, array in averages.items()},
+        "support": np.tile(support, outputs),
+        "rows": np.tile(rows, outputs),
+    }
+
+
+def marginals_frame(marginals: Marginals, backend: str | None) -> Any:
+    """Return averages near the values of many features as one long table."""
+    table: dict[str, list[Any]] = {}
+    for name, marginal in marginals.items():
+        own = _near(marginal)
+        values, ordinal = own.pop("value"), marginal.kinds[0] in ("numeric", "integer")
+        placed: dict[str, Any] = {
+            "feature": [name] * len(values),
+            "value": [None if v is None else str(v) for v in values],
+            "number": [float(v) if ordinal and v is not None else np.nan for v in values],
+        }
+        for column, entries in (placed | own).items():
+            table.setdefault(column, []).extend(entries)
+    return _frame(table, marginals.provenance.backend, backend)
 
 
 def interactions_frame(

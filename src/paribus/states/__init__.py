@@ -6,9 +6,11 @@ from paribus.states.curves import RowCurves
 from paribus.states.exact import BinnedSum, ExactSum
 from paribus.states.keyed import Keyed
 from paribus.states.moments import Moments
+from paribus.states.occupied import Occupied
 from paribus.states.order import merge_in_order, ranges_of
+from paribus.states.spread import PointValues, curve_quantiles
 
-STATES = (BinnedSum, CellMoments, Counts, ExactSum, Keyed, Moments, RowCurves)
+STATES = (BinnedSum, CellMoments, Counts, ExactSum, Keyed, Moments, Occupied, PointValues, RowCurves)
 
 
 def known_states() -> dict[str, type]:
@@ -23,7 +25,10 @@ __all__ = [
     "ExactSum",
     "Keyed",
     "Moments",
+    "Occupied",
+    "PointValues",
     "RowCurves",
+    "curve_quantiles",
     "known_states",
     "merge_in_order",
     "ranges_of",

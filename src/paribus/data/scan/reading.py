@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from paribus.contracts import Floats
+from paribus.contracts import Array, Floats
 from paribus.data.rows import ONE_PART, Block, HeldBlocks, Parts
 from paribus.data.scan.partitions import Partitions
 from paribus.data.scan.shown import ShownTable
 from paribus.data.scan.source import Source
 from paribus.data.scan.streams import rechunked
-from paribus.errors import SourceError, WeightError
+from paribus.errors import InputError, SourceError, WeightError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How rows are read: ``columns`` for the model, called ``names`` in results, and one of weights.
+    """How rows are read: ``columns`` for the model, called ``names`` in results, one of weights, a target.
 
     ``levels`` are those of each column of categories over all rows, once known, ``unit`` what weights are
     divided by, ``gaps`` the columns where some row has no value, and ``starts`` the numbers of the first rows
@@ -38,11 +38,13 @@ class Reading:
     levels: Mapping[str, Any] = field(default_factory=dict)
     gaps: frozenset[str] = frozenset()
     starts: tuple[int, ...] = ()
+    target: tuple[str, ...] = ()
 
     @property
     def read(self) -> tuple[str, ...]:
         """Every column that is read."""
-        return self.columns if self.weight is None else (*dict.fromkeys((*self.columns, self.weight)),)
+        weight = () if self.weight is None else (self.weight,)
+        return (*dict.fromkeys((*self.columns, *weight, *self.target)),)
 
     @property
     def coded(self) -> tuple[int, ...]:
@@ -73,7 +75,8 @@ class Reading:
     def block(self, rows: pa.Table, start: int, number: int) -> Block:
         """Return rows as a block."""
         weights = None if self.weight is None else self._weights(rows, start)
-        return Block(self.table(rows), weights, start, number=number)
+        target = self._target(rows, weights, start) if self.target else None
+        return Block(self.table(rows), weights, start, number=number, target=target)
 
     def blocks(
         self, size: int, parts: Parts = ONE_PART, rows: int | None = None
@@ -94,6 +97,26 @@ class Reading:
                 "weight must be finite and not negative"
             )
         return weights
+
+    def _target(self, rows: pa.Table, weights: Floats | None, start: int) -> Array:
+        """Return what came out, ``(n,)`` or ``(n, o)``; a row of weight zero may be without."""
+        columns = []
+        for name in self.target:
+            values = _outcomes(rows.column(name), name)
+            lacking = np.asarray(rows.column(name).is_null())
+            if values.dtype.kind == "f":
+                lacking = lacking | ~np.isfinite(values)
+            if weights is not None:
+                lacking = lacking & (weights > 0)
+            if lacking.any():
+                row = int(np.argmax(lacking))
+                found = rows.column(name)[row].as_py()
+                raise InputError(
+                    f"y={name!r} is {'missing' if found is None else found} in {_place(start + row)}; leave "
+                    "such rows out, or give them weight zero"
+                )
+            columns.append(values)
+        return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
     def _levelled(self, rows: pa.Table) -> pa.Table:
         """Give columns of categories the levels of all rows, in one order, as one table has them."""
@@ -117,6 +140,20 @@ def _numbers(column: Any, name: str | None) -> Floats:
     if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
         raise WeightError(f"sample_weight={name!r} is a column of {kind}, which are no weights")
     return np.asarray(column.cast("float64").to_numpy())
+
+
+def _outcomes(column: Any, name: str) -> Array:
+    """Return a column of numbers or labels as numpy; what stands for a missing one has no meaning."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return np.asarray(column.fill_null(pa.scalar(0).cast(kind)).to_numpy())
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise InputError(f"y={name!r} is a column of {kind}; name one of numbers or labels")
+    return np.asarray(column.to_numpy(), dtype=object)
 
 
 def _coded(column: Any, levels: Any) -> Any:

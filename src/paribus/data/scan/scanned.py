@@ -21,8 +21,8 @@ class Scanned:
     """Rows that are read. ``table`` are a few of them, which tell names and dtypes.
 
     ``total`` and ``squares`` are the sums of weights and of their squares, in ``unit``; ``heavy`` the rows of
-    highest priority by weight, None without weights. ``rank_error`` is by how much a quantile's rank may be
-    off, as a share of the weight.
+    highest priority by weight, None without weights; ``some`` those that tell how columns are binned.
+    ``rank_error`` is by how much a quantile's rank may be off, as a share of the weight.
     """
 
     reading: Reading
@@ -32,6 +32,7 @@ class Scanned:
     total: float
     squares: float
     heavy: Priorities | None
+    some: ShownTable
     digest: str
     rank_error: float
 
@@ -57,6 +58,10 @@ class Scanned:
         if self.heavy is None:
             return sample_of(self.n, size, seed)
         return self.heavy.sample(min(size, self.heavy.most - 1), 1.0)
+
+    def few(self, seed: int) -> ShownTable:
+        """Return the few rows the first pass chose by their numbers: they tell how columns are binned."""
+        return self.some
 
     def drawn_rows(self, size: int, seed: int) -> Rows:
         """Read some rows that have weight into memory: those that would be drawn if all were there."""

@@ -18,11 +18,12 @@ from paribus.contracts import Flags, Floats, Integers
 from paribus.data.rows import Block, Parts
 from paribus.errors import RefusalError
 from paribus.evaluators.ask import Answer, Ask
+from paribus.evaluators.spread import spread_of
 from paribus.evaluators.trees.programs import codes_of, laid_out
 from paribus.kernels.program import Ints, Points, Program
 from paribus.models import Model
 from paribus.models.trees import Trees
-from paribus.states import BinnedSum, Counts, ExactSum, Keyed, RowCurves
+from paribus.states import BinnedSum, Counts, ExactSum, Keyed, PointValues, RowCurves
 
 BLOCK_ROWS = 16_384
 BLOCKS = 4  # a table is cut into at least so many, for threads
@@ -75,7 +76,7 @@ class TreeExact:
         kernels = import_module("paribus.kernels.compiled")
         program, points = laid_out(trees.ensemble, ask.questions, kernels)
         evaluator = cls(model, ask, trees, program, points)
-        if ask.individual or not trees.link.linear:
+        if ask.individual or ask.spread is not None or not trees.link.linear:
             evaluator._drawn  # noqa: B018  # before threads ask for it
         return evaluator
 
@@ -92,6 +93,8 @@ class TreeExact:
         if self.ask.individual:  # whose curves are the larger part of a state
             curve = FLOAT * max(1, self.ask.points) * self.model.n_outputs
             return int(max(1, min(shared, self.ask.max_memory // (32 * curve))))
+        if self.ask.spread is not None:
+            return int(min(shared, self.ask.spread.block_rows(self.ask.points, self.model.n_outputs)))
         return int(max(shared, min(-(-self.ask.rows // (2 * BLOCKS)), self.program.n_slots // 256)))
 
     @property
@@ -112,7 +115,8 @@ class TreeExact:
     @property
     def state_bytes(self) -> int:
         """Memory of the state of one block."""
-        return FLOAT * (self.program.n_slots + 2 * self.ask.points * self.model.n_outputs)
+        _, sketches = self.ask.collected_bytes(self.model.n_outputs)
+        return FLOAT * (self.program.n_slots + 2 * self.ask.points * self.model.n_outputs) + sketches
 
     @property
     def worker_bytes(self) -> int:
@@ -121,7 +125,8 @@ class TreeExact:
         deep = self.program.shallow < len(self.program.entries)
         lists = FLOAT * rows * self.program.levels if deep else 0
         codes = (FLOAT + 4) * rows * len(self.program.columns)
-        kept = FLOAT * rows * self.ask.points * self.model.n_outputs if self.ask.individual else 0
+        kept = FLOAT * rows * self.ask.points * self.model.n_outputs
+        kept *= 1 if self.ask.individual else 2 * (self.ask.spread is not None)
         return self.state_bytes + lists + codes + kept + 4 * self._curve_bytes
 
     @property
@@ -187,7 +192,7 @@ class TreeExact:
         states["weight", 0] = Counts(np.array([total]))
         if self.trees.link.linear:
             states["coverage", 0] = Counts(self.kernels.cover(self.program, codes, weights))
-        if self.ask.individual or not self.trees.link.linear:
+        if self.ask.individual or self._sizes is not None or not self.trees.link.linear:
             states |= self._curve_states(codes, weights, block.start)
         if not self.ask.individual:
             chosen, squares = self._chosen(places, weights)
@@ -215,9 +220,19 @@ class TreeExact:
             weights = state.parts["row weights", 0].finish()[0]
             spreads = [_spread(drawn, mean, weights**2) for drawn, mean in zip(curves, averages, strict=True)]
             errors = [_error(spread, self.ask.counted, total) for spread in spreads]
-            return [Answer(*answer) for answer in zip(averages, errors, curves, strict=True)]
+            own = weights if self.ask.weighted else None
+            told = [spread_of(self.ask, drawn, own, None, threads) for drawn in curves]
+            drawn_answers = zip(averages, errors, curves, told, strict=True)
+            return [Answer(mean, error, drawn, *spread, own) for mean, error, drawn, spread in drawn_answers]
         errors = self._errors(state, averages, total, threads)
-        return [Answer(mean, error, None) for mean, error in zip(averages, errors, strict=True)]
+        values = [state.parts.get(("values", number)) for number in range(len(self.points))]
+        told = [spread_of(self.ask, None, None, kept, threads) for kept in values]
+        answers = zip(averages, errors, told, strict=True)
+        return [Answer(mean, error, None, *spread) for mean, error, spread in answers]
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int] | None:
+        return self.ask.collects(self.model.n_outputs)
 
     def _codes(self, block: Block) -> Ints:
         """Return the codes of a block's rows; what every question replaces is not shown to the model."""
@@ -248,6 +263,8 @@ class TreeExact:
             for number, outputs in self._split(group, drawn):
                 if self.ask.individual:
                     kept[number].append(outputs.transpose(0, 2, 1))
+                elif self._sizes is not None:
+                    kept[number].append(outputs)
                 if not self.trees.link.linear:
                     terms = outputs if portion is None else outputs * portion
                     added = self._sum(terms)
@@ -261,6 +278,12 @@ class TreeExact:
                 states["curves", number] = RowCurves(((start, joined),))
             own = np.ones(rows) if weights is None else weights
             states["row weights", 0] = RowCurves(((start, own[None]),))
+        elif self._sizes is not None:
+            most, capacity = self._sizes
+            for number in range(len(self.points)):
+                none = [np.empty((self.model.n_outputs, 0, codes.shape[1]))]
+                joined = np.concatenate(kept.get(number, none), axis=2)
+                states["values", number] = PointValues.of(joined, weights, most=most, capacity=capacity)
         return states
 
     def _sum(self, terms: Floats) -> ExactSum | BinnedSum:

@@ -15,13 +15,22 @@ from paribus.grid import Question
 from paribus.kernels.program import (
     ABOVE,
     ACTIVE,
+    AT,
     COLUMN,
+    CUT,
     DEPTH,
     END,
+    GAP,
+    LAST,
+    LEFT,
+    LEVELS,
     MARGIN,
+    MISSING_LEFT,
     NODE,
+    RIGHT,
     SIDE,
     SLOT,
+    TABLE,
     TEST,
     UPS,
     Bytes,
@@ -31,6 +40,7 @@ from paribus.kernels.program import (
     Layout,
     Points,
     Program,
+    Walk,
     level_codes,
 )
 from paribus.models.ensemble import LEAF, Ensemble
@@ -170,6 +180,35 @@ def _entries(ensemble: Ensemble, layout: Layout, test: Integers, order: Integers
     return entries
 
 
+def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
+    """Lay an ensemble out for rows that are followed one by one, while some features are moved."""
+    inner = ensemble.column != LEAF
+    columns, column, cut = _code_columns(ensemble, inner)
+    conditions, truth, test = _conditions(ensemble, inner, columns, column, cut)
+    missing = np.array([one.missing for one in columns], np.int32)
+    nodes = np.full((len(inner), 6), -1, np.int32)
+    asked = conditions[test[inner]]
+    for place, column_of in ((AT, COLUMN), (LAST, CUT), (LEVELS, TABLE)):
+        nodes[inner, place] = asked[:, column_of]
+    nodes[inner, GAP] = np.where(asked[:, MISSING_LEFT] > 0, missing[asked[:, COLUMN]], -1)
+    nodes[:, LEFT], nodes[:, RIGHT] = ensemble.left, ensemble.right
+    places = {feature: place for place, feature in enumerate(features)}
+    owner = np.array([places.get(ensemble.encodings[c.encoding].feature, -1) for c in columns], np.int32)
+    vector = ensemble.value.shape[1] > 1
+    margin = np.full_like(ensemble.output, -1) if vector else ensemble.output
+    return Walk(
+        columns,
+        owner,
+        len(features),
+        nodes,
+        truth,
+        np.ascontiguousarray(ensemble.roots, np.int32),
+        np.ascontiguousarray(margin, np.int32),
+        np.ascontiguousarray(ensemble.value),
+        ensemble.base,
+    )
+
+
 def points_of(
     program: Program, ensemble: Ensemble, axes: tuple[tuple[int, Column], ...], size: int, kernels: ModuleType
 ) -> Points:
@@ -207,7 +246,7 @@ def code_of(column: CodeColumn, numbers: Floats, kernels: ModuleType) -> Ints:
 
 
 def codes_of(
-    program: Program,
+    program: Program | Walk,
     ensemble: Ensemble,
     table: Table,
     kernels: ModuleType,

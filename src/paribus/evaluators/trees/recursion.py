@@ -55,6 +55,8 @@ class TreeRecursion:
             return str(refusal)
         if ask.individual:
             return "training paths have no curve of a single row; ask for kind='average'"
+        if ask.spread is not None:
+            return "training paths have no curve of a single row, so there is no spread; leave spread out"
         if ask.weighted:
             return "training paths have their own weights; leave sample_weight out"
         if not trees.link.linear:

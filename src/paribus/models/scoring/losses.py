@@ -131,7 +131,7 @@ def _error_rate(given: Given) -> RowScore:
             "pass a function that does, or use 'log_loss' or 'squared_error'"
         )
     named = replace(model, library=library_of(given.estimator)[0], response="predict")
-    return RowScore("error_rate", named, _codes(given.target, labels.classes), _wrong)
+    return RowScore("error_rate", named, codes_of(given.target, labels.classes), _wrong)
 
 
 def _wrong(codes: Array, predictions: Floats) -> Floats:
@@ -155,7 +155,7 @@ def _log_loss(given: Given) -> RowScore:
             "response_method"
         )
     classes = _classes(given, max(2, model.n_outputs))
-    return RowScore("log_loss", model, _codes(given.target, classes), _surprise)
+    return RowScore("log_loss", model, codes_of(given.target, classes), _surprise)
 
 
 def _surprise(codes: Array, probabilities: Floats) -> Floats:
@@ -192,11 +192,11 @@ def _classes(given: Given, outputs: int) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _codes(target: Array, classes: tuple[Any, ...]) -> Integers:
+def codes_of(target: Array, classes: tuple[Any, ...]) -> Integers:
     """Return the place of each label among the classes, or refuse one that is not there."""
     codes = _places(target, classes)
     if (codes < 0).any():
-        stranger = target[int(np.flatnonzero(codes < 0)[0])]
+        stranger = target[codes < 0][:1].tolist()[0]  # as it is written, not as numpy holds it
         raise InputError(
             f"y holds {stranger!r}, which is no class of the model{_shown(classes)}; pass y as it was in fit"
         )

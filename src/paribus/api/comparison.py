@@ -1,0 +1,58 @@
+"""What is said of an average along training paths beside the one over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from paribus.errors import MemoryBoundError, RefusalError
+from paribus.evaluators import Plan
+from paribus.evaluators.ask import Answer
+from paribus.evaluators.plan import INTERVENTIONAL
+from paribus.grid import Question
+from paribus.results.story import at_value, number
+
+ROUNDING = 1e-9  # of the numbers compared: a difference below this is none
+
+
+def remarks_on(
+    plan: Plan,
+    exactly: Callable[[], list[Answer]],
+    questions: tuple[Question, ...],
+    answers: list[Answer],
+) -> list[tuple[str, ...]]:
+    """Return for each answer by another estimand how far it is from the exact one; nothing for others."""
+    if plan.evaluator.estimand == INTERVENTIONAL:
+        return [()] * len(questions)
+    try:
+        exact = exactly()
+    except (RefusalError, MemoryBoundError) as refusal:
+        return [(f"recursion could not be compared with exact: {refusal}",)] * len(questions)
+    return [_apart(*one) for one in zip(questions, answers, exact, strict=True)]
+
+
+def _apart(question: Question, answer: Answer, exact: Answer) -> tuple[str, ...]:
+    """Return where the two differ most, if by more than the standard error."""
+    apart = np.abs(answer.average - exact.average)
+    error = np.nan_to_num(exact.standard_error)
+    beyond = np.where(apart > error + ROUNDING * np.abs(exact.average), apart, 0.0)
+    if not beyond.any():
+        return ()
+    output, point = np.unravel_index(np.argmax(beyond), beyond.shape)
+    largest, one = float(beyond[output, point]), float(error[output, point])
+    errors = f" ({number(largest / one)} standard errors)" if one else ""
+    return (
+        f"recursion differs from exact by up to {number(largest)}{errors} at {_place(question, int(point))}",
+    )
+
+
+def _place(question: Question, point: int) -> str:
+    """Return a point as a person writes it."""
+    if question.asks_missing and point == question.n_points - 1:
+        return f"{question.names[0]} missing"
+    index = question.index(point, point + 1)[0]
+    values = (axis.values[place] for axis, place in zip(question.axes, index, strict=True))
+    return ", ".join(
+        f"{name} = {at_value(value)}" for name, value in zip(question.names, values, strict=True)
+    )

@@ -1,0 +1,168 @@
+"""How strongly two features go together in some rows."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import ModuleType
+
+import numpy as np
+
+from paribus.contracts import Flags, Floats
+from paribus.data.binning import Bins, bins_of, is_ordered, numbers_of
+from paribus.data.table import Column, Table
+from paribus.errors import FeatureError
+from paribus.kernels.program import Bytes
+
+SPEARMAN, RATIO, CRAMER = "Spearman correlation", "correlation ratio", "Cramér's V"
+REFERENCE, COMPILED = "paribus.kernels.reference", "paribus.kernels.compiled"
+AT_ONCE = 256  # features whose correlations with all others are held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """Some rows, each column as ``values (p, i)``: numbers, or the bins of levels, NaN where missing.
+
+    ``features`` are the columns that can be read, ``bins`` theirs and ``codes (p, i)`` those the rows lie in;
+    ``nominal`` tells columns of levels.
+    """
+
+    features: tuple[int, ...]
+    bins: tuple[Bins, ...]
+    codes: Bytes
+    values: Floats
+    nominal: Flags
+    _ranks: dict[int, Floats] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: Table, nominal: frozenset[int], most: int) -> Probe:
+        """Read and bin the columns of some rows; one that cannot be read is left out."""
+        found: dict[int, tuple[Bins, Bytes, Floats]] = {}
+        for feature in range(len(table.names)):
+            try:
+                column = table.column(feature)
+            except FeatureError:
+                continue  # of which nothing can be said; asked about, it is refused elsewhere
+            bins = bins_of(column, nominal=feature in nominal, most=most)
+            codes = binned(column, bins, kernels_of(small=True))
+            levels = np.where(codes == bins.missing, np.nan, codes.astype(np.float64))
+            found[feature] = bins, codes, numbers_of(column) if bins.levels is None else levels
+        shape = len(found), len(table)
+        return cls(
+            tuple(found),
+            tuple(bins for bins, _, _ in found.values()),
+            np.array([codes for _, codes, _ in found.values()], np.uint8).reshape(shape),
+            np.array([values for _, _, values in found.values()], np.float64).reshape(shape),
+            np.array([bins.levels is not None for bins, _, _ in found.values()], bool),
+        )
+
+    def between(self, one: int, other: int) -> tuple[float, str]:
+        """Return how strongly two features go together, from 0 to 1 or with a sign, and by which measure."""
+        places = self.features.index(one), self.features.index(other)
+        both = np.asarray(~np.isnan(self.values[list(places)]).any(axis=0))
+        first, second = (self._ranked(place, both) for place in places)
+        if not self.nominal[list(places)].any():
+            return _correlation(first, second), SPEARMAN
+        if self.nominal[list(places)].all():
+            return _cramer(first, second), CRAMER
+        levels, ranks = (first, second) if self.nominal[places[0]] else (second, first)
+        return float(_ratios(levels, ranks[None])[0]), RATIO
+
+    def _ranked(self, place: int, chosen: Flags) -> Floats:
+        """Return the ranks of numbers, or the bins of levels, of some rows."""
+        if self.nominal[place]:
+            return np.asarray(self.values[place, chosen])
+        if not chosen.all():
+            return _ranks(self.values[place, chosen])
+        if place not in self._ranks:
+            self._ranks[place] = _ranks(self.values[place])
+        return self._ranks[place]
+
+    def strongest(self, asked: tuple[int, ...], most: int) -> dict[int, tuple[int, ...]]:
+        """Return for each feature asked about the ``most`` others that go with it most."""
+        ranks = np.array([self._centred(place) for place in range(len(self.features))])
+        levels = np.flatnonzero(self.nominal)
+        places = {feature: place for place, feature in enumerate(self.features)}
+        ratios = np.zeros((len(levels), len(self.features)))
+        for row, place in enumerate(levels.tolist()):
+            known = ~np.isnan(self.values[place])
+            ratios[row] = _ratios(self.values[place, known], ranks[:, known])
+        found: dict[int, tuple[int, ...]] = {}
+        for first in range(0, len(asked), AT_ONCE):
+            some = [places[feature] for feature in asked[first : first + AT_ONCE]]
+            table = np.abs(ranks[some] @ ranks.T)
+            table[:, levels] = ratios[:, some].T
+            for place, row in zip(some, table, strict=True):
+                if self.nominal[place]:
+                    row = ratios[np.searchsorted(levels, place)]
+                    row[levels] = [self.between(self.features[place], self.features[k])[0] for k in levels]
+                order = [k for k in np.argsort(-row, kind="stable") if k != place]
+                found[self.features[place]] = tuple(sorted(self.features[k] for k in order[:most]))
+        return found
+
+    def _centred(self, place: int) -> Floats:
+        """Return the ranks of numbers as a vector of length one, 0 where missing; of levels, none."""
+        centred = np.zeros(self.values.shape[1])
+        known = ~np.isnan(self.values[place])
+        if self.nominal[place] or not known.any():
+            return centred
+        ranks = self._ranked(place, known)
+        centred[known] = ranks - ranks.mean()
+        length = float(np.linalg.norm(centred))
+        return centred / length if length else centred
+
+
+def _ranks(numbers: Floats) -> Floats:
+    """Return ranks, equal ones the same: that in their middle."""
+    _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    upper = np.cumsum(counts)
+    return np.asarray((upper - (counts - 1) / 2)[inverse])
+
+
+def _correlation(one: Floats, other: Floats) -> float:
+    if len(one) < 2:
+        return 0.0
+    first, second = one - one.mean(), other - other.mean()
+    size = float(np.sqrt((first @ first) * (second @ second)))
+    return float(first @ second) / size if size else 0.0
+
+
+def _ratios(levels: Floats, numbers: Floats) -> Floats:
+    r"""Return :math:`\eta`, the share of the spread of numbers ``(p, i)`` between levels, as a root."""
+    if not len(levels):
+        return np.zeros(len(numbers))
+    codes = np.unique(levels, return_inverse=True)[1]
+    member = np.equal.outer(np.arange(codes.max() + 1), codes).astype(np.float64)
+    centred = numbers - numbers.mean(axis=1, keepdims=True)
+    between = ((centred @ member.T) ** 2 / member.sum(axis=1)).sum(axis=1)
+    total = (centred**2).sum(axis=1)
+    return np.asarray(np.sqrt(np.divide(between, total, out=np.zeros(len(centred)), where=total > 0)))
+
+
+def _cramer(one: Floats, other: Floats) -> float:
+    if not len(one):
+        return 0.0
+    first, second = (np.unique(codes, return_inverse=True)[1] for codes in (one, other))
+    shape = int(first.max()) + 1, int(second.max()) + 1
+    counts = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    ways = min(shape) - 1
+    return (
+        float(np.sqrt(((counts - expected) ** 2 / expected).sum() / (counts.sum() * ways))) if ways else 0.0
+    )
+
+
+def kernels_of(*, small: bool) -> ModuleType:
+    """Return NumPy for a small table of rows and pairs, for which numba need not be loaded if it is not."""
+    return import_module(REFERENCE if small and COMPILED not in sys.modules else COMPILED)
+
+
+def binned(column: Column, bins: Bins, kernels: ModuleType) -> Bytes:
+    """Return the bin of each row of a column."""
+    if bins.levels is not None:
+        return bins.of_levels(column)
+    if is_ordered(column):
+        codes: Bytes = kernels.locate(numbers_of(column), bins.edges, bins.missing)
+        return codes
+    return np.where(column.missing, bins.missing, bins.pooled).astype(np.uint8)

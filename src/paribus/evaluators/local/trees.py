@@ -1,0 +1,158 @@
+"""Local effects of tree ensembles: rows parted from themselves where a move changes a test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paribus.contracts import Array, Floats
+from paribus.data.rows import Block, Parts
+from paribus.errors import RefusalError
+from paribus.evaluators.ask import Ask
+from paribus.evaluators.local.bins import Located, Move
+from paribus.evaluators.local.brute import collected, state_bytes
+from paribus.evaluators.trees.programs import code_of, codes_of, walk_of
+from paribus.kernels.program import MOST_CODES, CodeColumn, Ints, Walk
+from paribus.models import Model
+from paribus.models.trees import Trees
+from paribus.states import CellMoments, Counts, Keyed
+
+BLOCK_ROWS = 16_384
+BLOCKS = 4  # a table is cut into at least so many, for threads
+
+
+@dataclass(frozen=True, eq=False)
+class LocalTrees:
+    """The differences brute force asks for, of one feature each, read off the trees in one pass.
+
+    A row is followed down each tree once. Where a test of a feature would turn out otherwise at the lower or
+    upper edge of the row's bin, it is followed from there a second time with that feature moved. Few tests
+    do, so that all features together cost about what two predictions do.
+    """
+
+    ask: Ask
+    moves: tuple[Move, ...]
+    trees: Trees
+    walk: Walk
+    nodes: tuple[tuple[tuple[int, Ints], ...], ...]
+    outputs: int
+
+    name: ClassVar[str] = "tree_local"
+    how: ClassVar[str] = "follows every row down the trees, and apart where a move to the next value parts it"
+    threaded: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, model: Model, ask: Ask, moves: tuple[Move, ...]) -> LocalTrees:
+        """Lay the trees out, and the values of each feature as codes."""
+        trees = model.trees
+        kernels = import_module("paribus.kernels.compiled")
+        walk = walk_of(trees.ensemble, tuple(move.axes[0].feature for move in moves))
+        most = max((column.missing for column in walk.columns), default=0)
+        if most > MOST_CODES:
+            raise RefusalError(f"its trees compare a feature with {most:,} numbers, too many to be packed")
+        walk.packed  # noqa: B018  # before threads ask for it
+        nodes = tuple(_codes_of_nodes(walk, trees, move, kernels) for move in moves)
+        return cls(ask, moves, trees, walk, nodes, model.n_outputs)
+
+    @property
+    def kernels(self) -> ModuleType:
+        """The kernels; named rather than held, because a module cannot be shipped."""
+        return import_module("paribus.kernels.compiled")
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: few enough to share, and no more than the memory bound lets."""
+        shared = max(1, min(BLOCK_ROWS, -(-self.ask.rows // BLOCKS)))
+        return int(max(1, min(shared, self.ask.max_memory // 16 // max(1, self._row_bytes))))
+
+    @property
+    def parts(self) -> Parts:
+        """All questions together: they share the way down the trees."""
+        return ((tuple(range(len(self.moves))), self.ask.points),)
+
+    @property
+    def _row_bytes(self) -> int:
+        margins = 5 * 8 * self.walk.features * max(len(self.walk.base), self.outputs)
+        return margins + 40 * len(self.walk.columns) + 64
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes: codes, and margins of all moves."""
+        return self.block_rows * self._row_bytes + self.state_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """The trees as rows follow them."""
+        return self.walk.nodes.nbytes + self.walk.value.nbytes
+
+    @property
+    def state_bytes(self) -> int:
+        """Memory of the states of all questions."""
+        return state_bytes(self.moves, self.outputs)
+
+    @property
+    def predictions(self) -> int:
+        """The model itself is not asked."""
+        return 0
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the moments of the differences in each cell of every question."""
+        block = block.weighted()
+        if not len(block.table):
+            return Keyed({})
+        own = codes_of(self.walk, self.trees.ensemble, block.table, self.kernels)
+        lower, upper = own.copy(), own.copy()
+        found = [None if move.silent else move.locate(block, self._search) for move in self.moves]
+        for located, nodes in zip(found, self.nodes, strict=True):
+            if located is None:
+                continue
+            rows = slice(None) if located.kept is None else located.kept
+            for column, codes in nodes:
+                lower[column, rows] = codes[located.index[0, :, 0]]
+                upper[column, rows] = codes[located.index[-1, :, 0]]
+        plain, lowered, raised = self.kernels.shift(self.walk, own, lower, upper)
+        states: dict[tuple[str, int], CellMoments | Counts] = {}
+        for number, located in enumerate(found):
+            if located is None or not len(located.cells):
+                continue
+            margins = (lowered[:, number], plain, raised[:, number])
+            predictions = self._predictions(number, located, margins)
+            moments, places = collected(self.moves[number], located, predictions, block.weights)
+            states["local", number], states["places", number] = moments, places
+        return Keyed(states)
+
+    def _search(self, edges: Array, values: Array) -> Any:
+        """Return how many edges are smaller than each number, as the kernels rank numbers if they can."""
+        if values.dtype.kind != "f" or values.dtype.itemsize > 8:
+            return np.searchsorted(edges, values)
+        column = CodeColumn.of(0, edges.astype(np.float64), levels=False)
+        return self.kernels.rank(column, values.astype(np.float64, copy=False))
+
+    def _predictions(self, number: int, located: Located, margins: tuple[Floats, ...]) -> Floats:
+        """Return the outputs ``(o, b, i)`` of rows before and after their moves."""
+        if located.kept is not None:
+            margins = tuple(margin[:, located.kept] for margin in margins)
+        low, high = (self.trees.outputs(margin) for margin in margins[::2])
+        if not self.moves[number].bins[0].nominal:
+            return np.stack([low, high], axis=1)
+        own = self.trees.outputs(margins[1])
+        # A row without a value is moved from the anchor, not from where it is.
+        missing = located.cells == self.moves[number].n_cells
+        return np.stack([low, np.where(missing, low, own), high], axis=1)
+
+
+def _codes_of_nodes(
+    walk: Walk, trees: Trees, move: Move, kernels: ModuleType
+) -> tuple[tuple[int, Ints], ...]:
+    """Return, for each column that belongs to the feature moved, the codes of its values, missing last."""
+    (feature, values), *_ = move.asked
+    found = []
+    for place, column in enumerate(walk.columns):
+        encoding = trees.ensemble.encodings[column.encoding]
+        if encoding.feature == feature:
+            found.append((place, code_of(column, encoding.numbers(values), kernels)))
+    return tuple(found)

@@ -1,0 +1,165 @@
+"""The rows near each point as they are: what is predicted for them, what came out, and the difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from paribus.budget import FLOAT
+from paribus.contracts import Floats, Integers
+from paribus.data.rows import Block
+from paribus.data.table import Scratch
+from paribus.errors import ModelError
+from paribus.evaluators.ask import Ask
+from paribus.evaluators.brute import (
+    BLOCKS,
+    CALL_BYTES,
+    CALL_ROWS,
+    OUTPUT_COPIES,
+    STACK_ROWS,
+    TABLE_COPIES,
+)
+from paribus.grid import Axis
+from paribus.models import Model
+from paribus.models.scoring import Outcome
+from paribus.states import CellMoments, Keyed
+
+CELL_ARRAYS = 3  # numbers a cell holds of each quantity, and of the rows in it
+APART = 2  # cells beside those of an axis: of rows whose value is missing, and of rows beyond its ends
+
+
+@dataclass(frozen=True, eq=False)
+class CellMeans:
+    r"""Predicts every row once, as it is, and averages over the rows of each cell of each axis.
+
+    .. math:: M_c = \frac{1}{W_c} \sum_{i: x_{ij} \in c} w_i f(x_i)
+
+    and, with an ``outcome``, of :math:`y_i` and :math:`y_i - f(x_i)` in place of :math:`f(x_i)`. Without a
+    model only what came out is averaged.
+    """
+
+    model: Model | None
+    outcome: Outcome | None
+    ask: Ask
+    scratch: Scratch = field(default_factory=Scratch)
+
+    name = "cell_means"
+    estimand = "marginal"
+
+    @property
+    def how(self) -> str:
+        """What it does, in words."""
+        if self.model is None:
+            return "averages what came out over the rows near each point"
+        return "predicts each row once, as it is, and averages over the rows near each point"
+
+    @property
+    def threaded(self) -> bool:
+        """Whether it takes every core: a model may bring threads of its own."""
+        return self.model is None
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        if self.model is not None:
+            return self.model.n_outputs
+        return 0 if self.outcome is None else self.outcome.outputs
+
+    @property
+    def averaged(self) -> tuple[str, ...]:
+        """What is averaged for each output, in order."""
+        if self.model is None:
+            return ("observed",)
+        return ("predicted",) if self.outcome is None else ("predicted", "observed", "residual")
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """One for each feature."""
+        return tuple(question.axes[0] for question in self.ask.questions)
+
+    @property
+    def row_cost(self) -> int:
+        """Memory of one row while its block is evaluated."""
+        numbers = self.outputs * len(self.averaged)
+        return self.ask.row_bytes * TABLE_COPIES + numbers * FLOAT * OUTPUT_COPIES
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block, which are given to one predict."""
+        cost = self.row_cost
+        most = max(1, min(CALL_ROWS, CALL_BYTES // cost, self.ask.max_memory // 4 // cost))
+        return min(most, max(STACK_ROWS, -(-self.ask.rows // BLOCKS)))
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes."""
+        return self.block_rows * self.row_cost + 2 * self.state_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """Nothing but the model, which is the user's."""
+        return 0
+
+    @property
+    def state_bytes(self) -> int:
+        """Memory of the moments of all cells."""
+        cells = sum(axis.n_cells + APART for axis in self.axes)
+        return cells * CELL_ARRAYS * (1 + self.outputs * len(self.averaged)) * FLOAT
+
+    @property
+    def predictions(self) -> int:
+        """Rows the model will be asked about."""
+        return 0 if self.model is None else self.ask.counted
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the moments of the rows of a block in the cells of each axis."""
+        kept = block.weighted()
+        if not len(kept.table):
+            return Keyed({})
+        last = block.start + len(block.table) - 1
+        values = self._values(kept, f"rows {block.start} to {last} of X")
+        return Keyed(
+            {
+                ("cells", number): CellMoments.of(
+                    values, _cells(axis, kept), kept.weights, axis.n_cells + APART
+                )
+                for number, axis in enumerate(self.axes)
+            }
+        )
+
+    def finish(self, state: Keyed) -> list[CellMoments]:
+        """Return the moments of each axis: its cells, that of missing values, and that of all other rows."""
+        return [state.parts["cells", number] for number in range(len(self.ask.questions))]
+
+    def _values(self, block: Block, where: str) -> Floats:
+        """Return what is averaged, ``(q * o, i)``: predictions, what came out, and the difference."""
+        observed = None
+        if self.outcome is not None and block.target is not None:
+            observed = self.outcome.numbers(block.target)
+        if self.model is None:
+            assert observed is not None
+            return np.ascontiguousarray(observed.T)
+        predicted = self._predicted(self.model, block, where)
+        if observed is None:
+            return np.ascontiguousarray(predicted.T)
+        with np.errstate(invalid="ignore"):  # an infinite prediction is noted
+            return np.concatenate([predicted.T, observed.T, (observed - predicted).T])
+
+    def _predicted(self, model: Model, block: Block, where: str) -> Floats:
+        # A copy, because a model that writes into what it is given must not write into X.
+        table = block.table.stack(1, self.scratch).at({}, np.zeros((1, 0), dtype=np.int64))
+        try:
+            return model.predict(table, len(block.table))
+        except ModelError:
+            raise
+        except Exception as error:  # whatever a foreign model raises, the user needs to know on what
+            raise ModelError(f"{model.name} failed on {where}: {type(error).__name__}: {error}") from error
+
+
+def _cells(axis: Axis, block: Block) -> Integers:
+    """Return the cell of each row, every one of which is in one."""
+    column = block.column(axis.feature)
+    found = axis.locate(column)
+    apart = np.where(column.missing, axis.n_cells, axis.n_cells + 1)
+    return np.where(found < 0, apart, found)

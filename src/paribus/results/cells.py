@@ -1,0 +1,81 @@
+"""From moments of the rows in cells to averages near each point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paribus.contracts import Floats, Integers
+from paribus.evaluators.marginal import CellMeans
+from paribus.grid import Axis
+from paribus.results.build import strength_of
+from paribus.results.marginal import Marginal, MissingRows
+from paribus.results.provenance import Provenance, skipped_notes
+from paribus.states import CellMoments
+
+
+def marginal_of(
+    axis: Axis,
+    moments: CellMoments,
+    *,
+    means: CellMeans,
+    output_names: tuple[str, ...],
+    unit: float,
+    provenance: Provenance,
+) -> Marginal:
+    """Return the averages near each point; ``unit`` turns weights as computed into weights as given."""
+    rows, weight = moments.rows, moments.weight
+    total, missing, beyond = weight.sum(), axis.n_cells, axis.n_cells + 1
+    cells = axis.cell_of_point
+    inside = np.flatnonzero(rows[: axis.n_cells + 1])
+    first = moments.mean[: means.outputs]  # of predictions, or of what came out where there is no model
+    apart = None
+    if rows[missing]:
+        averages = _averages(moments, means, np.array([missing]))
+        apart = MissingRows(
+            share=float(weight[missing] / total),
+            support=float(weight[missing] * unit),
+            rows=int(rows[missing]),
+            **{name: None if array is None else array[:, 0].copy() for name, array in averages.items()},
+        )
+    return Marginal(
+        feature_names=(axis.name,),
+        output_names=output_names,
+        kinds=(axis.kind,),
+        grid_values=(axis.values,),
+        **_averages(moments, means, cells),
+        support=weight[cells] * unit,
+        rows=rows[cells],
+        missing=apart,
+        outside=float(weight[beyond] / total),
+        deciles=(axis.deciles,),
+        strength=strength_of(first[:, inside], weight[inside]),
+        notes=_notes(axis, moments, means, provenance),
+        provenance=provenance,
+    )
+
+
+def _averages(moments: CellMoments, means: CellMeans, cells: Integers) -> dict[str, Floats | None]:
+    """Return the averages in some cells ``(o, c)`` and their errors; NaN where there are no rows."""
+    mean = np.where(moments.rows > 0, moments.mean, np.nan)
+    error = np.sqrt(moments.variance())
+    found: dict[str, Floats | None] = {}
+    place = 0
+    for name in ("predicted", "observed", "residual"):
+        known = name in means.averaged
+        some = slice(place, place + means.outputs)
+        found[name] = mean[some, cells] if known else None
+        found[f"{name}_error"] = error[some, cells] if known else None
+        place += means.outputs * known
+    return found
+
+
+def _notes(axis: Axis, moments: CellMoments, means: CellMeans, provenance: Provenance) -> tuple[str, ...]:
+    notes = [*axis.notes, *skipped_notes(provenance)]
+    if not np.isfinite(moments.mean[: means.outputs]).all():
+        notes.append("the model's answer is not finite for some rows, so neither is the average over them")
+    if means.model is not None and not means.model.stackable:
+        notes.append(
+            f"{means.model.name} answered some rows differently when they were repeated under new labels; if "
+            "its answer for a row depends on the rows beside it, the averages depend on how the rows are cut"
+        )
+    return tuple(notes)

@@ -1,0 +1,290 @@
+"""Several answers about the same feature side by side, and how far they are apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from paribus.contracts import NOMINAL, Array, Floats
+from paribus.errors import InputError
+from paribus.results.effects import Effects
+from paribus.results.local import LocalEffect, LocalEffects
+from paribus.results.marginal import Marginal, Marginals
+from paribus.results.partial_dependence import PartialDependence
+from paribus.results.provenance import Provenance
+from paribus.results.ranked import Ranked
+from paribus.results.spread import read_only
+
+TOLD = 0.05  # of the range: a larger difference is told in a note
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Partial dependence, accumulated local effects and averages of one feature, side by side.
+
+    Partial dependence moves every row to a value; local effects move rows to the next value only; the average
+    near a value moves none, so that what goes with the feature shows in it as well. Where features are
+    independent and the model is additive, the first two are the same curve.
+
+    Attributes
+    ----------
+    effect : PartialDependence
+    local : LocalEffect or None
+    marginal : Marginal or None
+    local_level : ndarray of shape (n_outputs,) or None
+        What is added to local effects, whose average is zero, to lay them on the partial dependence: the
+        average distance of the two over the data at the values of the latter.
+    difference : ndarray of shape (n_outputs,) or None
+        The largest distance between the two then, in units of the prediction.
+    share : ndarray of shape (n_outputs,) or None
+        That distance as a share of the range of both curves.
+    at : tuple or None
+        The value at which it is largest, for each output.
+    notes : tuple of str
+        What the data cannot carry, over all parts, and by how much they differ.
+    """
+
+    effect: PartialDependence
+    local: LocalEffect | None
+    marginal: Marginal | None
+    local_level: Floats | None
+    difference: Floats | None
+    share: Floats | None
+    at: tuple[Any, ...] | None
+    notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for array in (self.local_level, self.difference, self.share):
+            read_only(array)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Name of the feature."""
+        return self.effect.feature_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return self.effect.output_names
+
+    @property
+    def strength(self) -> float:
+        """Strength of the partial dependence."""
+        return self.effect.strength
+
+    @property
+    def provenance(self) -> Provenance:
+        """How the partial dependence came about."""
+        return self.effect.provenance
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return one tidy long table.
+
+        Columns ``curve`` (``"partial dependence"``, ``"local effect"``, laid on it, ``"predicted"`` or
+        ``"observed"``), ``output``, the feature as text, ``height`` and ``error``.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Another library than that of the table.
+        """
+        from paribus.results.tidy import comparison_frame
+
+        return comparison_frame(self, backend)
+
+    def plot(self, *, ax: Any = None, output: str | int | None = None) -> Any:
+        """Draw the curves over the data, one output, with the notes below.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure otherwise.
+        output : str or int, optional
+            One output of several, by name or position.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from paribus.display.comparison import draw_comparison
+
+        return draw_comparison(self, ax=ax, output=output)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import comparison_story
+
+        return comparison_story(self)
+
+
+class Comparisons(Ranked[Comparison]):
+    """A mapping from a feature's name to its `Comparison`, strongest effect first."""
+
+    def plot(self, *, columns: int = 3, output: str | int | None = None) -> Any:
+        """Draw one panel per feature, strongest first.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from paribus.display.comparison import draw_comparisons
+
+        return draw_comparisons(self, columns=columns, output=output)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import comparisons_story
+
+        return comparisons_story(self)
+
+
+@overload
+def compare(
+    effect: PartialDependence, local: LocalEffect | None = None, marginal: Marginal | None = None
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    effect: Effects, local: LocalEffects | None = None, marginal: Marginals | None = None
+) -> Comparisons: ...
+
+
+def compare(effect: Any, local: Any = None, marginal: Any = None) -> Comparison | Comparisons:
+    """Lay partial dependence, local effects and averages of the same feature side by side.
+
+    Parameters
+    ----------
+    effect : PartialDependence or Effects
+        What `partial_dependence` or `effects` gave.
+    local : LocalEffect or LocalEffects, optional
+        What `accumulated_local_effects` gave for the same model and rows.
+    marginal : Marginal or Marginals, optional
+        What `marginal` gave for the same model and rows.
+
+    Returns
+    -------
+    Comparison or Comparisons
+        Of one feature, or of every feature of ``effect`` that is by itself.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> predict = lambda X: X[:, 0] + X[:, 1]
+    >>> effect = paribus.partial_dependence(predict, X, 0)
+    >>> local = paribus.accumulated_local_effects(predict, X, 0)["x0"]
+    >>> float(paribus.compare(effect, local).share[0].round(6))
+    0.0
+    """
+    if isinstance(effect, Effects):
+        several = [
+            compare(one, _own(local, LocalEffects, key), _own(marginal, Marginals, key))
+            for key, one in effect.items()
+            if isinstance(key, str)
+        ]
+        if not several:
+            raise InputError("effect= has no feature by itself, and there is nothing to lay pairs beside")
+        return Comparisons(several)
+    _check(effect, PartialDependence, "effect")
+    for other, kind, name in ((local, LocalEffect, "local"), (marginal, Marginal, "marginal")):
+        if other is not None:
+            _check(other, kind, name)
+            _check_alike(effect, other, name)
+    return _compared(effect, local, marginal)
+
+
+def _own(results: Any, kind: type[Ranked[Any]], key: str) -> Any:
+    """Return the part of a mapping that is about a feature."""
+    if results is None:
+        return None
+    _check(results, kind, "local" if kind is LocalEffects else "marginal")
+    return results.get(key)
+
+
+def _check(result: Any, kind: type, name: str) -> None:
+    if not isinstance(result, kind):
+        raise InputError(f"{name}= must be a {kind.__name__}, not a {type(result).__name__}")
+    if isinstance(result, PartialDependence) and (result.average is None or len(result.feature_names) != 1):
+        raise InputError("effect= must have the average of a feature by itself; ask for kind='average'")
+
+
+def _check_alike(effect: PartialDependence, other: LocalEffect | Marginal, name: str) -> None:
+    """Refuse what is about another feature, other rows or another scale."""
+    one, two = effect.provenance, other.provenance
+    if other.feature_names != effect.feature_names:
+        raise InputError(f"{name}= is about {other.feature_names}, effect= about {effect.feature_names}")
+    if other.output_names != effect.output_names or (one.scale != two.scale):
+        raise InputError(
+            f"{name}= and effect= have other outputs, or another scale ({two.scale}, {one.scale})"
+        )
+    if one.rows != two.rows:
+        raise InputError(f"{name}= is over {two.rows:,} rows and effect= over {one.rows:,}; compare the same")
+
+
+def _compared(effect: PartialDependence, local: LocalEffect | None, marginal: Marginal | None) -> Comparison:
+    others = tuple(other for other in (local, marginal) if other is not None)
+    notes = [note for part in (effect, *others) for note in part.notes]
+    level = difference = share = at = None
+    if local is not None:
+        level, difference, share, at = _apart(effect, local)
+        notes = [*_difference_notes(effect, difference, share, at), *notes]
+    far = effect.extrapolation.note("curve") if effect.extrapolation is not None else None
+    notes = [*([far] if far else []), *notes]  # the two that matter most come first
+    return Comparison(effect, local, marginal, level, difference, share, at, tuple(dict.fromkeys(notes)))
+
+
+def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[Floats, Floats, Floats, tuple[Any, ...]]:
+    """Lay local effects on the partial dependence, and find where they are furthest from it."""
+    assert effect.average is not None
+    other, known = at_values(local, effect)
+    average, weights = effect.average[:, known], effect.support[known]
+    outputs = len(effect.output_names)
+    if not known.any():
+        none = np.full(outputs, np.nan)
+        return none, none.copy(), none.copy(), (None,) * outputs
+    if not weights.any():
+        weights = np.ones(len(weights))
+    level = ((average - other) * weights).sum(axis=1) / weights.sum()
+    laid = other + level[:, None]
+    apart = np.abs(average - laid)
+    place = apart.argmax(axis=1)
+    difference = apart.max(axis=1)
+    both = np.concatenate([average, laid], axis=1)
+    range_ = np.ptp(both, axis=1)
+    share = np.divide(difference, range_, out=np.zeros(outputs), where=range_ > 0)
+    values = effect.grid_values[0][known]
+    return level, difference, share, tuple(values[g] for g in place)
+
+
+def at_values(local: LocalEffect, effect: PartialDependence) -> tuple[Floats, Array]:
+    """Return local effects ``(o, g)`` at the values of a partial dependence, and which of these they know."""
+    own, asked = local.grid_values[0], effect.grid_values[0]
+    if effect.kinds[0] in NOMINAL:
+        places = {level: place for place, level in enumerate(own.tolist())}
+        found = np.array([places.get(level, -1) for level in asked.tolist()], dtype=np.int64)
+        return local.ale[:, found[found >= 0]], found >= 0
+    edges, points = (_numbers(values) for values in (own, asked))
+    known = (points >= edges[0]) & (points <= edges[-1]) if len(edges) else np.zeros(len(points), bool)
+    return np.stack([np.interp(points[known], edges, curve) for curve in local.ale]), known
+
+
+def _numbers(values: Array) -> Floats:
+    ticks = values.astype(f"{values.dtype.kind}8[us]").view(np.int64) if values.dtype.kind in "mM" else values
+    return ticks.astype(np.float64)
+
+
+def _difference_notes(
+    effect: PartialDependence, difference: Floats, share: Floats, at: tuple[Any, ...]
+) -> list[str]:
+    from paribus.results.story import at_value, number
+
+    known = np.nan_to_num(share)
+    worst = int(np.argmax(known))
+    if known[worst] < TOLD:
+        return []
+    of = f" ({effect.output_names[worst]})" if len(effect.output_names) > 1 else ""
+    return [
+        f"ALE differs from PD by up to {number(float(difference[worst]))}, {known[worst]:.0%} of the range"
+        f"{of}, at {effect.feature_names[0]} = {at_value(at[worst])}"
+    ]

@@ -1,0 +1,210 @@
+"""Accumulated local effects of one feature, or of two together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from paribus.contracts import Array, Flags, Floats, Integers, Kind
+from paribus.results.provenance import Provenance
+from paribus.results.ranked import SavedEffects
+from paribus.results.spread import read_only
+
+
+@dataclass(frozen=True, eq=False)
+class LocalMissing:
+    """The effect at a missing value, apart from the curve.
+
+    Rows without a value lie in no bin, and have no neighbours to be compared with. What is reported is the
+    height of the curve at ``anchor``, the edge nearest the median or the most frequent level, and on top of
+    it the average change of the rows without a value when it is replaced by none.
+
+    Attributes
+    ----------
+    share : float
+        Share of the data's weight whose value is missing.
+    support : float
+        That weight itself.
+    anchor : number, date or level
+        The value they are compared with.
+    ale, standard_error : ndarray of shape (n_outputs,)
+        The effect, on the scale of the curve.
+    """
+
+    share: float
+    support: float
+    anchor: Any
+    ale: Floats
+    standard_error: Floats
+
+    def __post_init__(self) -> None:
+        read_only(self.ale)
+        read_only(self.standard_error)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LocalEffect(Mapping[str, Any]):
+    """Accumulated local effects (ALE) of one feature, or of two together.
+
+    Attributes and keys are the same; a key is absent when there is no such part.
+
+    Attributes
+    ----------
+    grid_values : tuple of ndarray
+        The values of each axis, ``g0, g1``: edges of bins, every one a value that occurs; or levels in order.
+    ale : ndarray of shape (n_outputs, g0) or (n_outputs, g0, g1)
+        The effect at these values, its average over the data zero. That of two features is what is left once
+        the effect of each by itself is taken away.
+    standard_error : ndarray of the shape of ``ale``
+        Sampling error, given where the rows lie.
+    local : ndarray of shape (n_outputs, g0 - 1) or (n_outputs, g0 - 1, g1 - 1)
+        The average change from one value to the next, of the rows in between (of levels, of the rows at
+        either). NaN where there are none.
+    local_error : ndarray of the shape of ``local``
+        Its sampling error.
+    support : ndarray
+        Weight of the data in each bin ``(g0 - 1,)`` or at each level ``(g0,)``; of two features in each cell.
+    rows : ndarray of the shape of ``support``
+        Number of rows there.
+    empty : ndarray of bool of shape (g0 - 1,) or (g0 - 1, g1 - 1)
+        Where no row tells the change: the nearest one that some do was taken, in proportion to the distance.
+    missing : LocalMissing or None
+        The effect at a missing value, for one feature that has any.
+    order : tuple of str
+        How the levels of each axis were put in order; empty for numbers.
+    strength : float
+        Standard deviation of the effect over the data, in units of the prediction; root mean square over
+        outputs.
+    feature_names, output_names : tuple of str
+        Names of the axes and of the outputs.
+    kinds : tuple of str
+        ``numeric``, ``integer``, ``boolean``, ``category``, ``string`` or ``datetime``, per axis.
+    provenance : Provenance
+        How the numbers came about.
+    notes : tuple of str
+        What the data cannot carry, in plain sentences.
+    """
+
+    feature_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    grid_values: tuple[Array, ...]
+    ale: Floats
+    standard_error: Floats
+    local: Floats
+    local_error: Floats
+    support: Floats
+    rows: Integers
+    empty: Flags
+    missing: LocalMissing | None
+    order: tuple[str, ...]
+    strength: float
+    notes: tuple[str, ...]
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        arrays = self.ale, self.standard_error, self.local, self.local_error
+        for array in (*arrays, self.support, self.rows, self.empty, *self.grid_values):
+            read_only(array)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in list(self)
+
+    def __iter__(self) -> Iterator[str]:
+        names = (field.name for field in dataclasses.fields(self))
+        return (name for name in names if getattr(self, name) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two results are the same bit for bit, provenance included."""
+        from paribus.results.storage import same
+
+        return isinstance(other, LocalEffect) and same(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return a tidy long table, in the library of the user's own table.
+
+        One row per output and value: columns ``output``, the features, ``ale``, ``standard_error``, and for
+        one feature ``local`` (the change that leads there), ``local_error`` and ``support`` (the weight of
+        the rows that tell it; of a level, the weight of its own). The missing value is the row without one.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Another library than that of the table.
+        """
+        from paribus.results.tidy import local_frame
+
+        return local_frame(self, backend)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
+        from paribus.results.storage import save
+
+        save(self, path)
+
+    def plot(self, *, ax: Any = None, output: str | int | None = None) -> Any:
+        """Draw with matplotlib: the curve over the data in its bins, or the surface of two features.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure otherwise.
+        output : str or int, optional
+            One output of several, by name or position. Needed for a surface with several.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from paribus.display.local import draw_local
+
+        return draw_local(self, ax=ax, output=output)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import local_story
+
+        return local_story(self)
+
+
+class LocalEffects(SavedEffects[LocalEffect]):
+    """A mapping from a feature's name (or a pair of names) to its local effect, strongest first."""
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return one tidy long table of all effects.
+
+        Columns ``feature``, ``value`` (as text, None for the missing point), ``number`` (None for levels and
+        dates), for effects of two features the same with ``_2``, then ``output``, ``ale``,
+        ``standard_error``.
+        """
+        from paribus.results.tidy import locals_frame
+
+        return locals_frame(self, backend)
+
+    def plot(self, *, columns: int = 3, output: str | int | None = None) -> Any:
+        """Draw one panel per effect with matplotlib, strongest first, one-way panels on one y-axis.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from paribus.display.local import draw_locals
+
+        return draw_locals(self, columns=columns, output=output)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import locals_story
+
+        return locals_story(self)

@@ -1,0 +1,241 @@
+"""What is predicted and what came out for the rows near each value of a feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from paribus.contracts import Array, Floats, Integers, Kind
+from paribus.results.partial_dependence import PartialDependence
+from paribus.results.provenance import Provenance
+from paribus.results.ranked import SavedEffects
+from paribus.results.spread import read_only
+
+AVERAGES = (
+    "predicted",
+    "predicted_error",
+    "observed",
+    "observed_error",
+    "residual",
+    "residual_error",
+)
+ALWAYS = (
+    "grid_values",
+    "support",
+    "rows",
+    "missing",
+    "outside",
+    "deciles",
+    "feature_names",
+    "output_names",
+    "kinds",
+    "strength",
+    "notes",
+    "provenance",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MissingRows:
+    """The same averages over the rows whose value is missing.
+
+    Attributes
+    ----------
+    share, support : float
+        Their share of the weight, and that weight itself.
+    rows : int
+        Their number.
+    predicted, predicted_error, observed, observed_error, residual, residual_error : ndarray of shape \
+(n_outputs,) or None
+        As in `Marginal`.
+    """
+
+    share: float
+    support: float
+    rows: int
+    predicted: Floats | None
+    predicted_error: Floats | None
+    observed: Floats | None
+    observed_error: Floats | None
+    residual: Floats | None
+    residual_error: Floats | None
+
+    def __post_init__(self) -> None:
+        for name in AVERAGES:
+            read_only(getattr(self, name))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Marginal(Mapping[str, Any]):
+    """Averages of predictions, outcomes and residuals over the rows near each value of one feature.
+
+    Attributes and keys are the same; a key is absent when there was no model, or no ``y``. A cell without
+    rows is NaN.
+
+    Attributes
+    ----------
+    grid_values : tuple of one ndarray of shape (g,)
+        The values of the axis, as in `PartialDependence`. The cell of a number reaches half-way to its
+        neighbours.
+    predicted, observed, residual : ndarray of shape (n_outputs, g) or None
+        Weighted averages over the rows of each cell of the prediction, of ``y`` (for a classifier of the
+        indicator of the class), and of ``y`` minus the prediction.
+    predicted_error, observed_error, residual_error : ndarray of shape (n_outputs, g) or None
+        Their standard errors, as if the rows of a cell were a random sample. NaN with a single row; too
+        small where all rows of a cell are of one class, or none is.
+    support : ndarray of shape (g,)
+        Weight of the rows in each cell.
+    rows : ndarray of shape (g,)
+        Number of rows in each cell, those of weight zero not counted.
+    missing : MissingRows or None
+        The same for the rows whose value is missing, if there are any.
+    outside : float
+        Share of the weight that is in no cell: beyond the ends of the grid, or of a level not on it.
+    deciles : tuple of one ndarray or None
+        Quantiles 0, 0.1, ..., 1 of the data; None for levels.
+    strength : float
+        Standard deviation over the rows in cells of the average prediction, or of the average ``y`` where
+        there is no model; root mean square over outputs.
+    feature_names, output_names : tuple of str
+        Name of the feature, and of the outputs.
+    kinds : tuple of one str
+        Kind of the feature, as in `PartialDependence`.
+    provenance : Provenance
+        How the numbers came about.
+    notes : tuple of str
+        What the data cannot carry, in plain sentences.
+    """
+
+    feature_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    grid_values: tuple[Array, ...]
+    predicted: Floats | None
+    predicted_error: Floats | None
+    observed: Floats | None
+    observed_error: Floats | None
+    residual: Floats | None
+    residual_error: Floats | None
+    support: Floats
+    rows: Integers
+    missing: MissingRows | None
+    outside: float
+    deciles: tuple[Array | None, ...]
+    strength: float
+    notes: tuple[str, ...]
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        for name in (*AVERAGES, "support", "rows"):
+            read_only(getattr(self, name))
+        for array in (*self.grid_values, *self.deciles):
+            read_only(array)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in ALWAYS or (key in AVERAGES and getattr(self, str(key)) is not None)
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in (*AVERAGES, *ALWAYS) if key in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two results are the same bit for bit, provenance included."""
+        from paribus.results.storage import same
+
+        return isinstance(other, Marginal) and same(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return a tidy long table with one row per output and cell, in the library of the user's own table.
+
+        Columns ``output``, the feature (without a value in the row of missing ones), the averages there are
+        with their errors, ``support`` and ``rows``.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Another library than that of the table.
+        """
+        from paribus.results.tidy import marginal_frame
+
+        return marginal_frame(self, backend)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
+        from paribus.results.storage import save
+
+        save(self, path)
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        output: str | int | None = None,
+        effect: PartialDependence | None = None,
+    ) -> Any:
+        """Draw predicted and observed averages, ± 2 standard errors, over the data's support.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure otherwise.
+        output : str or int, optional
+            One output of several, by name or position.
+        effect : PartialDependence, optional
+            The partial dependence of the same model on the same axis, drawn beside the averages.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from paribus.display.marginal import draw_marginal
+
+        return draw_marginal(self, ax=ax, output=output, effect=effect)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import marginal_story
+
+        return marginal_story(self)
+
+
+class Marginals(SavedEffects[Marginal]):
+    """A mapping from a feature's name to its `Marginal`, strongest first.
+
+    Strength is `Marginal.strength`: the standard deviation over the data of the average prediction.
+    """
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return one tidy long table of all features.
+
+        Columns ``feature``, ``value`` (as text, None for missing ones), ``number`` (None for levels and
+        dates), ``output``, the averages there are with their errors, ``support`` and ``rows``.
+        """
+        from paribus.results.tidy import marginals_frame
+
+        return marginals_frame(self, backend)
+
+    def plot(self, *, columns: int = 3, output: str | int | None = None) -> Any:
+        """Draw one panel per feature with matplotlib, strongest first, on one y-axis.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from paribus.display.marginal import draw_marginals
+
+        return draw_marginals(self, columns=columns, output=output)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import marginals_story
+
+        return marginals_story(self)

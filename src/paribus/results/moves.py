@@ -1,0 +1,79 @@
+"""From answers about moves to local effects."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paribus.evaluators.local.accumulate import LocalAnswer
+from paribus.evaluators.local.bins import DECLARED, GIVEN, LISTED, Move
+from paribus.results.build import strength_of
+from paribus.results.local import LocalEffect, LocalMissing
+from paribus.results.provenance import Provenance, skipped_notes
+
+
+def local_effect_of(
+    move: Move,
+    found: LocalAnswer,
+    total: float,
+    unit: float,
+    output_names: tuple[str, ...],
+    provenance: Provenance,
+) -> LocalEffect:
+    """Return a local effect; ``total`` is the weight of all rows, ``unit`` turns weights into those given."""
+    values, weights = found.ale.reshape(len(output_names), -1), found.node_weight.ravel()
+    missing = None
+    if found.missing is not None:
+        axis, anchor = move.axes[0], move.bins[0].anchor
+        known = axis.values[anchor]
+        known = known.item() if isinstance(known, np.number) else known
+        missing = LocalMissing(axis.missing_share, axis.missing * unit, known, *found.missing)
+        values = np.concatenate([values, found.missing[0][:, None]], axis=1)
+        weights = np.append(weights, found.missing_weight)
+    return LocalEffect(
+        feature_names=move.names,
+        output_names=output_names,
+        kinds=tuple(axis.kind for axis in move.axes),
+        grid_values=tuple(axis.values for axis in move.axes),
+        ale=found.ale,
+        standard_error=found.error,
+        local=found.local,
+        local_error=found.local_error,
+        support=found.weight * unit,
+        rows=found.rows,
+        empty=found.empty,
+        missing=missing,
+        order=tuple(bins.order for bins in move.bins),
+        strength=strength_of(values, weights),
+        notes=_local_notes(move, found, total, provenance),
+        provenance=provenance,
+    )
+
+
+def _local_notes(move: Move, found: LocalAnswer, total: float, provenance: Provenance) -> tuple[str, ...]:
+    notes = [note for axis in move.axes for note in axis.notes]
+    for bins in move.bins:
+        if bins.order and bins.order not in (LISTED, GIVEN, DECLARED):
+            notes.append(
+                f"the levels of {bins.axis.name} have no order of their own; they were put in one "
+                f"{bins.order}, on which accumulated effects depend: partial_dependence needs none"
+            )
+    for axis in move.axes:
+        if axis.missing and len(move.axes) == 1:
+            notes.append(
+                f"{axis.name} is missing in {axis.missing_share:.1%} of the data; the effect there is a "
+                "point of its own"
+            )
+        elif axis.missing:
+            notes.append(f"{axis.name} is missing in {axis.missing_share:.1%} of the data, which is left out")
+    inside = float(found.weight.sum()) + sum(axis.missing for axis in move.axes[:1])
+    if len(move.axes) == 1 and all(move.steps) and inside < total * (1 - 1e-9):
+        notes.append(f"{1 - inside / total:.1%} of the data lies beyond the values asked, and does not count")
+    if found.empty.any():
+        notes.append(
+            f"{found.empty.sum():,} of {found.empty.size:,} cells have no rows; the nearest that have stand "
+            "for them"
+        )
+    notes.extend(skipped_notes(provenance))
+    if not np.isfinite(found.ale).all():
+        notes.append("the model's answer is not finite at some points, so neither is the effect")
+    return tuple(notes)

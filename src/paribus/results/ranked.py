@@ -1,0 +1,104 @@
+"""Effects of many features under their names, strongest first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+from paribus.errors import did_you_mean
+from paribus.results.provenance import Provenance
+
+Key: TypeAlias = str | tuple[str, ...]
+
+
+class Effect(Protocol):
+    """What is ranked."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        ...
+
+    @property
+    def strength(self) -> float:
+        """How much it moves the prediction."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the data cannot carry."""
+        ...
+
+    @property
+    def provenance(self) -> Provenance:
+        """How the numbers came about."""
+        ...
+
+
+E = TypeVar("E", bound=Effect)
+
+
+class Ranked(Mapping[Key, E], Generic[E]):
+    """A mapping from a feature's name (or a tuple of names) to its effect, strongest first."""
+
+    def __init__(self, effects: list[E], skipped: tuple[str, ...] = ()) -> None:
+        # An effect that is not finite has no strength, and stands last.
+        ordered = sorted(effects, key=lambda e: (math.isnan(e.strength), -e.strength))
+        self._effects = {_key(effect.feature_names): effect for effect in ordered}
+        self._skipped = skipped
+
+    @property
+    def provenance(self) -> Provenance:
+        """How the numbers came about."""
+        return next(iter(self._effects.values())).provenance
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the data cannot carry, over all effects, and which features could not be asked."""
+        notes = (note for effect in self.values() for note in effect.notes)
+        return tuple(dict.fromkeys((*self._skipped, *notes)))
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Why features were left out when every feature was asked for."""
+        return self._skipped
+
+    def __getitem__(self, key: Key) -> E:
+        if key in self._effects:
+            return self._effects[key]
+        known = [k if isinstance(k, str) else " x ".join(k) for k in self._effects]
+        wanted = " x ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+        raise KeyError(f"no effect of {wanted!r}{did_you_mean(wanted, known)}")
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._effects
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._effects)
+
+    def __len__(self) -> int:
+        return len(self._effects)
+
+
+class SavedEffects(Ranked[E]):
+    """Effects that can be saved, and are the same if every bit is."""
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether two results are the same bit for bit, provenance included."""
+        from paribus.results.storage import same
+
+        return isinstance(other, type(self)) and same(self, other)  # type: ignore[arg-type]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
+        from paribus.results.storage import save
+
+        save(self, path)  # type: ignore[arg-type]
+
+
+def _key(names: tuple[str, ...]) -> Key:
+    return names[0] if len(names) == 1 else names
