@@ -4,7 +4,8 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 
 import paribus
 
@@ -55,6 +56,22 @@ def noise_of_a_subsample():
     figure.savefig(HERE / "h-of-500-rows.png", dpi=110)
 
 
+def height_and_weight():
+    """Compare what four answers say about weight, where the heavy are also the tall."""
+    rng = np.random.default_rng(0)
+    height = rng.normal(1.72, 0.09, size=4_000)
+    bmi = 23 * np.exp(0.06 * rng.normal(size=4_000))
+    X = pd.DataFrame({"height": height, "weight": bmi * height**2})
+    y = 0.5 * (bmi - 23) + 8 * (height - 1.72) + 0.3 * rng.normal(size=4_000)
+    model = RandomForestRegressor(100, min_samples_leaf=5, random_state=0, n_jobs=2).fit(X, y)
+    effect = paribus.partial_dependence(model, X, "weight", grid_resolution=25)
+    local = paribus.accumulated_local_effects(model, X, "weight")["weight"]
+    near = paribus.marginal(model, X, "weight", y=y, grid_resolution=25)["weight"]
+    panel = paribus.compare(effect, local, near).plot()
+    panel.figure.savefig(HERE / "height-and-weight.png", dpi=110)
+
+
 if __name__ == "__main__":
     matplotlib.use("Agg")
     noise_of_a_subsample()
+    height_and_weight()

@@ -1,0 +1,179 @@
+"""Answers about the same feature side by side, and whether standard errors hold what they promise."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import paribus
+
+SAMPLES, ROWS, POINTS = 500, 150, np.array([-1.5, -0.5, 0.5, 1.5])
+
+
+def curved(table):
+    return np.exp(0.5 * table[:, 0]) * (1 + table[:, 1]) + np.abs(table[:, 2]) * table[:, 0]
+
+
+def related(rows, seed=0):
+    """A table whose first two features go together."""
+    rng = np.random.default_rng(seed)
+    first = rng.normal(size=rows)
+    return np.column_stack([first, 0.95 * first + np.sqrt(1 - 0.95**2) * rng.normal(size=rows)])
+
+
+def answers(predict, X, feature, y=None, **options):
+    effect = paribus.partial_dependence(predict, X, feature, **options)
+    local = paribus.accumulated_local_effects(predict, X, feature)
+    near = paribus.marginal(predict, X, feature, y=y, **options)
+    return effect, *local.values(), *near.values()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_of_two_errors_hold_the_curve_of_the_population(weighted):
+    """Of 2,000 pairs of a sample and a point, 93 to 97 % of intervals of 95 % hold it."""
+    rng = np.random.default_rng(1)
+    everyone = rng.normal(size=(400_000, 3)) + rng.normal(size=(400_000, 1))
+    weight = rng.integers(1, 4, len(everyone)).astype(float) if weighted else np.ones(len(everyone))
+    rows = [everyone.copy() for _ in POINTS]
+    for point, table in zip(POINTS, rows, strict=True):
+        table[:, 0] = point
+    population = np.array([np.average(curved(table), weights=weight) for table in rows])
+    held = []
+    for _ in range(SAMPLES):
+        chosen = rng.choice(len(everyone), ROWS, replace=False)
+        found = paribus.partial_dependence(
+            curved,
+            everyone[chosen],
+            0,
+            custom_values={0: POINTS},
+            sample_weight=weight[chosen] if weighted else None,
+        )
+        held.append(np.abs(found.average[0] - population) <= 1.96 * found.standard_error[0])
+    assert np.size(held) == 2_000
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_an_additive_model_on_independent_features_gives_one_curve():
+    X = np.random.default_rng(0).uniform(size=(2_000, 3))
+    found = paribus.compare(*answers(lambda t: t[:, 0] ** 2 + t[:, 1], X, 0))
+    assert found.share[0] < 0.01
+    assert found.notes == ()
+    assert found.difference.shape == found.local_level.shape == (1,)
+    # The level is that of the other feature, which averages to a half, and of the first.
+    np.testing.assert_allclose(found.local_level, np.mean(X[:, 0] ** 2) + np.mean(X[:, 1]), atol=0.01)
+
+
+def test_features_that_go_together_are_told_with_numbers():
+    X = related(3_000)
+    found = paribus.compare(*answers(lambda t: t[:, 0] * t[:, 1], X, 0))
+    assert found.share[0] > 0.2
+    first, second = found.notes[:2]
+    assert first.startswith("x0 is correlated 0.9")
+    assert "combine values of the two that no row has" in first
+    assert second.startswith("ALE differs from PD by up to ")
+    assert f"{found.share[0]:.0%} of the range" in second
+    value = found.effect.grid_values[0]
+    assert found.at[0] in value
+    place = list(value).index(found.at[0])
+    own = np.interp(value[place], found.local.grid_values[0], found.local.ale[0]) + found.local_level[0]
+    np.testing.assert_allclose(abs(found.effect.average[0, place] - own), found.difference[0])
+    assert repr(found).count("note:") == len(found.notes)
+
+
+def test_levels_are_compared_by_name():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"city": rng.choice(list("abcd"), 800), "size": rng.normal(size=800)})
+    worth = {"a": 0.0, "b": 3.0, "c": 1.0, "d": 2.0}
+    found = paribus.compare(*answers(lambda t: t["city"].map(worth).to_numpy() + t["size"], table, "city"))
+    assert found.difference[0] < 1e-9
+    assert found.plot().get_legend() is not None
+
+
+def test_every_feature_at_once_and_one_picture_each():
+    X = related(500)
+    y = X[:, 0] + np.random.default_rng(2).normal(size=500)
+
+    def predict(t):
+        return t[:, 0] + t[:, 1] ** 2
+
+    every = paribus.compare(
+        paribus.effects(predict, X, [0, 1, (0, 1)], grid_resolution=10),
+        paribus.accumulated_local_effects(predict, X),
+        paribus.marginal(predict, X, y=y, grid_resolution=10),
+    )
+    assert set(every) == {"x0", "x1"}
+    figure = every.plot()
+    assert len(figure.axes) == 2
+    said = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert said == [
+        "partial dependence",
+        "accumulated local effects",
+        "average prediction of rows here",
+        "average observed of rows here",
+    ]
+    assert figure.axes[1].get_legend() is None
+    assert "no row has" in "".join(text.get_text() for text in figure.axes[0].texts)
+    assert repr(every).startswith("Comparisons of predict: 2 features")
+
+
+def test_a_table_of_all_curves():
+    X = related(300)
+    found = paribus.compare(*answers(lambda t: t[:, 0], X, 0, y=X[:, 0], grid_resolution=5))
+    frame = found.to_frame(backend="pandas")
+    assert list(frame.columns) == ["curve", "output", "x0", "height", "error"]
+    assert frame["curve"].value_counts().to_dict() == {
+        "local effect": 41,
+        "partial dependence": 5,
+        "predicted": 5,
+        "observed": 5,
+    }
+    effect = frame[frame["curve"] == "partial dependence"]
+    np.testing.assert_array_equal(effect["height"], found.effect.average[0])
+
+
+def test_dates_and_several_outputs():
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 365, 400), unit="D")
+    table = pd.DataFrame({"day": days, "x": rng.normal(size=400)})
+
+    def predict(t):
+        past = ((t["day"] - pd.Timestamp("2026-01-01")) / pd.Timedelta(days=1)).to_numpy()
+        return np.column_stack([past, -2.0 * past + t["x"]])
+
+    found = paribus.compare(*answers(predict, table, "day"))
+    assert (found.share < 1e-9).all()
+    with pytest.raises(paribus.DrawingError, match="one output"):
+        found.plot()
+    assert found.plot(output=1).get_xlabel() == "day"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda e, a, m: (e, m, None), "local= must be a LocalEffect, not a Marginal"),
+        (lambda e, a, m: (a, None, None), "effect= must be a PartialDependence"),
+        (lambda e, a, m: (e, a, a), "marginal= must be a Marginal"),
+    ],
+)
+def test_only_what_belongs_together_is_compared(change, message):
+    parts = answers(curved, np.random.default_rng(0).normal(size=(60, 3)), 0)
+    with pytest.raises(paribus.InputError, match=message):
+        paribus.compare(*change(*parts))
+
+
+def test_other_features_rows_and_outputs_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    effect, local, _ = answers(curved, X, 0)
+    other = paribus.accumulated_local_effects(curved, X, 1)["x1"]
+    with pytest.raises(paribus.InputError, match="is about"):
+        paribus.compare(effect, other)
+    fewer = paribus.accumulated_local_effects(curved, X[:50], 0)["x0"]
+    with pytest.raises(paribus.InputError, match="50 rows and effect= over 60"):
+        paribus.compare(effect, fewer)
+    both = paribus.accumulated_local_effects(lambda t: np.column_stack([t[:, 0]] * 2), X, 0)["x0"]
+    with pytest.raises(paribus.InputError, match="other outputs"):
+        paribus.compare(effect, both)
+    pair = paribus.partial_dependence(curved, X, (0, 1), grid_resolution=3)
+    with pytest.raises(paribus.InputError, match="feature by itself"):
+        paribus.compare(pair, local)
+    with pytest.raises(paribus.InputError, match="no feature by itself"):
+        paribus.compare(paribus.effects(curved, X, [(0, 1)], grid_resolution=3))
