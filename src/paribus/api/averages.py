@@ -20,7 +20,7 @@ from paribus.data.table import Table
 from paribus.errors import FeatureError, OptionError
 from paribus.evaluators.plan import threads_within
 from paribus.grid import SPLITS, GridOptions
-from paribus.models import Model, adapt
+from paribus.models import Model, adapt, only_one
 from paribus.models.adapter import named_outputs
 from paribus.results import Marginals, Provenance
 
@@ -117,6 +117,7 @@ def marginal(
     >>> result["x0"].residual, result["x0"].residual_error
     (array([[0.5, 1. ]]), array([[0.5, 1. ]]))
     """
+    only_one(estimator, "marginal")
     grid = GridOptions.of(percentiles, grid_resolution)
     running = Running.of(progress, executor, checkpoint)
     if estimator is None:

@@ -19,6 +19,7 @@ from paribus.data.table import Table
 from paribus.errors import (
     FeatureError,
     InputError,
+    ModelError,
     OptionError,
     SourceError,
     TableError,
@@ -26,7 +27,7 @@ from paribus.errors import (
     did_you_mean,
     one_of,
 )
-from paribus.models import Model
+from paribus.models import Model, listed
 from paribus.models.columns import columns_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from paribus.evaluators.survey import Wanted
 
 Background: TypeAlias = Union[Rows, "Scanned"]
-M = TypeVar("M", bound=Model | None)
+M = TypeVar("M", bound=Model | tuple[Model, ...] | None)
 ON_ERROR = ("raise", "skip")
 GENERATED = re.compile(r"(Column_|feature_|f|x)?\d+")  # names that libraries give columns of arrays
 
@@ -130,7 +131,25 @@ def _target(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _columns(estimator: Any, every: tuple[str, ...], apart: set[str | None]) -> tuple[str, ...]:
-    """Return the columns the model was fitted on; one that was fitted on an array is shown them all."""
+    """Return the columns the model was fitted on; one that was fitted on an array is shown them all.
+
+    Of several models all are shown what those were fitted on that remember it.
+    """
+    several = listed(estimator) or (estimator,)
+    known = dict.fromkeys(own for one in several if (own := _fitted_on(one, every)) is not None)
+    if len(known) > 1:
+        one, other = list(known)[:2]
+        odd = next((name for name in (*one, *other) if (name in one) != (name in other)), None)
+        differs = "in another order" if odd is None else f"some of them without {odd!r}"
+        raise ModelError(
+            f"the models of a list were fitted on other columns of X than each other, {differs}; ask about "
+            "one model at a time"
+        )
+    return next(iter(known), tuple(name for name in every if name not in apart))
+
+
+def _fitted_on(estimator: Any, every: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the columns a model was fitted on, None where it does not remember their names."""
     spelled = {name.replace(" ", "_"): name for name in every}  # as LightGBM spells them
     own = tuple(name if name in every else spelled.get(name, name) for name in columns_of(estimator) or ())
     lacking = [name for name in own if name not in every]
@@ -139,7 +158,7 @@ def _columns(estimator: Any, every: tuple[str, ...], apart: set[str | None]) -> 
     if lacking and not all(GENERATED.fullmatch(name) for name in own):
         near = did_you_mean(lacking[0], every)
         raise TableError(f"X has no column {lacking[0]!r}, which the model was fitted on{near}")
-    return tuple(name for name in every if name not in apart)
+    return None
 
 
 @dataclass(frozen=True)

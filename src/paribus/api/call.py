@@ -14,10 +14,12 @@ import numpy as np
 from paribus import budget
 from paribus.api.background import Background, Looking, identity_of, looked, opened
 from paribus.api.comparison import remarks_on
+from paribus.api.counting import Counted, Counting
 from paribus.api.options import checked, probabilities_of
 from paribus.api.record import of_model, recorded
+from paribus.api.refits import Found, joined_facts, joined_remarks, label, mean_answer
 from paribus.api.running import Running
-from paribus.contracts import Array, Floats
+from paribus.contracts import Array
 from paribus.data.features import by_position, resolve_many, resolve_set
 from paribus.data.rows import Rows
 from paribus.data.summary import Summary, summarise
@@ -25,19 +27,17 @@ from paribus.data.table import Table
 from paribus.errors import FeatureError, OptionError, RefusalError, one_of
 from paribus.evaluators import Ask, Plan, choose
 from paribus.evaluators.ask import KINDS, METHODS, Answer, SpreadAsk
-from paribus.evaluators.plan import INTERVENTIONAL
-from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
 from paribus.evaluators.verify import largest_difference
 from paribus.grid import SPLITS, Axis, GridOptions, Question, axis_of
-from paribus.models import Model, adapt
+from paribus.models import Model, adapt_each, listed
 from paribus.results import PartialDependence, Provenance
 from paribus.results.build import effect_of
+from paribus.states import Keyed
 
 if TYPE_CHECKING:
     from paribus.data.scan.reading import Reading
     from paribus.data.scan.scanned import Scanned
-    from paribus.evaluators.occupancy import Joint, Occupancy, Outlook
     from paribus.evaluators.survey import Wanted
 
 SPREAD_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
@@ -81,6 +81,9 @@ class Call:
         one_of("kind", kind, KINDS)
         checked(progress=running.progress, verify=verify)
         probabilities = probabilities_of(spread)
+        if listed(estimator) is not None and (kind != "average" or probabilities is not None):
+            asked = f"kind={kind!r}" if kind != "average" else "spread="
+            raise OptionError(f"{asked} is about the rows' curves by one model; ask one model at a time")
         rows = opened(estimator, X, sample_weight, names, on_error, running, y)
         return cls(started, estimator, rows, grid, kind, verify, on_error, running, probabilities)
 
@@ -123,30 +126,31 @@ class Call:
         # Our own work may take every core; a model that is asked brings its own threads.
         with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
             looking = Looking.of(SEED, n_jobs, max_memory, self.on_error, self.running)
-            rows, model, summary = self.looked(axes_of, response_method, target_names, looking)
-            if method != "brute":
+            rows, models, summary = self.looked(axes_of, response_method, target_names, looking)
+            for model in () if method == "brute" else models:
                 pool.submit(model.read_ahead)
             fingerprint = pool.submit(rows.fingerprint)
-            sides = self.sides(model)
-            axes, skipped = axes_of.laid_out(summary, rows.table, sides, pool)
+            axes, skipped = axes_of.laid_out(summary, rows.table, self.sides(*models), pool)
         ask = self.ask(rows, asked, axes, max_memory, threads)
         questions = ask.questions
         probe = probe_of(rows.few(SEED), axes_of.nominal, rows.counted)
         outlook = Outlook.of(probe, questions, rows.counted)
-        plan, answers, supports, joint = self._folded(rows, model, ask, method, outlook)
+        # Training paths ask about no rows that might not exist.
+        counting = Counting.of(questions, outlook, rows.unit, joint=method != "recursion")
+        found, (supports, joint) = self._each(rows, models, ask, method, counting)
         far = [extrapolation_of(question, joint, probe, self.names) for question in questions]
-        remarks = remarks_on(plan, partial(self._exact, rows, model, ask), questions, answers)
-        verified = largest_difference(model, rows, questions, answers) if self.verify else None
-        provenance = self._provenance(rows, model, ask, plan, fingerprint.result(), verified)
+        provenance = self._provenance(rows, ask, fingerprint.result(), joined_facts(found))
         effects = [
-            effect_of(*answer, ask=ask, model=model, unit=rows.unit, provenance=provenance)
-            for answer in zip(questions, answers, supports, far, remarks, strict=True)
+            effect_of(*answer, ask=ask, models=models, unit=rows.unit, provenance=provenance)
+            for answer in zip(
+                questions, self._joined(found), supports, far, joined_remarks(found), strict=True
+            )
         ]
         return effects, skipped
 
-    def sides(self, model: Model) -> Callable[[int, np.dtype[Any]], Array] | None:
-        """Return what tells the numbers on both sides of a model's thresholds, if they are to be asked."""
-        return _sides(model) if self.grid.splits else None
+    def sides(self, *models: Model) -> Callable[[int, np.dtype[Any]], Array] | None:
+        """Return what tells the numbers on both sides of all thresholds, if they are to be asked."""
+        return _sides(models) if self.grid.splits else None
 
     def ask(
         self,
@@ -182,80 +186,96 @@ class Call:
 
     def looked(
         self, axes: Axes, response_method: str, target_names: Any, looking: Looking
-    ) -> tuple[Background, Model, Callable[[int], Summary]]:
-        """Return the rows, the model, and what tells of a feature what its axis needs to know."""
-        adapted = partial(adapt, self.estimator, response_method=response_method, target_names=target_names)
+    ) -> tuple[Background, tuple[Model, ...], Callable[[int], Summary]]:
+        """Return the rows, the models, and what tells of a feature what its axis needs to know."""
+        adapted = partial(
+            adapt_each, self.estimator, response_method=response_method, target_names=target_names
+        )
         rows = self.opened
         if isinstance(rows, Rows):
             return rows, adapted(rows.table), partial(axes.summarised, rows)
         return looked(rows, adapted, axes.wanted, looking)
 
-    def _exact(self, rows: Background, model: Model, ask: Ask) -> list[Answer]:
-        """Answer exactly, to compare."""
-        from paribus.evaluators.occupancy import Outlook
+    def _each(
+        self, rows: Background, models: tuple[Model, ...], ask: Ask, method: str, counting: Counting
+    ) -> tuple[list[Found[Answer]], Counted]:
+        """Ask one model after another, each as if it were the only one; rows are counted with the first."""
+        found: list[Found[Answer]] = []
+        counted: Counted = [], None
+        for place, model in enumerate(models):
+            doing = label("effects", place, len(models))
+            plan, answers, state = self._folded(rows, model, ask, method, doing, None if place else counting)
+            if place == 0:
+                counted = counting.finish(state)
+            exactly = partial(self._exact, rows, model, ask, doing)
+            remarks = remarks_on(plan, exactly, ask.questions, answers)
+            verified = largest_difference(model, rows, ask.questions, answers) if self.verify else None
+            found.append(Found(answers, remarks, _facts(model, plan, verified)))
+        return found, counted
 
-        return self._folded(rows, model, ask, "exact", Outlook.of_nothing())[1]
+    def _exact(self, rows: Background, model: Model, ask: Ask, doing: str) -> list[Answer]:
+        """Answer exactly, to compare."""
+        return self._folded(rows, model, ask, "exact", doing, None)[1]
 
     def _folded(
-        self, rows: Background, model: Model, ask: Ask, method: str, outlook: Outlook
-    ) -> tuple[Plan, list[Answer], list[Floats], Joint | None]:
+        self, rows: Background, model: Model, ask: Ask, method: str, doing: str, counting: Counting | None
+    ) -> tuple[Plan, list[Answer], Keyed]:
         """Choose an evaluator and fold; one that refuses what it meets in the rows makes way for the next."""
-        from paribus.evaluators.occupancy import NOWHERE, Occupancy
-
         refused: dict[str, str] = {}
         while True:
             plan = choose(model, ask, method, refused)
-            evaluator, support = plan.evaluator, SupportCounter(ask.questions)
-            # Training paths ask about no rows that might not exist.
-            asks = evaluator.estimand == INTERVENTIONAL
-            occupancy = Occupancy.of(outlook) if asks else NOWHERE
+            evaluator = plan.evaluator
             try:
                 state = self.running.fold(
-                    Together((evaluator, support, occupancy)),
+                    Together((evaluator, *(() if counting is None else counting.parts))),
                     rows.blocks(evaluator.block_rows, evaluator.parts),
                     plan.threads,
-                    doing="effects",
+                    doing=doing,
                     by=evaluator.name if refused else "",
-                    identity=None if isinstance(rows, Rows) else _identity(rows, model, ask, plan, occupancy),
+                    identity=None if isinstance(rows, Rows) else _identity(rows, model, ask, plan, counting),
                 )
             except RefusalError as refusal:
                 refused[evaluator.name] = str(refusal)
                 continue
-            answers, supports = evaluator.finish(state, plan.threads), support.finish(state, rows.unit)
-            return plan, answers, supports, occupancy.finish(state, outlook) if asks else None
+            return plan, evaluator.finish(state, plan.threads), state
 
-    def _provenance(
-        self,
-        rows: Background,
-        model: Model,
-        ask: Ask,
-        plan: Plan,
-        fingerprint: str,
-        verified: float | None,
-    ) -> Provenance:
+    def _joined(self, found: list[Found[Answer]]) -> list[Answer]:
+        """Return the answer to each question: that of the one model, or the mean of those of a list."""
+        if listed(self.estimator) is None:
+            return found[0].answers
+        return [mean_answer(answers) for answers in zip(*(one.answers for one in found), strict=True)]
+
+    def _provenance(self, rows: Background, ask: Ask, fingerprint: str, facts: dict[str, Any]) -> Provenance:
         return recorded(
             rows,
             self.started,
             fingerprint,
-            **of_model(model),
-            estimand=plan.evaluator.estimand,
-            evaluator=plan.evaluator.name,
-            why=plan.why,
-            how=plan.evaluator.how,
-            refusals=plan.refusals,
+            **facts,
             percentiles=self.grid.percentiles,
             grid_resolution=SPLITS if self.grid.splits else self.grid.resolution,
             points=ask.points,
-            predictions=plan.evaluator.predictions,
-            standard_error_rows=plan.evaluator.error_rows,
-            block_rows=plan.evaluator.block_rows,
-            threads=plan.threads,
             max_memory=ask.max_memory,
-            verified_difference=verified,
             passes=self.running.passes,
             executor=self.running.where,
             rank_error=0.0 if isinstance(rows, Rows) else rows.rank_error,
         )
+
+
+def _facts(model: Model, plan: Plan, verified: float | None) -> dict[str, Any]:
+    """Return what is recorded of one model and of who asked it."""
+    return {
+        **of_model(model),
+        "estimand": plan.evaluator.estimand,
+        "evaluator": plan.evaluator.name,
+        "why": plan.why,
+        "how": plan.evaluator.how,
+        "refusals": plan.refusals,
+        "predictions": plan.evaluator.predictions,
+        "standard_error_rows": plan.evaluator.error_rows,
+        "block_rows": plan.evaluator.block_rows,
+        "threads": plan.threads,
+        "verified_difference": verified,
+    }
 
 
 @dataclass(frozen=True)
@@ -328,14 +348,14 @@ class Axes:
         return axes, tuple(str(error) for error in refused)
 
 
-def _identity(rows: Scanned, model: Model, ask: Ask, plan: Plan, occupancy: Occupancy) -> dict[str, str]:
+def _identity(rows: Scanned, model: Model, ask: Ask, plan: Plan, counting: Counting | None) -> dict[str, str]:
     """Return what a kept state of effects is a state of."""
     evaluator = plan.evaluator
     points = [cells.values for question in ask.questions for cells in question.replaced.values()]
     asked = [(question.names, question.n_points) for question in ask.questions]
     sample = ask.sample.numbers if ask.sample is not None else ()
     cut = evaluator.name, evaluator.block_rows, evaluator.parts
-    portions = (*cut, ask.kind, ask.spread, occupancy.settings)
+    portions = (*cut, ask.kind, ask.spread, None if counting is None else counting.settings)
     return identity_of(rows, model, portions, asked, sample, *(plain(values) for values in points))
 
 
@@ -344,11 +364,18 @@ def plain(values: Array) -> Any:
     return values.tolist() if values.dtype == object else values
 
 
-def _sides(model: Model) -> Callable[[int, np.dtype[Any]], Array]:
-    """Return what tells the numbers on both sides of a model's thresholds."""
-    try:
-        return model.trees.ensemble.sides
-    except RefusalError as refusal:
-        raise RefusalError(
-            f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; give a whole number"
-        ) from refusal
+def _sides(models: tuple[Model, ...]) -> Callable[[int, np.dtype[Any]], Array]:
+    """Return what tells the numbers on both sides of the thresholds of all models."""
+    each = []
+    for model in models:
+        try:
+            each.append(model.trees.ensemble.sides)
+        except RefusalError as refusal:
+            raise RefusalError(
+                f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; give a whole number"
+            ) from refusal
+
+    def sides(feature: int, dtype: np.dtype[Any]) -> Array:
+        return np.unique(np.concatenate([one(feature, dtype) for one in each]))
+
+    return sides

@@ -46,9 +46,12 @@ def partial_dependence(
 
     Parameters
     ----------
-    estimator : fitted model or callable
+    estimator : fitted model or callable, or a list or tuple of them
         A scikit-learn estimator or pipeline, an XGBoost, LightGBM or CatBoost model, anything with
-        ``predict``, or a function from a table to ``(n,)`` or ``(n, k)`` numbers.
+        ``predict``, or a function from a table to ``(n,)`` or ``(n, k)`` numbers. Of a list (folds of a
+        cross-validation, bootstrap fits, members of an ensemble) the result is the mean of the models' own
+        effects on the same grid, and ``refits`` has each of them and how much they differ. All must have the
+        same outputs; each is asked in the way that is fastest for it.
     X : table, or where to read one
         The background: numpy array, or pandas, polars or Arrow table. The model sees the same kind of
         table with the same dtypes. Or rows that are read, as often as it takes and never held: the path,
@@ -77,8 +80,8 @@ def partial_dependence(
     grid_resolution : int or "splits"
         Number of points of an evenly spaced axis. A number with fewer distinct values is asked at
         each of them; whole numbers and dates are asked at whole points only. ``"splits"`` asks on both
-        sides of every threshold of a tree ensemble, from the smallest value in the data to the largest:
-        the line through these points is the exact step function.
+        sides of every threshold of a tree ensemble (of several models, of all of them), from the smallest
+        value in the data to the largest: the line through these points is the exact step function.
     custom_values : mapping, optional
         Values to ask instead, keyed by the name or position of a feature.
     method : {"auto", "exact", "brute", "recursion"}
@@ -87,13 +90,13 @@ def partial_dependence(
         along the paths of a tree ensemble's training data, baseline included; where it differs from the
         exact answer by more than the standard error, a note says by how much.
     kind : {"average", "individual", "both"}
-        The average, each row's own curve, or both.
+        The average, each row's own curve, or both. A list of models has averages only.
     spread : True or sequence of float, optional
         Quantiles over the rows of their own curves at each point, by probability: how differently rows
         respond, which is no error of the average. True is 0.1, 0.25, 0.5, 0.75 and 0.9. Every row of positive
         weight counts. Exact while all predictions fit a quarter of ``max_memory`` (500 MB where it is not
         given); of more, the quantiles are within ``spread.rank_error`` of their ranks. Not for
-        ``method="recursion"``, which has no curves of rows.
+        ``method="recursion"``, which has no curves of rows, nor for a list of models.
     target_names : sequence of str, optional
         Names of the outputs.
     n_jobs : int, optional
@@ -120,8 +123,8 @@ def partial_dependence(
     Returns
     -------
     PartialDependence
-        With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``spread``, ``support``,
-        ``extrapolation``, ``missing``, ``deciles``, names, notes and provenance; also as keys.
+        With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``spread``, ``refits``,
+        ``support``, ``extrapolation``, ``missing``, ``deciles``, names, notes and provenance; also as keys.
 
     See Also
     --------
@@ -143,6 +146,13 @@ def partial_dependence(
     array([0., 1., 2.])
     >>> effect.average
     array([[3., 5., 7.]])
+
+    How much an effect depends on the fit:
+
+    >>> models = [lambda X: 2 * X[:, 0] + X[:, 1], lambda X: X[:, 0] + X[:, 1]]
+    >>> effect = paribus.partial_dependence(models, X, 0)
+    >>> effect.average, effect.refits.standard_deviation.round(3)
+    (array([[3. , 4.5, 6. ]]), array([[0.   , 0.707, 1.414]]))
     """
     grid = GridOptions.of(percentiles, grid_resolution)
     running = Running.of(progress, executor, checkpoint)

@@ -22,7 +22,7 @@ from paribus.evaluators.plan import memory_of
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
 from paribus.grid import GridOptions
-from paribus.models import Model, adapt
+from paribus.models import Model, adapt, only_one
 from paribus.results import Estimate
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ percentiles, grid_resolution, custom_values, method, kind, spread, n_jobs, max_m
     >>> estimate.evaluator, estimate.passes, estimate.points
     ('brute', 1, 300)
     """
+    only_one(estimator, "plan")
     one_of("method", method, METHODS)
     grid = GridOptions.of(percentiles, grid_resolution)
     running = Running(False)

@@ -18,6 +18,7 @@ from paribus.data.features import Feature, resolve_each, resolve_groups
 from paribus.data.rows import Rows
 from paribus.errors import OptionError, one_of
 from paribus.executors import Local
+from paribus.models import only_one
 from paribus.results import Importance
 from paribus.results.strengths import importance_of
 
@@ -104,6 +105,7 @@ def feature_importance(
     >>> paribus.feature_importance(predict, X, predict(X), **asked).feature_names
     ('x0 + x1', 'x2')
     """
+    only_one(estimator, "feature_importance")
     one_of("method", method, METHODS)
     checked(progress=progress)
     _unused(method, y, scoring, n_repeats, response_method, subsample, target_names)
@@ -131,8 +133,7 @@ def feature_importance(
         return _by_model(estimator, rows, *resolve_each(features, names, named), started)
     groups, tokens = resolve_groups(features, names, named)
     memory, seed = budget.memory(max_memory), seed_of(random_state)
-    # Loaded here, so that `import paribus` costs no more than it must.
-    from paribus.evaluators.permutation import permutation_importance
+    from paribus.evaluators.permutation import permutation_importance  # not needed to import paribus
 
     permuted = permutation_importance(
         estimator,

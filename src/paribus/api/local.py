@@ -54,7 +54,7 @@ def accumulated_local_effects(
     Parameters
     ----------
     estimator, X
-        As for `partial_dependence`.
+        As for `partial_dependence`; of a list the mean of their effects, and ``refits`` has each.
     features : str, int, tuple or sequence, optional
         Names, positions and pairs of them, one effect each. Every column by default; one that cannot be moved
         is skipped, and said in the notes. Of a pair at least one must be a number or date.

@@ -14,6 +14,7 @@ from paribus import budget
 from paribus.api.background import Background, Looking, identity_of
 from paribus.api.call import SEED, Axes, Call
 from paribus.api.record import of_model, recorded
+from paribus.api.refits import Found, joined_facts, label, mean_local_answer
 from paribus.api.running import Running
 from paribus.contracts import Array
 from paribus.data.rows import Rows
@@ -24,7 +25,7 @@ from paribus.evaluators.local.accumulate import LocalAnswer, accumulated
 from paribus.evaluators.local.bins import Bins, Move, bins_of
 from paribus.evaluators.local.order import DRAWN, similar_order
 from paribus.evaluators.local.plan import LocalPlan, choose_local
-from paribus.models import Model
+from paribus.models import Model, listed
 from paribus.results import LocalEffects
 from paribus.results.moves import local_effect_of
 from paribus.states import CellMoments, Counts, Keyed
@@ -58,39 +59,38 @@ class Local:
 
     def answer(self, response_method: str, target_names: Any, method: str) -> LocalEffects:
         """Follow the path of a call: rows, model, bins, plan, fold, results."""
-        rows, model, summary = self.call.looked(self.axes, response_method, target_names, self.looking)
+        rows, models, summary = self.call.looked(self.axes, response_method, target_names, self.looking)
         with ThreadPoolExecutor(self.looking.threads) as pool:
             fingerprint = pool.submit(rows.fingerprint)
             moves, skipped = self._moves(rows, summary, pool)
         ask = self._ask(rows, moves)
-        plans, refusals, answers = self._folded(rows, model, ask, moves, method)
-        names = " and ".join(dict.fromkeys(plan.evaluator.name for plan in plans))
+        found = [
+            self._found(rows, model, ask, moves, method, label("local-effects", place, len(models)))
+            for place, model in enumerate(models)
+        ]
         provenance = recorded(
             rows,
             self.call.started,
             fingerprint.result(),
-            **of_model(model),
-            estimand="accumulated local",
-            evaluator=names,
-            why="the fastest that can answer" if method == "auto" else f"asked for by method={method!r}",
-            how="; ".join(dict.fromkeys(plan.evaluator.how for plan in plans)),
-            refusals=refusals,
+            **joined_facts(found),
             grid_resolution=self.axes.bins[0],
             points=ask.points,
-            predictions=sum(plan.evaluator.predictions for plan in plans),
-            standard_error_rows=rows.counted,
-            block_rows=max(plan.evaluator.block_rows for plan in plans),
-            threads=max(plan.threads for plan in plans),
             max_memory=self.max_memory,
             passes=self.call.running.passes,
             executor=self.call.running.where,
             rank_error=0.0 if isinstance(rows, Rows) else rows.rank_error,
         )
         effects = [
-            local_effect_of(move, found, rows.total, rows.unit, model.output_names, provenance)
-            for move, found in zip(moves, answers, strict=True)
+            local_effect_of(move, answer, rows.total, rows.unit, models, provenance)
+            for move, answer in zip(moves, self._joined(found), strict=True)
         ]
         return LocalEffects(effects, skipped)
+
+    def _joined(self, found: list[Found[LocalAnswer]]) -> list[LocalAnswer]:
+        """Return each effect: that of the one model, or the mean of those of a list."""
+        if listed(self.call.estimator) is None:
+            return found[0].answers
+        return [mean_local_answer(answers) for answers in zip(*(one.answers for one in found), strict=True)]
 
     def _moves(
         self, rows: Background, summary: Callable[[int], Summary], pool: ThreadPoolExecutor
@@ -142,15 +142,34 @@ class Local:
             read=not isinstance(rows, Rows),
         )
 
+    def _found(
+        self, rows: Background, model: Model, ask: Ask, moves: tuple[Move, ...], method: str, doing: str
+    ) -> Found[LocalAnswer]:
+        """Ask one model, as if it were the only one."""
+        plans, refusals, answers = self._folded(rows, model, ask, moves, method, doing)
+        facts = {
+            **of_model(model),
+            "estimand": "accumulated local",
+            "evaluator": " and ".join(dict.fromkeys(plan.evaluator.name for plan in plans)),
+            "why": "the fastest that can answer" if method == "auto" else f"asked for by method={method!r}",
+            "how": "; ".join(dict.fromkeys(plan.evaluator.how for plan in plans)),
+            "refusals": refusals,
+            "predictions": sum(plan.evaluator.predictions for plan in plans),
+            "standard_error_rows": rows.counted,
+            "block_rows": max(plan.evaluator.block_rows for plan in plans),
+            "threads": max(plan.threads for plan in plans),
+        }
+        return Found(answers, [()] * len(answers), facts)
+
     def _folded(
-        self, rows: Background, model: Model, ask: Ask, moves: tuple[Move, ...], method: str
+        self, rows: Background, model: Model, ask: Ask, moves: tuple[Move, ...], method: str, doing: str
     ) -> tuple[list[LocalPlan], dict[str, str], list[LocalAnswer]]:
         """Fold over the rows once per evaluator; trees that refuse what they meet in them make way."""
         refused: dict[str, str] = {}
         while True:
             plans, refusals = choose_local(model, ask, moves, method, refused)
             try:
-                states = [self._fold(rows, model, plan, bool(refused)) for plan in plans]
+                states = [self._fold(rows, model, plan, doing, again=bool(refused)) for plan in plans]
             except RefusalError as refusal:
                 refused["tree_local"] = str(refusal)
                 continue
@@ -160,13 +179,13 @@ class Local:
                     found[number] = _found(moves[number], place, state, model.n_outputs)
             return plans, refusals, [found[number] for number in range(len(moves))]
 
-    def _fold(self, rows: Background, model: Model, plan: LocalPlan, again: bool) -> Keyed:
+    def _fold(self, rows: Background, model: Model, plan: LocalPlan, doing: str, *, again: bool) -> Keyed:
         evaluator = plan.evaluator
         return self.call.running.fold(
             evaluator,
             rows.blocks(evaluator.block_rows, evaluator.parts),
             plan.threads,
-            doing=f"local-effects-{evaluator.name}",
+            doing=f"{doing}-{evaluator.name}",
             by=evaluator.name if again else "",
             identity=None if isinstance(rows, Rows) else _identity(rows, model, plan),
         )

@@ -19,7 +19,7 @@ from paribus.data.rows import Parts, Rows
 from paribus.errors import FeatureError, OptionError, RefusalError
 from paribus.evaluators.interactions import Found
 from paribus.evaluators.interactions.ask import StrengthAsk
-from paribus.models import Model, adapt
+from paribus.models import Model, adapt, only_one
 from paribus.results import HStatistics, Provenance
 from paribus.results.strengths import h_statistics_of
 from paribus.states import Keyed
@@ -123,6 +123,7 @@ def h_statistic(
     >>> (H["h_squared_pairwise"] > 0.5).tolist()
     [True, False, False]
     """
+    only_one(estimator, "h_statistic")
     checked(overall=overall, progress=progress)
     running = Running.of(progress, executor, checkpoint)
     size = size_of(subsample, n_max)

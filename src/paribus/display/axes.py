@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats, Kind
 from paribus.display.paper import unit_of, written
-from paribus.results import Provenance
+from paribus.results import LocalEffect, PartialDependence, Provenance, Refits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,8 @@ BELOW = 1.5 * STRIP  # room made for it, as a share of the curves' own height
 TICKS = 30  # levels that are named on an axis; of more only every second, third, ... has room
 BAND = 0.5  # width of a band at a level
 LEGEND = 12  # levels of the second feature that get a curve
+MODELS = 50  # whose own curves are drawn; mean and standard deviation are always of all
+BESIDE = 0.12  # how far from a level the models' own points are, so that its error bar hides none
 
 
 class Laid(Protocol):
@@ -81,6 +83,60 @@ class Place:
     def crowded(self) -> bool:
         """Whether some points are closer than can be seen, as on both sides of a split."""
         return self.labels is None and len(self.at) > 2 and self.width < CROWDED * float(np.ptp(self.at))
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """What is drawn around curves ``(o, g)``: half its height, that at missing ``(o,)``, and in words.
+
+    ``title`` is what a legend of several curves is headed with.
+    """
+
+    height: Floats
+    missing: Floats | None
+    words: str
+    title: str
+
+
+def band_of(effect: PartialDependence | LocalEffect) -> Band | None:
+    """Return how far models differ where there are several, else how well the average is known."""
+    refits, missing = effect.refits, effect.missing
+    if refits is not None and len(refits.models) > 1:
+        words = f"± 2 standard deviations of {len(refits.models)} models"
+        last = refits.missing_deviation
+        height = _twice(refits.standard_deviation)
+        return Band(height, None if last is None else _twice(last), words, f"{words}\nthin: each model")
+    if effect.standard_error is None:
+        return None
+    last = None if missing is None else missing.standard_error
+    words = "± 2 standard errors"
+    return Band(_twice(effect.standard_error), None if last is None else _twice(last), words, words)
+
+
+def _twice(errors: Floats) -> Floats:
+    return np.asarray(2 * np.nan_to_num(errors))
+
+
+def model_curves(ax: Axes, refits: Refits, place: Place, o: int, color: str, *, labelled: bool) -> None:
+    """Draw each model's own curve, thin beside the mean, or beside levels its points; of one alone, none."""
+    count = len(refits.models)
+    if count == 1:
+        return
+    drawn = np.unique(np.linspace(0, count - 1, min(MODELS, count)).astype(int))
+    order = np.argsort(place.at, kind="stable")
+    curves = refits.values[drawn, o]
+    style: dict[str, Any] = {"color": color, "alpha": 0.5, "linewidth": 0.7, "zorder": 2.5}
+    points = dict(style, marker=".", markersize=4, linestyle="none")
+    if place.labels is not None or len(order) == 1:
+        lines = ax.plot(place.at[order] + BESIDE, curves[:, order].T, **points)
+    else:
+        lines = ax.plot(place.at[order], curves[:, order].T, **style)
+    if lines and labelled:
+        some = "" if len(drawn) == count else f"{len(drawn)} of "
+        lines[0].set_label(f"each of {some}{count} models")
+    if refits.missing is not None:
+        at = np.full(len(drawn), place.missing + (BESIDE if place.labels is not None else place.beside / 2))
+        ax.plot(at, refits.missing[drawn, o], **points)
 
 
 def one_legend(panels: list[Any]) -> None:

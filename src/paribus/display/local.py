@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.display import axes as shared
-from paribus.display.axes import Place
+from paribus.display.axes import Band, Place
 from paribus.display.paper import legend, new_axes, notes_below, panels_of, written
 from paribus.errors import DrawingError
 from paribus.results import LocalEffect, LocalEffects
@@ -48,21 +48,24 @@ def draw_locals(effects: LocalEffects, *, columns: int = 3, output: str | int | 
 
 
 def _curve(ax: Axes, effect: LocalEffect, outputs: list[int]) -> None:
-    place = shared.placed(effect, 0)
+    place, band = shared.placed(effect, 0), shared.band_of(effect)
+    assert band is not None  # local effects always have a standard error
     many = len(outputs) > 1
     for color, o in enumerate(outputs):
-        name = written(effect.output_names[o]) if many else "ALE ± 2 standard errors"
-        _values(ax, effect, place, o, f"C{color}", name)
+        name = written(effect.output_names[o]) if many else f"ALE {band.words}"
+        if effect.refits is not None:
+            shared.model_curves(ax, effect.refits, place, o, f"C{color}", labelled=not many)
+        _values(ax, effect, place, o, f"C{color}", name, band)
     shared.make_room(ax)
     _bars(ax, effect, place)
     shared.name_axis(ax.xaxis, place, missing=effect.missing is not None)
     ax.set_ylabel(f"effect on {shared.y_label(effect, outputs)}")
     shared.no_ticks_below_curves(ax)
-    legend(ax, "± 2 standard errors" if many else None)
+    legend(ax, band.title if many else None)
 
 
-def _values(ax: Axes, effect: LocalEffect, place: Place, o: int, color: str, name: str) -> None:
-    height, error = effect.ale[o], 2 * np.nan_to_num(effect.standard_error[o])
+def _values(ax: Axes, effect: LocalEffect, place: Place, o: int, color: str, name: str, band: Band) -> None:
+    height, error = effect.ale[o], band.height[o]
     if place.labels is not None or len(height) == 1:
         ax.errorbar(place.at, height, error, fmt="o", color=color, capsize=3, label=name, zorder=3)
     else:
@@ -70,7 +73,8 @@ def _values(ax: Axes, effect: LocalEffect, place: Place, o: int, color: str, nam
         ax.fill_between(place.at, low, high, color=color, alpha=0.2, linewidth=0, zorder=2)
         ax.plot(place.at, height, color=color, label=name, zorder=3)
     if effect.missing is not None:
-        bar = 2 * np.nan_to_num(effect.missing.standard_error[o])
+        assert band.missing is not None
+        bar = band.missing[o]
         ax.errorbar([place.missing], effect.missing.ale[o], bar, fmt="D", color=color, capsize=3, zorder=3)
 
 

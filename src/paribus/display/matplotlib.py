@@ -10,7 +10,10 @@ from paribus.contracts import Array
 from paribus.display.axes import (
     BAND,
     LEGEND,
+    Band,
     Place,
+    band_of,
+    model_curves,
     name_axis,
     no_ticks_below_curves,
     one_legend,
@@ -73,8 +76,10 @@ def draw_effects(effects: Effects, *, columns: int = 3, output: str | int | None
 
 
 def _one_way(ax: Axes, effect: PartialDependence, outputs: list[int]) -> None:
-    place = placed(effect, 0)
+    place, band = placed(effect, 0), band_of(effect)
     many = len(outputs) > 1
+    # Bands of rows and of errors, of several outputs, could not be told from each other.
+    band = None if many and effect.spread is not None else band
     for color, o in enumerate(outputs):
         name = written(effect.output_names[o]) if many else None
         if effect.individual is not None:
@@ -84,34 +89,39 @@ def _one_way(ax: Axes, effect: PartialDependence, outputs: list[int]) -> None:
         if effect.average is not None:
             of_rows = effect.individual is not None or effect.spread is not None
             strong = "C1" if of_rows and not many else f"C{color}"
-            # Bands of rows and of errors, of several outputs, could not be told from each other.
-            errors = effect.standard_error is not None and not (many and effect.spread is not None)
-            _average(ax, effect, place, o, strong, name, errors=errors)
+            if effect.refits is not None:
+                model_curves(ax, effect.refits, place, o, strong, labelled=not many)
+            _average(ax, effect, place, o, strong, name, band)
     strip(ax, effect.support, None if effect.missing is None else effect.missing.support, place)
     name_axis(ax.xaxis, place, missing=effect.missing is not None)
     ax.set_ylabel(y_label(effect, outputs))
     no_ticks_below_curves(ax)
     if ax.get_legend_handles_labels()[1]:
-        legend(ax, _legend_title(effect) if many else None)
+        legend(ax, _legend_title(effect, band) if many else None)
 
 
-def _legend_title(effect: PartialDependence) -> str | None:
+def _legend_title(effect: PartialDependence, band: Band | None) -> str | None:
     """Say what the bands of several outputs are."""
     if effect.spread is not None:
         bands = [f"band: {_share(share)} of rows" for share, _, _ in effect.spread.bands()]
         lines = [f"{style}: {name}" for _, style, name in _lone(effect.spread)]
         return "\n".join([*bands, *lines])
-    return "± 2 standard errors" if effect.standard_error is not None else None
+    return None if band is None else band.title
 
 
 def _average(
-    ax: Axes, effect: PartialDependence, place: Place, o: int, color: str, name: str | None, *, errors: bool
+    ax: Axes,
+    effect: PartialDependence,
+    place: Place,
+    o: int,
+    color: str,
+    name: str | None,
+    band: Band | None,
 ) -> None:
     assert effect.average is not None
-    mean, error = effect.average[o], np.zeros_like(effect.average[o])
-    if errors and effect.standard_error is not None:
-        error = 2 * np.nan_to_num(effect.standard_error[o])
-    label = name or ("average ± 2 standard errors" if errors else "average")
+    mean = effect.average[o]
+    error = np.zeros_like(mean) if band is None else band.height[o]
+    label = name or ("average" if band is None else f"average {band.words}")
     if place.labels is not None or len(mean) == 1:
         ax.errorbar(place.at, mean, error, fmt="o", color=color, capsize=3, label=label, zorder=3)
     else:
@@ -120,11 +130,11 @@ def _average(
         ax.fill_between(x, y - e, y + e, color=color, alpha=0.2, linewidth=0, zorder=2)
         ax.plot(x, y, color=color, label=label, zorder=3)
     if effect.missing is not None and effect.missing.average is not None:
-        bars = effect.missing.standard_error if errors else None
+        bars = None if band is None else band.missing
         ax.errorbar(
             [place.missing],
             effect.missing.average[o],
-            None if bars is None else 2 * np.nan_to_num(bars[o]),
+            None if bars is None else bars[o],
             fmt="D",
             color=color,
             capsize=3,

@@ -94,7 +94,8 @@ class Answer:
     """One question answered: average and error ``(o, g)``, and curves ``(o, n, g)`` when asked for.
 
     ``quantiles (o, q, g)`` of all rows' curves have ranks that may be off by ``rank_error`` as a share of the
-    weight. ``row_weights (n,)`` are those of the curves, None when all count the same.
+    weight. ``row_weights (n,)`` are those of the curves, None when all count the same. ``by_model (m, o, g)``
+    are the averages of each of several models, whose mean ``average`` then is.
     """
 
     average: Floats
@@ -103,6 +104,7 @@ class Answer:
     quantiles: Floats | None = None
     rank_error: float = 0.0
     row_weights: Floats | None = None
+    by_model: Floats | None = None
 
 
 class EffectEvaluator(Protocol):

@@ -101,9 +101,6 @@ class Occupancy:
         return Joint(outlook, rows, weights, tables)
 
 
-NOWHERE = Occupancy((), (), np.empty((0, 2), np.int32), True)
-
-
 @dataclass(frozen=True, eq=False)
 class Outlook:
     """Which pairs of features are compared, and what a few of ``rows`` rows tell of them.

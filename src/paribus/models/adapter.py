@@ -89,12 +89,13 @@ def describe(estimator: Any) -> str:
     if isinstance(steps, list):
         inner = ", ".join(type(step).__name__ for _, step in steps)
         return f"{type(estimator).__name__}({inner})"
-    if _is_model(estimator):
+    if is_model(estimator):
         return type(estimator).__name__
     return str(getattr(estimator, "__name__", type(estimator).__name__))
 
 
-def _is_model(estimator: Any) -> bool:
+def is_model(estimator: Any) -> bool:
+    """Tell whether something answers as a fitted model does."""
     return any(hasattr(estimator, method) for method in RESPONSES[1:])
 
 
@@ -103,7 +104,7 @@ def _call(estimator: Any, response_method: str) -> tuple[Call, str]:
     native = native_call(estimator, response_method)
     if native is not None:
         return native, "predict" if response_method == "auto" else response_method
-    if _is_model(estimator):
+    if is_model(estimator):
         return _method_call(estimator, response_method)
     if not callable(estimator):
         raise ModelError(

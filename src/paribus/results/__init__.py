@@ -10,6 +10,7 @@ from paribus.results.local import LocalEffect, LocalEffects, LocalMissing
 from paribus.results.marginal import Marginal, Marginals, MissingRows
 from paribus.results.partial_dependence import Missing, PartialDependence
 from paribus.results.provenance import Provenance
+from paribus.results.refits import Refits
 from paribus.results.spread import Spread
 from paribus.results.storage import load
 
@@ -31,6 +32,7 @@ __all__ = [
     "MissingRows",
     "PartialDependence",
     "Provenance",
+    "Refits",
     "Spread",
     "compare",
     "load",

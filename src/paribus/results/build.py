@@ -11,6 +11,7 @@ from paribus.models import Model
 from paribus.results.extrapolation import Extrapolation
 from paribus.results.partial_dependence import Missing, PartialDependence
 from paribus.results.provenance import Provenance, skipped_notes
+from paribus.results.refits import Refits, refit_notes
 from paribus.results.spread import Spread, read_only
 
 
@@ -22,15 +23,16 @@ def effect_of(
     remarks: tuple[str, ...],
     *,
     ask: Ask,
-    model: Model,
+    models: tuple[Model, ...],
     unit: float,
     provenance: Provenance,
 ) -> PartialDependence:
     """Return the effect a question asked for; ``unit`` turns weights as computed into weights as given.
 
-    ``remarks`` are notes about how it was computed.
+    ``remarks`` are notes about how it was computed; ``models``, all with the same outputs, who answered.
     """
-    for array in (answer.average, answer.standard_error, answer.individual, answer.quantiles):
+    own = answer.average, answer.standard_error, answer.individual, answer.quantiles, answer.by_model
+    for array in own:
         read_only(array)  # before it is sliced, so that no view can be written to either
     averaged = ask.kind != "individual"
     average, error = (answer.average, answer.standard_error) if averaged else (None, None)
@@ -40,12 +42,15 @@ def effect_of(
         at = (_last(points) for points in (average, error, answer.individual))
         missing = Missing(axis.missing_share, axis.missing * unit, *at)
     weights = support.ravel() if missing is None else np.append(support, missing.support)
+    names, grid_values = models[0].output_names, tuple(axis.values for axis in question.axes)
+    refits, shaped = _refits(question, answer, models), _shaped(average, question)
+    differing = refit_notes(refits, shaped, question.names, grid_values, names)
     return PartialDependence(
         feature_names=question.names,
-        output_names=model.output_names,
+        output_names=names,
         kinds=tuple(axis.kind for axis in question.axes),
-        grid_values=tuple(axis.values for axis in question.axes),
-        average=_shaped(average, question),
+        grid_values=grid_values,
+        average=shaped,
         standard_error=_shaped(error, question),
         individual=_shaped(answer.individual, question),
         support=support,
@@ -53,11 +58,20 @@ def effect_of(
         missing=missing,
         deciles=tuple(axis.deciles for axis in question.axes),
         strength=strength_of(answer.average, weights),
-        notes=(*_notes(question, model, answer.average, extrapolation, provenance), *remarks),
+        notes=(*_notes(question, models, answer.average, extrapolation, provenance), *remarks, *differing),
         provenance=provenance,
         spread=_spread(question, answer, ask),
         row_weights=None if answer.row_weights is None else answer.row_weights * unit,
+        refits=refits,
     )
+
+
+def _refits(question: Question, answer: Answer, models: tuple[Model, ...]) -> Refits | None:
+    values = _shaped(answer.by_model, question)
+    if values is None:
+        return None
+    missing = _last(answer.by_model) if question.asks_missing else None
+    return Refits.of(tuple(model.name for model in models), values, missing)
 
 
 def _spread(question: Question, answer: Answer, ask: Ask) -> Spread | None:
@@ -101,7 +115,7 @@ def _shaped(points: Floats | None, question: Question) -> Floats | None:
 
 def _notes(
     question: Question,
-    model: Model,
+    models: tuple[Model, ...],
     average: Floats,
     extrapolation: Extrapolation | None,
     provenance: Provenance,
@@ -128,9 +142,9 @@ def _notes(
     notes.extend(skipped_notes(provenance))
     if not np.isfinite(average).all():
         notes.append("the model's answer is not finite at some points, so neither is their average")
-    if not model.stackable:
+    for name in dict.fromkeys(model.name for model in models if not model.stackable):
         notes.append(
-            f"{model.name} answered some rows differently when they were repeated under new labels, so it "
+            f"{name} answered some rows differently when they were repeated under new labels, so it "
             "was asked one point at a time; if its answer for a row depends on the rows beside it, the "
             "average depends on how the rows are cut"
         )

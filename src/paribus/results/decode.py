@@ -19,6 +19,7 @@ from paribus.results.local import LocalEffect, LocalEffects, LocalMissing
 from paribus.results.marginal import AVERAGES, Marginal, Marginals, MissingRows
 from paribus.results.partial_dependence import Missing, PartialDependence
 from paribus.results.provenance import Provenance
+from paribus.results.refits import Refits
 from paribus.results.spread import Spread
 
 
@@ -87,6 +88,7 @@ def decode_effect(body: Any) -> PartialDependence:
         arrays = {n: _floats(missing[n]) for n in ("average", "standard_error", "individual")}
         fields["missing"] = Missing(missing["share"], missing["support"], **arrays)
     fields["spread"] = None if fields["spread"] is None else _spread(fields["spread"])
+    fields["refits"] = _refits(fields["refits"])
     fields["extrapolation"] = _extrapolation(fields["extrapolation"])
     fields["provenance"] = _provenance(fields["provenance"])
     effect = PartialDependence(**fields)
@@ -98,6 +100,24 @@ def _spread(body: Any) -> Spread:
     fields = _only(body, Spread)
     arrays = {name: _floats(fields[name]) for name in ("probabilities", "values", "missing")}
     return Spread(rank_error=float(fields["rank_error"]), **arrays)  # type: ignore[arg-type]
+
+
+def _refits(body: Any) -> Refits | None:
+    if body is None:
+        return None
+    fields = _only(body, Refits)
+    arrays = {name: _decode_array(fields[name], "float64") for name in ("values", "standard_deviation")}
+    return Refits(tuple(fields["models"]), missing=_floats(fields["missing"]), **arrays)
+
+
+def _check_refits(refits: Refits, curve: tuple[int, ...], missing: bool) -> None:
+    models = len(refits.models)
+    _check_shape("values of refits", refits.values, (models, *curve))
+    _check_shape("standard_deviation of refits", refits.standard_deviation, curve)
+    if (refits.missing is not None) != missing:
+        raise ValueError("refits at missing without that point, or the other way round")
+    if refits.missing is not None:
+        _check_shape("missing of refits", refits.missing, (models, curve[0]))
 
 
 def _check_spread(spread: Spread, curve: tuple[int, ...], missing: bool) -> None:
@@ -137,6 +157,8 @@ def _check_shapes(effect: PartialDependence) -> None:
         raise ValueError("names, kinds and deciles of another number of axes")
     if effect.spread is not None:
         _check_spread(effect.spread, curve, effect.missing is not None)
+    if effect.refits is not None:
+        _check_refits(effect.refits, curve, effect.missing is not None)
     if effect.row_weights is not None:
         rows = () if effect.individual is None else effect.individual.shape[1:2]
         _check_shape("row_weights", effect.row_weights, rows)
@@ -163,6 +185,7 @@ def decode_local(body: Any) -> LocalEffect:
         arrays = {name: _decode_array(missing[name], "float64") for name in ("ale", "standard_error")}
         anchor = _decode_level(missing["anchor"])
         fields["missing"] = LocalMissing(missing["share"], missing["support"], anchor, **arrays)
+    fields["refits"] = _refits(fields["refits"])
     fields["provenance"] = _provenance(fields["provenance"])
     effect = LocalEffect(**fields)
     _check_local(effect)
@@ -182,6 +205,8 @@ def _check_local(effect: LocalEffect) -> None:
         _check_shape(name, getattr(effect, name), shape)
     _check_length("feature_names", effect.feature_names, len(nodes))
     _check_length("order", effect.order, len(nodes))
+    if effect.refits is not None:
+        _check_refits(effect.refits, (outputs, *nodes), effect.missing is not None)
 
 
 def decode_marginals(body: Any) -> Marginals:

@@ -20,7 +20,8 @@ class Effects(SavedEffects[PartialDependence]):
 
         Columns ``feature``, ``value`` (as text, None for the missing point), ``number`` (None for
         levels and dates), for effects of several features the same with ``_2``, ``_3``, ..., then
-        ``output``, ``average``, ``standard_error``, ``support``, and ``q10``, ``q25``, ... of the spread.
+        ``output``, ``average``, ``standard_error``, ``support``, ``between_models``, the standard deviation
+        between models if there are several, and ``q10``, ``q25``, ... of the spread.
         """
         from paribus.results.tidy import effects_frame
 

@@ -11,6 +11,7 @@ from typing import Any
 from paribus.contracts import Array, Flags, Floats, Integers, Kind
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import SavedEffects
+from paribus.results.refits import Refits
 from paribus.results.spread import read_only
 
 
@@ -57,9 +58,11 @@ class LocalEffect(Mapping[str, Any]):
         The values of each axis, ``g0, g1``: edges of bins, every one a value that occurs; or levels in order.
     ale : ndarray of shape (n_outputs, g0) or (n_outputs, g0, g1)
         The effect at these values, its average over the data zero. That of two features is what is left once
-        the effect of each by itself is taken away.
+        the effect of each by itself is taken away. Of a list of models it is the mean of theirs, as ``local``
+        is.
     standard_error : ndarray of the shape of ``ale``
-        Sampling error, given where the rows lie.
+        Sampling error, given where the rows lie. Of a list of models it is the mean of their standard errors,
+        which the sampling error of the mean curve cannot exceed.
     local : ndarray of shape (n_outputs, g0 - 1) or (n_outputs, g0 - 1, g1 - 1)
         The average change from one value to the next, of the rows in between (of levels, of the rows at
         either). NaN where there are none.
@@ -73,6 +76,8 @@ class LocalEffect(Mapping[str, Any]):
         Where no row tells the change: the nearest one that some do was taken, in proportion to the distance.
     missing : LocalMissing or None
         The effect at a missing value, for one feature that has any.
+    refits : Refits or None
+        The effect by each model and the standard deviation between them, where a list of models was asked.
     order : tuple of str
         How the levels of each axis were put in order; empty for numbers.
     strength : float
@@ -104,6 +109,7 @@ class LocalEffect(Mapping[str, Any]):
     strength: float
     notes: tuple[str, ...]
     provenance: Provenance
+    refits: Refits | None = None
 
     def __post_init__(self) -> None:
         arrays = self.ale, self.standard_error, self.local, self.local_error
@@ -138,7 +144,8 @@ class LocalEffect(Mapping[str, Any]):
 
         One row per output and value: columns ``output``, the features, ``ale``, ``standard_error``, and for
         one feature ``local`` (the change that leads there), ``local_error`` and ``support`` (the weight of
-        the rows that tell it; of a level, the weight of its own). The missing value is the row without one.
+        the rows that tell it; of a level, the weight of its own); of several models ``between_models``, the
+        standard deviation between them. The missing value is the row without one.
 
         Parameters
         ----------
@@ -157,6 +164,9 @@ class LocalEffect(Mapping[str, Any]):
 
     def plot(self, *, ax: Any = None, output: str | int | None = None) -> Any:
         """Draw with matplotlib: the curve over the data in its bins, or the surface of two features.
+
+        The band around a curve is two standard errors to each side; of several models it is two standard
+        deviations between them, and each model's own curve is drawn thin. The legend says which.
 
         Parameters
         ----------
@@ -187,7 +197,7 @@ class LocalEffects(SavedEffects[LocalEffect]):
 
         Columns ``feature``, ``value`` (as text, None for the missing point), ``number`` (None for levels and
         dates), for effects of two features the same with ``_2``, then ``output``, ``ale``,
-        ``standard_error``.
+        ``standard_error``, and of several models ``between_models``.
         """
         from paribus.results.tidy import locals_frame
 

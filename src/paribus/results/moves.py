@@ -6,9 +6,11 @@ import numpy as np
 
 from paribus.evaluators.local.accumulate import LocalAnswer
 from paribus.evaluators.local.bins import DECLARED, GIVEN, LISTED, Move
+from paribus.models import Model
 from paribus.results.build import strength_of
 from paribus.results.local import LocalEffect, LocalMissing
 from paribus.results.provenance import Provenance, skipped_notes
+from paribus.results.refits import Refits, refit_notes
 
 
 def local_effect_of(
@@ -16,10 +18,14 @@ def local_effect_of(
     found: LocalAnswer,
     total: float,
     unit: float,
-    output_names: tuple[str, ...],
+    models: tuple[Model, ...],
     provenance: Provenance,
 ) -> LocalEffect:
-    """Return a local effect; ``total`` is the weight of all rows, ``unit`` turns weights into those given."""
+    """Return a local effect; ``total`` is the weight of all rows, ``unit`` turns weights into those given.
+
+    ``models``, which all have the same outputs, are who answered.
+    """
+    output_names, refits = models[0].output_names, None
     values, weights = found.ale.reshape(len(output_names), -1), found.node_weight.ravel()
     missing = None
     if found.missing is not None:
@@ -29,11 +35,15 @@ def local_effect_of(
         missing = LocalMissing(axis.missing_share, axis.missing * unit, known, *found.missing)
         values = np.concatenate([values, found.missing[0][:, None]], axis=1)
         weights = np.append(weights, found.missing_weight)
+    if found.by_model is not None:
+        refits = Refits.of(tuple(model.name for model in models), found.by_model, found.missing_by_model)
+    grid_values = tuple(axis.values for axis in move.axes)
+    differing = refit_notes(refits, found.ale, move.names, grid_values, output_names)
     return LocalEffect(
         feature_names=move.names,
         output_names=output_names,
         kinds=tuple(axis.kind for axis in move.axes),
-        grid_values=tuple(axis.values for axis in move.axes),
+        grid_values=grid_values,
         ale=found.ale,
         standard_error=found.error,
         local=found.local,
@@ -44,8 +54,9 @@ def local_effect_of(
         missing=missing,
         order=tuple(bins.order for bins in move.bins),
         strength=strength_of(values, weights),
-        notes=_local_notes(move, found, total, provenance),
+        notes=(*_local_notes(move, found, total, provenance), *differing),
         provenance=provenance,
+        refits=refits,
     )
 
 

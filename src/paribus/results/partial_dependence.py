@@ -10,6 +10,7 @@ from typing import Any
 from paribus.contracts import Array, Floats, Kind
 from paribus.results.extrapolation import Extrapolation
 from paribus.results.provenance import Provenance
+from paribus.results.refits import Refits
 from paribus.results.spread import Spread, read_only
 
 ALWAYS = (
@@ -25,7 +26,7 @@ ALWAYS = (
     "notes",
     "provenance",
 )
-ASKED = ("average", "standard_error", "individual", "spread", "row_weights")
+ASKED = ("average", "standard_error", "individual", "spread", "row_weights", "refits")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,15 +67,19 @@ class PartialDependence(Mapping[str, Any]):
     grid_values : tuple of ndarray
         The values of each axis, ``g0, g1, ...``. Dates with a time zone are in UTC.
     average : ndarray of shape (n_outputs, g0, g1, ...) or None
-        The partial dependence.
+        The partial dependence; of a list of models the mean of theirs.
     standard_error : ndarray of the shape of ``average`` or None
-        Sampling error of the average, as if the rows were a random sample. NaN with a single row.
+        Sampling error of the average, as if the rows were a random sample. NaN with a single row. Of a list
+        of models it is the mean of their standard errors, which the sampling error of the mean curve cannot
+        exceed; how much models differ is in ``refits`` alone.
     individual : ndarray of shape (n_outputs, n_rows, g0, g1, ...) or None
         Each row's own curve.
     spread : Spread or None
         Quantiles of the individual curves over the rows, at each point.
     row_weights : ndarray of shape (n_rows,) or None
         Weights of the individual curves; None without weights or curves.
+    refits : Refits or None
+        The curve of each model and the standard deviation between them, where a list of models was asked.
     support : ndarray of shape (g0, g1, ...)
         Weight of the data around each point, rows that miss a value not counted.
     extrapolation : Extrapolation or None
@@ -112,6 +117,7 @@ class PartialDependence(Mapping[str, Any]):
     provenance: Provenance
     spread: Spread | None = None
     row_weights: Floats | None = None
+    refits: Refits | None = None
 
     def __post_init__(self) -> None:
         read_only(self.average)
@@ -151,8 +157,9 @@ class PartialDependence(Mapping[str, Any]):
         ----------
         kind : {"average", "individual"}, optional
             One row per output and point (columns ``output``, the features, ``average``,
-            ``standard_error``, ``support``, and ``q10``, ``q25``, ... of the spread; the missing point is
-            the row without a value), or one per output, row and point (columns ``output``, ``row``, the
+            ``standard_error``, ``support``, ``between_models``, the standard deviation between models if
+            there are several, and ``q10``, ``q25``, ... of the spread; the missing point is the row without
+            a value), or one per output, row and point (columns ``output``, ``row``, the
             features, ``prediction``). The average when there is one.
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table.
@@ -169,7 +176,9 @@ class PartialDependence(Mapping[str, Any]):
         Curves of rows that differ in level but not in shape then lie on each other. With individual curves
         (``kind="both"``) the standard error and the spread are those of the differences; at :math:`a` they
         are zero. Without, the average alone is told: the error of a difference does not follow from the
-        errors of its two sides, nor do its quantiles. ``strength`` stays what it is.
+        errors of its two sides, nor do its quantiles. The curve of each of several models is taken relative
+        to its own value, so that the standard deviation between them is that of the differences. ``strength``
+        stays what it is.
 
         Parameters
         ----------
@@ -202,10 +211,11 @@ class PartialDependence(Mapping[str, Any]):
 
         at a point :math:`x` whose neighbours lie :math:`h_-` below and :math:`h_+` above: the slope of the
         parabola through the three, and at the two ends that of the line to the neighbour. It is taken of the
-        average and of every row's curve; standard error and spread are those of the rows' slopes, and need
-        individual curves (``kind="both"``). Of a model that is a sum of steps, such as a tree ensemble, this
-        is the slope *between grid points*: it tells by how much the steps there add up, and depends on how
-        far apart the points are. ``strength`` is the standard deviation of the slope over the data.
+        average, and of every row's and every model's curve; standard error and spread are those of the rows'
+        slopes, and need individual curves (``kind="both"``). Of a model that is a sum of steps, such as a
+        tree ensemble, this is the slope *between grid points*: it tells by how much the steps there add up,
+        and depends on how far apart the points are. ``strength`` is the standard deviation of the slope over
+        the data.
 
         Returns
         -------
@@ -234,6 +244,9 @@ class PartialDependence(Mapping[str, Any]):
 
     def plot(self, *, ax: Any = None, output: str | int | None = None) -> Any:
         """Draw with matplotlib: curve over the data's support, surface, or individual curves.
+
+        The band around a curve is two standard errors to each side; of several models it is two standard
+        deviations between them, and each model's own curve is drawn thin. The legend says which.
 
         Parameters
         ----------

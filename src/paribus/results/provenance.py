@@ -14,7 +14,7 @@ class Provenance:
     paribus, numpy, python : str
         Versions that computed the result.
     model, model_library, model_version : str
-        What was explained.
+        What was explained; of a list of models how many of each, such as ``"5 x RandomForestRegressor"``.
     response, scale : str
         The method that answered and the unit of the numbers.
     estimand : str
@@ -34,7 +34,7 @@ class Provenance:
     skipped : tuple of str
         What ``on_error="skip"`` left out, each with its reason.
     passes : int
-        How often the rows were gone through.
+        How often the rows were gone through; each model of a list goes through them by itself.
     rank_error : float or None
         By how much the rank of a quantile may be off, as a share of the weight: 0 where quantiles are exact,
         None where there are none.
@@ -52,7 +52,7 @@ class Provenance:
     percentiles, grid_resolution
         How axes were laid out where their values were not given; None where there are no axes.
     points, predictions : int
-        Points asked and rows predicted to answer them.
+        Points asked and rows predicted to answer them, by all models of a list together.
     standard_error_rows : int
         Rows the standard errors are computed from: all, or a fixed sample of those an exact average is over.
     block_rows, threads, max_memory : int

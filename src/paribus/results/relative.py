@@ -12,12 +12,14 @@ from paribus.contracts import NOMINAL, Array, Floats
 from paribus.errors import OptionError, did_you_mean
 from paribus.results.build import strength_of
 from paribus.results.partial_dependence import Missing, PartialDependence
+from paribus.results.refits import Refits, refit_notes
 from paribus.results.spread import Spread
 from paribus.results.story import at_value
 from paribus.states import Moments, curve_quantiles
 
 RELATIVE = "relative to "
 NO_CURVES = "have no standard error and no spread without every row's curve; ask for kind='both'"
+NO_ROWS = "have no standard error; ask one model at a time, for kind='both'"
 CLOSE = 1e-9  # of an axis: points that are closer are the same, or lie on both sides of a step
 
 
@@ -29,7 +31,7 @@ def centred(effect: PartialDependence, at: Any) -> PartialDependence:
     places = _places(effect, at)
     anchor = int(np.ravel_multi_index(places, effect.support.shape))
     where = ", ".join(f"{n} = {at_value(v[g])}" for n, v, g in zip(names, grid, places, strict=True))
-    average, curves = (
+    average, curves, models = (
         None if points is None else points - points[..., anchor : anchor + 1] for points in _flat(effect)
     )
     scale = effect.provenance.scale.partition(f", {RELATIVE}")[0]
@@ -38,14 +40,14 @@ def centred(effect: PartialDependence, at: Any) -> PartialDependence:
         notes=(*_kept_notes(effect), f"{RELATIVE}{where}"),
         provenance=replace(effect.provenance, scale=f"{scale}, {RELATIVE}{where}"),
     )
-    return _rebuilt(told, average, curves, "differences")
+    return _rebuilt(told, average, curves, models, "differences")
 
 
 def derivative(effect: PartialDependence) -> PartialDependence:
     """Return the slope of an effect of one feature along its axis."""
     at, unit = _numbers(effect)
     ticks, first, point = np.unique(at, return_index=True, return_inverse=True)
-    average, curves = (
+    average, curves, models = (
         None if points is None else np.gradient(points[..., first], ticks, axis=-1)[..., point]
         for points in _flat(replace(effect, missing=None))
     )
@@ -62,16 +64,20 @@ def derivative(effect: PartialDependence) -> PartialDependence:
         notes=tuple(notes),
         provenance=replace(effect.provenance, scale=f"{scale} per {unit}"),
     )
-    return _rebuilt(told, average, curves, "slopes")
+    return _rebuilt(told, average, curves, models, "slopes")
 
 
-def _flat(effect: PartialDependence) -> tuple[Floats | None, Floats | None]:
-    """Return averages ``(o, g)`` and curves ``(o, n, g)``, with the missing value as the last point."""
-    missing = effect.missing
+def _flat(effect: PartialDependence) -> tuple[Floats | None, Floats | None, Floats | None]:
+    """Return averages ``(o, g)``, curves ``(o, n, g)`` and those of models ``(m, o, g)``.
+
+    The missing value is the last point.
+    """
+    missing, refits = effect.missing, effect.refits
     average, curves = effect.average, effect.individual
     return (
         None if average is None else _joined(average, 1, None if missing is None else missing.average),
         None if curves is None else _joined(curves, 2, None if missing is None else missing.individual),
+        None if refits is None else _joined(refits.values, 2, None if missing is None else refits.missing),
     )
 
 
@@ -81,14 +87,18 @@ def _joined(points: Floats, leading: int, last: Floats | None) -> Floats:
 
 
 def _rebuilt(
-    effect: PartialDependence, average: Floats | None, curves: Floats | None, what: str
+    effect: PartialDependence,
+    average: Floats | None,
+    curves: Floats | None,
+    models: Floats | None,
+    what: str,
 ) -> PartialDependence:
     """Return an effect of other numbers, its standard error and spread taken from the curves."""
     shape, missing, error = effect.support.shape, effect.missing, None
     quantiles, wanted = None, effect.spread
     notes = effect.notes
     if curves is None and effect.provenance.estimand != "path-dependent":  # which has no curves of rows
-        notes += (f"{what} {NO_CURVES}",)
+        notes += (f"{what} {NO_CURVES if models is None else NO_ROWS}",)
     if curves is not None and average is not None:
         error = _moments(curves, effect.row_weights).standard_error()
     if curves is not None and wanted is not None:
@@ -101,15 +111,29 @@ def _rebuilt(
         if values is None or wanted is None
         else Spread(wanted.probabilities, values, 0.0, last_quantiles)
     )
+    refits = _refits(effect, models)
     return replace(
         effect,
+        refits=refits,
         average=average,
         standard_error=error,
         individual=curves,
         spread=spread,
         missing=None if missing is None else Missing(missing.share, missing.support, *lasts),
-        notes=notes,
+        notes=(*notes, *_refit_notes(effect, refits, average)),
     )
+
+
+def _refits(effect: PartialDependence, models: Floats | None) -> Refits | None:
+    """Return the models' own numbers, and the standard deviation between them anew."""
+    values = _shaped(models, effect.support.shape, effect.missing)
+    if effect.refits is None or models is None or values is None:
+        return None
+    return Refits.of(effect.refits.models, values, None if effect.missing is None else models[..., -1])
+
+
+def _refit_notes(effect: PartialDependence, refits: Refits | None, average: Floats | None) -> tuple[str, ...]:
+    return refit_notes(refits, average, effect.feature_names, effect.grid_values, effect.output_names)
 
 
 def _shaped(points: Floats | None, shape: tuple[int, ...], missing: Missing | None) -> Floats | None:
@@ -128,8 +152,12 @@ def _moments(curves: Floats, weights: Floats | None) -> Moments:
 
 
 def _kept_notes(effect: PartialDependence) -> tuple[str, ...]:
-    """Return the notes that stay true: not what an effect is relative to, which is said anew."""
-    return tuple(n for n in effect.notes if not n.startswith(RELATIVE) and not n.endswith(NO_CURVES))
+    """Return the notes that stay true: not what is said anew, such as what an effect is relative to."""
+    anew = _refit_notes(effect, effect.refits, effect.average)
+    ends = NO_CURVES, NO_ROWS
+    return tuple(
+        n for n in effect.notes if not n.startswith(RELATIVE) and not n.endswith(ends) and n not in anew
+    )
 
 
 def _places(effect: PartialDependence, at: Any) -> tuple[int, ...]:

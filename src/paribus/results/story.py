@@ -49,6 +49,7 @@ def effect_story(effect: PartialDependence) -> str:
         *(f"  {line}" for line in _movements(effect)),
         f"  averaged over {p.background()}{_error(effect)}",
         *_spread(effect),
+        *_between(effect),
     ]
     if effect.missing is not None and effect.missing.average is not None:
         shown = ", ".join(number(v) for v in effect.missing.average[:3])
@@ -111,6 +112,15 @@ def _spread(effect: PartialDependence) -> list[str]:
     return [f"  {100 * share:.4g} % of rows lie within {widest} of each other at any point{exact}"]
 
 
+def _between(effect: PartialDependence | LocalEffect) -> list[str]:
+    """Tell how much models differ."""
+    refits = effect.refits
+    if refits is None or not np.isfinite(refits.standard_deviation).any():
+        return []
+    most = number(float(np.nanmax(refits.standard_deviation)))
+    return [f"  between {len(refits.models)} models: standard deviation at most {most}"]
+
+
 def effects_story(effects: Effects) -> str:
     """Tell many effects: the strongest five and how they were computed."""
     return ranked_story("Effects", effects, "averaged")
@@ -143,6 +153,7 @@ def local_story(effect: LocalEffect) -> str:
     if len(effect.output_names) > 3:
         lines.append(f"  and {count(len(effect.output_names) - 3, 'more output')}")
     lines.append(f"  accumulated over {p.background()}{_error(effect)}")
+    lines.extend(_between(effect))
     if effect.missing is not None:
         shown = ", ".join(number(value) for value in effect.missing.ale[:3])
         lines.append(f"  missing in {effect.missing.share:.1%} of the data, where the effect is {shown}")

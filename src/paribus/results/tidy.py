@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 POINTS = ("average", "standard_error", "support")
 LOCAL = ("ale", "local", "local_error")
+BETWEEN = "between_models"
 BACKENDS = ("pandas", "polars", "pyarrow")
 
 
@@ -61,8 +62,19 @@ def _averages(effect: PartialDependence) -> dict[str, Any]:
         "average": average.ravel(),
         "standard_error": error.ravel(),
         "support": np.tile(support, outputs),
+        **_between(effect),
         **_quantiles(effect),
     }
+
+
+def _between(effect: PartialDependence | LocalEffect) -> dict[str, Floats]:
+    """Return the standard deviation between models where there are several."""
+    refits = effect.refits
+    if refits is None:
+        return {}
+    deviation = refits.standard_deviation.reshape(len(effect.output_names), -1)
+    last = refits.missing_deviation
+    return {BETWEEN: (deviation if last is None else _with_last(deviation, last)).ravel()}
 
 
 def _quantiles(effect: PartialDependence) -> dict[str, Floats]:
@@ -124,6 +136,7 @@ def _names(effect: PartialDependence | LocalEffect) -> list[str]:
     taken = {"output", "row", "average", "standard_error", "support", "prediction", *LOCAL}
     spread = getattr(effect, "spread", None)
     taken |= set() if spread is None else set(spread.names)
+    taken |= set() if effect.refits is None else {BETWEEN}
     names = []
     for name in effect.feature_names:
         free = _free(name, taken)
@@ -159,6 +172,7 @@ def _local(effect: LocalEffect) -> dict[str, Any]:
         "output": np.repeat(np.array(effect.output_names, dtype=object), size).tolist(),
         **{name: _tiled(values, outputs) for name, values in zip(_names(effect), points, strict=True)},
         **{name: values.ravel() for name, values in columns.items()},
+        **_between(effect),
     }
 
 
@@ -167,7 +181,9 @@ def locals_frame(effects: LocalEffects, backend: str | None) -> Any:
     most = max(len(effect.feature_names) for effect in effects.values())
     table: dict[str, list[Any]] = {}
     for effect in effects.values():
-        for name, values in _long(effect, _local(effect), most, ("ale", "standard_error")).items():
+        columns = _local(effect)
+        numbers = [name for name in ("ale", "standard_error", BETWEEN) if name in columns]
+        for name, values in _long(effect, columns, most, tuple(numbers)).items():
             table.setdefault(name, []).extend(values)
     return _frame(table, effects.provenance.backend, backend)
 
@@ -214,8 +230,8 @@ def effects_frame(effects: Effects, backend: str | None) -> Any:
         if effect.average is None:
             raise OptionError("kind='individual' has no averages; ask effects() for kind='both'")
         columns = _averages(effect)
-        quantiles = () if effect.spread is None else effect.spread.names
-        for name, values in _long(effect, columns, most, (*POINTS, *quantiles)).items():
+        more = *_between(effect), *_quantiles(effect)
+        for name, values in _long(effect, columns, most, (*POINTS, *more)).items():
             table.setdefault(name, []).extend(values)
     return _frame(table, effects.provenance.backend, backend)
 

@@ -22,7 +22,8 @@ class LocalAnswer:
     ``ale`` and ``error`` are at the nodes ``(o, g0, ...)``; ``local`` and ``local_error`` of the steps
     ``(o, b0, ...)``, NaN where no row takes one, which ``empty`` tells; ``rows`` and ``weight`` of the cells;
     ``node_weight`` is how much data each node stands for, and ``missing`` the effect of the missing value and
-    its error, ``(2, o)``, with how much data has it.
+    its error, ``(2, o)``, with how much data has it. ``by_model (m, o, g0, ...)`` and ``missing_by_model
+    (m, o)`` are the effects of each of several models, whose means the others then are.
     """
 
     ale: Floats
@@ -35,6 +36,8 @@ class LocalAnswer:
     node_weight: Floats
     missing: Floats | None
     missing_weight: float
+    by_model: Floats | None = None
+    missing_by_model: Floats | None = None
 
 
 def accumulated(move: Move, moments: CellMoments, places: Floats, outputs: int) -> LocalAnswer:

@@ -1,0 +1,124 @@
+"""From what each of several models answered to one answer, and one record of how it came about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+from paribus.api.running import digest
+from paribus.contracts import Floats
+from paribus.evaluators.ask import Answer
+from paribus.results.refits import mean_of
+
+if TYPE_CHECKING:
+    from paribus.evaluators.local.accumulate import LocalAnswer
+
+A = TypeVar("A")
+WORDS = ("response", "scale", "estimand", "why")
+
+
+@dataclass(frozen=True, eq=False)
+class Found(Generic[A]):
+    """What one model answered to each question, remarks on each answer, and what is recorded of how."""
+
+    answers: list[A]
+    remarks: list[tuple[str, ...]]
+    facts: dict[str, Any]
+
+
+def label(what: str, place: int, count: int) -> str:
+    """Return what is done: for which of several models, each of which has a pass over the rows of its own."""
+    return what if count == 1 else f"{what}-{place + 1}-of-{count}"
+
+
+def mean_answer(answers: Sequence[Answer]) -> Answer:
+    """Return the mean of several models' answers to a question, and what each of them said."""
+    values = np.stack([answer.average for answer in answers])
+    error = _mean([answer.standard_error for answer in answers])
+    return Answer(mean_of(values), error, None, by_model=values)
+
+
+def mean_local_answer(answers: Sequence[LocalAnswer]) -> LocalAnswer:
+    """Return the mean of several models' local effects; where the rows lie is the same for all."""
+    values = np.stack([answer.ale for answer in answers])
+    found = [answer.missing for answer in answers if answer.missing is not None]
+    return replace(
+        answers[0],
+        ale=mean_of(values),
+        error=_mean([answer.error for answer in answers]),
+        local=_mean([answer.local for answer in answers]),
+        local_error=_mean([answer.local_error for answer in answers]),
+        missing=_mean(found) if found else None,
+        by_model=values,
+        missing_by_model=np.stack([missing[0] for missing in found]) if found else None,
+    )
+
+
+def _mean(arrays: list[Floats]) -> Floats:
+    return mean_of(np.stack(arrays))
+
+
+def joined_remarks(found: Sequence[Found[A]]) -> list[tuple[str, ...]]:
+    """Return the remarks on each question, those of several models with the place of each in the list."""
+    if len(found) == 1:
+        return found[0].remarks
+    return [
+        tuple(f"model {place + 1}: {remark}" for place, one in enumerate(each) for remark in one)
+        for each in zip(*(one.remarks for one in found), strict=True)
+    ]
+
+
+def joined_facts(found: Sequence[Found[A]]) -> dict[str, Any]:
+    """Return one record of several models: what they share once, what they took added up."""
+    facts = [one.facts for one in found]
+    if len(facts) == 1:
+        return facts[0]
+    libraries = dict.fromkeys((one["model_library"], one["model_version"]) for one in facts)
+    joined = {
+        "model": _counted([one["model"] for one in facts]),
+        "model_library": " and ".join(library for library, _ in libraries),
+        "model_version": " and ".join(version for _, version in libraries),
+        "model_digest": digest(*(one["model_digest"] for one in facts)),
+        **{name: " and ".join(dict.fromkeys(one[name] for one in facts)) for name in WORDS},
+        "evaluator": " and ".join(dict.fromkeys(one["evaluator"] for one in facts)),
+        "how": "; ".join(dict.fromkeys(one["how"] for one in facts)),
+        "refusals": _refusals([one["refusals"] for one in facts]),
+        "predictions": sum(one["predictions"] for one in facts),
+        "standard_error_rows": min(one["standard_error_rows"] for one in facts),
+        **{name: max(one[name] for one in facts) for name in ("block_rows", "threads")},
+    }
+    if facts[0].get("verified_difference") is not None:
+        joined["verified_difference"] = float(np.max([one["verified_difference"] for one in facts]))
+    return joined
+
+
+def _counted(names: list[str]) -> str:
+    """Return what models are, and how many of each.
+
+    >>> _counted(["Ridge", "Lasso", "Ridge"])
+    '2 x Ridge and Lasso'
+    """
+    return " and ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(names).items())
+
+
+def _refusals(each: list[dict[str, str]]) -> dict[str, str]:
+    """Return the reasons why evaluators were not used, and for which models where not for all.
+
+    >>> _refusals([{"a": "too old"}, {"a": "too old", "b": "too slow"}])
+    {'a': 'too old', 'b': 'too slow (model 2)'}
+    """
+    joined: dict[str, str] = {}
+    for name in dict.fromkeys(name for one in each for name in one):
+        reasons: dict[str, list[int]] = {}
+        for place, one in enumerate(each):
+            if name in one:
+                reasons.setdefault(one[name], []).append(place + 1)
+        joined[name] = "; ".join(
+            reason if len(places) == len(each) else f"{reason} (model {', '.join(map(str, places))})"
+            for reason, places in reasons.items()
+        )
+    return joined

@@ -1,0 +1,708 @@
+"""A list of models: the mean of their effects, and how much they differ."""
+
+import json
+import re
+from functools import cache
+
+import catboost
+import lightgbm
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression
+
+import paribus
+from paribus.api import call as calls
+from paribus.errors import CheckpointError, FormatError, ModelError, OptionError, RefusalError
+from paribus.evaluators.occupancy import Occupancy
+from paribus.evaluators.support import SupportCounter
+from paribus.evaluators.trees.exact import TreeExact
+
+mpl.use("Agg")
+ROWS = 700
+MODELS = 4
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Close the pictures a test has drawn."""
+    yield
+    plt.close("all")
+
+
+@cache
+def table():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"temp": rng.normal(15, 6, ROWS), "wind": rng.normal(size=ROWS)})
+    X["gap"] = np.where(rng.random(ROWS) < 0.15, np.nan, rng.gamma(2.0, size=ROWS))
+    X["city"] = pd.Categorical(rng.choice(["Basel", "Bern", "Genf"], ROWS))
+    return X
+
+
+@cache
+def target():
+    X, rng = table(), np.random.default_rng(4)
+    city = X["city"].cat.codes.to_numpy()
+    return np.sin(X["temp"] / 4) * (1 + X["wind"]) + X["gap"].fillna(2) + city + rng.normal(size=ROWS)
+
+
+def weights():
+    rng = np.random.default_rng(5)
+    return np.where(rng.random(ROWS) < 0.2, 0.0, rng.gamma(1.0, size=ROWS))
+
+
+@cache
+def refits(kind="regressor", columns=("temp", "wind", "gap", "city")):
+    """Bootstrap fits."""
+    rng, X, models = np.random.default_rng(6), table()[list(columns)], []
+    y = target() if kind == "regressor" else np.digitize(target(), [1.5, 3.5] if kind == "classes" else [2.5])
+    for seed in range(MODELS):
+        rows = rng.integers(0, ROWS, ROWS)
+        maker = HistGradientBoostingRegressor if kind == "regressor" else HistGradientBoostingClassifier
+        model = maker(max_iter=15, random_state=seed, categorical_features="from_dtype")
+        models.append(model.fit(X.iloc[rows], np.asarray(y)[rows]))
+    return models
+
+
+def averaging(models, method="predict"):
+    """Return the one model that answers the mean of all answers."""
+    return lambda X: np.mean([getattr(model, method)(X) for model in models], axis=0)
+
+
+def functions():
+    return [lambda X, k=k: (1 + k) * np.asarray(X["temp"]) + np.asarray(X["wind"]) ** k for k in (1, 2, 3)]
+
+
+def one_by_one(verb, models, X, features, **options):
+    return [verb(model, X, features, progress=False, **options) for model in models]
+
+
+@pytest.mark.parametrize("method", ["auto", "brute"])
+@pytest.mark.parametrize("features", ["temp", "gap", "city", ["temp", "wind"]])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_each_model_answers_as_if_it_were_the_only_one(method, features, weighted):
+    models, X = refits(), table()
+    options = {
+        "method": method,
+        "sample_weight": weights() if weighted else None,
+        "grid_resolution": 7,
+        "progress": False,
+    }
+    effect = paribus.partial_dependence(models, X, features, **options)
+    alone = [paribus.partial_dependence(model, X, features, **options) for model in models]
+    assert isinstance(effect, paribus.PartialDependence)
+    assert effect.refits.models == ("HistGradientBoostingRegressor",) * MODELS
+    for values, one in zip(effect.refits.values, alone, strict=True):
+        assert_array_equal(values, one.average)
+        assert_array_equal(effect.support, one.support)
+        assert one.refits is None
+        assert "refits" not in one
+    assert "refits" in effect
+    assert effect["refits"] is effect.refits
+    assert_allclose(effect.average, effect.refits.values.mean(axis=0), rtol=1e-15)
+    assert_allclose(effect.refits.standard_deviation, effect.refits.values.std(axis=0, ddof=1), rtol=1e-12)
+    assert_allclose(effect.standard_error, np.mean([one.standard_error for one in alone], axis=0), rtol=1e-14)
+    if features in ("gap", "city"):
+        assert (effect.missing is not None) == (features == "gap")
+    if effect.missing is not None:
+        assert_array_equal(effect.refits.missing, [one.missing.average for one in alone])
+        assert_allclose(effect.missing.average, effect.refits.missing.mean(axis=0), rtol=1e-15)
+        assert_allclose(
+            effect.refits.missing_deviation, effect.refits.missing.std(axis=0, ddof=1), rtol=1e-12
+        )
+    else:
+        assert effect.refits.missing is None
+    first = alone[0].extrapolation
+    assert (effect.extrapolation is None) == (first is None)
+    if first is not None:
+        assert effect.extrapolation.share == first.share
+        assert_array_equal(effect.extrapolation.by_point, first.by_point)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("features", ["temp", "gap", ["temp", "wind"]])
+def test_the_mean_is_the_effect_of_the_averaging_model_whose_error_is_no_larger(features, weighted):
+    models, X = refits(), table()
+    options = {"sample_weight": weights() if weighted else None, "grid_resolution": 9, "progress": False}
+    effect = paribus.partial_dependence(models, X, features, **options)
+    one = paribus.partial_dependence(averaging(models), X, features, **options)
+    assert_allclose(effect.average, one.average, rtol=1e-12)
+    assert (effect.standard_error >= one.standard_error * (1 - 1e-9)).all()
+    assert (effect.standard_error > 1.001 * one.standard_error).any()
+    assert effect.strength == pytest.approx(one.strength, rel=1e-10)
+    if effect.missing is not None:
+        assert_allclose(effect.missing.average, one.missing.average, rtol=1e-12)
+        assert (effect.missing.standard_error >= one.missing.standard_error * (1 - 1e-9)).all()
+
+
+@pytest.mark.parametrize(("method", "levels"), [("auto", ()), ("brute", ("city",))])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_local_effects_of_a_list_are_the_mean_of_those_of_each(method, levels, weighted):
+    columns = ("temp", "wind", "gap", *levels)
+    models, X = refits("regressor", columns), table()[list(columns)]
+    features = ["temp", "gap", *levels, ("temp", "wind")]
+    options = {
+        "method": method,
+        "sample_weight": weights() if weighted else None,
+        "grid_resolution": 6,
+        "progress": False,
+    }
+    found = paribus.accumulated_local_effects(models, X, features, **options)
+    alone = [paribus.accumulated_local_effects(model, X, features, **options) for model in models]
+    mean = paribus.accumulated_local_effects(averaging(models), X, features, **options | {"method": "brute"})
+    for key, effect in found.items():
+        each = [one[key] for one in alone]
+        assert_array_equal(effect.refits.values, [one.ale for one in each])
+        assert_allclose(effect.refits.standard_deviation, effect.refits.values.std(axis=0, ddof=1), rtol=1e-9)
+        assert_allclose(effect.ale, mean[key].ale, atol=1e-12)
+        assert_allclose(effect.local, mean[key].local, atol=1e-12)
+        assert_array_equal(effect.empty, mean[key].empty)
+        assert_allclose(effect.standard_error, np.mean([one.standard_error for one in each], axis=0))
+        assert_allclose(effect.local_error, np.mean([one.local_error for one in each], axis=0))
+        assert (effect.standard_error >= mean[key].standard_error - 1e-12).all()
+        assert effect.strength == pytest.approx(mean[key].strength, rel=1e-9)
+        assert "refits" in effect
+        assert "refits" not in each[0]
+    gap = found["gap"]
+    assert_array_equal(gap.refits.missing, [one["gap"].missing.ale for one in alone])
+    assert_allclose(gap.missing.ale, mean["gap"].missing.ale, atol=1e-12)
+    assert (gap.missing.standard_error >= mean["gap"].missing.standard_error - 1e-12).all()
+    assert found["temp"].refits.missing is None
+
+
+def test_the_same_model_thrice_does_not_differ():
+    """Not even by the rounding of a mean of three."""
+    model, X = refits()[0], table()
+    for features in ("gap", "city", ["temp", "wind"]):
+        effect = paribus.partial_dependence([model] * 3, X, features, grid_resolution=20, progress=False)
+        one = paribus.partial_dependence(model, X, features, grid_resolution=20, progress=False)
+        assert not effect.refits.standard_deviation.any()
+        assert_array_equal(effect.average, one.average)
+        assert_array_equal(effect.standard_error, one.standard_error)
+        assert effect.strength == one.strength
+        assert effect.notes == one.notes
+    local = paribus.accumulated_local_effects([model] * 3, X, ["gap"], progress=False)["gap"]
+    assert not local.refits.standard_deviation.any()
+    assert not local.refits.missing_deviation.any()
+
+
+def test_a_list_of_one_model_has_no_standard_deviation():
+    model, X = refits()[0], table()
+    effect = paribus.partial_dependence((model,), X, "gap", progress=False)
+    one = paribus.partial_dependence(model, X, "gap", progress=False)
+    assert_array_equal(effect.average, one.average)
+    assert effect.refits.values.shape == (1, *one.average.shape)
+    assert np.isnan(effect.refits.standard_deviation).all()
+    assert np.isnan(effect.refits.missing_deviation).all()
+    assert effect.notes == (*one.notes, "a single model in the list does not tell how much models differ")
+    assert effect.provenance.model == one.provenance.model
+    assert "between" not in repr(effect)
+    labels = [text.get_text() for text in effect.plot().get_legend().get_texts()]
+    assert labels == ["average ± 2 standard errors"]
+
+
+def test_several_outputs_and_a_positive_class():
+    X = table()
+    effect = paribus.partial_dependence(refits("classes"), X, "gap", progress=False)
+    one = paribus.partial_dependence(averaging(refits("classes"), "predict_proba"), X, "gap", progress=False)
+    assert effect.output_names == ("0", "1", "2")
+    assert effect.refits.values.shape[:2] == (MODELS, 3)
+    assert effect.refits.missing.shape == (MODELS, 3)
+    assert_allclose(effect.average, one.average, atol=1e-12)
+    assert_allclose(effect.average.sum(axis=0), 1.0)
+    assert effect.provenance.scale == "probability"
+    assert re.search(r"of the range\) on [012] at gap", effect.notes[-1])
+    binary = paribus.partial_dependence(refits("class"), X, "gap", progress=False)
+    assert binary.output_names == ("1",)
+    margin = paribus.partial_dependence(
+        refits("class"), X, "gap", response_method="decision_function", progress=False
+    )
+    assert margin.provenance.response == "decision_function"
+    assert not np.allclose(margin.average, binary.average)
+
+
+@cache
+def libraries():
+    X, y = table()[["temp", "wind", "gap"]], target()
+    models = [
+        RandomForestRegressor(8, min_samples_leaf=5, random_state=0),
+        lightgbm.LGBMRegressor(n_estimators=9, verbose=-1, n_jobs=1),
+        xgboost.XGBRegressor(n_estimators=7, max_depth=4, n_jobs=1),
+        catboost.CatBoostRegressor(iterations=9, depth=4, verbose=False, thread_count=1),
+    ]
+    return [model.fit(X, y) for model in models]
+
+
+def test_models_of_any_library_and_functions_each_by_its_own_evaluator():
+    X = table()[["temp", "wind", "gap"]]
+    models = [*libraries(), libraries()[1], lambda X: np.asarray(X["temp"]) / 9]
+    effect = paribus.partial_dependence(models, X, "temp", progress=False)
+    alone = one_by_one(paribus.partial_dependence, models, X, "temp")
+    assert_array_equal(effect.refits.values, [one.average for one in alone])
+    p = effect.provenance
+    assert effect.refits.models[:2] == ("RandomForestRegressor", "LGBMRegressor")
+    assert p.model == (
+        "RandomForestRegressor and 2 x LGBMRegressor and XGBRegressor and CatBoostRegressor and <lambda>"
+    )
+    assert p.model_library.startswith("sklearn and lightgbm and xgboost and catboost and ")
+    assert p.model_version.count(" and ") == p.model_library.count(" and ")
+    assert (p.evaluator, p.response, p.scale) == (
+        "tree_exact and brute",
+        "predict and callable",
+        "prediction",
+    )
+    assert p.refusals["tree_exact"].endswith("(model 6)")
+    assert p.predictions == sum(one.provenance.predictions for one in alone) > 0
+    assert p.passes == len(models)
+    assert p.standard_error_rows == min(one.provenance.standard_error_rows for one in alone)
+
+
+def test_the_record_of_models_of_a_kind():
+    models, X = refits(), table()
+    effect = paribus.partial_dependence(models, X, "temp", progress=False, verify=True)
+    alone = one_by_one(paribus.partial_dependence, models, X, "temp", verify=True)
+    p = effect.provenance
+    assert (p.model, p.evaluator) == (f"{MODELS} x HistGradientBoostingRegressor", "tree_exact")
+    assert p.fingerprint == alone[0].provenance.fingerprint
+    assert p.refusals == alone[0].provenance.refusals
+    assert p.verified_difference == max(one.provenance.verified_difference for one in alone)
+    again = paribus.partial_dependence(list(models), X, "temp", progress=False).provenance
+    other = paribus.partial_dependence(models[::-1], X, "temp", progress=False).provenance
+    assert p.model_digest == again.model_digest != other.model_digest
+    assert p.model_digest not in {one.provenance.model_digest for one in alone}
+
+
+def test_a_note_says_where_models_differ_most():
+    X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+    models = [lambda X: X[:, 0] + X[:, 1], lambda X: 3 * X[:, 0] + X[:, 1]]
+    effect = paribus.partial_dependence(models, X, 0)
+    assert effect.notes == (
+        "2 models differ by a standard deviation of up to 2.828 (71 % of the range) at x0 = 2",
+    )
+    assert "\n  between 2 models: standard deviation at most 2.828\n" in repr(effect)
+    surface = paribus.partial_dependence(models, X, [0, 1])
+    assert surface.notes[-1].endswith("at x0 = 2, x1 = 1")
+    local = paribus.accumulated_local_effects(models, X, 0)["x0"]
+    assert local.notes[-1].startswith("2 models differ by a standard deviation of up to 1.414 (35 % of the")
+    assert "between 2 models" in repr(local)
+    level = [lambda X: 0 * X[:, 0], lambda X: 0 * X[:, 0] + 2]
+    flat = paribus.partial_dependence(level, X, 0)
+    assert flat.notes == ("2 models differ by a standard deviation of up to 1.414 at x0 = 0",)
+
+
+def test_a_note_says_that_models_differ_most_at_missing():
+    X = np.array([[0.0], [1.0], [np.nan], [2.0]])
+    models = [lambda X, k=k: np.where(np.isnan(X[:, 0]), 10.0 * k, X[:, 0]) for k in (0, 1)]
+    effect = paribus.partial_dependence(models, X, 0)
+    assert effect.notes[-1].endswith("up to 7.071 (354 % of the range) at x0 missing")
+
+
+def test_answers_that_are_not_finite_are_not_averaged_away():
+    X = np.arange(6.0).reshape(3, 2)
+    models = [lambda X: np.where(X[:, 0] > 2, np.inf, X[:, 0]), lambda X: X[:, 0]]
+    for order in (models, models[::-1]):
+        effect = paribus.partial_dependence(order, X, 0)
+        assert_array_equal(effect.average, [[0.0, 2.0, np.inf]])
+        assert_array_equal(effect.refits.standard_deviation, [[0.0, 0.0, np.nan]])
+        assert any("not finite" in note for note in effect.notes)
+
+
+def test_splits_are_those_of_all_models():
+    models, X = refits(), table()
+    effect = paribus.partial_dependence(models, X, "temp", grid_resolution="splits", progress=False)
+    alone = one_by_one(paribus.partial_dependence, models, X, "temp", grid_resolution="splits")
+    union = np.unique(np.concatenate([one.grid_values[0] for one in alone]))
+    assert_array_equal(effect.grid_values[0], union)
+    assert len(union) > max(len(one.grid_values[0]) for one in alone)
+    for values, one in zip(effect.refits.values, alone, strict=True):
+        assert_array_equal(values[:, np.isin(union, one.grid_values[0])], one.average)
+    mixed = [models[0], lambda X: np.asarray(X["temp"])]
+    with pytest.raises(RefusalError, match="splits' needs the trees of <lambda>"):
+        paribus.partial_dependence(mixed, X, "temp", grid_resolution="splits")
+
+
+def test_recursion_of_several_forests_is_compared_for_each():
+    rng = np.random.default_rng(7)
+    X = pd.DataFrame({"temp": rng.normal(size=ROWS)}).assign(wind=lambda X: X["temp"] + 0.1)
+    forests = [
+        RandomForestRegressor(5, min_samples_leaf=5, random_state=k).fit(X, X["temp"] + X["wind"])
+        for k in (0, 1)
+    ]
+    asked = {"method": "recursion", "progress": False}
+    effect = paribus.partial_dependence(forests, X, "temp", **asked)
+    alone = one_by_one(paribus.partial_dependence, forests, X, "temp", method="recursion")
+    assert_array_equal(effect.refits.values, [one.average for one in alone])
+    assert effect.extrapolation is None
+    assert effect.provenance.estimand == "path-dependent"
+    for place, one in enumerate(alone):
+        remark = next(note for note in one.notes if note.startswith("recursion differs"))
+        assert f"model {place + 1}: {remark}" in effect.notes
+
+
+def test_rows_are_looked_at_and_counted_once(monkeypatch):
+    """However many models are asked about them."""
+    seen = {"summaries": 0, "supports": 0, "cells": 0}
+
+    def counted(name, function):
+        def wrapper(*args, **kwargs):
+            seen[name] += 1
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    monkeypatch.setattr(calls, "summarise", counted("summaries", calls.summarise))
+    monkeypatch.setattr(SupportCounter, "evaluate", counted("supports", SupportCounter.evaluate))
+    monkeypatch.setattr(Occupancy, "evaluate", counted("cells", Occupancy.evaluate))
+    paribus.effects(refits()[0], table(), progress=False, n_jobs=1)
+    once = dict(seen)
+    paribus.effects(refits(), table(), progress=False, n_jobs=1)
+    assert seen == {name: 2 * times for name, times in once.items()}
+    assert all(once.values())
+
+
+@pytest.fixture
+def files(tmp_path):
+    X = table().assign(weight=weights())
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for place, first in enumerate(range(0, ROWS, 150)):
+        X.iloc[first : first + 150].to_parquet(folder / f"{place}.parquet", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_are_read_give_the_numbers_of_rows_in_memory(files, weighted):
+    models = refits()
+    held = paribus.effects(
+        models, table(), progress=False, sample_weight=weights() if weighted else None, grid_resolution=8
+    )
+    read = paribus.effects(
+        models, files, progress=False, sample_weight="weight" if weighted else None, grid_resolution=8
+    )
+    assert set(read) == set(held)
+    for key, effect in read.items():
+        assert_array_equal(effect.refits.values, held[key].refits.values)
+        assert_array_equal(effect.average, held[key].average)
+        assert_array_equal(effect.support, held[key].support)
+        assert effect.provenance.passes == 1 + MODELS  # one that looks, then one for each
+    local = paribus.accumulated_local_effects(models, files, ["temp"], progress=False)["temp"]
+    whole = paribus.accumulated_local_effects(models, table(), ["temp"], progress=False)["temp"]
+    assert_allclose(local.refits.values, whole.refits.values, atol=1e-12)
+
+
+def test_models_that_read_rows_share_their_columns(files):
+    X, y = table(), target()
+    named = LinearRegression().fit(X[["temp", "wind"]], y)
+    forest = HistGradientBoostingRegressor(max_iter=5).fit(X[["temp", "wind"]], y)
+    seen = []
+
+    def function(X):
+        seen.append(tuple(X.columns))
+        return np.asarray(X["temp"])
+
+    effect = paribus.partial_dependence([function, named, forest], files, "temp", progress=False)
+    assert effect.provenance.columns == 2
+    assert set(seen) == {("temp", "wind")}
+    other = LinearRegression().fit(X[["temp"]], y)
+    with pytest.raises(ModelError, match="other columns of X than each other, some of them without 'wind'"):
+        paribus.partial_dependence([named, other], files, "temp")
+    turned = LinearRegression().fit(X[["wind", "temp"]], y)
+    with pytest.raises(ModelError, match="in another order"):
+        paribus.partial_dependence([named, turned], files, "temp")
+
+
+def test_a_checkpoint_keeps_what_each_model_has_finished(files, tmp_path, monkeypatch):
+    models, folder = refits(), tmp_path / "kept"
+    options = {"progress": False, "checkpoint": folder, "grid_resolution": 6, "n_jobs": 1}
+    whole = paribus.partial_dependence(models, files, "gap", grid_resolution=6, progress=False)
+    asked, evaluate = [], TreeExact.evaluate
+
+    def failing(self, block):
+        place = next(k for k, model in enumerate(models) if model is self.model.call.target)
+        if place == 2:
+            raise KeyboardInterrupt
+        asked.append(place)
+        return evaluate(self, block)
+
+    monkeypatch.setattr(TreeExact, "evaluate", failing)
+    with pytest.raises(KeyboardInterrupt):
+        paribus.partial_dependence(models, files, "gap", **options)
+    assert set(asked) == {0, 1}
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["00-survey", "01-effects-1-of-4", "02-effects-2-of-4", "03-effects-3-of-4"]
+    asked.clear()
+    monkeypatch.setattr(
+        TreeExact, "evaluate", lambda self, block: asked.append(self) or evaluate(self, block)
+    )
+    effect = paribus.partial_dependence(models, files, "gap", **options)
+    assert {id(one.model.call.target) for one in asked} == {id(model) for model in models[2:]}
+    assert_array_equal(effect.refits.values, whole.refits.values)
+    assert_array_equal(effect.support, whole.support)
+    with pytest.raises(CheckpointError, match="was begun with other model"):
+        paribus.partial_dependence(models[::-1], files, "gap", **options)
+
+
+def test_a_checkpoint_of_local_effects(files, tmp_path):
+    models, options = refits(), {"progress": False, "grid_resolution": 6}
+    folder = tmp_path / "kept"
+    features = ["temp", ("temp", "wind")]
+    first, again = (
+        paribus.accumulated_local_effects(models[:2], files, features, checkpoint=folder, **options)
+        for _ in range(2)
+    )
+    names = [path.name for path in folder.iterdir()]
+    assert sum("local-effects-1-of-2" in name for name in names) == 2  # trees and the model itself
+    assert sum("local-effects-2-of-2" in name for name in names) == 2
+    for key, effect in first.items():
+        assert_array_equal(effect.refits.values, again[key].refits.values)
+
+
+def test_on_a_cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as client:
+        effect = paribus.partial_dependence(refits(), table(), "gap", executor=client, progress=False)
+    here = paribus.partial_dependence(refits(), table(), "gap", progress=False)
+    assert_array_equal(effect.refits.values, here.refits.values)
+    assert effect.provenance.executor.startswith("Dask")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_threads_do_not_change_a_bit(n_jobs):
+    one = paribus.effects(refits(), table(), progress=False, n_jobs=2, method="brute", grid_resolution=5)
+    other = paribus.effects(
+        refits(), table(), progress=False, n_jobs=n_jobs, method="brute", grid_resolution=5
+    )
+    for key, effect in one.items():
+        assert_array_equal(effect.refits.values, other[key].refits.values)
+        assert_array_equal(effect.standard_error, other[key].standard_error)
+
+
+@pytest.mark.parametrize("verb", [paribus.partial_dependence, paribus.accumulated_local_effects])
+@pytest.mark.parametrize("nothing", [[], ()])
+def test_an_empty_list_is_no_model(verb, nothing):
+    with pytest.raises(ModelError, match="a list without a model"):
+        verb(nothing, table(), "temp")
+
+
+def test_models_that_do_not_answer_alike_are_refused():
+    X, y = table(), np.digitize(target(), [1.5, 3.5])
+    pair = HistGradientBoostingClassifier(max_iter=3, categorical_features="from_dtype").fit(X, y > 1)
+    three = refits("classes")[0]
+    with pytest.raises(ModelError, match=r"estimator\[1\] \(HistG.*has a prediction \(by predict\).*a proba"):
+        paribus.partial_dependence([three, refits()[0]], X, "temp")
+    with pytest.raises(ModelError, match=r"estimator\[2\] .* has 1 outputs, and estimator\[0\] .* 3 outputs"):
+        paribus.partial_dependence([three, three, pair], X, "temp")
+    other = refits("class")[0]
+    with pytest.raises(
+        ModelError, match=r"outputs named 1, .* outputs named True; name them with target_names"
+    ):
+        paribus.partial_dependence([pair, other], X, "temp")
+    named = paribus.partial_dependence([pair, other], X, "temp", target_names=["rain"], progress=False)
+    assert named.output_names == ("rain",)
+    with pytest.raises(ModelError, match=r"estimator\[1\]: 7 is neither callable nor has predict"):
+        paribus.partial_dependence([three, 7], X, "temp")
+    with pytest.raises(OptionError, match=r"estimator\[1\]: response_method='predict_proba'"):
+        paribus.partial_dependence([three, refits()[0]], X, "temp", response_method="predict_proba")
+
+
+@pytest.mark.parametrize("asked", [{"kind": "both"}, {"kind": "individual"}, {"spread": True}])
+@pytest.mark.parametrize("verb", [paribus.partial_dependence, paribus.effects])
+def test_curves_of_rows_are_of_one_model(verb, asked):
+    name = next(iter(asked))
+    with pytest.raises(OptionError, match=f"{name}=.*ask one model at a time"):
+        verb(refits(), table(), ["temp"], **asked)
+
+
+def test_verbs_about_one_model_refuse_a_list():
+    X, y = table(), target()
+    for verb, options in (
+        (paribus.h_statistic, {}),
+        (paribus.feature_importance, {}),
+        (paribus.feature_importance, {"method": "permutation", "y": y}),
+        (paribus.feature_importance, {"method": "model"}),
+        (paribus.marginal, {}),
+        (paribus.plan, {}),
+    ):
+        with pytest.raises(
+            ModelError, match=f"{verb.__name__} is about one model, and estimator is a list of 4"
+        ):
+            verb(refits(), X, **options)
+
+
+def test_a_model_that_is_a_list_is_one_model():
+    class Committee(list):
+        def predict(self, X):
+            return np.mean([member(X) for member in self], axis=0)
+
+    effect = paribus.partial_dependence(Committee(functions()), table(), "temp", progress=False)
+    assert effect.refits is None
+    assert effect.provenance.model == "Committee"
+
+
+def test_results_are_saved_and_loaded_bit_for_bit(tmp_path):
+    X = table()
+    results = [
+        paribus.partial_dependence(refits(), X, "gap", progress=False),
+        paribus.partial_dependence(refits()[:1], X, ["temp", "wind"], grid_resolution=4, progress=False),
+        paribus.effects(refits("classes"), X, grid_resolution=5, progress=False),
+        paribus.accumulated_local_effects(refits(), X, ["gap", ("temp", "wind")], progress=False),
+    ]
+    for place, result in enumerate(results):
+        path = tmp_path / f"{place}.json"
+        result.save(path)
+        assert paribus.load(path) == result
+    loaded = paribus.load(tmp_path / "0.json")
+    assert loaded.refits.models == results[0].refits.models
+    assert not loaded.refits.values.flags.writeable
+
+
+@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("part", ["models", "values", "standard_deviation", "missing", "no missing", "more"])
+def test_refits_that_do_not_fit_are_refused(tmp_path, part, local):
+    from paribus.results.storage import _digest
+
+    X, path = table(), tmp_path / "effect.json"
+    verb = paribus.accumulated_local_effects if local else paribus.effects
+    next(iter(verb(refits(), X, ["gap"], progress=False).values())).save(path)
+    document = json.loads(path.read_text())
+    body = document["result"]["refits"]
+    if part == "models":
+        body["models"].append("another")
+    elif part == "no missing":
+        body["missing"] = None
+    elif part == "more":
+        body["more"] = 1
+    else:
+        body[part]["values"] = body[part]["values"][:-1]
+        body[part]["shape"] = [len(body[part]["values"])]
+    document["digest"] = _digest(document["result"])
+    path.write_text(json.dumps(document))
+    with pytest.raises(FormatError, match=r"[rR]efits"):
+        paribus.load(path)
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_tables_have_a_column_of_how_much_models_differ(backend):
+    X = table().rename(columns={"gap": "between_models"})
+    models = [
+        lambda X, k=k: k * np.nan_to_num(np.asarray(X["between_models"])) + np.asarray(X["temp"])
+        for k in (1, 2)
+    ]
+    effect = paribus.partial_dependence(models, X, "between_models", grid_resolution=5, progress=False)
+    frame = effect.to_frame(backend=backend)
+    columns = frame.column_names if backend == "pyarrow" else list(frame.columns)
+    assert columns == [
+        "output",
+        "between_models (feature)",
+        "average",
+        "standard_error",
+        "support",
+        "between_models",
+    ]
+    told = np.asarray(frame["between_models"])
+    assert_array_equal(told, [*effect.refits.standard_deviation[0], *effect.refits.missing_deviation])
+    many = paribus.effects(models, X, ["temp", ("temp", "wind")], grid_resolution=5, progress=False)
+    frame = many.to_frame(backend="pandas")
+    first = frame[frame["feature_2"].isna()]
+    assert_array_equal(first["between_models"], many["temp"].refits.standard_deviation[0])
+    assert len(frame) == 5 + 25
+    locals_ = paribus.accumulated_local_effects(models, X, ["between_models"], progress=False)
+    own, long = locals_["between_models"].to_frame(), locals_.to_frame()
+    assert_array_equal(own["between_models"], long["between_models"])
+    assert own["between_models"].iloc[-1] == locals_["between_models"].refits.missing_deviation[0]
+    alone = paribus.effects(models[0], X, ["temp"], progress=False)
+    assert "between_models" not in alone.to_frame()
+
+
+def test_relative_effects_centre_each_model():
+    effect = paribus.partial_dependence(refits(), table(), "gap", grid_resolution=8, progress=False)
+    at = effect.grid_values[0][3]
+    centred = effect.centred(at=at)
+    expected = effect.refits.values - effect.refits.values[..., 3:4]
+    assert_array_equal(centred.refits.values, expected)
+    assert_allclose(centred.refits.standard_deviation, expected.std(axis=0, ddof=1), atol=1e-15)
+    assert not centred.refits.standard_deviation[:, 3].any()
+    assert_array_equal(centred.refits.missing, effect.refits.missing - effect.refits.values[..., 3])
+    assert_allclose(centred.average, centred.refits.values.mean(axis=0), atol=1e-14)
+    assert centred.standard_error is None
+    told = [note for note in centred.notes if "models differ" in note]
+    assert told != [note for note in effect.notes if "models differ" in note]
+    assert len(told) == 1
+    assert any("ask one model at a time, for kind='both'" in note for note in centred.notes)
+    assert centred.centred(at=at).notes == centred.notes
+    surface = paribus.partial_dependence(
+        refits(), table(), ["temp", "wind"], grid_resolution=4, progress=False
+    )
+    assert surface.centred().refits.values[:, :, 0, 0].tolist() == [[0.0]] * MODELS
+
+
+def test_slopes_are_of_each_model():
+    models = [lambda X, k=k: k * np.asarray(X["temp"]) for k in (1, 3)]
+    effect = paribus.partial_dependence(models, table(), "temp", grid_resolution=9, progress=False)
+    slope = effect.derivative()
+    assert_allclose(slope.refits.values[:, 0], np.repeat([[1.0], [3.0]], 9, axis=1))
+    assert_allclose(slope.refits.standard_deviation, np.sqrt(2))
+    assert_allclose(slope.average, 2.0)
+    assert slope.refits.missing is None
+    gap = paribus.partial_dependence(refits(), table(), "gap", grid_resolution=9, progress=False).derivative()
+    assert gap.missing is None
+    assert gap.refits.missing is None
+
+
+def lines_of(ax, width):
+    return [line for line in ax.get_lines() if line.get_linewidth() == width and line.get_marker() == "None"]
+
+
+def test_pictures_draw_each_model_and_say_what_the_band_is():
+    effect = paribus.partial_dependence(refits(), table(), "gap", progress=False)
+    ax = effect.plot()
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == [f"each of {MODELS} models", f"average ± 2 standard deviations of {MODELS} models"]
+    thin = [line.get_ydata() for line in lines_of(ax, 0.7)]
+    assert_array_equal(thin, effect.refits.values[:, 0])
+    band = next(c for c in ax.collections if len(c.get_paths()[0].vertices) > 50)
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert heights.max() == pytest.approx(np.max(effect.average + 2 * effect.refits.standard_deviation))
+    missing = [
+        line for line in ax.get_lines() if line.get_marker() == "." and len(line.get_ydata()) == MODELS
+    ]
+    assert_array_equal(missing[0].get_ydata(), effect.refits.missing[:, 0])
+
+
+def test_pictures_of_levels_local_effects_and_several_outputs():
+    X = table()
+    ax = paribus.partial_dependence(refits(), X, "city", progress=False).plot()
+    dots = [line for line in ax.get_lines() if line.get_marker() == "."]
+    assert len(dots) == MODELS
+    assert ax.get_legend().get_texts()[-1].get_text() == "average ± 2 standard deviations of 4 models"
+    local = paribus.accumulated_local_effects(refits(), X, ["gap"], progress=False)["gap"]
+    ax = local.plot()
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["each of 4 models", "ALE ± 2 standard deviations of 4 models"]
+    assert_array_equal([line.get_ydata() for line in lines_of(ax, 0.7)], local.refits.values[:, 0])
+    for verb in (paribus.effects, paribus.accumulated_local_effects):
+        ax = verb(refits("classes"), X, ["gap"], progress=False)["gap"].plot()
+        title = ax.get_legend().get_title().get_text()
+        assert title == "± 2 standard deviations of 4 models\nthin: each model"
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1", "2"]
+    figure = paribus.effects(refits(), X, ["temp", "gap", ("temp", "wind")], progress=False).plot()
+    assert sum(ax.get_legend() is not None for ax in figure.axes) == 1
+
+
+def test_of_many_models_some_are_drawn():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    models = [lambda X, k=k: k * X[:, 0] for k in range(70)]
+    ax = paribus.partial_dependence(models, X, 0, progress=False).plot()
+    assert len(lines_of(ax, 0.7)) == 50
+    assert ax.get_legend().get_texts()[0].get_text() == "each of 50 of 70 models"
