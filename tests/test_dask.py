@@ -826,3 +826,19 @@ def test_a_target_that_cannot_be_compared_is_said_once(client, model, files):
         paribus.marginal(Labelled(), files, y="w", executor=client)
     with pytest.raises(paribus.InputError, match="y='a' is missing in row"):
         paribus.marginal(model, files, y="a", executor=client)
+
+
+def test_local_effects_are_those_of_one_process(client, model, files, frame):
+    asked = ["a", "b", ("b", "c")]
+    want = paribus.accumulated_local_effects(model, files, asked, sample_weight="w")
+    for rows in (files, dd.from_pandas(frame, npartitions=5)):
+        have = paribus.accumulated_local_effects(model, rows, asked, sample_weight="w", executor=client)
+        assert have.provenance.executor == "Dask, 2 workers"
+        assert have.provenance.evaluator == "tree_local and brute"
+        assert set(have) == set(want)
+        for name, one in want.items():
+            # Partitions are cut elsewhere than files, which moves the last digits.
+            exact = {} if rows is not files else {"rtol": 0, "atol": 0}
+            for key in ("ale", "standard_error", "local", "local_error", "support", "rows"):
+                assert np.allclose(have[name][key], one[key], **exact, equal_nan=True), (name, key)
+        assert np.allclose(have["a"].missing.ale, want["a"].missing.ale)

@@ -14,7 +14,7 @@ from ensembles import INF, NAN, Case, cases, column_of, full
 from paribus.errors import RefusalError
 from paribus.evaluators.trees import boxes
 from paribus.evaluators.trees.boxes import Leaves, parts_of
-from paribus.evaluators.trees.programs import family_of, program_of
+from paribus.evaluators.trees.programs import code_of, family_of, program_of, walk_of
 from paribus.kernels import compiled, reference
 from paribus.kernels.program import ACTIVE, SLOT, CodeColumn, Layout, level_codes
 from paribus.models.ensemble import Encoding, Ensemble, LevelSet
@@ -108,6 +108,107 @@ def test_curves_are_those_of_brute_force(case):
             parts = (codes[:, k : k + kernels.CHUNK] for k in range(0, case.rows, kernels.CHUNK))
             drawn = [kernels.curves(program, trace, np.ascontiguousarray(part)) for part in parts]
             np.testing.assert_allclose(np.concatenate(drawn, axis=2), want, rtol=0, atol=1e-12 * case.size)
+
+
+# ---------------------------------------------------------------- rows followed one by one
+
+
+def moves_of(case, walk, features, seed):
+    """Return the codes of rows, and of the same rows with the values of others in the features moved."""
+    rng, kernels = np.random.default_rng(seed), compiled
+    moved = [rng.integers(0, case.rows, (2, case.rows)) for _ in case.table]
+    codes = np.zeros((3, len(walk.columns), case.rows), np.int32)
+    for place, column in enumerate(walk.columns):
+        encoding = case.ensemble.encodings[column.encoding]
+        numbers = encoding.numbers(column_of(case.table[encoding.feature]))
+        codes[:, place] = code_of(column, numbers, kernels)
+        if encoding.feature in features:
+            for side, rows in enumerate(moved[encoding.feature], 1):
+                codes[side, place] = codes[0, place][rows]
+    return codes, moved
+
+
+@laws
+@given(cases(), st.integers(0, 999), st.lists(st.integers(0, 5), max_size=4, unique=True))
+@example(full(), 0, [0, 1, 2])
+@example(full(), 1, [2])
+@example(full(), 2, [])
+def test_moved_rows_end_where_brute_force_says(case, seed, features):
+    walk = walk_of(case.ensemble, tuple(features))
+    (own, lower, upper), moved = moves_of(case, walk, features, seed)
+    found = [kernels.shift(walk, own, lower, upper) for kernels in KERNELS]
+    for one, other in zip(*found, strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * case.size)
+    plain, *sides = found[1]
+    np.testing.assert_allclose(plain, margins_of(case.ensemble, case.table), rtol=0, atol=1e-12 * case.size)
+    for side, margins in enumerate(sides):
+        assert margins.shape == (len(case.ensemble.base), len(features), case.rows)
+        for place, feature in enumerate(features):
+            table = list(case.table)
+            table[feature] = table[feature][moved[feature][side]]
+            want = margins_of(case.ensemble, table)
+            np.testing.assert_allclose(margins[:, place], want, rtol=0, atol=1e-12 * case.size)
+
+
+@laws
+@given(cases(), st.integers(0, 999))
+@example(full(), 0)
+def test_a_move_that_changes_no_test_changes_no_bit(case, seed):
+    walk = walk_of(case.ensemble, tuple(range(6)))
+    own = moves_of(case, walk, range(6), seed)[0][0]
+    plain, lowered, raised = compiled.shift(walk, own, own.copy(), own.copy())
+    for margins in (lowered, raised):
+        assert (margins == plain[:, None]).all()
+
+
+@laws
+@given(cases(), st.integers(0, 999), st.data())
+def test_rows_are_followed_alike_whichever_stand_beside_them(case, seed, data):
+    cuts = sorted(data.draw(st.lists(st.integers(1, case.rows), max_size=3)))
+    walk = walk_of(case.ensemble, (0, 1, 3))
+    codes = moves_of(case, walk, (0, 1, 3), seed)[0]
+    whole = compiled.shift(walk, *codes)
+    ends = sorted({0, *cuts, case.rows})
+    parts = [compiled.shift(walk, *np.ascontiguousarray(codes[..., a:b])) for a, b in pairwise(ends)]
+    for place, one in enumerate(whole):
+        assert np.concatenate([part[place] for part in parts], axis=-1).tobytes() == one.tobytes()
+
+
+def chain(depth, missing_left):
+    """Return a tree each of whose nodes but the last has a leaf beside it, tested on three columns in turn."""
+    nodes = 2 * depth + 1
+    inner = np.arange(nodes) % 2 == 0
+    inner[-1] = False
+    at = np.arange(nodes, dtype=np.int32)
+    rng = np.random.default_rng(depth)
+    return Ensemble(
+        roots=np.zeros(1, np.int32),
+        column=np.where(inner, at // 2 % 3, -1).astype(np.int32),
+        threshold=rng.normal(size=nodes),
+        left=np.where(inner, at + 1, -1).astype(np.int32),
+        right=np.where(inner, at + 2, -1).astype(np.int32),
+        missing_left=np.full(nodes, missing_left),
+        value=rng.normal(size=(nodes, 1)),
+        output=np.zeros(1, np.int32),
+        base=np.zeros(1),
+        encodings=(Encoding(0), Encoding(1), Encoding(2)),
+        links={"predict": Link()},
+    )
+
+
+@pytest.mark.parametrize("missing_left", [False, True])
+@pytest.mark.parametrize("depth", [0, 1, 2, 60, 400])
+def test_rows_are_followed_down_trees_that_lean(depth, missing_left):
+    ensemble = chain(depth, missing_left)
+    table = np.random.default_rng(0).normal(-1.5, 1, size=(3, 700))
+    table[np.random.default_rng(1).random(table.shape) < 0.1] = NAN
+    case = Case(ensemble, tuple(table), None, ())
+    walk = walk_of(ensemble, (2, 0))
+    codes = moves_of(case, walk, (2, 0), 3)[0]
+    one, other = (kernels.shift(walk, *codes) for kernels in KERNELS)
+    for mine, theirs in zip(one, other, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
 
 
 # ---------------------------------------------------------------- boxes

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,6 @@ class Local:
             except FeatureError as error:
                 return error
 
-        # One after another where rows must be drawn for it, which is done once.
         found = dict(zip(wanted, pool.map(laid_out, wanted), strict=True))
         refused = {one: bins for one, bins in found.items() if isinstance(bins, FeatureError)}
         if refused and (not self.axes.skip or len(refused) == len(found)):
@@ -197,6 +197,7 @@ class Drawn:
 
     rows: Background
     running: Running
+    lock: Any = field(default_factory=Lock)
 
     @cached_property
     def some(self) -> Rows:
@@ -208,7 +209,9 @@ class Drawn:
 
     def ordered(self, feature: int, levels: Array) -> tuple[Array, str]:
         """Put levels in an order in which neighbours have similar rows."""
-        return similar_order(self.some, feature, levels)
+        with self.lock:  # several features ask at once, and rows are drawn, and counted as a pass, once
+            some = self.some
+        return similar_order(some, feature, levels)
 
 
 def _check_pair(move: Move) -> None:

@@ -187,13 +187,15 @@ def edges_of(values: Array, weights: Floats | None, bins: int) -> Array:
 
     Every edge is a value that occurs: the smallest whose share of the weight, with all below, reaches a
     multiple of ``1 / bins``. A value heavier than a bin is an edge by itself and the rest is shared among the
-    bins that are left, so that ties and skew leave no fewer bins than there is room for. ``values`` are
-    sorted, and there is at least one.
+    bins that are left, so that ties and skew leave no fewer bins than there is room for; the smallest value
+    is an edge anyway, and takes none of them. ``values`` are sorted, and there is at least one.
 
     >>> edges_of(np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4]), None, 4)
     array([0, 1, 2, 3, 4])
     >>> edges_of(np.arange(9), None, 4)
     array([0, 2, 4, 6, 8])
+    >>> edges_of(np.array([0, 0, 0, 0, 0, 1, 2, 3, 4]), None, 2)
+    array([0, 2, 4])
     """
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     distinct = values[starts]
@@ -205,11 +207,12 @@ def edges_of(values: Array, weights: Floats | None, bins: int) -> Array:
         weight = np.add.reduceat(weights, starts)
     heavy = np.zeros(len(distinct), bool)
     while True:
-        left = bins - int(heavy.sum())  # at least one: fewer than that many are heavier than their share
+        left = bins - int(heavy[1:].sum())  # at least one: fewer than that many are heavier than their share
         rest = np.where(heavy, 0.0, weight)
         total = float(rest.sum())
         share = total / left
         more = rest > share * (1 + ROUNDING)
+        more[0] = rest[0] >= share * (1 - ROUNDING)  # the first bin would end where it begins
         if not more.any():
             break
         heavy |= more

@@ -289,7 +289,7 @@ class Packed:
     def of(cls, walk: Walk) -> Packed:
         """Lay the nodes out."""
         column, last, gap, table, left, right = walk.nodes.T
-        leaf, first = column < 0, (gap >= 0) & (table < 0)  # tables know of missing values themselves
+        leaf, first = column < 0, (gap >= 0) & (table < 0)  # a table of levels knows codes as they are
         key = np.where(leaf, -1, 2 * column + first)
         used = np.unique(key[~leaf])
         thrice = np.uint64(1 | 1 << LANE | 1 << 2 * LANE)

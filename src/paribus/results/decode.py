@@ -183,13 +183,20 @@ def decode_local(body: Any) -> LocalEffect:
     if fields["missing"] is not None:
         missing = _only(fields["missing"], LocalMissing)
         arrays = {name: _decode_array(missing[name], "float64") for name in ("ale", "standard_error")}
-        anchor = _decode_level(missing["anchor"])
+        anchor = _anchor(missing["anchor"], fields["grid_values"][0])
         fields["missing"] = LocalMissing(missing["share"], missing["support"], anchor, **arrays)
     fields["refits"] = _refits(fields["refits"])
     fields["provenance"] = _provenance(fields["provenance"])
     effect = LocalEffect(**fields)
     _check_local(effect)
     return effect
+
+
+def _anchor(item: Any, values: Array) -> Any:
+    """Return one of the values of an axis: a number may be infinite, and was then written as text."""
+    if values.dtype.kind == "f":
+        return float(item)
+    return _decode_array(item)[()] if values.dtype.kind in "mM" else _decode_level(item)
 
 
 def _check_local(effect: LocalEffect) -> None:

@@ -27,11 +27,13 @@ def local_effect_of(
     """
     output_names, refits = models[0].output_names, None
     values, weights = found.ale.reshape(len(output_names), -1), found.node_weight.ravel()
+    if len(move.bins) == 1 and move.bins[0].alone:
+        weights = np.array([move.bins[0].alone])
     missing = None
     if found.missing is not None:
         axis, anchor = move.axes[0], move.bins[0].anchor
         known = axis.values[anchor]
-        known = known.item() if isinstance(known, np.number) else known
+        known = known.item() if isinstance(known, (np.number, np.bool_)) else known
         missing = LocalMissing(axis.missing_share, axis.missing * unit, known, *found.missing)
         values = np.concatenate([values, found.missing[0][:, None]], axis=1)
         weights = np.append(weights, found.missing_weight)
@@ -54,13 +56,15 @@ def local_effect_of(
         missing=missing,
         order=tuple(bins.order for bins in move.bins),
         strength=strength_of(values, weights),
-        notes=(*_local_notes(move, found, total, provenance), *differing),
+        notes=(*_local_notes(move, found, total, models, provenance), *differing),
         provenance=provenance,
         refits=refits,
     )
 
 
-def _local_notes(move: Move, found: LocalAnswer, total: float, provenance: Provenance) -> tuple[str, ...]:
+def _local_notes(
+    move: Move, found: LocalAnswer, total: float, models: tuple[Model, ...], provenance: Provenance
+) -> tuple[str, ...]:
     notes = [note for axis in move.axes for note in axis.notes]
     for bins in move.bins:
         if bins.order and bins.order not in (LISTED, GIVEN, DECLARED):
@@ -69,12 +73,12 @@ def _local_notes(move: Move, found: LocalAnswer, total: float, provenance: Prove
                 f"{bins.order}, on which accumulated effects depend: partial_dependence needs none"
             )
     for axis in move.axes:
-        if axis.missing and len(move.axes) == 1:
+        if axis.missing and found.missing is not None:
             notes.append(
                 f"{axis.name} is missing in {axis.missing_share:.1%} of the data; the effect there is a "
                 "point of its own"
             )
-        elif axis.missing:
+        elif axis.missing and len(axis):
             notes.append(f"{axis.name} is missing in {axis.missing_share:.1%} of the data, which is left out")
     inside = float(found.weight.sum()) + sum(axis.missing for axis in move.axes[:1])
     if len(move.axes) == 1 and all(move.steps) and inside < total * (1 - 1e-9):
@@ -87,4 +91,10 @@ def _local_notes(move: Move, found: LocalAnswer, total: float, provenance: Prove
     notes.extend(skipped_notes(provenance))
     if not np.isfinite(found.ale).all():
         notes.append("the model's answer is not finite at some points, so neither is the effect")
+    if not models[0].stackable:
+        notes.append(
+            f"{models[0].name} answered some rows differently when they were repeated under new labels, so "
+            "it was asked one value at a time; if its answer for a row depends on the rows beside it, the "
+            "effect depends on how the rows are cut"
+        )
     return tuple(notes)

@@ -129,8 +129,8 @@ def _encode_record(record: Any) -> dict[str, Any]:
 def _encode(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         return _encode_record(value)
-    if isinstance(value, np.ndarray):
-        return _encode_array(value)
+    if isinstance(value, (np.ndarray, np.datetime64, np.timedelta64)):
+        return _encode_array(np.asarray(value))
     if isinstance(value, (tuple, list)):
         return [_encode(item) for item in value]
     if isinstance(value, dict):

@@ -75,12 +75,16 @@ def _at_missing(anchor: int, ale: Floats, error: Floats, change: Floats, varianc
 
 
 def _steadied(moments: CellMoments) -> Floats:
-    """Return the squared errors of means; a cell of a single row takes the spread of rows in all cells."""
+    """Return the squared errors of means; a cell of a single row takes the spread of rows in all cells.
+
+    Rows without a value have no part in that: they come from further away than a neighbouring value.
+    """
     variance = moments.variance()
     several = moments.rows > 1
-    free = (moments.weight_sq * (1 - 1 / np.maximum(moments.rows, 1)))[several].sum()
+    lend = several & (np.arange(len(several)) < len(several) - 1)
+    free = (moments.weight_sq * (1 - 1 / np.maximum(moments.rows, 1)))[lend].sum()
     with np.errstate(invalid="ignore", over="ignore"):
-        pooled = moments.spread[:, several].sum(axis=1) / free if free else np.full(len(variance), np.nan)
+        pooled = moments.spread[:, lend].sum(axis=1) / free if free else np.full(len(variance), np.nan)
     return np.where(several, variance, np.where(moments.rows == 0, 0.0, pooled[:, None]))
 
 
@@ -231,8 +235,9 @@ class Flow:
         size = int(np.prod(self.move.nodes))
         found = np.zeros((outputs, size))
         portion = max(1, AT_ONCE // max(1, size * count))
-        for first in range(0, cells, portion):
-            some = np.arange(first, min(first + portion, cells))
+        filled = np.flatnonzero(self.weight > 0)  # a cell without rows has nothing that could vary
+        for first in range(0, len(filled), portion):
+            some = filled[first : first + portion]
             basis = np.zeros((len(some), count, cells, count))
             for way in range(count):
                 basis[np.arange(len(some)), way, some, way] = 1.0

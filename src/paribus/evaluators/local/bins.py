@@ -17,7 +17,7 @@ from paribus.data.table import Column, Table
 from paribus.errors import GridError
 from paribus.grid import Axis, GridOptions, Question, axis_from
 
-LISTED, GIVEN, DECLARED = "by their values", "as given", "as declared"
+LISTED, GIVEN, DECLARED = "as they come", "as given", "as declared"
 OUTSIDE = -1
 Search: TypeAlias = Callable[[Array, Array], Any]  # how many of some edges are smaller than each number
 
@@ -30,12 +30,14 @@ class Bins:
     *cell* is a bin, the upper edge in it and the smallest value in the first; its rows take the one step
     across it. Of levels each level is a cell, and its rows take the step up to it and the one on from it.
     ``order`` tells how levels were put in order, and is empty for numbers. ``anchor`` is the node from which
-    missing values are told: a median, or the most frequent level.
+    missing values are told: a median, or the most frequent level. ``alone`` is the weight of the rows whose
+    number is the only one there is: there is no step, so that they are in no cell.
     """
 
     axis: Axis
     order: str = ""
     anchor: int = 0
+    alone: float = 0.0
 
     @property
     def nodes(self) -> int:
@@ -92,9 +94,8 @@ class Bins:
         some = bool(outside.any())
         if some:
             found = np.where(outside, 0, found)
-        below, width = edges[:-1].astype(np.float64), np.diff(edges.astype(np.float64))
         with np.errstate(invalid="ignore", over="ignore"):  # of rows that lie at infinity, outside
-            share = (values - below[found]) / width[found]
+            share = _above(values, edges[:-1][found]) / self.widths[found]
         return (np.where(outside, OUTSIDE, found), np.where(outside, 0.0, share)) if some else (found, share)
 
     @property
@@ -102,11 +103,21 @@ class Bins:
         """How far each step leads; to the next level is 1."""
         if self.nominal:
             return np.ones(self.steps)
-        return np.diff(_ticks(self.axis.cells.values).astype(np.float64))
+        edges = _ticks(self.axis.cells.values)
+        return _above(edges[1:], edges[:-1])
 
 
 def _ticks(values: Array) -> Array:
     return values.view(np.int64) if values.dtype.kind in "mM" else values
+
+
+def _above(values: Array, lower: Array) -> Floats:
+    """Return how far values are above others; as floats, whole numbers beyond 2**53 might not be."""
+    if values.dtype.kind != "f":
+        return (values.astype(np.uint64) - lower.astype(np.uint64)).astype(np.float64)  # any span fits
+    exact = np.result_type(values.dtype, np.float64)
+    far = values.astype(exact, copy=False) - lower.astype(exact, copy=False)
+    return np.asarray(far, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,8 +270,10 @@ def bins_of(
         order = LISTED
     else:
         levels, order = ordered(axis.cells.values)
-        axis = replace(axis_from(summary, like, feature, options, levels), notes=axis.notes)
-    return Bins(axis, order, _most_frequent(axis, summary))
+        known = replace(summary, levels=levels, level_weights=_weights(levels, summary))
+        axis = replace(axis_from(known, like, feature, options), notes=axis.notes)
+    weights = _weights(axis.cells.values, summary)
+    return Bins(axis, order, int(np.argmax(weights)) if len(weights) else 0)
 
 
 def _of_numbers(
@@ -279,16 +292,16 @@ def _of_numbers(
         axis = replace(axis, notes=(*axis.notes, *(() if single in axis.notes else (single,))))
     middle = summary.deciles[5] if summary.deciles is not None else 0.0
     anchor = int(np.argmin(np.abs(ticks.astype(np.float64) - middle))) if len(axis) else 0
-    return Bins(axis, "", anchor)
+    alone = summary.common[1] if len(axis) == 1 and given is None and summary.common is not None else 0.0
+    return Bins(axis, "", anchor, alone)
 
 
-def _most_frequent(axis: Axis, summary: Summary) -> int:
-    """Return the node of the level that most of the data has."""
+def _weights(levels: Array, summary: Summary) -> Floats:
+    """Return how much of the data has each level."""
     if summary.levels is None or summary.level_weights is None:
-        return 0
+        return np.zeros(len(levels))
     weights = dict(zip(summary.levels.tolist(), summary.level_weights.tolist(), strict=True))
-    found = [weights.get(level, 0.0) for level in axis.cells.values.tolist()]
-    return int(np.argmax(found)) if found else 0
+    return np.array([weights.get(level, 0.0) for level in levels.tolist()])
 
 
 def _distinct(axis: Axis, name: str) -> None:

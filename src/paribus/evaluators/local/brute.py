@@ -78,7 +78,7 @@ class LocalBrute:
         states: dict[tuple[str, int], CellMoments | Counts] = {}
         for number in block.questions if len(block.table) else ():
             move = self.moves[number]
-            if move.silent:
+            if move.silent and not move.n_cells:
                 continue
             with naming_what_fails(self.asking.model, move, first, last):
                 parts = [self._collected(move, some) for some in block.cut(self.asking.stack_rows(move))]
@@ -92,6 +92,9 @@ class LocalBrute:
         located = move.locate(block)
         if not len(located.cells):
             return None
+        if move.silent:  # rows are counted all the same
+            none = np.zeros((self.asking.model.n_outputs, move.n_points, len(located.cells)))
+            return collected(move, located, none, block.weights)
         table = block.table if located.kept is None else block.table.keep(located.kept)
         portions = list(self.asking.predicted(move, table, located.index))
         return collected(move, located, np.concatenate(portions, axis=1), block.weights)

@@ -19,11 +19,13 @@ DRAWN = 16_384  # rows that tell, at most
 def similar_order(rows: Rows, feature: int, levels: Array) -> tuple[Array, str]:
     r"""Put levels in an order in which neighbours have similar rows, and say how.
 
-    Of two levels, and each other feature, the distance is the largest difference between the distributions of
-    a number (Kolmogorov and Smirnov's), or half the sum of the differences between the shares of levels. The
-    distances are added up over the features, and the levels put on a line that keeps them as well as a
-    line can (classical scaling): the order is that on the line. This is what Apley and Zhu propose. Where
-    nothing tells levels apart, or they do not occur in ``rows``, they keep the order they come in.
+    Of two levels, and each other feature, the distance is the average difference between the distributions of
+    a number over its ranks, or half the sum of the differences between the shares of levels. The distances
+    are added up over the features, and the levels put on a line that keeps them as well as a line can
+    (classical scaling): the order is that on the line. This is what Apley and Zhu propose, but that they take
+    the largest difference between distributions, which is the same for all levels that do not overlap,
+    however far apart. Where nothing tells levels apart, or they do not occur in ``rows``, they keep the order
+    they come in.
     """
     place = {level: number for number, level in enumerate(levels.tolist())}
     codes, found = rows.table.column(feature).factorized()
@@ -59,7 +61,7 @@ def _distances(rows: Rows, feature: int, own: Integers, levels: int) -> Floats:
     distance = np.zeros((levels, levels))
     for level in range(levels):
         apart = np.abs(shares - shares[level])
-        distance[level] = apart.sum(axis=1) / 2 if nominal else apart.max(axis=1)
+        distance[level] = apart.sum(axis=1) / 2 if nominal else apart.mean(axis=1)
     known = total[:, 0] > 0
     return np.where(known & known[:, None], distance, 0.0)
 

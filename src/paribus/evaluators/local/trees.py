@@ -106,10 +106,8 @@ class LocalTrees:
             return Keyed({})
         own = codes_of(self.walk, self.trees.ensemble, block.table, self.kernels)
         lower, upper = own.copy(), own.copy()
-        found = [None if move.silent else move.locate(block, self._search) for move in self.moves]
+        found = [move.locate(block, self._search) for move in self.moves]
         for located, nodes in zip(found, self.nodes, strict=True):
-            if located is None:
-                continue
             rows = slice(None) if located.kept is None else located.kept
             for column, codes in nodes:
                 lower[column, rows] = codes[located.index[0, :, 0]]
@@ -117,7 +115,7 @@ class LocalTrees:
         plain, lowered, raised = self.kernels.shift(self.walk, own, lower, upper)
         states: dict[tuple[str, int], CellMoments | Counts] = {}
         for number, located in enumerate(found):
-            if located is None or not len(located.cells):
+            if not len(located.cells):
                 continue
             margins = (lowered[:, number], plain, raised[:, number])
             predictions = self._predictions(number, located, margins)
