@@ -408,6 +408,29 @@ def test_bins_without_rows_take_the_slope_of_the_nearest():
     np.testing.assert_allclose(np.diff(bent.ale[0]), [1.0, 1.0, 3.0, 3 * 17.0, 17.0], rtol=1e-12)
 
 
+def test_cells_without_rows_never_change_more_than_those_that_stand_for_them():
+    """A code such as 999999999 for an unknown age makes wide bins, which few rows have in some cells only."""
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.integers(0, 10, 2_000).astype(float), rng.uniform(size=2_000)], axis=1)
+    X[:3, 0], X[:3, 1] = 999_999_999.0, [0.01, 0.02, 0.03]
+    found = one(lambda X: np.minimum(X[:, 0], 10.0) * X[:, 1], X, (0, 1))
+    assert found.empty[-1].any()
+    assert np.abs(found.ale).max() < 10
+
+
+@pytest.mark.parametrize("far", [1e300, 1.7e308])
+def test_numbers_may_be_as_far_apart_as_numbers_are(far):
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.choice([-far, -1.0, 0.0, 5e-324, 1e-300, 1.0, far], 300), rng.normal(size=300)], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = ale(lambda X: np.clip(X[:, 0], -2, 2) * (X[:, 1] > 0), X, [0, (0, 1)], grid_resolution=4)
+        wide = one(lambda X: np.clip(X[:, 0], -2, 2), X, custom_values={0: [-far, -2.0, 2.0, far]})
+    for effect in (*found.values(), wide):
+        assert np.abs(effect.ale).max() < 10
+    assert np.average(straight_at(wide, np.clip(X[:, 0], -2, 2))) == pytest.approx(0, abs=0.2)
+
+
 def test_rows_beyond_the_edges_given_do_not_count():
     x = np.linspace(0, 10, 101)[:, None]
     found = one(lambda X: X[:, 0] ** 2, x, custom_values={0: [2.0, 4.0, 6.0]})

@@ -73,7 +73,8 @@ class LocalEffect(Mapping[str, Any]):
     rows : ndarray of the shape of ``support``
         Number of rows there.
     empty : ndarray of bool of shape (g0 - 1,) or (g0 - 1, g1 - 1)
-        Where no row tells the change: the nearest one that some do was taken, in proportion to the distance.
+        Where no row tells the change: the nearest one that some do was taken, in proportion to the distance,
+        of two features never more than it was there.
     missing : LocalMissing or None
         The effect at a missing value, for one feature that has any.
     refits : Refits or None

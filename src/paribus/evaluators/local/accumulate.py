@@ -13,6 +13,7 @@ from paribus.evaluators.local.bins import Bins, Move
 from paribus.states import CellMoments
 
 AT_ONCE = 1 << 20  # numbers of an effect that are worked on together
+MOST = 2.0**300  # times a step is lengthened at most: further than any data, and its square is a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +106,9 @@ class Flow:
     r"""How changes within cells add up to an effect, which is linear in them.
 
     Steps average the moves of the cells they lead through; a step that no row takes is that of the nearest
-    that some do, in proportion to how far it leads. Added up along the axes they are
-    :math:`h(z)`. Of two axes its own first-order effects are taken away, and from the rest its average over
-    the rows, between nodes as if it were straight.
+    that some do, in proportion to how far it leads, along two axes at most as much. Added up along the axes
+    they are :math:`h(z)`. Of two axes its own first-order effects are taken away, and from the rest its
+    average over the rows, between nodes as if it were straight.
 
     ``weight (c,)`` and ``places (q, c)`` are those of the cells.
     """
@@ -174,11 +175,16 @@ class Flow:
         bins = self.move.bins
         middles = [_middles(one) for one in bins]
         at = np.stack([grid.ravel() for grid in np.meshgrid(*middles, indexing="ij")], axis=1)
-        far = np.multiply.outer(bins[0].widths, bins[1].widths).ravel() if len(bins) == 2 else bins[0].widths
         known, source = np.flatnonzero(~self.empty.ravel()), np.arange(len(at))
         for place in np.flatnonzero(self.empty.ravel()) if len(known) else ():
             source[place] = known[np.argmin(((at[known] - at[place]) ** 2).sum(axis=1))]
-        return source, far / far[source]
+        ratio = np.ones(len(at))
+        here, there = (np.unravel_index(places, self.move.steps) for places in (np.arange(len(at)), source))
+        with np.errstate(over="ignore"):
+            for one, to, taken in zip(bins, here, there, strict=True):
+                ratio *= np.minimum(one.widths[to] / one.widths[taken], MOST)
+        # Of two features a far corner may be wider by any factor than what is next to it.
+        return source, np.minimum(ratio, 1.0 if len(bins) == 2 else MOST)
 
     @cached_property
     def node_weight(self) -> Floats:

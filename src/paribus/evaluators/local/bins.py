@@ -19,6 +19,8 @@ from paribus.grid import Axis, GridOptions, Question, axis_from
 
 LISTED, GIVEN, DECLARED = "as they come", "as given", "as declared"
 OUTSIDE = -1
+LARGE = 2.0**1021  # numbers of which a few may be added up without overflow
+SHORTEST = float(np.finfo(np.float64).tiny)  # a step to divide by
 Search: TypeAlias = Callable[[Array, Array], Any]  # how many of some edges are smaller than each number
 
 
@@ -95,29 +97,34 @@ class Bins:
         if some:
             found = np.where(outside, 0, found)
         with np.errstate(invalid="ignore", over="ignore"):  # of rows that lie at infinity, outside
-            share = _above(values, edges[:-1][found]) / self.widths[found]
+            share = _above(values, edges[:-1][found], edges) / self.widths[found]
         return (np.where(outside, OUTSIDE, found), np.where(outside, 0.0, share)) if some else (found, share)
 
     @property
     def widths(self) -> Floats:
-        """How far each step leads; to the next level is 1."""
+        """How far each step leads, on a scale on which all together do not overflow; to a next level is 1."""
         if self.nominal:
             return np.ones(self.steps)
         edges = _ticks(self.axis.cells.values)
-        return _above(edges[1:], edges[:-1])
+        return np.maximum(_above(edges[1:], edges[:-1], edges), SHORTEST)
 
 
 def _ticks(values: Array) -> Array:
     return values.view(np.int64) if values.dtype.kind in "mM" else values
 
 
-def _above(values: Array, lower: Array) -> Floats:
-    """Return how far values are above others; as floats, whole numbers beyond 2**53 might not be."""
-    if values.dtype.kind != "f":
+def _above(values: Array, lower: Array, edges: Array) -> Floats:
+    """Return how far values are above others; as floats, whole numbers beyond 2**53 might not be.
+
+    Where the ends are so far apart that their distance overflows, it is a quarter of that.
+    """
+    if edges.dtype.kind != "f":
         return (values.astype(np.uint64) - lower.astype(np.uint64)).astype(np.float64)  # any span fits
-    exact = np.result_type(values.dtype, np.float64)
-    far = values.astype(exact, copy=False) - lower.astype(exact, copy=False)
-    return np.asarray(far, np.float64)
+    exact = np.result_type(edges.dtype, np.float64)
+    values, lower = values.astype(exact, copy=False), lower.astype(exact, copy=False)
+    if max(-float(edges[0]), float(edges[-1])) > LARGE:
+        values, lower = values / 4, lower / 4
+    return np.asarray(values - lower, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +298,8 @@ def _of_numbers(
         single = f"{summary.name} has a single value, so it has no effect to show"
         axis = replace(axis, notes=(*axis.notes, *(() if single in axis.notes else (single,))))
     middle = summary.deciles[5] if summary.deciles is not None else 0.0
-    anchor = int(np.argmin(np.abs(ticks.astype(np.float64) - middle))) if len(axis) else 0
+    with np.errstate(over="ignore"):  # an infinite distance is not the smallest
+        anchor = int(np.argmin(np.abs(ticks.astype(np.float64) - middle))) if len(axis) else 0
     alone = summary.common[1] if len(axis) == 1 and given is None and summary.common is not None else 0.0
     return Bins(axis, "", anchor, alone)
 
