@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 from paribus.contracts import Array, Flags, Floats, Integers, Kind
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import SavedEffects
+from paribus.results.record import Record
 from paribus.results.refits import Refits
 from paribus.results.spread import read_only
 
@@ -47,10 +45,10 @@ class LocalMissing:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LocalEffect(Mapping[str, Any]):
+class LocalEffect(Record):
     """Accumulated local effects (ALE) of one feature, or of two together.
 
-    Attributes and keys are the same; a key is absent when there is no such part.
+    Attributes and keys are the same; a key is absent when its part was not asked for.
 
     Attributes
     ----------
@@ -94,6 +92,8 @@ class LocalEffect(Mapping[str, Any]):
         What the data cannot carry, in plain sentences.
     """
 
+    asked: ClassVar[tuple[str, ...]] = ("refits",)
+
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]
     kinds: tuple[Kind, ...]
@@ -117,29 +117,6 @@ class LocalEffect(Mapping[str, Any]):
         for array in (*arrays, self.support, self.rows, self.empty, *self.grid_values):
             read_only(array)
 
-    def __getitem__(self, key: str) -> Any:
-        if key not in self:
-            raise KeyError(key)
-        return getattr(self, key)
-
-    def __contains__(self, key: object) -> bool:
-        return key in list(self)
-
-    def __iter__(self) -> Iterator[str]:
-        names = (field.name for field in dataclasses.fields(self))
-        return (name for name in names if getattr(self, name) is not None)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether two results are the same bit for bit, provenance included."""
-        from paribus.results.storage import same
-
-        return isinstance(other, LocalEffect) and same(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def to_frame(self, *, backend: str | None = None) -> Any:
         """Return a tidy long table, in the library of the user's own table.
 
@@ -156,12 +133,6 @@ class LocalEffect(Mapping[str, Any]):
         from paribus.results.tidy import local_frame
 
         return local_frame(self, backend)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
-        from paribus.results.storage import save
-
-        save(self, path)
 
     def plot(self, *, ax: Any = None, output: str | int | None = None) -> Any:
         """Draw with matplotlib: the curve over the data in its bins, or the surface of two features.

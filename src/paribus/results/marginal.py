@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 from paribus.contracts import Array, Floats, Integers, Kind
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import SavedEffects
+from paribus.results.record import Record
 from paribus.results.spread import read_only
 
 AVERAGES = (
@@ -20,20 +19,6 @@ AVERAGES = (
     "observed_error",
     "residual",
     "residual_error",
-)
-ALWAYS = (
-    "grid_values",
-    "support",
-    "rows",
-    "missing",
-    "outside",
-    "deciles",
-    "feature_names",
-    "output_names",
-    "kinds",
-    "strength",
-    "notes",
-    "provenance",
 )
 
 
@@ -68,7 +53,7 @@ class MissingRows:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Marginal(Mapping[str, Any]):
+class Marginal(Record):
     """Averages of predictions, outcomes and residuals over the rows near each value of one feature.
 
     Attributes and keys are the same; a key is absent when there was no model, or no ``y``. A cell without
@@ -108,6 +93,8 @@ class Marginal(Mapping[str, Any]):
         What the data cannot carry, in plain sentences.
     """
 
+    asked: ClassVar[tuple[str, ...]] = AVERAGES
+
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]
     kinds: tuple[Kind, ...]
@@ -133,28 +120,6 @@ class Marginal(Mapping[str, Any]):
         for array in (*self.grid_values, *self.deciles):
             read_only(array)
 
-    def __getitem__(self, key: str) -> Any:
-        if key not in self:
-            raise KeyError(key)
-        return getattr(self, key)
-
-    def __contains__(self, key: object) -> bool:
-        return key in ALWAYS or (key in AVERAGES and getattr(self, str(key)) is not None)
-
-    def __iter__(self) -> Iterator[str]:
-        return (key for key in (*AVERAGES, *ALWAYS) if key in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether two results are the same bit for bit, provenance included."""
-        from paribus.results.storage import same
-
-        return isinstance(other, Marginal) and same(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def to_frame(self, *, backend: str | None = None) -> Any:
         """Return a tidy long table with one row per output and cell, in the library of the user's own table.
 
@@ -169,12 +134,6 @@ class Marginal(Mapping[str, Any]):
         from paribus.results.tidy import marginal_frame
 
         return marginal_frame(self, backend)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
-        from paribus.results.storage import save
-
-        save(self, path)
 
     def plot(
         self,

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 from paribus.contracts import Array, Floats, Kind
 from paribus.results.extrapolation import Extrapolation
 from paribus.results.provenance import Provenance
+from paribus.results.record import Record
 from paribus.results.refits import Refits
 from paribus.results.spread import Spread, read_only
 
-ALWAYS = (
-    "grid_values",
-    "support",
-    "extrapolation",
-    "missing",
-    "deciles",
-    "feature_names",
-    "output_names",
-    "kinds",
-    "strength",
-    "notes",
-    "provenance",
-)
 ASKED = ("average", "standard_error", "individual", "spread", "row_weights", "refits")
 
 
@@ -57,7 +43,7 @@ class Missing:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartialDependence(Mapping[str, Any]):
+class PartialDependence(Record):
     """Partial dependence and individual conditional expectation of one feature or several together.
 
     Attributes and keys are the same; a key is absent when its part was not asked for.
@@ -101,6 +87,8 @@ class PartialDependence(Mapping[str, Any]):
         What the data cannot carry, in plain sentences.
     """
 
+    asked: ClassVar[tuple[str, ...]] = ASKED
+
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]
     kinds: tuple[Kind, ...]
@@ -127,28 +115,6 @@ class PartialDependence(Mapping[str, Any]):
         read_only(self.row_weights)
         for array in (*self.grid_values, *self.deciles):
             read_only(array)
-
-    def __getitem__(self, key: str) -> Any:
-        if key not in self:
-            raise KeyError(key)
-        return getattr(self, key)
-
-    def __contains__(self, key: object) -> bool:
-        return key in ALWAYS or (key in ASKED and getattr(self, str(key)) is not None)
-
-    def __iter__(self) -> Iterator[str]:
-        return (key for key in (*ASKED, *ALWAYS) if key in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether two results are the same bit for bit, provenance included."""
-        from paribus.results.storage import same
-
-        return isinstance(other, PartialDependence) and same(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def to_frame(self, kind: str | None = None, *, backend: str | None = None) -> Any:
         """Return a tidy long table, in the library of the user's own table.
@@ -235,12 +201,6 @@ class PartialDependence(Mapping[str, Any]):
         from paribus.results.relative import derivative
 
         return derivative(self)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
-        from paribus.results.storage import save
-
-        save(self, path)
 
     def plot(self, *, ax: Any = None, output: str | int | None = None) -> Any:
         """Draw with matplotlib: curve over the data's support, surface, or individual curves.
