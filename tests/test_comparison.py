@@ -177,3 +177,76 @@ def test_other_features_rows_and_outputs_are_refused():
         paribus.compare(pair, local)
     with pytest.raises(paribus.InputError, match="no feature by itself"):
         paribus.compare(paribus.effects(curved, X, [(0, 1)], grid_resolution=3))
+
+
+def lines(ax):
+    return {line.get_label(): line for line in ax.lines}
+
+
+def test_averages_are_drawn_on_their_own_axis():
+    X = np.random.default_rng(0).normal(size=(3_000, 2))
+
+    def predict(t):
+        return t[:, 0]
+
+    for resolution in (7, 60):
+        effect = paribus.partial_dependence(predict, X, 0, grid_resolution=20)
+        near = paribus.marginal(predict, X, 0, grid_resolution=resolution)["x0"]
+        drawn = lines(paribus.compare(effect, None, near).plot())["average prediction of rows here"]
+        np.testing.assert_array_equal(drawn.get_xdata(), near.grid_values[0])
+        np.testing.assert_allclose(drawn.get_ydata(), drawn.get_xdata(), atol=0.25)
+
+
+def test_levels_in_another_order_are_drawn_where_they_belong():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"city": rng.choice(list("xyz"), 600), "size": rng.normal(size=600)})
+
+    def predict(t):
+        return t["city"].map({"x": 0.0, "y": 10.0, "z": 20.0}).to_numpy()
+
+    effect = paribus.partial_dependence(predict, table, "city", custom_values={"city": ["x", "y", "z"]})
+    near = paribus.marginal(predict, table, "city", custom_values={"city": ["z", "y"]})["city"]
+    ax = paribus.compare(effect, None, near).plot()
+    bars = {container.get_label(): container.lines[0].get_data() for container in ax.containers[:2]}
+    at, height = bars["average prediction of rows here"]
+    np.testing.assert_allclose(height, 10.0 * np.round(at - at.min() + 1))
+
+
+def test_the_missing_point_is_compared_too():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    X[::5, 0] = np.nan
+    found = paribus.compare(*answers(lambda t: np.where(np.isnan(t[:, 0]), 9.0, t[:, 0]), X, 0))
+    ax = found.plot()
+    assert len(ax.containers) >= 3  # an average of each kind without a value
+    assert [tick.get_text() for tick in ax.get_xticklabels(minor=True)] == ["missing"]
+
+
+def test_noise_is_no_difference():
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    noise = np.random.default_rng(1).normal(size=400)
+
+    def predict(t):  # in which the last feature hardly matters, but differently for every row
+        return 10 * t[:, 0] + 0.01 * np.sin(40 * t[:, 2] * (1 + t[:, 1]))
+
+    found = paribus.compare(*answers(predict, X, 2, y=noise))
+    assert found.share[0] > 0.05
+    assert not any(note.startswith("ALE differs") for note in found.notes)
+
+
+def test_other_models_and_weights_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    effect, local, _ = answers(curved, X, 0)
+    weighted = paribus.accumulated_local_effects(curved, X, 0, sample_weight=np.arange(1.0, 61))["x0"]
+    with pytest.raises(paribus.InputError, match="other rows or weights"):
+        paribus.compare(effect, weighted)
+    with pytest.raises(paribus.InputError, match="other rows or weights"):
+        paribus.compare(effect, paribus.accumulated_local_effects(curved, X[::-1] + 1, 0)["x0"])
+
+    def another(t):
+        return curved(t)
+
+    with pytest.raises(paribus.InputError, match="of another and effect= of curved"):
+        paribus.compare(effect, paribus.accumulated_local_effects(another, X, 0)["x0"])
+    observed = paribus.marginal(curved, X, 0, y=X[:, 1])["x0"]
+    assert paribus.compare(effect, local, observed).marginal is observed
+    assert paribus.compare(effect.centred(), None, None).plot() is not None

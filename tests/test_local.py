@@ -2,12 +2,14 @@
 
 import datetime
 import hashlib
+import tempfile
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise, product
+from types import SimpleNamespace
 
 import catboost
 import lightgbm
@@ -1108,7 +1110,7 @@ def test_levels_without_an_order_stand_next_to_those_with_similar_rows(noise, ki
     categorical = ["c"] if kind == "integer" else None
     found = one(of_number, tables[kind](), "c", categorical_features=categorical)
     assert found.order == ("by how similar their rows are in the other features (600 rows)",)
-    assert any("partial_dependence needs none" in note for note in found.notes)
+    assert any("depend on it; partial_dependence does not" in note for note in found.notes)
     want = [(k * 7) % 5 for k in range(5)] if kind == "integer" else LETTERS
     assert found.grid_values[0].tolist() in (want, want[::-1])
 
@@ -1406,6 +1408,7 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch,
 def test_rows_that_tell_which_levels_are_similar_are_drawn_once_however_many_threads_ask(monkeypatch):
     class Slow:
         drawn = 0
+        table = SimpleNamespace(names=("a", "b"))
 
         def drawn_rows(self, size, seed):
             self.drawn += 1
@@ -1515,7 +1518,7 @@ def of_age(t):
         ({"method": "exact"}, paribus.RefusalError, "no trees to read.*method='brute'"),
         ({"sample_weight": [1.0]}, paribus.WeightError, "one per row"),
         ({"categorical_features": ["aeg"]}, paribus.FeatureError, "did you mean 'age'"),
-        ({"checkpoint": "here"}, paribus.OptionError, "in memory"),
+        ({"checkpoint": tempfile.gettempdir()}, paribus.OptionError, "in memory"),
         ({"executor": 3}, paribus.OptionError, "dask.distributed Client"),
         ({"n_jobs": 0}, paribus.OptionError, "n_jobs"),
         ({"on_error": "ignore"}, paribus.OptionError, "on_error"),
@@ -1736,3 +1739,26 @@ def test_effects_without_errors_or_rows_are_drawn():
     drawn(nothing["none"])
     drawn(nothing)
     plt.close("all")
+
+
+def test_what_was_kept_of_other_groups_of_features_is_refused(tmp_path):
+    """Only the local effects themselves differ here, not what the first pass over the rows looks for."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.integers(0, 4, 300).astype(float) for name in "abc"})
+    table.to_parquet(tmp_path / "t.parquet")
+    asked = {"checkpoint": tmp_path / "kept", "method": "brute", "grid_resolution": 5}
+
+    def predict(t):
+        return (t["a"] * t["b"] + t["c"]).to_numpy()
+
+    first = paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", ["a", ("b", "c")], **asked)
+    with pytest.raises(paribus.CheckpointError):
+        paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", [("a", "b"), "c"], **asked)
+    again = paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", ["a", ("b", "c")], **asked)
+    np.testing.assert_array_equal(first["b", "c"].ale, again["b", "c"].ale)
+    edges = {"custom_values": {"a": [-1.0, 1.0, 3.0]}}
+    other = {"custom_values": {"a": [-1.0, 2.0, 3.0]}}
+    kept = {"checkpoint": tmp_path / "edges", "method": "brute"}
+    paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", "a", **kept, **edges)
+    with pytest.raises(paribus.CheckpointError):
+        paribus.accumulated_local_effects(predict, tmp_path / "t.parquet", "a", **kept, **other)

@@ -102,8 +102,14 @@ __all__ = [
     "plan",
 ]
 
-_VERBS = frozenset(
-    name for name in __all__ if name.islower() and name not in ("compare", "load", "__version__")
+_VERBS = (
+    "accumulated_local_effects",
+    "effects",
+    "feature_importance",
+    "h_statistic",
+    "marginal",
+    "partial_dependence",
+    "plan",
 )
 
 

@@ -384,15 +384,17 @@ def _most_frequent(summary: Summary, levels: Array, weights: Floats, most: int) 
 
 
 def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -> Array:
-    """Return evenly spaced values; whole numbers and dates take the smallest whole step that fits."""
+    """Return evenly spaced values; whole numbers and dates are rounded to whole ones, each once."""
     if summary.kind == "numeric":
         return np.linspace(low, high, resolution)
     assert summary.extremes is not None
     smallest, largest = (int(extreme) for extreme in summary.extremes)
     first, last = max(round(low), smallest), min(round(high), largest)
-    step = max(1, -(-(last - first) // (resolution - 1)))
     dtype = np.uint64 if last > np.iinfo(np.int64).max else np.int64
-    return np.array(range(first, last + 1, step), dtype=dtype)
+    gaps = resolution - 1
+    # As Python's whole numbers, of which none is too large to be halved exactly.
+    places = (first + (2 * (last - first) * k + gaps) // (2 * gaps) for k in range(resolution))
+    return np.array(list(dict.fromkeys(places)), dtype=dtype)
 
 
 def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:

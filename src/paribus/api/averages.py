@@ -141,6 +141,10 @@ def _without_model(y: Any, response_method: str, grid: GridOptions) -> None:
 
 def _single(call: Call, features: Any) -> tuple[tuple[int, ...], ...]:
     """Return the column of each feature, or refuse several together."""
+    if hasattr(features, "__len__") and not isinstance(features, str) and len(features) > len(call.names):
+        raise FeatureError(
+            f"features= has {len(features)} entries and X {len(call.names)} columns; pass what came out as y="
+        )
     asked = call.asked(features)
     for group in asked:
         if len(group) > 1:

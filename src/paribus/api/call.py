@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,6 +29,7 @@ from paribus.evaluators import Ask, Plan, choose
 from paribus.evaluators.ask import KINDS, METHODS, Answer, SpreadAsk
 from paribus.evaluators.together import Together
 from paribus.evaluators.verify import largest_difference
+from paribus.executors import Local
 from paribus.grid import SPLITS, Axis, GridOptions, Question, axis_of
 from paribus.models import Model, adapt_each, listed
 from paribus.results import PartialDependence, Provenance
@@ -207,15 +208,27 @@ class Call:
             plan, answers, state = self._folded(rows, model, ask, method, doing, None if place else counting)
             if place == 0:
                 counted = counting.finish(state)
-            exactly = partial(self._exact, rows, model, ask, doing)
+            exactly = partial(self._exact, rows, model, ask)
             remarks = remarks_on(plan, exactly, ask.questions, answers)
             verified = largest_difference(model, rows, ask.questions, answers) if self.verify else None
             found.append(Found(answers, remarks, _facts(model, plan, verified)))
         return found, counted
 
-    def _exact(self, rows: Background, model: Model, ask: Ask, doing: str) -> list[Answer]:
-        """Answer exactly, to compare."""
-        return self._folded(rows, model, ask, "exact", doing, None)[1]
+    def _exact(self, rows: Background, model: Model, ask: Ask) -> list[Answer]:
+        """Answer exactly on a few rows, to compare: on all of them it could take longer than what is asked.
+
+        Where rows have weights, on all: the few are chosen without.
+        """
+        if rows.weighted:
+            return self._folded(rows, model, ask, "exact", "exact", None)[1]
+        few = Rows(rows.few(SEED), None)
+        some = replace(ask, rows=len(few), counted=len(few), weighted=False, sample=None, read=False)
+        plan = choose(model, some, "exact")
+        evaluator = plan.evaluator
+        state = Local(plan.threads, False).fold(
+            evaluator, few.blocks(evaluator.block_rows, evaluator.parts), Keyed({})
+        )
+        return evaluator.finish(state, plan.threads)
 
     def _folded(
         self, rows: Background, model: Model, ask: Ask, method: str, doing: str, counting: Counting | None

@@ -19,6 +19,7 @@ from paribus.api.refits import Found, joined_facts, label, mean_local_answer
 from paribus.api.running import Running
 from paribus.contracts import Array
 from paribus.data.rows import Rows
+from paribus.data.sampling import MOST_FEW, few_rows
 from paribus.data.summary import Summary
 from paribus.errors import FeatureError, RefusalError
 from paribus.evaluators import Ask
@@ -74,7 +75,7 @@ class Local:
             self.call.started,
             fingerprint.result(),
             **joined_facts(found),
-            grid_resolution=self.axes.bins[0],
+            grid_resolution=self.axes.bins[min(len(group) for group in self.asked) - 1],
             points=ask.points,
             max_memory=self.max_memory,
             passes=self.call.running.passes,
@@ -202,10 +203,11 @@ class Drawn:
     @cached_property
     def some(self) -> Rows:
         """The rows drawn."""
+        size = min(DRAWN, few_rows(len(self.rows.table.names)) * DRAWN // MOST_FEW)  # fewer of wide tables
         if isinstance(self.rows, Rows):
-            return self.rows.keep(self.rows.chosen(DRAWN, SEED))
+            return self.rows.keep(self.rows.chosen(size, SEED))
         self.running.passes += 1
-        return self.rows.drawn_rows(DRAWN, SEED)
+        return self.rows.drawn_rows(size, SEED)
 
     def ordered(self, feature: int, levels: Array) -> tuple[Array, str]:
         """Put levels in an order in which neighbours have similar rows."""
@@ -235,12 +237,13 @@ def _found(move: Move, place: int, state: Keyed, outputs: int) -> LocalAnswer:
     return accumulated(move, moments, places.cells, outputs)
 
 
+def _settings(bins: Bins) -> tuple[Any, ...]:
+    axis = bins.axis
+    return axis.name, axis.kind, axis.missing > 0, bins.order, bins.anchor, axis.cells.values.tolist()
+
+
 def _identity(rows: Any, model: Model, plan: LocalPlan) -> dict[str, str]:
     """Return what a kept state of local effects is a state of."""
     evaluator = plan.evaluator
-    asked = [
-        (bins.axis.name, bins.order, bins.anchor, bins.axis.cells.values.tolist())
-        for move in evaluator.moves
-        for bins in move.bins
-    ]
+    asked = [tuple(_settings(bins) for bins in move.bins) for move in evaluator.moves]
     return identity_of(rows, model, (evaluator.name, evaluator.block_rows, evaluator.parts), asked)

@@ -56,8 +56,8 @@ def probabilities_of(spread: Any) -> tuple[float, ...] | None:
     >>> probabilities_of(True), probabilities_of([0.5])
     ((0.1, 0.25, 0.5, 0.75, 0.9), (0.5,))
     """
-    if spread is None or spread is True:
-        return None if spread is None else SPREAD
+    if spread is None or isinstance(spread, bool):
+        return SPREAD if spread else None
     way_out = f"must be None, True, or distinct probabilities in [0, 1], such as {SPREAD}"
     try:
         found = tuple(float(p) for p in spread)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paribus.contracts import Flags, Floats
-from paribus.display.axes import Place, name_axis, no_ticks_below_curves, placed, share_y, strip, y_label
+from paribus.display.axes import (
+    Laid,
+    Place,
+    name_axis,
+    no_ticks_below_curves,
+    placed,
+    share_y,
+    strip,
+    y_label,
+)
 from paribus.display.paper import legend, new_axes, notes_below, panels_of
 from paribus.errors import DrawingError
 from paribus.results.comparison import Comparison, Comparisons
-from paribus.results.local import LocalEffect
 from paribus.results.outputs import chosen
 
 if TYPE_CHECKING:
@@ -40,26 +49,48 @@ def draw_comparison(
     panel = ax if ax is not None else new_axes()
     effect, o = comparison.effect, outputs[0]
     place = placed(effect, 0)
-    _draw(panel, place, effect["average"][o], effect["standard_error"][o], "effect")
-    if comparison.local is not None and comparison.local_level is not None:
-        local = comparison.local
-        own, height = _own_place(place, local), local.ale[o] + comparison.local_level[o]
-        seen = _within(own, place)
-        _draw(panel, replace(own, at=own.at[seen]), height[seen], local.standard_error[o][seen], "local")
-    marginal = comparison.marginal
-    for name in ("predicted", "observed"):
-        if marginal is not None and name in marginal:
-            _draw(panel, place, marginal[name][o], marginal[f"{name}_error"][o], name)
+    for curve in _curves(comparison, o):
+        _draw(panel, place, curve)
     if place.labels is None and len(place.at) > 1:
         low, high = place.at.min(), place.at.max()
-        panel.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
-    strip(panel, effect.support, None, place)
-    name_axis(panel.xaxis, place)
+        right = place.missing if effect.missing is not None else high
+        panel.set_xlim(low - 0.04 * (high - low), right + 0.04 * (high - low))
+    strip(panel, effect.support, None if effect.missing is None else effect.missing.support, place)
+    name_axis(panel.xaxis, place, missing=effect.missing is not None)
     panel.set_ylabel(y_label(effect, outputs))
     no_ticks_below_curves(panel)
     legend(panel, "± 2 standard errors")
     notes_below(panel, comparison.notes)
     return panel
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One of the answers: what it is called, the axis it is on, and at missing its height and error."""
+
+    which: str
+    result: Laid
+    height: Floats
+    error: Floats | None
+    missing: tuple[float, float] | None
+
+
+def _curves(comparison: Comparison, o: int) -> Iterator[Curve]:
+    """Yield the answers there are, for one output."""
+    effect, local, marginal = comparison.effect, comparison.local, comparison.marginal
+    gap: Any = effect.missing
+    error = None if effect.standard_error is None else effect.standard_error[o]
+    at = None if gap is None or error is None else (gap.average[o], gap.standard_error[o])
+    yield Curve("effect", effect, effect["average"][o], error, at)
+    if local is not None and comparison.local_level is not None:
+        level, gap = comparison.local_level[o], local.missing
+        at = None if gap is None else (gap.ale[o] + level, gap.standard_error[o])
+        yield Curve("local", local, local.ale[o] + level, local.standard_error[o], at)
+    for name in ("predicted", "observed"):
+        if marginal is not None and name in marginal:
+            gap, error = marginal.missing, marginal[f"{name}_error"][o]
+            at = None if gap is None else (getattr(gap, name)[o], getattr(gap, f"{name}_error")[o])
+            yield Curve(name, marginal, marginal[name][o], error, at)
 
 
 def draw_comparisons(
@@ -77,18 +108,17 @@ def draw_comparisons(
     return figure
 
 
-def _own_place(place: Place, local: LocalEffect) -> Place:
-    """Return where the values of a local effect go on the axis of the other."""
-    if place.labels is None:
-        return placed(local, 0)
-    own = placed(local, 0)
-    assert own.labels is not None
+def _own_place(place: Place, result: Laid) -> Place:
+    """Return where the values of an answer go on the axis of the partial dependence."""
+    own = placed(result, 0)
+    if place.labels is None or own.labels is None:
+        return own
     at = [place.labels.index(label) if label in place.labels else np.nan for label in own.labels]
-    return Place(np.array(at, dtype=float), own.labels, own.label, own.dates, own.missing)
+    return replace(own, at=np.array(at, dtype=float))
 
 
 def _within(own: Place, place: Place) -> Flags:
-    """Tell which values of a local effect lie on the axis of the other: its bins reach to the extremes."""
+    """Tell which values of an answer lie on the axis of the partial dependence; bins reach further."""
     if place.labels is not None or not len(place.at):
         return np.asarray(~np.isnan(own.at))
     low, high = place.at.min(), place.at.max()
@@ -96,15 +126,24 @@ def _within(own: Place, place: Place) -> Flags:
     return np.asarray((np.append(own.at[1:], np.inf) > low) & (np.append(-np.inf, own.at[:-1]) < high))
 
 
-def _draw(ax: Axes, place: Place, height: Floats, error: Floats | None, which: str) -> None:
-    label, line, point, color = LOOKS[which]
-    bars = 2 * np.nan_to_num(np.zeros_like(height) if error is None else error)
-    if place.labels is not None or len(height) == 1:
-        aside = ASIDE * (list(LOOKS).index(which) - 1.5)
-        ax.errorbar(place.at + aside, height, bars, fmt=point, color=color, capsize=2, label=label, zorder=3)
-        return
-    order = np.argsort(place.at, kind="stable")
-    x, y, e = place.at[order], height[order], bars[order]
-    style: dict[str, Any] = {"color": color, "zorder": 4 if which == "effect" else 3}
-    ax.fill_between(x, y - e, y + e, color=color, alpha=0.15, linewidth=0, zorder=2)
-    ax.plot(x, y, line, label=label, **style)
+def _draw(ax: Axes, place: Place, curve: Curve) -> None:
+    label, line, point, color = LOOKS[curve.which]
+    own = _own_place(place, curve.result)
+    seen = _within(own, place)
+    x, y = own.at[seen], curve.height[seen]
+    e = np.zeros_like(y) if curve.error is None else 2 * np.nan_to_num(curve.error[seen])
+    aside = ASIDE * (list(LOOKS).index(curve.which) - 1.5)
+    if place.labels is not None or len(y) == 1:
+        ax.errorbar(x + aside, y, e, fmt=point, color=color, capsize=2, label=label, zorder=3)
+    else:
+        order = np.argsort(x, kind="stable")
+        x, y, e = x[order], y[order], e[order]
+        ax.fill_between(x, y - e, y + e, color=color, alpha=0.15, linewidth=0, zorder=2)
+        ax.plot(x, y, line, label=label, color=color, zorder=4 if curve.which == "effect" else 3)
+    if curve.missing is not None:
+        at, bar = curve.missing
+        step = (
+            aside if place.labels is not None or len(place.at) < 2 else 0.02 * aside * float(np.ptp(place.at))
+        )
+        bars = 2 * np.nan_to_num(bar)
+        ax.errorbar([place.missing + step], [at], [bars], fmt=point, color=color, capsize=2, zorder=3)

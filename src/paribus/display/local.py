@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,8 @@ from paribus.results.outputs import chosen
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+ROUNDING = 1e-9  # in units of the prediction: what is smaller has no colour
 
 
 def draw_local(effect: LocalEffect, *, ax: Axes | None = None, output: str | int | None = None) -> Axes:
@@ -99,7 +100,7 @@ def _surface(ax: Axes, effect: LocalEffect, o: int) -> None:
     # What is beyond the data is put together from other cells, and would drown the colours of the rest.
     middle = np.ma.masked_where(effect.empty, _middles(effect.ale[o]))
     largest = float(np.abs(middle).max()) if middle.count() else 0.0
-    largest = largest or 1.0
+    largest = largest if largest > ROUNDING else 1.0
     mesh = ax.pcolormesh(across.at, up.at, middle.T, cmap="RdBu_r", vmin=-largest, vmax=largest)
     _hatch(ax, effect, across.at, up.at)
     ax.figure.colorbar(mesh, ax=ax, label=f"joint effect on {shared.y_label(effect, [o])}")
@@ -141,5 +142,5 @@ def _lines(ax: Axes, effect: LocalEffect, across: Place, up: Place, o: int) -> N
     if len(shown) < len(levels.labels):
         title += f"\n({len(shown)} of {len(levels.labels)} levels)"
     legend(ax, title)
-    shared.name_axis(ax.xaxis, replace(numbers))
+    shared.name_axis(ax.xaxis, numbers)
     ax.set_ylabel(f"joint effect on {shared.y_label(effect, [o])}")

@@ -41,6 +41,8 @@ def draw_marginal(
     """Draw averages near the values of one feature on ``ax``, or on a new figure."""
     outputs = chosen(marginal.output_names, output)
     if effect is not None:
+        if not isinstance(effect, PartialDependence):
+            raise DrawingError(f"effect= must be a PartialDependence, not a {type(effect).__name__}")
         _on_the_same_axis(marginal, effect)
     panel = ax if ax is not None else new_axes()
     place = placed(marginal, 0)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus.contracts import Array
+from paribus.contracts import Array, Floats, Integers
 from paribus.display.axes import (
     BAND,
     LEGEND,
@@ -230,10 +230,27 @@ def _surface(ax: Axes, effect: PartialDependence, x: Place, y: Place, o: int) ->
         lines = ax.contour(*grid, surface, levels=levels, colors="w", linewidths=0.5)
         ax.clabel(lines, fontsize="x-small", fmt="%.3g")
         _colorbar(ax, filled, effect, o)
+    _hatch_gaps(ax, effect, grid, (across, up))
     for axis, deciles in zip((ax.xaxis, ax.yaxis), effect.deciles, strict=True):
         _decile_ticks(ax, axis, deciles)
     name_axis(ax.xaxis, x)
     name_axis(ax.yaxis, y)
+
+
+def _hatch_gaps(
+    ax: Axes, effect: PartialDependence, grid: tuple[Floats, Floats], order: tuple[Integers, Integers]
+) -> None:
+    """Hatch the points whose two values no row combines."""
+    mask = None if effect.extrapolation is None else effect.extrapolation.mask
+    if mask is None or not mask.any():
+        return
+    from matplotlib.patches import Patch
+
+    style: dict[str, Any] = {"hatches": ["////"], "colors": "none"}
+    gaps = ax.contourf(*grid, mask[np.ix_(*order)].T.astype(float), levels=[0.5, 1.5], **style)
+    gaps.set_edgecolor("0.75")
+    shown = Patch(facecolor="none", edgecolor="0.6", hatch="////", linewidth=0, label="no row combines these")
+    ax.legend(handles=[shown], fontsize="small", framealpha=0.75, edgecolor="none")
 
 
 def _decile_ticks(ax: Axes, axis: Any, deciles: Array | None) -> None:

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import numpy as np
 
-from paribus.contracts import Flags, Floats
+from paribus.contracts import Array, Flags, Floats
 from paribus.data.binning import Bins, bins_of, is_ordered, numbers_of
 from paribus.data.table import Column, Table
 from paribus.errors import FeatureError
@@ -84,22 +84,24 @@ class Probe:
         ranks = np.array([self._centred(place) for place in range(len(self.features))])
         levels = np.flatnonzero(self.nominal)
         places = {feature: place for place, feature in enumerate(self.features)}
-        ratios = np.zeros((len(levels), len(self.features)))
-        for row, place in enumerate(levels.tolist()):
-            known = ~np.isnan(self.values[place])
-            ratios[row] = _ratios(self.values[place, known], ranks[:, known])
         found: dict[int, tuple[int, ...]] = {}
         for first in range(0, len(asked), AT_ONCE):
             some = [places[feature] for feature in asked[first : first + AT_ONCE]]
             table = np.abs(ranks[some] @ ranks.T)
-            table[:, levels] = ratios[:, some].T
+            for k in levels.tolist():
+                table[:, k] = self._in_levels(k, ranks[some])
             for place, row in zip(some, table, strict=True):
                 if self.nominal[place]:
-                    row = ratios[np.searchsorted(levels, place)]
-                    row[levels] = [self.between(self.features[place], self.features[k])[0] for k in levels]
+                    row = self._in_levels(place, ranks)
+                    row[levels] = [_cramer(self.codes[place], self.codes[k]) for k in levels]
                 order = [k for k in np.argsort(-row, kind="stable") if k != place]
                 found[self.features[place]] = tuple(sorted(self.features[k] for k in order[:most]))
         return found
+
+    def _in_levels(self, place: int, ranks: Floats) -> Floats:
+        """Return how much of the spread of some ranks ``(p, i)`` is between the levels of a column."""
+        known = ~np.isnan(self.values[place])
+        return _ratios(self.values[place, known], ranks[:, known])
 
     def _centred(self, place: int) -> Floats:
         """Return the ranks of numbers as a vector of length one, 0 where missing; of levels, none."""
@@ -140,12 +142,14 @@ def _ratios(levels: Floats, numbers: Floats) -> Floats:
     return np.asarray(np.sqrt(np.divide(between, total, out=np.zeros(len(centred)), where=total > 0)))
 
 
-def _cramer(one: Floats, other: Floats) -> float:
+def _cramer(one: Array, other: Array) -> float:
     if not len(one):
         return 0.0
-    first, second = (np.unique(codes, return_inverse=True)[1] for codes in (one, other))
+    first, second = one.astype(np.int64), other.astype(np.int64)
     shape = int(first.max()) + 1, int(second.max()) + 1
     counts = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
+    counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+    shape = counts.shape
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
     ways = min(shape) - 1
     return (

@@ -22,6 +22,7 @@ from paribus.kernels.program import BINS, Ints
 from paribus.states import Counts, Keyed, Occupied
 
 FEWEST, MOST = 2, 20  # bins of numbers
+TELLING = 3  # bins from which the corners of two features tell something
 CELL_ROWS = 20  # rows that a cell of two features would have on average if they were independent, at least
 EXPECTED = 10  # of them from which a cell without any is no accident: that has a chance of exp(-10)
 AT_ONCE = 1_024  # pairs of which a few rows are looked at together
@@ -128,7 +129,7 @@ class Outlook:
         groups = [tuple(axis.feature for axis in question.axes) for question in questions]
         known = set(probe.features)
         asked = tuple(sorted({feature for group in groups for feature in group} & known))
-        if rows < EXPECTED * FEWEST**2:
+        if bins_for(rows) < TELLING:
             return cls.of_nothing()
         if len(known) - 1 <= PARTNERS:
             partners = {j: tuple(k for k in probe.features if k != j) for j in asked}

@@ -71,6 +71,8 @@ def _averages(moments: CellMoments, means: CellMeans, cells: Integers) -> dict[s
 
 def _notes(axis: Axis, moments: CellMoments, means: CellMeans, provenance: Provenance) -> tuple[str, ...]:
     notes = [*axis.notes, *skipped_notes(provenance)]
+    if axis.missing:
+        notes.append(f"{axis.name} is missing in {axis.missing_share:.1%} of the data, a cell of its own")
     if not np.isfinite(moments.mean[: means.outputs]).all():
         notes.append("the model's answer is not finite for some rows, so neither is the average over them")
     if means.model is not None and not means.model.stackable:

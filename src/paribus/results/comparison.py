@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from paribus.contracts import NOMINAL, Array, Floats
+from paribus.contracts import NOMINAL, Array, Flags, Floats
 from paribus.errors import InputError
 from paribus.results.effects import Effects
 from paribus.results.local import LocalEffect, LocalEffects
@@ -17,7 +17,7 @@ from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
 from paribus.results.spread import read_only
 
-TOLD = 0.05  # of the range: a larger difference is told in a note
+TOLD = 0.05  # of the range: a larger difference is told in a note, if errors do not account for it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,6 +220,15 @@ def _check_alike(effect: PartialDependence, other: LocalEffect | Marginal, name:
         )
     if one.rows != two.rows:
         raise InputError(f"{name}= is over {two.rows:,} rows and effect= over {one.rows:,}; compare the same")
+    # A fingerprint tells other values of y as well, which partial dependence does not know.
+    if one.weights != two.weights or (
+        one.fingerprint != two.fingerprint and not (isinstance(other, Marginal) and "observed" in other)
+    ):
+        raise InputError(f"{name}= and effect= are over other rows or weights; compare the same")
+    if isinstance(other, LocalEffect) or "predicted" in other:
+        known = [(p.model, p.model_library, p.model_version) for p in (one, two)]
+        if known[0] != known[1]:
+            raise InputError(f"{name}= is of {two.model} and effect= of {one.model}; compare the same model")
 
 
 def _compared(effect: PartialDependence, local: LocalEffect | None, marginal: Marginal | None) -> Comparison:
@@ -227,22 +236,27 @@ def _compared(effect: PartialDependence, local: LocalEffect | None, marginal: Ma
     notes = [note for part in (effect, *others) for note in part.notes]
     level = difference = share = at = None
     if local is not None:
-        level, difference, share, at = _apart(effect, local)
-        notes = [*_difference_notes(effect, difference, share, at), *notes]
+        level, difference, share, at, beyond = _apart(effect, local)
+        notes = [*_difference_notes(effect, difference, np.where(beyond, share, 0.0), at), *notes]
     far = effect.extrapolation.note("curve") if effect.extrapolation is not None else None
     notes = [*([far] if far else []), *notes]  # the two that matter most come first
     return Comparison(effect, local, marginal, level, difference, share, at, tuple(dict.fromkeys(notes)))
 
 
-def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[Floats, Floats, Floats, tuple[Any, ...]]:
-    """Lay local effects on the partial dependence, and find where they are furthest from it."""
+def _apart(
+    effect: PartialDependence, local: LocalEffect
+) -> tuple[Floats, Floats, Floats, tuple[Any, ...], Flags]:
+    """Lay local effects on the partial dependence, and find where they are furthest from it.
+
+    The last tells for which outputs that is more than two standard errors of both.
+    """
     assert effect.average is not None
-    other, known = at_values(local, effect)
+    other, known = at_values(local, effect, local.ale)
     average, weights = effect.average[:, known], effect.support[known]
     outputs = len(effect.output_names)
     if not known.any():
         none = np.full(outputs, np.nan)
-        return none, none.copy(), none.copy(), (None,) * outputs
+        return none, none.copy(), none.copy(), (None,) * outputs, np.zeros(outputs, bool)
     if not weights.any():
         weights = np.ones(len(weights))
     level = ((average - other) * weights).sum(axis=1) / weights.sum()
@@ -254,19 +268,23 @@ def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[Floats, Float
     range_ = np.ptp(both, axis=1)
     share = np.divide(difference, range_, out=np.zeros(outputs), where=range_ > 0)
     values = effect.grid_values[0][known]
-    return level, difference, share, tuple(values[g] for g in place)
+    errors = np.nan_to_num(at_values(local, effect, local.standard_error)[0])
+    if effect.standard_error is not None:
+        errors = errors + np.nan_to_num(effect.standard_error[:, known])
+    beyond = difference > 2 * errors[np.arange(outputs), place]
+    return level, difference, share, tuple(values[g] for g in place), beyond
 
 
-def at_values(local: LocalEffect, effect: PartialDependence) -> tuple[Floats, Array]:
-    """Return local effects ``(o, g)`` at the values of a partial dependence, and which of these they know."""
+def at_values(local: LocalEffect, effect: PartialDependence, curves: Floats) -> tuple[Floats, Array]:
+    """Return curves ``(o, g)`` of local effects at the values of an effect, and which of these they know."""
     own, asked = local.grid_values[0], effect.grid_values[0]
     if effect.kinds[0] in NOMINAL:
         places = {level: place for place, level in enumerate(own.tolist())}
         found = np.array([places.get(level, -1) for level in asked.tolist()], dtype=np.int64)
-        return local.ale[:, found[found >= 0]], found >= 0
+        return curves[:, found[found >= 0]], found >= 0
     edges, points = (_numbers(values) for values in (own, asked))
     known = (points >= edges[0]) & (points <= edges[-1]) if len(edges) else np.zeros(len(points), bool)
-    return np.stack([np.interp(points[known], edges, curve) for curve in local.ale]), known
+    return np.stack([np.interp(points[known], edges, curve) for curve in curves]), known
 
 
 def _numbers(values: Array) -> Floats:

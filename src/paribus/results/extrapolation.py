@@ -30,10 +30,11 @@ class Extrapolation:
     It cannot see gaps that only show in three or more features together, nor gaps that are narrower than a
     bin, and says nothing of points beyond the smallest or largest value, which share the outermost bin:
     ``support`` tells those. It is None where too few rows, or too many rare levels, leave no cell in which
-    ten rows are to be expected (fewer than 40 rows never do), where there is no other feature, and for
+    ten rows are to be expected (fewer than 180 rows never do), where there is no other feature, and for
     ``method="recursion"``, which follows the training data's own paths and asks about no such rows.
 
-    Whether ten rows are to be expected is a matter of their number, not of their weight.
+    Whether ten rows are to be expected is a matter of their number, not of their weight. The ends of bins are
+    quantiles of at most 4,096 rows, chosen by their place in the table.
 
     Attributes
     ----------
@@ -89,7 +90,10 @@ class Extrapolation:
         if self.measure == "Spearman correlation" and abs(self.association) >= LOOSE:
             pair = f"{self.feature} is correlated {self.association:.2f} with {self.partner}"
         else:
-            pair = f"{self.feature} goes with {self.partner} ({self.measure} {self.association:.2f})"
+            pair = (
+                f"{self.feature} and {self.partner} do not vary freely of each other ({self.measure} "
+                f"{self.association:.2f})"
+            )
         return (
             f"{pair}; {self.share:.0%} of the points behind this {what} combine values of the two that no "
             "row has; compare accumulated_local_effects"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from paribus.evaluators.local.accumulate import LocalAnswer
-from paribus.evaluators.local.bins import DECLARED, GIVEN, LISTED, Move
+from paribus.evaluators.local.bins import DECLARED, GIVEN, LISTED, Bins, Move
 from paribus.models import Model
 from paribus.results.build import strength_of
 from paribus.results.local import LocalEffect, LocalMissing
 from paribus.results.provenance import Provenance, skipped_notes
 from paribus.results.refits import Refits, refit_notes
+
+SHOWN = 6  # levels that a note lists
 
 
 def local_effect_of(
@@ -34,7 +36,7 @@ def local_effect_of(
         axis, anchor = move.axes[0], move.bins[0].anchor
         known = axis.values[anchor]
         known = known.item() if isinstance(known, (np.number, np.bool_)) else known
-        missing = LocalMissing(axis.missing_share, axis.missing * unit, known, *found.missing)
+        missing = LocalMissing(axis.missing_share, axis.missing * unit, known, *map(np.copy, found.missing))
         values = np.concatenate([values, found.missing[0][:, None]], axis=1)
         weights = np.append(weights, found.missing_weight)
     if found.by_model is not None:
@@ -51,7 +53,7 @@ def local_effect_of(
         local=found.local,
         local_error=found.local_error,
         support=found.weight * unit,
-        rows=found.rows,
+        rows=found.rows.copy(),
         empty=found.empty,
         missing=missing,
         order=tuple(bins.order for bins in move.bins),
@@ -62,6 +64,12 @@ def local_effect_of(
     )
 
 
+def _listed(bins: Bins) -> str:
+    """Return the first levels in their order."""
+    levels = [str(value) for value in bins.axis.values[:SHOWN]]
+    return ", ".join(levels) + (", ..." if bins.nodes > SHOWN else "")
+
+
 def _local_notes(
     move: Move, found: LocalAnswer, total: float, models: tuple[Model, ...], provenance: Provenance
 ) -> tuple[str, ...]:
@@ -70,7 +78,8 @@ def _local_notes(
         if bins.order and bins.order not in (LISTED, GIVEN, DECLARED):
             notes.append(
                 f"the levels of {bins.axis.name} have no order of their own; they were put in one "
-                f"{bins.order}, on which accumulated effects depend: partial_dependence needs none"
+                f"{bins.order}: {_listed(bins)}. Accumulated effects depend on it; partial_dependence does "
+                "not"
             )
     for axis in move.axes:
         if axis.missing and found.missing is not None:
@@ -81,7 +90,7 @@ def _local_notes(
         elif axis.missing and len(axis):
             notes.append(f"{axis.name} is missing in {axis.missing_share:.1%} of the data, which is left out")
     inside = float(found.weight.sum()) + sum(axis.missing for axis in move.axes[:1])
-    if len(move.axes) == 1 and all(move.steps) and inside < total * (1 - 1e-9):
+    if len(move.axes) == 1 and (all(move.steps) or move.bins[0].order) and inside < total * (1 - 1e-9):
         notes.append(f"{1 - inside / total:.1%} of the data lies beyond the values asked, and does not count")
     if found.empty.any():
         notes.append(
@@ -91,10 +100,10 @@ def _local_notes(
     notes.extend(skipped_notes(provenance))
     if not np.isfinite(found.ale).all():
         notes.append("the model's answer is not finite at some points, so neither is the effect")
-    if not models[0].stackable:
+    for name in dict.fromkeys(model.name for model in models if not model.stackable):
         notes.append(
-            f"{models[0].name} answered some rows differently when they were repeated under new labels, so "
-            "it was asked one value at a time; if its answer for a row depends on the rows beside it, the "
-            "effect depends on how the rows are cut"
+            f"{name} answered some rows differently when they were repeated under new labels, so it was "
+            "asked one value at a time; if its answer for a row depends on the rows beside it, the effect "
+            "depends on how the rows are cut"
         )
     return tuple(notes)

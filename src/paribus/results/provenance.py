@@ -20,6 +20,7 @@ class Provenance:
     estimand : str
         ``"interventional"``: the average prediction of the rows with the features set to a value, all
         else as it was. ``"path-dependent"``: the average along the paths of the training data.
+        ``"accumulated local"``: differences between neighbouring values, of the rows there, added up.
         ``"marginal"``: the average prediction, or outcome, of the rows that have the value.
     evaluator, why, how : str
         What computed it, why that one was chosen, and what it does.
@@ -52,7 +53,8 @@ class Provenance:
     percentiles, grid_resolution
         How axes were laid out where their values were not given; None where there are no axes.
     points, predictions : int
-        Points asked and rows predicted to answer them, by all models of a list together.
+        Points asked (of local effects, of each row) and rows predicted to answer them, by all models of a
+        list together.
     standard_error_rows : int
         Rows the standard errors are computed from: all, or a fixed sample of those an exact average is over.
     block_rows, threads, max_memory : int

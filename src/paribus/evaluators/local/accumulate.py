@@ -86,7 +86,9 @@ def _steadied(moments: CellMoments) -> Floats:
     free = (moments.weight_sq * (1 - 1 / np.maximum(moments.rows, 1)))[lend].sum()
     with np.errstate(invalid="ignore", over="ignore"):
         pooled = moments.spread[:, lend].sum(axis=1) / free if free else np.full(len(variance), np.nan)
-    return np.where(several, variance, np.where(moments.rows == 0, 0.0, pooled[:, None]))
+    steadied = np.where(several, variance, np.where(moments.rows == 0, 0.0, pooled[:, None]))
+    steadied[:, -1] = variance[:, -1]  # nobody lends to a single row without a value
+    return steadied
 
 
 def _covariance(variances: Floats, count: int) -> Floats:

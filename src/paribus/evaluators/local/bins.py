@@ -295,7 +295,8 @@ def _of_numbers(
             f"custom_values for {summary.name!r} are edges of bins here; give them in rising order"
         )
     if len(axis) == 1:
-        single = f"{summary.name} has a single value, so it has no effect to show"
+        has = "has a single value" if given is None else "is asked at a single value"
+        single = f"{summary.name} {has}, so it has no effect to show"
         axis = replace(axis, notes=(*axis.notes, *(() if single in axis.notes else (single,))))
     middle = summary.deciles[5] if summary.deciles is not None else 0.0
     with np.errstate(over="ignore"):  # an infinite distance is not the smallest
