@@ -232,8 +232,10 @@ def _check_alike(effect: PartialDependence, other: LocalEffect | Marginal, name:
 
 
 def _compared(effect: PartialDependence, local: LocalEffect | None, marginal: Marginal | None) -> Comparison:
-    others = tuple(other for other in (local, marginal) if other is not None)
-    notes = [note for part in (effect, *others) for note in part.notes]
+    notes = [note for part in (effect, local) if part is not None for note in part.notes]
+    if marginal is not None:
+        known = f"{effect.feature_names[0]} is missing in "  # which the effect has told
+        notes += [note for note in marginal.notes if not note.startswith(known)]
     level = difference = share = at = None
     if local is not None:
         level, difference, share, at, beyond = _apart(effect, local)
