@@ -820,9 +820,10 @@ def test_pairs_of_trees_are_asked_of_the_model_beside_curves_that_are_not():
     model, X = library("forest")
     found = ale(model, X, ["a", ("a", "b")])
     assert found.provenance.evaluator == "tree_local and brute"
+    assert found.provenance.refusals == {"tree_local": "pairs of features are asked of the model itself"}
     same(found["a"], one(model, X, "a", method="exact"))
     same(found["a", "b"], one(model, X, ("a", "b"), method="brute"))
-    with pytest.raises(paribus.RefusalError, match="several features at once"):
+    with pytest.raises(paribus.RefusalError, match="pairs of features are asked of the model"):
         ale(model, X, [("a", "b")], method="exact")
 
 

@@ -14,7 +14,7 @@ from paribus.evaluators.plan import threads_within
 from paribus.models import Model
 
 METHODS = ("auto", "exact", "brute")
-TOGETHER = "it is about several features at once, which are asked of the model itself"
+TOGETHER = "pairs of features are asked of the model itself"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,7 @@ def choose_local(
             "gives the same number, method='auto' takes the fastest that does"
         )
     if rest:
+        refusals.setdefault("tree_local", TOGETHER)
         plans.append(_planned(LocalBrute, model, ask, moves, rest))
     return plans, refusals
 
