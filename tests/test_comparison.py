@@ -1,5 +1,6 @@
 """Answers about the same feature side by side, and whether standard errors hold what they promise."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +8,12 @@ import pytest
 import paribus
 
 SAMPLES, ROWS, POINTS = 500, 150, np.array([-1.5, -0.5, 0.5, 1.5])
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
 
 
 def curved(table):

@@ -309,11 +309,15 @@ def test_it_is_absent_unless_asked_for():
     assert np.array_equal(effect.standard_error, asked.standard_error)
 
 
-@pytest.mark.parametrize("given", [0.5, "0.5", False, [], [0.5, 1.2], [-0.1], [np.nan], [0.5, 0.5], ["a"], 3])
+@pytest.mark.parametrize("given", [0.5, "0.5", [], [0.5, 1.2], [-0.1], [np.nan], [0.5, 0.5], ["a"], 3])
 def test_what_is_no_probability_is_refused(given):
     for ask in (paribus.partial_dependence, paribus.effects, paribus.plan):
         with pytest.raises(paribus.OptionError, match="spread="):
             ask(crossing, table(), ["temp"], spread=given)
+
+
+def test_no_spread_is_none():
+    assert paribus.partial_dependence(crossing, table(), ["temp"], spread=False).spread is None
 
 
 def test_training_paths_have_no_spread():

@@ -91,7 +91,7 @@ def partial_dependence(
         exact answer by more than the standard error, a note says by how much.
     kind : {"average", "individual", "both"}
         The average, each row's own curve, or both. A list of models has averages only.
-    spread : True or sequence of float, optional
+    spread : bool or sequence of float, optional
         Quantiles over the rows of their own curves at each point, by probability: how differently rows
         respond, which is no error of the average. True is 0.1, 0.25, 0.5, 0.75 and 0.9. Every row of positive
         weight counts. Exact while all predictions fit a quarter of ``max_memory`` (500 MB where it is not
