@@ -107,39 +107,17 @@ class Answer:
     by_model: Floats | None = None
 
 
-class EffectEvaluator(Protocol):
-    """A way to answer: it refuses with a reason, or gives the number brute force gives.
+class Portioned(Protocol):
+    """What is known of the memory that an evaluator takes."""
 
-    It is built for one model and one ask, shipped to workers, and holds no table. ``shortcut`` tells it from
-    brute force itself; one of another ``estimand`` is only taken by name; ``threaded`` ones take every core
-    unless told otherwise. ``block_rows`` and ``parts`` say how the work is cut, ``worker_bytes`` what
-    evaluating one block takes, ``state_bytes`` what it leaves and ``held_bytes`` what is held throughout.
-    """
-
-    name: ClassVar[str]
-    how: ClassVar[str]
-    shortcut: ClassVar[bool]
-    estimand: ClassVar[str]
-    threaded: ClassVar[bool]
-
-    @staticmethod
-    def refuse(model: Model, ask: Ask) -> str | None:
-        """Return why it cannot answer, for a human; None when it can."""
-        ...
-
-    @classmethod
-    def build(cls, model: Model, ask: Ask) -> Self:
-        """Prepare to answer, or raise `RefusalError` if that shows that it cannot."""
+    @property
+    def threaded(self) -> bool:
+        """Whether it takes every core unless told otherwise."""
         ...
 
     @property
     def block_rows(self) -> int:
         """Rows per block; depends on the ask, never on the number of workers."""
-        ...
-
-    @property
-    def parts(self) -> Parts:
-        """Groups of questions that one block asks, each with its number of points."""
         ...
 
     @property
@@ -155,6 +133,36 @@ class EffectEvaluator(Protocol):
     @property
     def state_bytes(self) -> int:
         """Memory of the state of one block."""
+        ...
+
+
+class EffectEvaluator(Portioned, Protocol):
+    """A way to answer: it refuses with a reason, or gives the number brute force gives.
+
+    It is built for one model and one ask, shipped to workers, and holds no table. ``shortcut`` tells it from
+    brute force itself; one of another ``estimand`` is only taken by name; ``threaded`` ones take every core
+    unless told otherwise. ``block_rows`` and ``parts`` say how the work is cut, ``worker_bytes`` what
+    evaluating one block takes, ``state_bytes`` what it leaves and ``held_bytes`` what is held throughout.
+    """
+
+    name: ClassVar[str]
+    how: ClassVar[str]
+    shortcut: ClassVar[bool]
+    estimand: ClassVar[str]
+
+    @staticmethod
+    def refuse(model: Model, ask: Ask) -> str | None:
+        """Return why it cannot answer, for a human; None when it can."""
+        ...
+
+    @classmethod
+    def build(cls, model: Model, ask: Ask) -> Self:
+        """Prepare to answer, or raise `RefusalError` if that shows that it cannot."""
+        ...
+
+    @property
+    def parts(self) -> Parts:
+        """Groups of questions that one block asks, each with its number of points."""
         ...
 
     @property

@@ -31,16 +31,16 @@ OUTPUT_COPIES = 4  # the predictions, their transpose, and the two arrays of the
 
 
 @contextmanager
-def naming_what_fails(model: Model, question: Question, first: int, last: int) -> Iterator[None]:
-    """Say on which rows, and with what replaced, a model fails, whatever it raises."""
+def naming_what_fails(model: Model, first: int, last: int, names: tuple[str, ...] = ()) -> Iterator[None]:
+    """Say on which rows, and with which features replaced, a model fails, whatever it raises."""
     try:
         yield
     except ModelError:
         raise
     except Exception as error:
+        replaced = f" with {', '.join(names)} replaced" if names else ""
         raise ModelError(
-            f"{model.name} failed on rows {first} to {last} of X with "
-            f"{', '.join(question.names)} replaced: {type(error).__name__}: {error}"
+            f"{model.name} failed on rows {first} to {last} of X{replaced}: {type(error).__name__}: {error}"
         ) from error
 
 
@@ -148,7 +148,7 @@ class BruteForce:
         states: dict[tuple[str, int], Any] = {}
         for number in block.questions if len(block.table) else ():
             question = self.ask.questions[number]
-            with naming_what_fails(self.model, question, first, last):
+            with naming_what_fails(self.model, first, last, question.names):
                 answers = [self._answer(question, rows) for rows in block.cut(self.stack_rows(question))]
             moments = [moments for moments, _ in answers if moments is not None]
             if moments:

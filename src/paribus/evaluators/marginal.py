@@ -10,7 +10,6 @@ from paribus.budget import FLOAT
 from paribus.contracts import Floats, Integers
 from paribus.data.rows import Block
 from paribus.data.table import Scratch
-from paribus.errors import ModelError
 from paribus.evaluators.ask import Ask
 from paribus.evaluators.brute import (
     BLOCKS,
@@ -19,6 +18,7 @@ from paribus.evaluators.brute import (
     OUTPUT_COPIES,
     STACK_ROWS,
     TABLE_COPIES,
+    naming_what_fails,
 )
 from paribus.grid import Axis
 from paribus.models import Model
@@ -117,8 +117,7 @@ class CellMeans:
         kept = block.weighted()
         if not len(kept.table):
             return Keyed({})
-        last = block.start + len(block.table) - 1
-        values = self._values(kept, f"rows {block.start} to {last} of X")
+        values = self._values(kept, block.start, block.start + len(block.table) - 1)
         return Keyed(
             {
                 ("cells", number): CellMoments.of(
@@ -132,7 +131,7 @@ class CellMeans:
         """Return the moments of each axis: its cells, that of missing values, and that of all other rows."""
         return [state.parts["cells", number] for number in range(len(self.ask.questions))]
 
-    def _values(self, block: Block, where: str) -> Floats:
+    def _values(self, block: Block, first: int, last: int) -> Floats:
         """Return what is averaged, ``(q * o, i)``: predictions, what came out, and the difference."""
         observed = None
         if self.outcome is not None and block.target is not None:
@@ -140,21 +139,14 @@ class CellMeans:
         if self.model is None:
             assert observed is not None
             return np.ascontiguousarray(observed.T)
-        predicted = self._predicted(self.model, block, where)
+        # A copy, because a model that writes into what it is given must not write into X.
+        table = block.table.stack(1, self.scratch).at({}, np.zeros((1, 0), dtype=np.int64))
+        with naming_what_fails(self.model, first, last):
+            predicted = self.model.predict(table, len(block.table))
         if observed is None:
             return np.ascontiguousarray(predicted.T)
         with np.errstate(invalid="ignore"):  # an infinite prediction is noted
             return np.concatenate([predicted.T, observed.T, (observed - predicted).T])
-
-    def _predicted(self, model: Model, block: Block, where: str) -> Floats:
-        # A copy, because a model that writes into what it is given must not write into X.
-        table = block.table.stack(1, self.scratch).at({}, np.zeros((1, 0), dtype=np.int64))
-        try:
-            return model.predict(table, len(block.table))
-        except ModelError:
-            raise
-        except Exception as error:  # whatever a foreign model raises, the user needs to know on what
-            raise ModelError(f"{model.name} failed on {where}: {type(error).__name__}: {error}") from error
 
 
 def _cells(axis: Axis, block: Block) -> Integers:

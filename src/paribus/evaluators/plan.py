@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from paribus import budget
 from paribus.budget import FLOAT, in_words
 from paribus.errors import MemoryBoundError, RefusalError, one_of
-from paribus.evaluators.ask import METHODS, Ask, EffectEvaluator
+from paribus.evaluators.ask import METHODS, Ask, EffectEvaluator, Portioned
 from paribus.evaluators.brute import BruteForce
 from paribus.evaluators.trees.exact import TreeExact
 from paribus.evaluators.trees.recursion import TreeRecursion
@@ -89,35 +88,6 @@ def memory_of(plan: Plan, model: Model, ask: Ask) -> int:
     block = ask.row_bytes * min(ask.rows, evaluator.block_rows) if ask.read else 0
     answer = answer_bytes(ask, model.n_outputs, evaluator.block_rows, evaluator.state_bytes)
     return answer + evaluator.held_bytes + plan.threads * QUEUE * (evaluator.worker_bytes + block)
-
-
-class Portioned(Protocol):
-    """What is known of the memory that an evaluator takes."""
-
-    @property
-    def threaded(self) -> bool:
-        """Whether it takes every core unless told otherwise."""
-        ...
-
-    @property
-    def block_rows(self) -> int:
-        """Rows per block."""
-        ...
-
-    @property
-    def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes."""
-        ...
-
-    @property
-    def held_bytes(self) -> int:
-        """Memory held all the time."""
-        ...
-
-    @property
-    def state_bytes(self) -> int:
-        """Memory of the state of one block."""
-        ...
 
 
 def threads_within(evaluator: Portioned, outputs: int, ask: Ask) -> int:

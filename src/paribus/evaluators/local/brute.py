@@ -80,7 +80,7 @@ class LocalBrute:
             move = self.moves[number]
             if move.silent and not move.n_cells:
                 continue
-            with naming_what_fails(self.asking.model, move, first, last):
+            with naming_what_fails(self.asking.model, first, last, move.names):
                 parts = [self._collected(move, some) for some in block.cut(self.asking.stack_rows(move))]
             found = [part for part in parts if part is not None]
             if found:
