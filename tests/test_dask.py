@@ -68,7 +68,10 @@ def workers(**options):
         "processes": True,
         "dashboard_address": ":0",
     } | options
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
+    # A local cluster drops for good a worker whose name is not registered a while after a death, also
+    # where its nanny is just replacing it after the next one.
+    patient = {"distributed.deploy.lost-worker-timeout": "1 hour"}
+    with dask.config.set(patient), LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
 
 
