@@ -1,0 +1,1 @@
+"""Figures become visible: one file for each plotting package, all drawing the same marks."""

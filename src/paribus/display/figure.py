@@ -1,0 +1,264 @@
+"""A picture as plain data: a figure of panels, a panel of marks on two axes.
+
+A result becomes a `Figure` (``paribus.display.panels``), and a drawer makes it visible
+(``paribus.display.drawers``). Nothing here knows a plotting package; two figures are equal if every number and
+word in them is, so that what a picture says can be tested without looking at pixels.
+
+All places are floats in the units of their axis: numbers as they are, dates as days since 1970, levels as
+0, 1, 2, ... Text is as people read it; each drawer escapes what has a meaning to it. ``hover`` is what a
+pointer over a point tells, lines separated by newlines, one text for each point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from paribus.contracts import Flags, Floats
+
+Dash: TypeAlias = Literal["solid", "dashed", "dotted", "dashdot"]
+Marker: TypeAlias = Literal["circle", "square", "diamond", "cross", "triangle", "star", "bar", "dot"]
+Scale: TypeAlias = Literal["number", "date", "level", "none"]
+
+
+class Plain:
+    """Frozen data that are equal if all their parts are, arrays bit for bit; NaN is equal to itself."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(
+            _same(getattr(self, part.name), getattr(other, part.name))
+            for part in fields(self)  # type: ignore[arg-type]
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _same(one: object, two: object) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        return one.shape == two.shape and bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
+    return bool(one == two)
+
+
+@dataclass(frozen=True, eq=False)
+class Line(Plain):
+    """A line through points ``x, y (g,)``, broken where y is NaN.
+
+    With ``steps`` a height holds until the next point. ``strength (g,)``, between 0 and 1, is how much of its
+    colour the line has around each point: it fades where the data thins out. ``width`` is in points.
+    """
+
+    x: Floats
+    y: Floats
+    color: str
+    label: str | None = None
+    dash: Dash = "solid"
+    width: float = 1.8
+    alpha: float = 1.0
+    steps: bool = False
+    strength: Floats | None = None
+    hover: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Band(Plain):
+    """The area between two curves ``low, high (g,)`` over ``x``."""
+
+    x: Floats
+    low: Floats
+    high: Floats
+    color: str
+    label: str | None = None
+    alpha: float = 0.2
+    steps: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Points(Plain):
+    """Points with error bars: ``error (g,)`` is the length to each side, along y or else along x.
+
+    ``size (g,)`` is each one's diameter in points.
+    """
+
+    x: Floats
+    y: Floats
+    color: str
+    label: str | None = None
+    marker: Marker = "circle"
+    size: float | Floats = 6.0
+    alpha: float = 1.0
+    error: Floats | None = None
+    error_along: Literal["x", "y"] = "y"
+    hover: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Bars(Plain):
+    """Bars at ``at`` from ``base`` to ``base + length``, upright unless ``level``.
+
+    ``error (g,)`` is the length of error bars to each side of their ends. ``color`` is one for all or one
+    for each.
+    """
+
+    at: Floats
+    length: Floats
+    width: Floats
+    color: str | tuple[str, ...]
+    base: Floats | None = None
+    label: str | None = None
+    alpha: float = 1.0
+    level: bool = False
+    error: Floats | None = None
+    hover: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Strip(Plain):
+    """The weight of the data along the bottom of a panel (the left with ``along="y"``): bars in its lowest part.
+
+    The highest of ``height`` takes the share `STRIP` of the panel; ``most`` is what counts as the highest
+    where panels beside each other share one measure.
+    """
+
+    at: Floats
+    height: Floats
+    width: Floats
+    most: float
+    along: Literal["x", "y"] = "x"
+    hover: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Rug(Plain):
+    """Short ticks inside the panel's edge, such as deciles of the data."""
+
+    at: Floats
+    along: Literal["x", "y"] = "x"
+    hover: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Heat(Plain):
+    """Coloured cells ``values (y, x)`` between ``edges``; NaN has no colour.
+
+    ``written`` are numbers to stand in the cells, row by row, or nothing. ``low`` and ``high`` are the ends
+    of the colours, ``unit`` what the colour bar says; None has no colour bar.
+    """
+
+    x_edges: Floats
+    y_edges: Floats
+    values: Floats
+    colors: str
+    low: float
+    high: float
+    unit: str | None
+    written: tuple[tuple[str, ...], ...] = ()
+    hover: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Contours(Plain):
+    """Filled contours of ``values (y, x)`` at points ``x, y``, with labelled lines at every other level."""
+
+    x: Floats
+    y: Floats
+    values: Floats
+    levels: Floats
+    colors: str
+    unit: str
+    hover: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Hatch(Plain):
+    """Cells that are struck out, ``mask (y, x)`` between edges."""
+
+    x_edges: Floats
+    y_edges: Floats
+    mask: Flags
+    label: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Rule(Plain):
+    """A thin line across the panel at one value of y, or of x with ``along="x"``."""
+
+    at: float
+    along: Literal["x", "y"] = "y"
+
+
+@dataclass(frozen=True, eq=False)
+class Text(Plain):
+    """Words at a place, moved by ``offset`` points; ``align`` is which side of them the place is at."""
+
+    x: float
+    y: float
+    text: str
+    align: Literal["left", "center", "right"] = "center"
+    upright: Literal["bottom", "center", "top"] = "center"
+    rotation: float = 0.0
+    size: float = 9.0
+    offset: tuple[float, float] = (0.0, 0.0)
+    color: str = "ink"
+    alpha: float = 1.0
+
+
+Mark: TypeAlias = Line | Band | Points | Bars | Strip | Rug | Heat | Contours | Hatch | Rule | Text
+
+
+@dataclass(frozen=True, eq=False)
+class Axis(Plain):
+    """One side of a panel.
+
+    ``ticks`` are places and words; None leaves them to the drawer. ``turned`` words are written upwards.
+    ``low`` and ``high`` are the ends of the axis; None leaves them to the marks. Without ``numbers`` ticks
+    have no words, as on panels beside one that has them.
+    """
+
+    label: str = ""
+    scale: Scale = "number"
+    ticks: tuple[tuple[float, str], ...] | None = None
+    turned: bool = False
+    low: float | None = None
+    high: float | None = None
+    numbers: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Panel(Plain):
+    """Marks on two axes, the first drawn lowest.
+
+    ``right`` is a narrow panel beside it on the same y-axis (the missing value, or how the data lies along
+    y), ``top`` one above it on the same x-axis; ``beside`` is the share of the panel's width or height they
+    take. ``legend`` says where the marks' labels are explained: for all panels together above the figure, or
+    to the right of this one under ``legend_title``. On ``equal`` panels both units are as long.
+    """
+
+    marks: tuple[Mark, ...]
+    x: Axis = field(default_factory=Axis)
+    y: Axis = field(default_factory=Axis)
+    title: str | None = None
+    right: Panel | None = None
+    top: Panel | None = None
+    beside: float = 0.1
+    legend: Literal["figure", "panel"] = "figure"
+    legend_title: str | None = None
+    equal: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Figure(Plain):
+    """Panels in rows of ``columns``, a title if one was asked for, and notes below.
+
+    ``size`` is width and height in inches. ``legend_title`` heads the legend above the panels.
+    """
+
+    panels: tuple[Panel, ...]
+    columns: int = 1
+    size: tuple[float, float] = (6.4, 4.4)
+    title: str | None = None
+    notes: tuple[str, ...] = ()
+    legend_title: str | None = None
