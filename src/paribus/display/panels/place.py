@@ -1,0 +1,173 @@
+"""Where the values of an axis go: numbers and dates at their place, levels one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Protocol
+
+import numpy as np
+
+from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
+from paribus.display.figure import Axis
+from paribus.results import Provenance
+from paribus.results.story import at_value
+
+MOST = 20  # levels that have a place of their own; of more, the rarest share one
+LABEL = 40  # letters of a level that are written on an axis; what a pointer tells has all
+LINE = 20  # letters of one line of a label
+ROOM = 36  # letters that have room beside each other below a panel
+CROWDED = 1e-3  # of the axis: points that are closer lie on both sides of a step
+
+
+class Laid(Protocol):
+    """What is known of the axes of a result."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        ...
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        ...
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kind of each axis."""
+        ...
+
+    @property
+    def grid_values(self) -> tuple[Array, ...]:
+        """Values of each axis."""
+        ...
+
+    @property
+    def provenance(self) -> Provenance:
+        """How the numbers came about."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """The places ``at (p,)`` of an axis, ascending, and which of its values ``g`` stand at each.
+
+    Every number has a place of its own. ``labels`` are those of levels, None for numbers; ``texts`` name the
+    value of each place in full. ``weights (g,)`` is the data at each value, by which the levels that share a
+    place are averaged.
+    """
+
+    at: Floats
+    groups: tuple[Integers, ...]
+    texts: tuple[str, ...]
+    labels: tuple[str, ...] | None
+    axis: Axis
+    weights: Floats
+
+    @property
+    def levels(self) -> bool:
+        """Whether places are levels, between which nothing lies."""
+        return self.labels is not None
+
+    @property
+    def steps(self) -> bool:
+        """Whether some points are closer than can be seen, as on both sides of each split of a tree."""
+        gaps = np.diff(self.at)
+        return not self.levels and len(gaps) > 1 and bool(gaps.min() < CROWDED * np.ptp(self.at))
+
+    def average(self, values: Floats) -> Floats:
+        """Return values ``(..., g)`` at each place ``(..., p)``: where levels share one, their average.
+
+        Of standard errors it is an upper bound: that of an average is no more than the average of theirs.
+        """
+        return np.stack([_average(values, group, self.weights) for group in self.groups], axis=-1)
+
+    def total(self, values: Floats) -> Floats:
+        """Return the sum ``(..., p)`` of values ``(..., g)`` at each place."""
+        return np.stack([values[..., group].sum(axis=-1) for group in self.groups], axis=-1)
+
+
+def _average(values: Floats, group: Integers, weights: Floats) -> Floats:
+    if len(group) == 1:
+        return np.asarray(values[..., group[0]])
+    shares = weights[group] if weights[group].any() else np.ones(len(group))
+    return np.asarray((values[..., group] * shares).sum(axis=-1) / shares.sum())
+
+
+def place_of(
+    result: Laid, axis: int, weights: Floats, *, by: Floats | None = None, most: int = MOST
+) -> Place:
+    """Lay out one axis of a result.
+
+    Parameters
+    ----------
+    result : Laid
+        Whose axis it is.
+    axis : int
+        Which of its axes.
+    weights : ndarray of shape (g,)
+        The data at each value, which decides what levels are rare.
+    by : ndarray of shape (g,), optional
+        What levels are sorted by, upwards; in their own order otherwise.
+    most : int
+        Levels that have a place of their own.
+    """
+    values, name = result.grid_values[axis], result.feature_names[axis]
+    if result.kinds[axis] in NOMINAL:
+        return _levels(values, name, weights, by, most)
+    at = positions(values)
+    order = np.argsort(at, kind="stable")
+    dates = values.dtype.kind == "M"
+    unit = " (days)" if values.dtype.kind == "m" else ""
+    drawn = Axis(name + unit, "date" if dates else "number")
+    texts = tuple(f"{name} = {at_value(values[g])}" for g in order)
+    return Place(at[order], tuple(order[:, None]), texts, None, drawn, weights)
+
+
+def _levels(values: Array, name: str, weights: Floats, by: Floats | None, most: int) -> Place:
+    order = np.arange(len(values)) if by is None else np.argsort(by, kind="stable")
+    groups = [np.array([g]) for g in order]
+    rare = _rare(weights, most)
+    if len(rare):
+        groups = [group for group in groups if group[0] not in rare]
+    labels = [short(at_value(values[group[0]])) for group in groups]
+    texts = [f"{name} = {at_value(values[group[0]])}" for group in groups]
+    if len(rare):
+        groups.append(np.sort(rare))
+        labels.append(f"other ({len(rare):,} levels)")
+        texts.append(f"{len(rare):,} other levels of {name}, averaged over the data")
+    at = np.arange(len(groups), dtype=float)
+    return Place(at, tuple(groups), tuple(texts), tuple(labels), _named(name, labels), weights)
+
+
+def _rare(weights: Floats, most: int) -> Integers:
+    """Return the levels without a place of their own: the rarest, if there are too many."""
+    if len(weights) <= most:
+        return np.array([], dtype=np.int64)
+    return np.argsort(-weights, kind="stable")[most - 1 :]
+
+
+def _named(name: str, labels: list[str]) -> Axis:
+    turned = sum(map(len, labels)) > ROOM
+    ticks = tuple((float(p), folded(label) if turned else label) for p, label in enumerate(labels))
+    return Axis(name, "level", ticks, turned, low=-0.6, high=len(labels) - 0.4)
+
+
+def short(text: str, most: int = LABEL) -> str:
+    """Return a label not longer than can be read: both its ends, as they tell similar names apart."""
+    return text if len(text) <= most else text[: most // 2] + "…" + text[-(most // 2 - 1) :]
+
+
+def folded(label: str) -> str:
+    """Return a label in lines."""
+    return "\n".join(wrap(label, LINE)) or label
+
+
+def positions(values: Array) -> Floats:
+    """Return where numbers, dates (days since 1970) and durations (days) go."""
+    if values.dtype.kind == "M":
+        return (values - np.datetime64(0, "D")) / np.timedelta64(1, "D")
+    if values.dtype.kind == "m":
+        return np.asarray(values / np.timedelta64(1, "D"))
+    return values.astype(np.float64)

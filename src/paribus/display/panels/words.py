@@ -1,0 +1,51 @@
+"""What pictures call things: units, heights with their errors, shares of the data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paribus.contracts import Floats
+from paribus.display.panels.place import Laid, short
+from paribus.results import Provenance
+from paribus.results.story import number, with_error
+
+RELATIVE = ", relative to "  # what follows it in a scale is where a centred effect is zero
+
+
+def unit(result: Laid, outputs: list[int]) -> str:
+    """Return what the heights of outputs are: the scale of the prediction, and of which output."""
+    name = result.output_names[outputs[0]] if len(outputs) == 1 else "prediction"
+    return unit_of(result.provenance.scale, name)
+
+
+def unit_of(scale: str, output: str) -> str:
+    """Return the scale of one output; of a centred effect, what it is a change from."""
+    base, _, where = scale.partition(RELATIVE)
+    name = short(output)
+    if name != "prediction":
+        base = f"{base} of {name}" if base == "probability" else f"{base} ({name})"
+    return f"change in {base}\nfrom {where}" if where else base
+
+
+def height(name: str, value: float, error: float | None) -> str:
+    """Return a line of what a pointer tells: a height, and its standard error if it is known."""
+    known = error is not None and np.isfinite(error)
+    return f"{name} {with_error(value, error) if known and error is not None else number(value)}"
+
+
+def share(part: float, whole: float) -> str:
+    """Return how much of the data is meant."""
+    return f"{100 * part / whole:.2g} % of the data" if whole else "no data"
+
+
+def shares(weights: Floats, whole: float) -> list[str]:
+    """Return how much of the data each weight is."""
+    return [share(float(weight), whole) for weight in weights]
+
+
+def sampled(provenance: Provenance, notes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the notes of a picture: first, when not every row was used, how many were."""
+    if provenance.sampled_rows is None:
+        return notes
+    drawn = f"{provenance.sampled_rows:,} of {provenance.rows:,} rows"
+    return (drawn, *(note for note in notes if drawn not in note))
