@@ -1,11 +1,13 @@
 """What came out: keys, tables, files, text."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import paribus
@@ -198,6 +200,7 @@ def damaged(document):
         {"kinds": []},
         {"provenance": {"rows": 3}},
         {"grid_values": 3},
+        {"ordered": []},
     ):
         yield "damaged", {**document, "result": {**document["result"], **change}}
 
@@ -311,3 +314,85 @@ def test_the_missing_point_counts_in_the_strength_with_its_weight():
         lambda t: np.where(np.isnan(t[:, 0]), 8.0, 0.0), X, 0, sample_weight=[1.0, 1.0, 1.0, 3.0]
     )
     assert effect.strength == pytest.approx(np.sqrt(1 / 3 * 2 / 3) * 8)  # a third of the weight is at 0
+
+
+LEVELS = ["low", "mid", "high"]
+CODES = [0, 1, 2, 1, 0, 2, 2, 1]
+TEXTS = [LEVELS[code] for code in CODES]
+
+
+def coded(ordered):
+    codes = pa.array(CODES, pa.int32())
+    return pa.table({"c": pa.DictionaryArray.from_arrays(codes, pa.array(LEVELS), ordered=ordered)})
+
+
+COLUMNS = {
+    "pandas ordered": (lambda: pd.DataFrame({"c": pd.Categorical(TEXTS, LEVELS, ordered=True)}), True),
+    "pandas unordered": (lambda: pd.DataFrame({"c": pd.Categorical(TEXTS, LEVELS)}), False),
+    "pandas text": (lambda: pd.DataFrame({"c": TEXTS}), False),
+    "pandas dates": (lambda: pd.DataFrame({"c": pd.to_datetime(["2026-01-01", "2026-02-01"] * 4)}), True),
+    "pandas booleans": (lambda: pd.DataFrame({"c": [True, False] * 4}), True),
+    "polars Enum": (lambda: pl.DataFrame({"c": pl.Series(TEXTS, dtype=pl.Enum(LEVELS))}), True),
+    "polars Categorical": (lambda: pl.DataFrame({"c": pl.Series(TEXTS, dtype=pl.Categorical())}), False),
+    "polars String": (lambda: pl.DataFrame({"c": TEXTS}), False),
+    "Arrow ordered": (lambda: coded(ordered=True), True),
+    "Arrow unordered": (lambda: coded(ordered=False), False),
+    "Arrow text": (lambda: pa.table({"c": TEXTS}), False),
+    "numpy text": (lambda: np.array(TEXTS, dtype=object)[:, None], False),
+    "numpy strings": (lambda: np.array(TEXTS)[:, None], False),
+    "numpy booleans": (lambda: np.array([[True], [False]] * 4), True),
+    "whole numbers": (lambda: pd.DataFrame({"c": CODES}), True),
+    "numbers": (lambda: np.array(CODES, float)[:, None], True),
+}
+
+
+def zero(table):
+    return np.zeros(len(table))
+
+
+def as_files(table, folder):
+    """Write a table to two files as its own library does."""
+    folder.mkdir()
+    for number, (first, stop) in enumerate(((0, 3), (3, 8))):
+        path = folder / f"{number}.parquet"
+        if isinstance(table, pa.Table):
+            pq.write_table(table.slice(first, stop - first), path)
+        elif isinstance(table, pd.DataFrame):
+            table[first:stop].to_parquet(path)
+        else:
+            table[first:stop].write_parquet(path)
+    return str(folder)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_an_axis_tells_whether_its_order_has_a_meaning(name, tmp_path):
+    make, ordered = COLUMNS[name]
+    table = make()
+    sources = [table]
+    if not isinstance(table, np.ndarray):
+        sources.append(as_files(table, tmp_path / "rows"))
+    if isinstance(table, pl.DataFrame):
+        sources.append(table.lazy())
+    for rows in sources:
+        found = next(iter(paribus.effects(zero, rows, [0]).values()))
+        near = next(iter(paribus.marginal(zero, rows, [0]).values()))
+        for result in (found, near):
+            assert result.ordered == (ordered,)
+            result.save(tmp_path / "result.json")
+            again = paribus.load(tmp_path / "result.json")
+            assert again.ordered == (ordered,)
+            assert again == result
+
+
+def test_the_order_of_given_levels_is_meant_and_that_of_declared_numbers_is_not():
+    frame = pd.DataFrame({"c": TEXTS, "n": CODES})
+    given = {"c": ["low", "mid", "high"]}
+    pair = paribus.partial_dependence(
+        zero, frame, ["c", "n"], custom_values=given, categorical_features=["n"]
+    )
+    assert pair.ordered == (True, False)
+    other = paribus.partial_dependence(zero, frame, ["n", "c"])
+    assert other.ordered == (True, False)
+    assert paribus.marginal(zero, frame, ["c"], custom_values=given)["c"].ordered == (True,)
+    same_but_for_order = paribus.partial_dependence(zero, frame, "c", custom_values={"c": ["low"]})
+    assert same_but_for_order != dataclasses.replace(same_but_for_order, ordered=(False,))

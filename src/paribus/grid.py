@@ -20,6 +20,7 @@ from paribus.errors import GridError, OptionError
 
 SPLITS = "splits"  # the grid that has a point on each side of every threshold of the model's trees
 CONSTANT = 0.95  # share of the data that has one value, from which a feature hardly varies
+UNORDERED: tuple[Kind, ...] = ("category", "string")  # kinds whose levels have an order only if it is told
 MAX_LEVELS = 100  # levels of a nominal feature that are shown, unless grid_resolution asks for more
 
 
@@ -59,8 +60,9 @@ class Axis:
     """One feature's values on the grid.
 
     ``cells`` holds them in the column's own dtype, followed by the missing value when the data has
-    any. ``values`` is what is reported: numpy, and text for levels of any other type. ``counted`` is how
-    many rows lie in each cell, where the look at the column that laid out the axis told.
+    any. ``values`` is what is reported: numpy, and text for levels of any other type. ``ordered`` tells
+    whether their order has a meaning. ``counted`` is how many rows lie in each cell, where the look at the
+    column that laid out the axis told.
     """
 
     feature: int
@@ -72,6 +74,7 @@ class Axis:
     missing_share: float
     deciles: Array | None
     notes: tuple[str, ...]
+    ordered: bool
     counted: Integers | None = None
 
     def __len__(self) -> int:
@@ -328,6 +331,8 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
         summary.missing_share,
         _as_unit(summary.deciles, summary.unit),
         tuple(notes),
+        # Who gives levels one by one means their order.
+        ordered=summary.kind not in UNORDERED or summary.ranked or given is not None,
     )
 
 

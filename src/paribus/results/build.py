@@ -49,6 +49,7 @@ def effect_of(
         feature_names=question.names,
         output_names=names,
         kinds=tuple(axis.kind for axis in question.axes),
+        ordered=tuple(axis.ordered for axis in question.axes),
         grid_values=grid_values,
         average=shaped,
         standard_error=_shaped(error, question),

@@ -41,6 +41,7 @@ def marginal_of(
         feature_names=(axis.name,),
         output_names=output_names,
         kinds=(axis.kind,),
+        ordered=(axis.ordered,),
         grid_values=(axis.values,),
         **_averages(moments, means, cells),
         support=weight[cells] * unit,

@@ -79,7 +79,7 @@ def decode_effect(body: Any) -> PartialDependence:
     fields = _only(body, PartialDependence)
     for name in ("average", "standard_error", "individual", "support", "row_weights"):
         fields[name] = _floats(fields[name])
-    for name in ("feature_names", "output_names", "kinds", "notes"):
+    for name in ("feature_names", "output_names", "kinds", "ordered", "notes"):
         fields[name] = tuple(fields[name])
     fields["grid_values"] = tuple(_decode_array(item) for item in fields["grid_values"])
     fields["deciles"] = tuple(None if d is None else _decode_array(d) for d in fields["deciles"])
@@ -153,8 +153,8 @@ def _check_shapes(effect: PartialDependence) -> None:
     for known in () if far is None else (far.by_point, far.mask):
         if known is not None and known.shape != shape:
             raise ValueError(f"extrapolation of shape {known.shape} where {shape} belongs")
-    if not len(effect.feature_names) == len(effect.kinds) == len(effect.deciles) == len(shape):
-        raise ValueError("names, kinds and deciles of another number of axes")
+    for name in ("feature_names", "kinds", "ordered", "deciles"):
+        _check_length(name, getattr(effect, name), len(shape))
     if effect.spread is not None:
         _check_spread(effect.spread, curve, effect.missing is not None)
     if effect.refits is not None:
@@ -227,7 +227,7 @@ def decode_marginal(body: Any) -> Marginal:
     for name in (*AVERAGES, "support"):
         fields[name] = _floats(fields[name])
     fields["rows"] = _decode_array(fields["rows"], "int64")
-    for name in ("feature_names", "output_names", "kinds", "notes"):
+    for name in ("feature_names", "output_names", "kinds", "ordered", "notes"):
         fields[name] = tuple(fields[name])
     fields["grid_values"] = tuple(_decode_array(item) for item in fields["grid_values"])
     fields["deciles"] = tuple(None if d is None else _decode_array(d) for d in fields["deciles"])
@@ -243,7 +243,7 @@ def decode_marginal(body: Any) -> Marginal:
 
 def _check_marginal(marginal: Marginal) -> None:
     """Refuse arrays that do not belong together."""
-    for name in ("feature_names", "kinds", "grid_values", "deciles"):
+    for name in ("feature_names", "kinds", "ordered", "grid_values", "deciles"):
         _check_length(name, getattr(marginal, name), 1)
     points, outputs = len(marginal.grid_values[0]), len(marginal.output_names)
     _check_shape("support", marginal.support, (points,))

@@ -87,6 +87,8 @@ class Marginal(Record):
         Name of the feature, and of the outputs.
     kinds : tuple of one str
         Kind of the feature, as in `PartialDependence`.
+    ordered : tuple of one bool
+        Whether the order of its values has a meaning, as in `PartialDependence`.
     provenance : Provenance
         How the numbers came about.
     notes : tuple of str
@@ -98,6 +100,7 @@ class Marginal(Record):
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]
     kinds: tuple[Kind, ...]
+    ordered: tuple[bool, ...]
     grid_values: tuple[Array, ...]
     predicted: Floats | None
     predicted_error: Floats | None

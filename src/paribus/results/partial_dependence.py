@@ -81,6 +81,10 @@ class PartialDependence(Record):
         Names of the axes and of the outputs.
     kinds : tuple of str
         ``numeric``, ``integer``, ``boolean``, ``category``, ``string`` or ``datetime``, per axis.
+    ordered : tuple of bool
+        Whether the order of an axis' values has a meaning: that of numbers, dates and booleans has, that of
+        levels where the column declares it (an ordered category, an Enum of polars) or the values were given
+        in ``custom_values``.
     provenance : Provenance
         How the numbers came about.
     notes : tuple of str
@@ -92,6 +96,7 @@ class PartialDependence(Record):
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]
     kinds: tuple[Kind, ...]
+    ordered: tuple[bool, ...]
     grid_values: tuple[Array, ...]
     average: Floats | None
     standard_error: Floats | None
