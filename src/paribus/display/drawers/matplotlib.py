@@ -1,0 +1,717 @@
+"""Figures drawn by matplotlib: on a new page, on axes somebody has, or as a PNG without any window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from io import BytesIO
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from paribus.contracts import Floats
+from paribus.display.figure import (
+    Axis,
+    Band,
+    Bars,
+    Contours,
+    Figure,
+    Hatch,
+    Heat,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Rug,
+    Rule,
+    Strip,
+    Text,
+)
+from paribus.display.look import INK, STRIP
+from paribus.errors import DrawingError
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure as Page
+
+Side: TypeAlias = Literal["main", "right", "top"]
+Color: TypeAlias = tuple[float, float, float, float]
+
+FADES = 4  # strengths of a line that can be told apart
+FAINT = 0.65  # of the ink, for what is read last
+GAP = 0.06  # inches between a panel and what stands beside it
+BAR = 0.14  # inches that a colour bar is wide
+RUG = 0.03  # height of a tick of the rug, as a share of the panel
+SMALLEST = 5.0  # points of letters that can still be read
+LETTER = 0.55  # width of a letter, as a share of its height
+DASH = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
+MARKER = {
+    "circle": "o",
+    "square": "s",
+    "diamond": "D",
+    "cross": "X",
+    "triangle": "^",
+    "star": "*",
+    "bar": "|",
+    "dot": ".",
+}
+
+
+def draw(figure: Figure, ax: Any = None) -> tuple[Page, list[Axes]]:
+    """Draw a figure, and return matplotlib's own figure with the axes of its panels.
+
+    Parameters
+    ----------
+    figure : Figure
+        What is to be seen.
+    ax : Axes or sequence of Axes, optional
+        Where: as many as there are panels. What they already show, their labels and titles stay; limits
+        widen. None makes a new figure with pyplot.
+
+    Returns
+    -------
+    page : matplotlib.figure.Figure
+        The page the axes are on.
+    axes : list of Axes
+        One for each panel, in their order.
+    """
+    if ax is not None:
+        return _draw_on(figure, _given(ax, len(figure.panels)))
+    import matplotlib.pyplot as plt
+
+    page = plt.figure(figsize=figure.size, layout=_layout(figure))
+    return page, _draw_new(figure, page)
+
+
+def png(figure: Figure, dpi: int = 110) -> bytes:
+    """Return a figure as the bytes of a PNG file; pyplot never hears of it."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Page
+
+    page = Page(figsize=figure.size, layout=_layout(figure))
+    FigureCanvasAgg(page)
+    _draw_new(figure, page)
+    written = BytesIO()
+    page.savefig(written, format="png", dpi=dpi)
+    return written.getvalue()
+
+
+def _layout(figure: Figure) -> Literal["constrained", "compressed"]:
+    """Return the layout: the constrained one cuts labels off axes whose shape is fixed."""
+    return "compressed" if any(panel.equal for panel in figure.panels) else "constrained"
+
+
+def _given(ax: Any, panels: int) -> list[Axes]:
+    """Return the axes somebody has as a list of as many as there are panels."""
+    axes = list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(axes) != panels:
+        raise DrawingError(f"{len(axes)} axes were given for {panels} panels; give one for each")
+    return axes
+
+
+# --- Pages ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a panel is drawn: its size in inches, and whether its axes are somebody's own."""
+
+    width: float
+    height: float
+    given: bool = False
+
+
+def _draw_new(figure: Figure, page: Page) -> list[Axes]:
+    columns = max(1, min(figure.columns, len(figure.panels)))
+    rows = -(-len(figure.panels) // columns)
+    # A row without height above the panels: what its legend needs is made room for like any other label, below
+    # a title that is there or comes later. Legends of the page itself would lie on the title.
+    grid = page.add_gridspec(rows + 1, columns, height_ratios=[1e-6] + [1.0] * rows)
+    place = _Place(0.75 * figure.size[0] / columns, 0.7 * figure.size[1] / rows)
+    axes = []
+    for number, panel in enumerate(figure.panels):
+        ax = page.add_subplot(grid[1 + number // columns, number % columns])
+        _draw_panel(ax, panel, place)
+        axes.append(ax)
+    entries = _entries(ax for ax, panel in zip(axes, figure.panels, strict=True) if panel.legend == "figure")
+    if entries:
+        _legend_above(page, page.add_subplot(grid[0, :]), entries, figure.legend_title)
+    if axes:
+        page.sca(axes[-1])
+    if figure.title is not None:
+        page.suptitle(_said(figure.title), x=0.01, ha="left", fontsize="large")
+    if figure.notes:
+        small = {"fontsize": "small", "color": _ink(FAINT)}
+        page.supxlabel(_fitting(page, figure.notes, figure.size[0] - 0.15), x=0.01, ha="left", **small)
+    return axes
+
+
+def _draw_on(figure: Figure, axes: list[Axes]) -> tuple[Page, list[Axes]]:
+    for ax, panel in zip(axes, figure.panels, strict=True):
+        box = ax.get_window_extent()
+        dpi = ax.figure.dpi
+        _draw_panel(ax, panel, _Place(box.width / dpi, box.height / dpi, given=True))
+        _legend_within(ax, panel.legend_title or figure.legend_title)
+    if figure.title is not None and not axes[0].get_title():
+        axes[0].set_title(_said(figure.title))
+    if figure.notes:
+        _notes_below(axes[-1], figure.notes)
+    return axes[0].figure.figure, axes
+
+
+def _fitting(page: Page, notes: Iterable[str], inches: float) -> str:
+    """Return notes with lines as long as fit, by what their own letters take."""
+    text = "  ".join(notes)
+    probe = page.text(0, 0, _said(text), fontsize="small")
+    letters = inches * page.dpi / probe.get_window_extent().width * len(text)
+    probe.remove()
+    return "\n".join(_said(line) for note in notes for line in wrap(note, max(20, int(0.95 * letters))))
+
+
+def _notes_below(ax: Axes, notes: tuple[str, ...]) -> None:
+    """Write notes below everything else on the x-axis, whatever its labels' height."""
+    ax.annotate(
+        _fitting(ax.figure.figure, notes, max(2.5, ax.get_window_extent().width / ax.figure.dpi)),
+        (0.5, 0),
+        (0, -4),
+        xycoords=ax.xaxis.label,
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize="small",
+        color=_ink(FAINT),
+        annotation_clip=False,
+    )
+
+
+# --- Legends --------------------------------------------------------------------------------------------------
+
+
+def _entries(axes: Iterable[Axes]) -> dict[str, Artist]:
+    """Return what the labels on axes and on those beside them stand for, the first of each."""
+    entries: dict[str, Artist] = {}
+    for ax in axes:
+        for part in (ax, *ax.child_axes):
+            for handle, label in zip(*part.get_legend_handles_labels(), strict=True):
+                entries.setdefault(label, handle)
+    return entries
+
+
+def _legend(ax: Axes, entries: dict[str, Artist], title: str | None, **options: Any) -> Any:
+    told = None if title is None else _said(title)
+    return ax.legend(
+        list(entries.values()),
+        list(entries),
+        title=told,
+        fontsize="small",
+        title_fontsize="small",
+        alignment="left",
+        **options,
+    )
+
+
+def _legend_above(page: Page, ax: Axes, entries: dict[str, Artist], title: str | None) -> None:
+    """Explain the labels of all panels above them, in as many columns as fit."""
+    ax.axis("off")
+    room = (page.get_figwidth() - 0.9) * page.dpi
+    for columns in range(min(len(entries), 8), 0, -1):
+        legend = _legend(
+            ax,
+            entries,
+            title,
+            ncols=columns,
+            loc="lower left",
+            bbox_to_anchor=(0, 0),
+            borderaxespad=0.0,
+            borderpad=0.0,
+            frameon=False,
+        )
+        if legend.get_window_extent().width <= room:
+            break
+
+
+def _legend_within(ax: Axes, title: str | None) -> None:
+    """Explain labels on somebody's axes where they hide least, with what was explained there before."""
+    before = ax.get_legend()
+    entries: dict[str, Artist] = {}
+    if before is not None:
+        title = before.get_title().get_text() or title
+        entries = {
+            text.get_text(): handle
+            for text, handle in zip(before.get_texts(), before.legend_handles, strict=True)
+            if handle is not None
+        }
+    entries |= _entries([ax])
+    if entries:
+        _legend(ax, entries, title, loc="best", framealpha=0.75)
+
+
+def _legend_beside(ax: Axes, title: str | None) -> None:
+    """Explain one panel's labels to its right, beyond all that stands beside it."""
+    entries = _entries([ax])
+    if not entries:
+        return
+    box = ax.get_window_extent()
+    ends = [part.get_tightbbox().x1 for part in ax.child_axes]
+    beyond = (max([box.x1, *ends]) - box.x1) / ax.figure.dpi
+    from matplotlib.transforms import ScaledTranslation
+
+    moved = ax.transAxes + ScaledTranslation(beyond + 2 * GAP, 0, ax.figure.dpi_scale_trans)
+    _legend(
+        ax,
+        entries,
+        title,
+        loc="upper left",
+        bbox_to_anchor=(1, 1),
+        bbox_transform=moved,
+        borderaxespad=0.0,
+        borderpad=0.0,
+        frameon=False,
+    )
+
+
+# --- Panels ---------------------------------------------------------------------------------------------------
+
+
+def _draw_panel(ax: Axes, panel: Panel, place: _Place) -> None:
+    """Draw a panel with what stands beside it: the narrow panels first, then a colour bar, then a legend."""
+    colored = _draw_marks(ax, panel, place, "main")
+    beyond = GAP
+    if panel.right is not None:
+        bounds = (1 + GAP / place.width, 0.0, panel.beside, 1.0)
+        _draw_marks(ax.inset_axes(bounds, sharey=ax), panel.right, place, "right")
+        beyond += panel.beside * place.width + GAP
+    if panel.top is not None:
+        bounds = (0.0, 1 + GAP / place.height, 1.0, panel.beside)
+        _draw_marks(ax.inset_axes(bounds, sharex=ax), panel.top, place, "top")
+    if colored is not None:
+        bounds = (1 + beyond / place.width, 0.0, BAR / place.width, 1.0)
+        _color_bar(ax.inset_axes(bounds), *colored, place)
+    if panel.title is not None and not ax.get_title(loc="left") and not ax.get_title():
+        highest = ax if panel.top is None else ax.child_axes[-1 if colored is None else -2]
+        highest.set_title(_said(panel.title), loc="left", fontsize="medium")
+    if panel.legend == "panel" and not place.given:
+        _legend_beside(ax, panel.legend_title)
+
+
+def _draw_marks(ax: Axes, panel: Panel, place: _Place, side: Side) -> tuple[ScalarMappable, str] | None:
+    """Draw marks on axes, the first lowest, and return what needs a colour bar."""
+    before = _limits(ax) if ax.has_data() else {}
+    if not place.given or side != "main":
+        _bare(ax, panel, side)
+    colored = None
+    for number, mark in enumerate(panel.marks):
+        drawn = _PENS[type(mark)](ax, mark, 2 + number / len(panel.marks), place)
+        unit = getattr(mark, "unit", None)
+        colored = (drawn, unit) if unit is not None else colored
+    if panel.equal:
+        ax.set_aspect("equal", adjustable="box")
+    if side != "right":
+        _axis(ax, panel.y, "y", place, before)
+    else:
+        ax.tick_params(axis="y", left=False, labelleft=False)
+    if side != "top":
+        _axis(ax, panel.x, "x", place, before)
+    else:
+        ax.tick_params(axis="x", bottom=False, labelbottom=False)
+    return colored
+
+
+def _bare(ax: Axes, panel: Panel, side: Side) -> None:
+    """Take away what a panel does not need, and lay a light grid behind its curves."""
+    hidden = {
+        "top": True,
+        "right": True,
+        "left": side == "right" or panel.y.scale == "none",
+        "bottom": side == "top" or panel.x.scale == "none",
+    }
+    for edge, away in hidden.items():
+        ax.spines[edge].set_visible(not away)
+    ax.set_axisbelow(True)
+    if any(isinstance(mark, Heat | Contours) for mark in panel.marks):
+        return
+    along: Literal["x", "y"] = "x" if panel.y.scale == "level" and panel.x.scale != "level" else "y"
+    if (panel.x if along == "x" else panel.y).scale != "none" and panel.x.scale != "none":
+        ax.grid(visible=True, axis=along, color=_ink(0.12), linewidth=0.7)
+
+
+def _color_bar(ax: Axes, mappable: ScalarMappable, unit: str, place: _Place) -> None:
+    bar = ax.figure.colorbar(mappable, cax=ax)
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.ax.tick_params(labelsize="small", length=2)
+    bar.set_label(_lines(unit, place.height))
+
+
+# --- Axes -----------------------------------------------------------------------------------------------------
+
+
+def _limits(ax: Axes) -> dict[str, tuple[float, float]]:
+    return {"x": ax.get_xlim(), "y": ax.get_ylim()}
+
+
+def _axis(
+    ax: Axes, axis: Axis, along: Literal["x", "y"], place: _Place, before: dict[str, tuple[float, float]]
+) -> None:
+    """Give one side of a panel its ends, ticks and label; what somebody wrote there stays."""
+    side = ax.xaxis if along == "x" else ax.yaxis
+    if axis.scale == "none":
+        side.set_ticks([])
+    elif axis.ticks is not None:
+        side.set_ticks([at for at, _ in axis.ticks], [_said(word) for _, word in axis.ticks])
+    elif axis.scale == "date":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(minticks=3, maxticks=7)
+        side.set_major_locator(locator)
+        side.set_major_formatter(ConciseDateFormatter(locator))
+    elif axis.scale == "number" and not place.given:
+        ax.ticklabel_format(axis=along, useOffset=False)
+    ax.tick_params(
+        axis=along,
+        labelsize=_tick_size(axis, along, place),
+        **({"labelrotation": 90} if axis.turned else {}),
+        **({} if axis.numbers else {f"label{'bottom' if along == 'x' else 'left'}": False}),
+    )
+    _ends(ax, axis, along, before.get(along))
+    if axis.label and not side.get_label_text():
+        side.set_label_text(_lines(axis.label, place.width if along == "x" else place.height))
+
+
+def _ends(ax: Axes, axis: Axis, along: Literal["x", "y"], before: tuple[float, float] | None) -> None:
+    """Set the ends of an axis; on one that showed something, both can be seen."""
+    free = ax.get_autoscalex_on() if along == "x" else ax.get_autoscaley_on()
+    if before is None and not free:
+        return  # somebody has set them for what was to come
+    ax.autoscale_view()
+    now = _limits(ax)[along]
+    if not free:
+        now = tuple(getattr(ax.dataLim, f"interval{along}"))
+    low = min(now) if axis.low is None else axis.low
+    high = max(now) if axis.high is None else axis.high
+    if before is not None:
+        low, high = min(low, *before), max(high, *before)
+        if before[0] > before[1]:
+            low, high = high, low
+    if before is not None or axis.low is not None or axis.high is not None:
+        (ax.set_xlim if along == "x" else ax.set_ylim)(low, high)
+
+
+def _tick_size(axis: Axis, along: Literal["x", "y"], place: _Place) -> float:
+    """Return the points of tick words: fewer when many have to stand beside each other."""
+    from matplotlib import rcParams
+
+    usual = 0.9 * float(rcParams["font.size"])
+    if not axis.ticks:
+        return usual
+    points = 72 * (place.width if along == "x" else place.height)
+    if (along == "x") == axis.turned or along == "y":
+        taken = 1.25 * len(axis.ticks)
+    else:
+        taken = sum(LETTER * (2 + max(map(len, word.split("\n")))) for _, word in axis.ticks)
+    return max(SMALLEST, min(usual, points / taken))
+
+
+# --- Words and colours ----------------------------------------------------------------------------------------
+
+
+def _said(text: str) -> str:
+    """Return text as matplotlib has to be given it, to be read as it is and never as a formula."""
+    return text.replace("$", r"\$")
+
+
+def _lines(text: str, inches: float) -> str:
+    """Return a label in as many lines as it needs to be no longer than its axis."""
+    from matplotlib import rcParams
+
+    letters = int(72 * inches / (LETTER * float(rcParams["font.size"])))
+    return _said("\n".join(wrap(text, max(12, letters), break_long_words=False)))
+
+
+def _ink(alpha: float = 1.0) -> Color:
+    """Return the colour of the theme's text."""
+    return _color(INK, alpha)
+
+
+def _color(name: str, alpha: float = 1.0) -> Color:
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgba
+
+    return to_rgba(rcParams["text.color"] if name == INK else name, alpha)
+
+
+def _legible(ground: Any) -> str:
+    """Return black or white, whichever can be read on a colour."""
+    red, green, blue = (float(part) for part in ground[:3])
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
+
+
+def _scaled(points: float) -> float:
+    """Return a size meant beside letters of ten points, beside those of the theme."""
+    from matplotlib import rcParams
+
+    return points * float(rcParams["font.size"]) / 10
+
+
+# --- Marks ----------------------------------------------------------------------------------------------------
+
+
+def _line(ax: Axes, mark: Line, zorder: float, place: _Place) -> None:
+    style: dict[str, Any] = {
+        "color": _color(mark.color),
+        "linestyle": DASH[mark.dash],
+        "linewidth": mark.width,
+        "drawstyle": "steps-post" if mark.steps else "default",
+        # Ends that reach beyond their point would lie twice where runs join.
+        "solid_capstyle": "butt",
+        "dash_capstyle": "butt",
+        "zorder": zorder,
+    }
+    runs = _runs(mark)
+    strongest = max((share for _, _, share in runs), default=0.0)
+    label = None if mark.label is None else _said(mark.label)
+    for first, last, share in runs:
+        told = label if share == strongest else None
+        ax.plot(
+            mark.x[first : last + 1],
+            mark.y[first : last + 1],
+            alpha=mark.alpha * share,
+            label=told,
+            **style,
+        )
+        label = None if told else label
+
+
+def _runs(mark: Line) -> list[tuple[int, int, float]]:
+    """Return first point, last point and share of colour of each part of a line; parts have ends in common."""
+    points = len(mark.x)
+    if mark.strength is None or points < 2:
+        return [(0, points - 1, 1.0)]
+    strength = np.nan_to_num(np.clip(mark.strength, 0.0, 1.0))
+    between = strength[:-1] if mark.steps else (strength[:-1] + strength[1:]) / 2
+    levels = np.maximum(1, np.ceil(between * FADES - 1e-9))
+    starts = np.flatnonzero(np.diff(levels, prepend=np.nan))
+    ends = [*starts[1:], points - 1]
+    return [
+        (int(first), int(last), float(levels[first]) / FADES)
+        for first, last in zip(starts, ends, strict=True)
+    ]
+
+
+def _band(ax: Axes, mark: Band, zorder: float, place: _Place) -> None:
+    ax.fill_between(
+        mark.x,
+        mark.low,
+        mark.high,
+        step="post" if mark.steps else None,
+        color=_color(mark.color),
+        alpha=mark.alpha,
+        linewidth=0,
+        label=None if mark.label is None else _said(mark.label),
+        zorder=zorder,
+    )
+
+
+def _points(ax: Axes, mark: Points, zorder: float, place: _Place) -> None:
+    color = _color(mark.color)
+    if mark.error is not None:
+        ax.errorbar(
+            mark.x,
+            mark.y,
+            fmt="none",
+            ecolor=color,
+            alpha=mark.alpha,
+            capsize=2.5,
+            elinewidth=1.2,
+            zorder=zorder,
+            **{f"{mark.error_along}err": mark.error},
+        )
+    ax.scatter(
+        mark.x,
+        mark.y,
+        s=np.asarray(mark.size, dtype=float) ** 2,
+        color=color,
+        alpha=mark.alpha,
+        marker=MARKER[mark.marker],
+        label=None if mark.label is None else _said(mark.label),
+        zorder=zorder,
+    )
+
+
+def _bars(ax: Axes, mark: Bars, zorder: float, place: _Place) -> None:
+    colors = [mark.color] * len(mark.at) if isinstance(mark.color, str) else mark.color
+    base = np.zeros(len(mark.at)) if mark.base is None else mark.base
+    style: dict[str, Any] = {
+        "color": [_color(color) for color in colors],
+        "alpha": mark.alpha,
+        "label": None if mark.label is None else _said(mark.label),
+        "zorder": zorder,
+    }
+    whiskers: dict[str, Any] = {"fmt": "none", "ecolor": _ink(0.8), "capsize": 2.5, "elinewidth": 1.0}
+    if mark.level:
+        ax.barh(mark.at, mark.length, mark.width, left=base, **style)
+        if mark.error is not None:
+            ax.errorbar(base + mark.length, mark.at, xerr=mark.error, zorder=zorder, **whiskers)
+        return
+    ax.bar(mark.at, mark.length, mark.width, bottom=base, **style)
+    if mark.error is not None:
+        ax.errorbar(mark.at, base + mark.length, yerr=mark.error, zorder=zorder, **whiskers)
+
+
+def _strip(ax: Axes, mark: Strip, zorder: float, place: _Place) -> None:
+    from matplotlib.collections import PolyCollection
+
+    tall = STRIP * mark.height / mark.most if mark.most > 0 else 0.0 * mark.height
+    low, high, zero = mark.at - mark.width / 2, mark.at + mark.width / 2, np.zeros_like(tall)
+    along = np.stack([low, high, high, low], axis=1)
+    across = np.stack([zero, zero, tall, tall], axis=1)
+    _at_edge(ax, mark.along, along, across, lambda shapes: PolyCollection(shapes, facecolors=[_ink(0.25)]), zorder)
+
+
+def _rug(ax: Axes, mark: Rug, zorder: float, place: _Place) -> None:
+    from matplotlib.collections import LineCollection
+
+    along = np.stack([mark.at, mark.at], axis=1)
+    across = np.tile([0.0, RUG], (len(mark.at), 1))
+    made = lambda shapes: LineCollection(shapes, colors=[_ink(0.7)], linewidths=1.0)  # noqa: E731
+    _at_edge(ax, mark.along, along, across, made, zorder)
+
+
+def _at_edge(
+    ax: Axes,
+    side: Literal["x", "y"],
+    along: Floats,
+    across: Floats,
+    made: Callable[[Floats], Any],
+    zorder: float,
+) -> None:
+    """Add shapes whose places are values of one axis, and whose heights are shares of the panel."""
+    shapes = np.stack([along, across] if side == "x" else [across, along], axis=2)
+    drawn = made(shapes)
+    drawn.set_transform(ax.get_xaxis_transform() if side == "x" else ax.get_yaxis_transform())
+    drawn.set_zorder(zorder)
+    ax.add_collection(drawn, autolim=False)
+    ax.update_datalim(shapes.reshape(-1, 2), updatex=side == "x", updatey=side == "y")
+    ax.autoscale_view()
+
+
+def _heat(ax: Axes, mark: Heat, zorder: float, place: _Place) -> Any:
+    drawn = ax.pcolormesh(
+        mark.x_edges,
+        mark.y_edges,
+        np.ma.masked_invalid(mark.values),
+        cmap=mark.colors,
+        vmin=mark.low,
+        vmax=mark.high,
+        zorder=zorder,
+    )
+    if mark.written:
+        _write_cells(ax, mark, drawn, zorder, place)
+    return drawn
+
+
+def _write_cells(ax: Axes, mark: Heat, drawn: Any, zorder: float, place: _Place) -> None:
+    """Write numbers into cells, as large as the longest of them fits."""
+    down, across = mark.values.shape
+    longest = max((len(word) for row in mark.written for word in row), default=0)
+    if not longest:
+        return
+    fits = min(72 * place.width / across / (1.15 * LETTER * longest), 72 * place.height / down / 1.4)
+    size = max(SMALLEST, min(_scaled(9), fits))
+    x = (mark.x_edges[:-1] + mark.x_edges[1:]) / 2
+    y = (mark.y_edges[:-1] + mark.y_edges[1:]) / 2
+    for row, words in enumerate(mark.written):
+        for column, word in enumerate(words):
+            value = mark.values[row, column]
+            color = _ink() if np.isnan(value) else _legible(drawn.to_rgba(value))
+            ax.text(
+                x[column],
+                y[row],
+                _said(word),
+                ha="center",
+                va="center",
+                fontsize=size,
+                color=color,
+                zorder=zorder,
+                clip_on=True,
+            )
+
+
+def _contours(ax: Axes, mark: Contours, zorder: float, place: _Place) -> Any:
+    values = np.ma.masked_invalid(mark.values)
+    least, most = float(values.min()), float(values.max())
+    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
+    extend: Any = beyond[least < mark.levels[0], most > mark.levels[-1]]
+    filled = ax.contourf(
+        mark.x, mark.y, values, levels=mark.levels, cmap=mark.colors, extend=extend, zorder=zorder
+    )
+    lined = [level for level in mark.levels[::2] if least < level < most]
+    if lined:
+        colors = [_legible(filled.to_rgba(level)) for level in lined]
+        lines = ax.contour(
+            mark.x, mark.y, values, levels=lined, colors=colors, linewidths=0.6, alpha=0.7, zorder=zorder
+        )
+        ax.clabel(lines, fontsize=_scaled(7.5), fmt="%.3g", zorder=zorder)
+    return filled
+
+
+def _hatch(ax: Axes, mark: Hatch, zorder: float, place: _Place) -> None:
+    from matplotlib import rcParams
+    from matplotlib.collections import PolyCollection
+
+    row, column = np.nonzero(mark.mask)
+    left, right = mark.x_edges[column], mark.x_edges[column + 1]
+    low, high = mark.y_edges[row], mark.y_edges[row + 1]
+    x, y = np.stack([left, right, right, left], axis=1), np.stack([low, low, high, high], axis=1)
+    cells = PolyCollection(
+        np.stack([x, y], axis=2),
+        # The colours below are veiled as well: the lines alone are lost on dark ones.
+        facecolors=[_color(rcParams["axes.facecolor"], 0.5)],
+        edgecolors=[_ink(0.55)],
+        linewidths=0,
+        hatch="////",
+        antialiaseds=False,
+        label=_said(mark.label) if mark.label is not None and len(row) else None,
+        zorder=zorder,
+    )
+    ax.add_collection(cells)
+    ax.autoscale_view()
+
+
+def _rule(ax: Axes, mark: Rule, zorder: float, place: _Place) -> None:
+    across = ax.axhline if mark.along == "y" else ax.axvline
+    across(mark.at, color=_ink(0.55), linewidth=0.8, zorder=zorder)
+
+
+def _text(ax: Axes, mark: Text, zorder: float, place: _Place) -> None:
+    ax.annotate(
+        _said(mark.text),
+        (mark.x, mark.y),
+        mark.offset,
+        textcoords="offset points",
+        ha=mark.align,
+        va=mark.upright,
+        rotation=mark.rotation,
+        fontsize=_scaled(mark.size),
+        color=_color(mark.color),
+        alpha=mark.alpha,
+        zorder=zorder,
+        annotation_clip=False,
+    )
+
+
+_PENS: dict[type[Mark], Callable[[Axes, Any, float, _Place], Any]] = {
+    Line: _line,
+    Band: _band,
+    Points: _points,
+    Bars: _bars,
+    Strip: _strip,
+    Rug: _rug,
+    Heat: _heat,
+    Contours: _contours,
+    Hatch: _hatch,
+    Rule: _rule,
+    Text: _text,
+}
