@@ -144,14 +144,15 @@ class Rug(Plain):
 class Heat(Plain):
     """Coloured cells ``values (y, x)`` between ``edges``; NaN has no colour.
 
-    ``written`` are numbers to stand in the cells, row by row, or nothing. ``low`` and ``high`` are the ends
-    of the colours, ``unit`` what the colour bar says; None has no colour bar.
+    ``colors`` is the name of a colour map, or its colours from low to high, evenly apart. ``written`` are
+    numbers to stand in the cells, row by row, or nothing. ``low`` and ``high`` are the ends of the colours,
+    ``unit`` what the colour bar says; None has no colour bar.
     """
 
     x_edges: Floats
     y_edges: Floats
     values: Floats
-    colors: str
+    colors: str | tuple[str, ...]
     low: float
     high: float
     unit: str | None
