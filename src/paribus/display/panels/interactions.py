@@ -1,0 +1,171 @@
+"""Pictures of interactions and of importance: what is asked for, and whether it exists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paribus.contracts import Floats
+from paribus.display.figure import Figure
+from paribus.display.panels.bars import LETTERS, importance_bars, interaction_bars, joined
+from paribus.display.panels.pairs import heatmap, network
+from paribus.display.panels.words import sampled
+from paribus.errors import DrawingError, OptionError, one_of
+from paribus.results import HStatistics, Importance
+from paribus.results.hstatistics import STATISTICS
+from paribus.results.outputs import chosen
+from paribus.results.story import exactly_zero, short, with_error
+
+if TYPE_CHECKING:
+    from paribus.results import Effects, PartialDependence
+
+KINDS = ("bars", "heatmap", "network", "panels")
+COLUMNS = 3
+PANEL = (4.4, 3.6)  # inches, of one two-way panel
+
+
+def interactions_figure(
+    result: HStatistics,
+    kind: str,
+    *,
+    statistic: str,
+    k: int,
+    output: str | int | None,
+    effects: Effects | None = None,
+) -> Figure:
+    """Compose the picture of one output's interactions.
+
+    Parameters
+    ----------
+    result : HStatistics
+        What was found.
+    kind : {"bars", "heatmap", "network", "panels"}
+        The strongest entries with their errors; every pair, with each feature's own effect on the diagonal;
+        features as nodes whose links are as wide as they interact; or the strongest pairs' two-way effects.
+    statistic : {"pairwise", "overall", "threeway"}
+        What the bars show.
+    k : int
+        How many bars, features of a heat map or network, or panels, at most.
+    output : str or int, optional
+        One output of several, by name or position. Needed with several.
+    effects : Effects, optional
+        Partial dependence of the pairs that get panels. Needed for these.
+    """
+    o = _asked(result, kind, statistic, k, output)
+    if effects is not None and kind != "panels":
+        raise DrawingError(f"kind={kind!r} draws no effects; draw effects= with kind='panels'")
+    if kind == "bars":
+        return interaction_bars(result, statistic, k, o)
+    if kind == "panels":
+        return _panels(result, k, o, effects)
+    return heatmap(result, k, o) if kind == "heatmap" else network(result, k, o)
+
+
+def importance_figure(result: Importance, *, k: int, output: str | int | None) -> Figure:
+    """Compose the picture of what features matter for one output, ``k`` of them at most."""
+    o = _one_output(result.output_names, output)
+    _check_positive(k)
+    _check_finite(result.values if result.values.ndim == 1 else result.values[:, o])
+    return importance_bars(result, k, o)
+
+
+def _asked(result: HStatistics, kind: str, statistic: str, k: int, output: str | int | None) -> int:
+    """Refuse what has no picture, and return the output meant."""
+    one_of("kind", kind, KINDS)
+    one_of("statistic", statistic, STATISTICS)
+    if statistic == "total":
+        raise DrawingError("statistic='total' is one number for each output; read h_squared_total")
+    if kind in ("heatmap", "network") and min(k, len(result.features)) < 2:
+        raise DrawingError(f"k={k} leaves no pair to draw; pass at least 2")
+    if kind != "bars" and statistic != "pairwise":
+        raise DrawingError(f"kind={kind!r} shows pairs; draw statistic={statistic!r} with kind='bars'")
+    o = _one_output(result.output_names, output)
+    _check_positive(k)
+    _check_finite(result.ratio(statistic).numerator[:, o])
+    return o
+
+
+def _one_output(names: tuple[str, ...], output: str | int | None) -> int:
+    outputs = chosen(names, output)
+    if len(outputs) > 1:
+        raise DrawingError(f"a picture shows one output; pass output= one of {', '.join(names)}")
+    return outputs[0]
+
+
+def _check_finite(values: Floats) -> None:
+    if not np.isfinite(values).all():
+        raise DrawingError("these numbers are not finite, so they have no picture; the notes say why")
+
+
+def _check_positive(k: int) -> None:
+    if k < 1:
+        raise OptionError(f"k={k} leaves nothing to draw; pass a positive number")
+
+
+def _panels(result: HStatistics, k: int, o: int, effects: Effects | None) -> Figure:
+    """Show the strongest pairs as two-way panels, the strongest first."""
+    from paribus.display.panels.surface import surface_panel
+
+    strength = result.pairwise.strength[:, o]
+    order = [int(entry) for entry in np.argsort(-strength, kind="stable") if strength[entry]]
+    if not order:
+        raise DrawingError(f"{exactly_zero(len(strength), 'pair')}: there is no panel to draw")
+    shown = order[:k]
+    found = _effects_of(result, shown, effects)
+    panels = [surface_panel(effect, _output_of(effect, result.output_names[o])) for effect in found]
+    titles = _titles(result, shown, o)
+    columns = min(COLUMNS, len(shown))
+    lines = [f"{len(shown)} of {len(strength):,} pairs"] if len(shown) < len(strength) else []
+    return Figure(
+        tuple(replace(panel, title=title) for panel, title in zip(panels, titles, strict=True)),
+        columns=columns,
+        size=(PANEL[0] * columns, PANEL[1] * -(-len(shown) // columns)),
+        notes=sampled(result.provenance, (*lines, *result.notes)),
+    )
+
+
+def _effects_of(result: HStatistics, shown: list[int], effects: Effects | None) -> list[PartialDependence]:
+    """Return the effect of each pair, whichever of its features was named first; refuse if one is missing."""
+    known: Mapping[Any, PartialDependence] = {} if effects is None else effects
+    found, missing, there = [], [], len(shown)
+    for rank, entry in enumerate(shown):
+        first, second = (result.feature_names[place] for place in result.pairs[entry])
+        effect = known.get((first, second), known.get((second, first)))
+        if effect is None:
+            missing.append(result.feature_pairs[entry])
+            there = min(there, rank)
+        else:
+            found.append(effect)
+    if missing:
+        fewer = f", or k={there}" if there else ""
+        raise DrawingError(
+            "kind='panels' draws the two-way effects of the strongest pairs; pass effects= with these pairs: "
+            f"paribus.effects(model, X, {missing}){fewer}"
+        )
+    return found
+
+
+def _output_of(effect: PartialDependence, name: str) -> int:
+    if name not in effect.output_names:
+        raise DrawingError(
+            f"effects= are of {', '.join(effect.output_names)}, not of {name}; pass those of the same model"
+        )
+    return effect.output_names.index(name)
+
+
+def _titles(result: HStatistics, shown: list[int], o: int) -> list[str]:
+    """Return what is above each panel: in one line if all of them have room for it."""
+    pairs = [joined([result.feature_names[place] for place in result.pairs[entry]], " × ") for entry in shown]
+    sizes = [_size(result, entry, o) for entry in shown]
+    long = any(len(pair) + len(size) > LETTERS for pair, size in zip(pairs, sizes, strict=True))
+    return [pair + (":\n" if long else ": ") + size for pair, size in zip(pairs, sizes, strict=True)]
+
+
+def _size(result: HStatistics, entry: int, o: int) -> str:
+    ratio = result.pairwise
+    strength = with_error(float(ratio.strength[entry, o]), float(ratio.strength_error[entry, o]))
+    share = float(ratio.share[entry, o])
+    return f"strength {strength}" + (f", H² {short(100 * share)} %" if np.isfinite(share) else "")
