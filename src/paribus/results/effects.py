@@ -27,6 +27,41 @@ class Effects(SavedEffects[PartialDependence]):
 
         return effects_frame(self, backend)
 
+    def interaction(self, first: str, second: str) -> PartialDependence:
+        r"""Return what two features do together beyond each by itself.
+
+        .. math:: I_{jk}(x_j, x_k) = PD_{jk}(x_j, x_k) - PD_j(x_j) - PD_k(x_k) - c
+
+        with :math:`c` such that its average over the data, by the ``support`` of the cells, is zero. It is
+        zero everywhere if the model adds what it makes of one feature to what it makes of the other; its
+        square, averaged over the rows, is what Friedman and Popescu's H of `h_statistic` is made of. With
+        individual curves (``kind="both"``) the standard error and the spread are those of each row's own
+        difference, and of several models each has its own. ``strength`` is the standard deviation of the
+        interaction over the data.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the features, in any order. The effects of each by itself and of both must be there.
+
+        Returns
+        -------
+        PartialDependence
+            Of the shapes of the effect of both; ``provenance.scale`` says that it is the interaction only.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0], [2.0, 2.0]])
+        >>> found = paribus.effects(lambda X: 5 * X[:, 0] + X[:, 0] * X[:, 1], X, [0, 1, (0, 1)])
+        >>> found.interaction("x0", "x1").average[0]
+        array([[ 1., -1.],
+               [-1.,  1.]])
+        """
+        from paribus.results.joint import interaction
+
+        return interaction(self, first, second)
+
     def plot(self, *, columns: int = 3, output: str | int | None = None) -> Any:
         """Draw one panel per effect with matplotlib, strongest first, one-way panels on one y-axis.
 

@@ -37,10 +37,10 @@ def centred(effect: PartialDependence, at: Any) -> PartialDependence:
     scale = effect.provenance.scale.partition(f", {RELATIVE}")[0]
     told = replace(
         effect,
-        notes=(*_kept_notes(effect), f"{RELATIVE}{where}"),
+        notes=(*kept_notes(effect), f"{RELATIVE}{where}"),
         provenance=replace(effect.provenance, scale=f"{scale}, {RELATIVE}{where}"),
     )
-    return _rebuilt(told, average, curves, models, "differences")
+    return rebuilt(told, average, curves, models, "differences")
 
 
 def derivative(effect: PartialDependence) -> PartialDependence:
@@ -51,10 +51,10 @@ def derivative(effect: PartialDependence) -> PartialDependence:
         None if points is None else np.gradient(points[..., first], ticks, axis=-1)[..., point]
         for points in _flat(replace(effect, missing=None))
     )
-    notes = list(_kept_notes(effect))
+    notes = list(kept_notes(effect))
     if effect.missing is not None:
         notes.append("the missing value has no place on the axis, so no slope")
-    mean = average if curves is None or average is not None else _moments(curves, effect.row_weights).mean
+    mean = average if curves is None or average is not None else moments_of(curves, effect.row_weights).mean
     assert mean is not None
     scale = effect.provenance.scale.partition(f", {RELATIVE}")[0]
     told = replace(
@@ -64,7 +64,7 @@ def derivative(effect: PartialDependence) -> PartialDependence:
         notes=tuple(notes),
         provenance=replace(effect.provenance, scale=f"{scale} per {unit}"),
     )
-    return _rebuilt(told, average, curves, models, "slopes")
+    return rebuilt(told, average, curves, models, "slopes")
 
 
 def _flat(effect: PartialDependence) -> tuple[Floats | None, Floats | None, Floats | None]:
@@ -86,7 +86,7 @@ def _joined(points: Floats, leading: int, last: Floats | None) -> Floats:
     return flat if last is None else np.concatenate([flat, last[..., None]], axis=-1)
 
 
-def _rebuilt(
+def rebuilt(
     effect: PartialDependence,
     average: Floats | None,
     curves: Floats | None,
@@ -100,7 +100,7 @@ def _rebuilt(
     if curves is None and effect.provenance.estimand != "path-dependent":  # which has no curves of rows
         notes += (f"{what} {NO_CURVES if models is None else NO_ROWS}",)
     if curves is not None and average is not None:
-        error = _moments(curves, effect.row_weights).standard_error()
+        error = moments_of(curves, effect.row_weights).standard_error()
     if curves is not None and wanted is not None:
         quantiles = curve_quantiles(curves, effect.row_weights, wanted.probabilities.tolist())
     every = (average, error, curves, quantiles)
@@ -143,7 +143,7 @@ def _shaped(points: Floats | None, shape: tuple[int, ...], missing: Missing | No
     return points.reshape(*points.shape[:-1], *shape)
 
 
-def _moments(curves: Floats, weights: Floats | None) -> Moments:
+def moments_of(curves: Floats, weights: Floats | None) -> Moments:
     """Return the moments of curves ``(o, n, g)``, rows of weight zero left out."""
     lines = curves.transpose(0, 2, 1)
     if weights is None:
@@ -151,7 +151,7 @@ def _moments(curves: Floats, weights: Floats | None) -> Moments:
     return Moments.of(lines[..., weights > 0], weights[weights > 0] / weights.max())
 
 
-def _kept_notes(effect: PartialDependence) -> tuple[str, ...]:
+def kept_notes(effect: PartialDependence) -> tuple[str, ...]:
     """Return the notes that stay true: not what is said anew, such as what an effect is relative to."""
     anew = _refit_notes(effect, effect.refits, effect.average)
     ends = NO_CURVES, NO_ROWS
