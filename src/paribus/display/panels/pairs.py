@@ -105,7 +105,7 @@ def _cells(values: Floats, colors: tuple[str, ...], unit: str, told: list[list[s
     """Return the cells that are not zero, the first row uppermost."""
     if not values.any():
         return []
-    edges: Floats = np.arange(len(values) + 1) - 0.5
+    edges = np.arange(len(values) + 1, dtype=np.float64) - 0.5
     few = len(values) <= WRITTEN
     shown = np.where(values == 0, np.nan, values)[::-1].copy()
     numbers = tuple(tuple("" if np.isnan(v) else _brief(v) for v in row) for row in shown) if few else ()
@@ -137,11 +137,9 @@ def _square(labels: list[str]) -> tuple[Axis, Axis, tuple[float, float]]:
     """Return two axes with the same labels, and how many inches cells and labels need."""
     size, longest = len(labels), max(map(len, labels))
     turned = size * longest > 50
-    low, high = -0.5, size - 0.5
+    low, high, rows = -0.5, size - 0.5, [float(size - 1 - place) for place in range(size)]
     x = Axis("", "level", tuple((float(p), label) for p, label in enumerate(labels)), turned, low, high)
-    y = Axis(
-        "", "level", tuple((float(size - 1 - p), label) for p, label in enumerate(labels)), low=low, high=high
-    )
+    y = Axis("", "level", tuple(zip(rows, labels, strict=True)), low=low, high=high)
     side = max(2.8, size * (0.6 if size <= WRITTEN else 0.3))
     beside = 0.3 + LETTER * longest
     return x, y, (side + beside + COLOUR_BARS, side + (beside if turned else 0.4) + 0.3)
