@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from paribus.contracts import Floats
+from paribus.contracts import Flags, Floats
 from paribus.display.figure import (
     Axis,
     Band,
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import Collection
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure as Page
+    from matplotlib.transforms import Transform
 
 Side: TypeAlias = Literal["main", "right", "top"]
 Color: TypeAlias = tuple[float, float, float, float]
@@ -47,6 +50,8 @@ BAR = 0.14  # inches that a colour bar is wide
 RUG = 0.03  # height of a tick of the rug, as a share of the panel
 SMALLEST = 5.0  # points of letters that can still be read
 LETTER = 0.55  # width of a letter, as a share of its height
+SMALL = 0.8  # of the usual letters, for the words of narrow panels
+BARE: dict[str, Any] = {"frameon": False, "borderpad": 0.3, "borderaxespad": 0.0}
 DASH = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 MARKER = {
     "circle": "o",
@@ -106,13 +111,18 @@ def _layout(figure: Figure) -> Literal["constrained", "compressed"]:
 
 def _given(ax: Any, panels: int) -> list[Axes]:
     """Return the axes somebody has as a list of as many as there are panels."""
+    from matplotlib.axes import Axes
+
     axes = list(np.ravel(np.asarray(ax, dtype=object)))
+    other = [type(one).__name__ for one in axes if not isinstance(one, Axes)]
+    if other:
+        raise DrawingError(f"ax takes matplotlib's axes, one or several, not {other[0]}")
     if len(axes) != panels:
         raise DrawingError(f"{len(axes)} axes were given for {panels} panels; give one for each")
     return axes
 
 
-# --- Pages ----------------------------------------------------------------------------------------------------
+# --- pages
 
 
 @dataclass(frozen=True)
@@ -127,10 +137,12 @@ class _Place:
 def _draw_new(figure: Figure, page: Page) -> list[Axes]:
     columns = max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(figure.panels) // columns)
-    # A row without height above the panels: what its legend needs is made room for like any other label, below
-    # a title that is there or comes later. Legends of the page itself would lie on the title.
+    notes = _fitting(page, figure.notes, figure.size[0] - 0.15)
+    high = figure.size[1] - 0.15 * len(notes.splitlines())
+    place = _Place(0.75 * figure.size[0] / columns, 0.7 * high / rows)
+    # A row without height above the panels: what its legend needs is made room for like any other label,
+    # below a title that is there or comes later. Legends of the page itself would lie on the title.
     grid = page.add_gridspec(rows + 1, columns, height_ratios=[1e-6] + [1.0] * rows)
-    place = _Place(0.75 * figure.size[0] / columns, 0.7 * figure.size[1] / rows)
     axes = []
     for number, panel in enumerate(figure.panels):
         ax = page.add_subplot(grid[1 + number // columns, number % columns])
@@ -139,22 +151,25 @@ def _draw_new(figure: Figure, page: Page) -> list[Axes]:
     entries = _entries(ax for ax, panel in zip(axes, figure.panels, strict=True) if panel.legend == "figure")
     if entries:
         _legend_above(page, page.add_subplot(grid[0, :]), entries, figure.legend_title)
-    if axes:
         page.sca(axes[-1])
     if figure.title is not None:
         page.suptitle(_said(figure.title), x=0.01, ha="left", fontsize="large")
-    if figure.notes:
-        small = {"fontsize": "small", "color": _ink(FAINT)}
-        page.supxlabel(_fitting(page, figure.notes, figure.size[0] - 0.15), x=0.01, ha="left", **small)
+    if notes:
+        page.supxlabel(notes, x=0.01, ha="left", fontsize="small", color=_ink(FAINT))
     return axes
 
 
 def _draw_on(figure: Figure, axes: list[Axes]) -> tuple[Page, list[Axes]]:
+    explained: set[str] = set()
     for ax, panel in zip(axes, figure.panels, strict=True):
         box = ax.get_window_extent()
         dpi = ax.figure.dpi
         _draw_panel(ax, panel, _Place(box.width / dpi, box.height / dpi, given=True))
-        _legend_within(ax, panel.legend_title or figure.legend_title)
+        _legend_within(ax, panel.legend_title or figure.legend_title, explained)
+        if panel.legend == "figure":
+            explained |= set(_entries([ax]))
+        if ax.figure.figure.get_layout_engine() is None:
+            _make_room(ax)
     if figure.title is not None and not axes[0].get_title():
         axes[0].set_title(_said(figure.title))
     if figure.notes:
@@ -162,9 +177,22 @@ def _draw_on(figure: Figure, axes: list[Axes]) -> tuple[Page, list[Axes]]:
     return axes[0].figure.figure, axes
 
 
-def _fitting(page: Page, notes: Iterable[str], inches: float) -> str:
+def _make_room(ax: Axes) -> None:
+    """Make axes smaller by what stands beside them, on a page without a layout that would."""
+    box = ax.get_window_extent()
+    parts = [part.get_tightbbox() for part in ax.child_axes]
+    right = max([0.0, *(part.x1 - box.x1 for part in parts if part is not None)]) / box.width
+    above = max([0.0, *(part.y1 - box.y1 for part in parts if part is not None)]) / box.height
+    if right or above:
+        place = ax.get_position()
+        ax.set_position((place.x0, place.y0, place.width * (1 - right), place.height * (1 - above)))
+
+
+def _fitting(page: Page, notes: tuple[str, ...], inches: float) -> str:
     """Return notes with lines as long as fit, by what their own letters take."""
     text = "  ".join(notes)
+    if not text:
+        return ""
     probe = page.text(0, 0, _said(text), fontsize="small")
     letters = inches * page.dpi / probe.get_window_extent().width * len(text)
     probe.remove()
@@ -187,25 +215,25 @@ def _notes_below(ax: Axes, notes: tuple[str, ...]) -> None:
     )
 
 
-# --- Legends --------------------------------------------------------------------------------------------------
+# --- legends
 
 
 def _entries(axes: Iterable[Axes]) -> dict[str, Artist]:
     """Return what the labels on axes and on those beside them stand for, the first of each."""
     entries: dict[str, Artist] = {}
     for ax in axes:
-        for part in (ax, *ax.child_axes):
+        parts: list[Any] = [ax, *ax.child_axes]
+        for part in parts:
             for handle, label in zip(*part.get_legend_handles_labels(), strict=True):
                 entries.setdefault(label, handle)
     return entries
 
 
 def _legend(ax: Axes, entries: dict[str, Artist], title: str | None, **options: Any) -> Any:
-    told = None if title is None else _said(title)
     return ax.legend(
         list(entries.values()),
         list(entries),
-        title=told,
+        title=None if title is None else _said(title),
         fontsize="small",
         title_fontsize="small",
         alignment="left",
@@ -218,23 +246,16 @@ def _legend_above(page: Page, ax: Axes, entries: dict[str, Artist], title: str |
     ax.axis("off")
     room = (page.get_figwidth() - 0.9) * page.dpi
     for columns in range(min(len(entries), 8), 0, -1):
-        legend = _legend(
-            ax,
-            entries,
-            title,
-            ncols=columns,
-            loc="lower left",
-            bbox_to_anchor=(0, 0),
-            borderaxespad=0.0,
-            borderpad=0.0,
-            frameon=False,
-        )
+        legend = _legend(ax, entries, title, ncols=columns, loc="lower left", bbox_to_anchor=(0, 0), **BARE)
         if legend.get_window_extent().width <= room:
             break
 
 
-def _legend_within(ax: Axes, title: str | None) -> None:
-    """Explain labels on somebody's axes where they hide least, with what was explained there before."""
+def _legend_within(ax: Axes, title: str | None, explained: set[str]) -> None:
+    """Explain labels on somebody's axes where they hide least, with what was explained there before.
+
+    What is ``explained`` on other axes of the same picture is not told again.
+    """
     before = ax.get_legend()
     entries: dict[str, Artist] = {}
     if before is not None:
@@ -244,7 +265,7 @@ def _legend_within(ax: Axes, title: str | None) -> None:
             for text, handle in zip(before.get_texts(), before.legend_handles, strict=True)
             if handle is not None
         }
-    entries |= _entries([ax])
+    entries |= {label: handle for label, handle in _entries([ax]).items() if label not in explained}
     if entries:
         _legend(ax, entries, title, loc="best", framealpha=0.75)
 
@@ -254,47 +275,58 @@ def _legend_beside(ax: Axes, title: str | None) -> None:
     entries = _entries([ax])
     if not entries:
         return
-    box = ax.get_window_extent()
-    ends = [part.get_tightbbox().x1 for part in ax.child_axes]
-    beyond = (max([box.x1, *ends]) - box.x1) / ax.figure.dpi
-    from matplotlib.transforms import ScaledTranslation
-
-    moved = ax.transAxes + ScaledTranslation(beyond + 2 * GAP, 0, ax.figure.dpi_scale_trans)
+    end = ax.get_window_extent().x1
+    ends = [box.x1 for box in (part.get_tightbbox() for part in ax.child_axes) if box is not None]
+    beyond = (max([end, *ends]) - end) / ax.figure.dpi + 2 * GAP
     _legend(
-        ax,
-        entries,
-        title,
-        loc="upper left",
-        bbox_to_anchor=(1, 1),
-        bbox_transform=moved,
-        borderaxespad=0.0,
-        borderpad=0.0,
-        frameon=False,
+        ax, entries, title, loc="upper left", bbox_to_anchor=(beyond, 1), bbox_transform=_right_of(ax), **BARE
     )
 
 
-# --- Panels ---------------------------------------------------------------------------------------------------
+# --- panels
 
 
 def _draw_panel(ax: Axes, panel: Panel, place: _Place) -> None:
     """Draw a panel with what stands beside it: the narrow panels first, then a colour bar, then a legend."""
     colored = _draw_marks(ax, panel, place, "main")
-    beyond = GAP
+    beyond, highest = GAP, ax
     if panel.right is not None:
-        bounds = (1 + GAP / place.width, 0.0, panel.beside, 1.0)
-        _draw_marks(ax.inset_axes(bounds, sharey=ax), panel.right, place, "right")
-        beyond += panel.beside * place.width + GAP
+        wide = max(panel.beside * place.width, _words_width(panel.right.x))
+        beside = ax.inset_axes((beyond, 0.0, wide, 1.0), transform=_right_of(ax), sharey=ax)
+        _draw_marks(beside, panel.right, place, "right")
+        beyond += wide + GAP
     if panel.top is not None:
-        bounds = (0.0, 1 + GAP / place.height, 1.0, panel.beside)
-        _draw_marks(ax.inset_axes(bounds, sharex=ax), panel.top, place, "top")
+        high = panel.beside * place.height
+        highest = ax.inset_axes((0.0, GAP, 1.0, high), transform=_above(ax), sharex=ax)
+        _draw_marks(highest, panel.top, place, "top")
     if colored is not None:
-        bounds = (1 + beyond / place.width, 0.0, BAR / place.width, 1.0)
-        _color_bar(ax.inset_axes(bounds), *colored, place)
+        _color_bar(ax.inset_axes((beyond + GAP, 0.0, BAR, 1.0), transform=_right_of(ax)), *colored, place)
     if panel.title is not None and not ax.get_title(loc="left") and not ax.get_title():
-        highest = ax if panel.top is None else ax.child_axes[-1 if colored is None else -2]
         highest.set_title(_said(panel.title), loc="left", fontsize="medium")
     if panel.legend == "panel" and not place.given:
         _legend_beside(ax, panel.legend_title)
+
+
+def _right_of(ax: Axes) -> Transform:
+    """Return where things stand so many inches to the right of axes, and at a share of their height."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    inches = ax.figure.dpi_scale_trans + ScaledTranslation(1, 0, ax.transAxes)  # type: ignore[arg-type]
+    return blended_transform_factory(inches, ax.transAxes)
+
+
+def _above(ax: Axes) -> Transform:
+    """Return where things stand so many inches above axes, and at a share of their width."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    inches = ax.figure.dpi_scale_trans + ScaledTranslation(0, 1, ax.transAxes)  # type: ignore[arg-type]
+    return blended_transform_factory(ax.transAxes, inches)
+
+
+def _words_width(axis: Axis) -> float:
+    """Return the inches that the tick words of a narrow panel take, so that they keep off its neighbour's."""
+    words = [line for _, word in axis.ticks or () for line in word.split("\n")]
+    return SMALL * _scaled(10) * LETTER * max(map(len, words), default=0) / 72
 
 
 def _draw_marks(ax: Axes, panel: Panel, place: _Place, side: Side) -> tuple[ScalarMappable, str] | None:
@@ -315,6 +347,8 @@ def _draw_marks(ax: Axes, panel: Panel, place: _Place, side: Side) -> tuple[Scal
         ax.tick_params(axis="y", left=False, labelleft=False)
     if side != "top":
         _axis(ax, panel.x, "x", place, before)
+        if side == "right":
+            ax.tick_params(axis="x", labelsize=SMALL * _scaled(10))
     else:
         ax.tick_params(axis="x", bottom=False, labelbottom=False)
     return colored
@@ -340,12 +374,12 @@ def _bare(ax: Axes, panel: Panel, side: Side) -> None:
 
 def _color_bar(ax: Axes, mappable: ScalarMappable, unit: str, place: _Place) -> None:
     bar = ax.figure.colorbar(mappable, cax=ax)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize="small", length=2)
     bar.set_label(_lines(unit, place.height))
 
 
-# --- Axes -----------------------------------------------------------------------------------------------------
+# --- axes
 
 
 def _limits(ax: Axes) -> dict[str, tuple[float, float]]:
@@ -364,9 +398,9 @@ def _axis(
     elif axis.scale == "date":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        locator = AutoDateLocator(minticks=3, maxticks=7)
+        locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
         side.set_major_locator(locator)
-        side.set_major_formatter(ConciseDateFormatter(locator))
+        side.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     elif axis.scale == "number" and not place.given:
         ax.ticklabel_format(axis=along, useOffset=False)
     ax.tick_params(
@@ -414,12 +448,19 @@ def _tick_size(axis: Axis, along: Literal["x", "y"], place: _Place) -> float:
     return max(SMALLEST, min(usual, points / taken))
 
 
-# --- Words and colours ----------------------------------------------------------------------------------------
+# --- words and colours
 
 
 def _said(text: str) -> str:
     """Return text as matplotlib has to be given it, to be read as it is and never as a formula."""
     return text.replace("$", r"\$")
+
+
+def _label(mark: Line | Band | Points | Bars | Hatch) -> str | None:
+    """Return what a legend calls a mark; an underscore in front would keep it out of the legend."""
+    if mark.label is None:
+        return None
+    return _said(f" {mark.label}" if mark.label.startswith("_") else mark.label)
 
 
 def _lines(text: str, inches: float) -> str:
@@ -442,6 +483,15 @@ def _color(name: str, alpha: float = 1.0) -> Color:
     return to_rgba(rcParams["text.color"] if name == INK else name, alpha)
 
 
+def _color_map(colors: str | tuple[str, ...]) -> Colormap:
+    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if isinstance(colors, str):
+        return colormaps[colors]
+    return LinearSegmentedColormap.from_list("of the figure", list(colors))
+
+
 def _legible(ground: Any) -> str:
     """Return black or white, whichever can be read on a colour."""
     red, green, blue = (float(part) for part in ground[:3])
@@ -455,7 +505,7 @@ def _scaled(points: float) -> float:
     return points * float(rcParams["font.size"]) / 10
 
 
-# --- Marks ----------------------------------------------------------------------------------------------------
+# --- marks
 
 
 def _line(ax: Axes, mark: Line, zorder: float, place: _Place) -> None:
@@ -471,7 +521,7 @@ def _line(ax: Axes, mark: Line, zorder: float, place: _Place) -> None:
     }
     runs = _runs(mark)
     strongest = max((share for _, _, share in runs), default=0.0)
-    label = None if mark.label is None else _said(mark.label)
+    label = _label(mark)
     for first, last, share in runs:
         told = label if share == strongest else None
         ax.plot(
@@ -482,10 +532,19 @@ def _line(ax: Axes, mark: Line, zorder: float, place: _Place) -> None:
             **style,
         )
         label = None if told else label
+    alone = _alone(mark.y)
+    if alone.any():  # a line between fewer than two points cannot be seen
+        ax.plot(mark.x[alone], mark.y[alone], ".", color=style["color"], alpha=mark.alpha, zorder=zorder)
+
+
+def _alone(y: Floats) -> Flags:
+    """Return which points have no neighbour that a line could lead to."""
+    there: Flags = np.concatenate([[False], np.isfinite(y), [False]])
+    return np.asarray(there[1:-1] & ~there[:-2] & ~there[2:])
 
 
 def _runs(mark: Line) -> list[tuple[int, int, float]]:
-    """Return first point, last point and share of colour of each part of a line; parts have ends in common."""
+    """Return first point, last point and share of colour of each part of a line; parts share their ends."""
     points = len(mark.x)
     if mark.strength is None or points < 2:
         return [(0, points - 1, 1.0)]
@@ -509,7 +568,7 @@ def _band(ax: Axes, mark: Band, zorder: float, place: _Place) -> None:
         color=_color(mark.color),
         alpha=mark.alpha,
         linewidth=0,
-        label=None if mark.label is None else _said(mark.label),
+        label=_label(mark),
         zorder=zorder,
     )
 
@@ -526,7 +585,8 @@ def _points(ax: Axes, mark: Points, zorder: float, place: _Place) -> None:
             capsize=2.5,
             elinewidth=1.2,
             zorder=zorder,
-            **{f"{mark.error_along}err": mark.error},
+            xerr=mark.error if mark.error_along == "x" else None,
+            yerr=mark.error if mark.error_along == "y" else None,
         )
     ax.scatter(
         mark.x,
@@ -535,7 +595,7 @@ def _points(ax: Axes, mark: Points, zorder: float, place: _Place) -> None:
         color=color,
         alpha=mark.alpha,
         marker=MARKER[mark.marker],
-        label=None if mark.label is None else _said(mark.label),
+        label=_label(mark),
         zorder=zorder,
     )
 
@@ -546,7 +606,7 @@ def _bars(ax: Axes, mark: Bars, zorder: float, place: _Place) -> None:
     style: dict[str, Any] = {
         "color": [_color(color) for color in colors],
         "alpha": mark.alpha,
-        "label": None if mark.label is None else _said(mark.label),
+        "label": _label(mark),
         "zorder": zorder,
     }
     whiskers: dict[str, Any] = {"fmt": "none", "ecolor": _ink(0.8), "capsize": 2.5, "elinewidth": 1.0}
@@ -566,32 +626,27 @@ def _strip(ax: Axes, mark: Strip, zorder: float, place: _Place) -> None:
     tall = STRIP * mark.height / mark.most if mark.most > 0 else 0.0 * mark.height
     low, high, zero = mark.at - mark.width / 2, mark.at + mark.width / 2, np.zeros_like(tall)
     along = np.stack([low, high, high, low], axis=1)
-    across = np.stack([zero, zero, tall, tall], axis=1)
-    _at_edge(ax, mark.along, along, across, lambda shapes: PolyCollection(shapes, facecolors=[_ink(0.25)]), zorder)
+    shapes = _facing(mark.along, along, np.stack([zero, zero, tall, tall], axis=1))
+    _add_at_edge(ax, mark.along, shapes, PolyCollection(list(shapes), facecolors=[_ink(0.25)], zorder=zorder))
 
 
 def _rug(ax: Axes, mark: Rug, zorder: float, place: _Place) -> None:
     from matplotlib.collections import LineCollection
 
     along = np.stack([mark.at, mark.at], axis=1)
-    across = np.tile([0.0, RUG], (len(mark.at), 1))
-    made = lambda shapes: LineCollection(shapes, colors=[_ink(0.7)], linewidths=1.0)  # noqa: E731
-    _at_edge(ax, mark.along, along, across, made, zorder)
+    shapes = _facing(mark.along, along, np.tile([0.0, RUG], (len(mark.at), 1)))
+    ticks = LineCollection(list(shapes), colors=[_ink(0.7)], linewidths=1.0, zorder=zorder)
+    _add_at_edge(ax, mark.along, shapes, ticks)
 
 
-def _at_edge(
-    ax: Axes,
-    side: Literal["x", "y"],
-    along: Floats,
-    across: Floats,
-    made: Callable[[Floats], Any],
-    zorder: float,
-) -> None:
+def _facing(side: Literal["x", "y"], along: Floats, across: Floats) -> Floats:
+    """Return corners (shapes, corners, 2) from places along one axis and shares across the panel."""
+    return np.stack([along, across] if side == "x" else [across, along], axis=2)
+
+
+def _add_at_edge(ax: Axes, side: Literal["x", "y"], shapes: Floats, drawn: Collection) -> None:
     """Add shapes whose places are values of one axis, and whose heights are shares of the panel."""
-    shapes = np.stack([along, across] if side == "x" else [across, along], axis=2)
-    drawn = made(shapes)
     drawn.set_transform(ax.get_xaxis_transform() if side == "x" else ax.get_yaxis_transform())
-    drawn.set_zorder(zorder)
     ax.add_collection(drawn, autolim=False)
     ax.update_datalim(shapes.reshape(-1, 2), updatex=side == "x", updatey=side == "y")
     ax.autoscale_view()
@@ -602,7 +657,7 @@ def _heat(ax: Axes, mark: Heat, zorder: float, place: _Place) -> Any:
         mark.x_edges,
         mark.y_edges,
         np.ma.masked_invalid(mark.values),
-        cmap=mark.colors,
+        cmap=_color_map(mark.colors),
         vmin=mark.low,
         vmax=mark.high,
         zorder=zorder,
@@ -653,8 +708,12 @@ def _contours(ax: Axes, mark: Contours, zorder: float, place: _Place) -> Any:
         lines = ax.contour(
             mark.x, mark.y, values, levels=lined, colors=colors, linewidths=0.6, alpha=0.7, zorder=zorder
         )
-        ax.clabel(lines, fontsize=_scaled(7.5), fmt="%.3g", zorder=zorder)
+        ax.clabel(lines, fontsize=_scaled(7.5), fmt=_number, zorder=zorder)
     return filled
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
 
 
 def _hatch(ax: Axes, mark: Hatch, zorder: float, place: _Place) -> None:
@@ -666,14 +725,14 @@ def _hatch(ax: Axes, mark: Hatch, zorder: float, place: _Place) -> None:
     low, high = mark.y_edges[row], mark.y_edges[row + 1]
     x, y = np.stack([left, right, right, left], axis=1), np.stack([low, low, high, high], axis=1)
     cells = PolyCollection(
-        np.stack([x, y], axis=2),
+        list(np.stack([x, y], axis=2)),
         # The colours below are veiled as well: the lines alone are lost on dark ones.
         facecolors=[_color(rcParams["axes.facecolor"], 0.5)],
         edgecolors=[_ink(0.55)],
         linewidths=0,
         hatch="////",
         antialiaseds=False,
-        label=_said(mark.label) if mark.label is not None and len(row) else None,
+        label=_label(mark) if len(row) else None,
         zorder=zorder,
     )
     ax.add_collection(cells)
