@@ -35,12 +35,15 @@ from paribus.results import (
     Marginals,
     Missing,
     MissingRows,
+    Overlay,
+    Overlays,
     PartialDependence,
     Provenance,
     Refits,
     Spread,
     compare,
     load,
+    overlay,
 )
 from paribus.version import __version__
 
@@ -81,6 +84,8 @@ __all__ = [
     "MissingRows",
     "ModelError",
     "OptionError",
+    "Overlay",
+    "Overlays",
     "ParibusError",
     "PartialDependence",
     "Provenance",
@@ -98,6 +103,7 @@ __all__ = [
     "h_statistic",
     "load",
     "marginal",
+    "overlay",
     "partial_dependence",
     "plan",
 ]

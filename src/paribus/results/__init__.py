@@ -8,6 +8,7 @@ from paribus.results.hstatistics import HStatistics, Interaction
 from paribus.results.importance import Importance
 from paribus.results.local import LocalEffect, LocalEffects, LocalMissing
 from paribus.results.marginal import Marginal, Marginals, MissingRows
+from paribus.results.overlay import Overlay, Overlays, overlay
 from paribus.results.partial_dependence import Missing, PartialDependence
 from paribus.results.provenance import Provenance
 from paribus.results.refits import Refits
@@ -30,10 +31,13 @@ __all__ = [
     "Marginals",
     "Missing",
     "MissingRows",
+    "Overlay",
+    "Overlays",
     "PartialDependence",
     "Provenance",
     "Refits",
     "Spread",
     "compare",
     "load",
+    "overlay",
 ]

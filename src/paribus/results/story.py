@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from paribus.results.importance import Importance
     from paribus.results.local import LocalEffect, LocalEffects
     from paribus.results.marginal import Marginal, Marginals
+    from paribus.results.overlay import Overlay, Overlays, Part
     from paribus.results.partial_dependence import PartialDependence
     from paribus.results.provenance import Provenance
     from paribus.results.ranked import Ranked
@@ -277,6 +278,45 @@ def comparisons_story(comparisons: Comparisons) -> str:
     if len(comparisons) > SHOWN:
         lines.append(f"  and {len(comparisons) - SHOWN} more")
     return "\n".join(lines)
+
+
+def overlay_story(overlay: Overlay) -> str:
+    """Tell an overlay: how each of its parts moves, and the notes."""
+    kind, names = type(next(iter(overlay.parts.values()))).__name__, overlay.output_names
+    lines = [
+        f"Overlay of {count(len(overlay.parts), 'part')} on {overlay.feature_names[0]}: {kind}, "
+        f"{count(len(names), 'output')} ({overlay.provenance.scale})"
+    ]
+    for name, part in overlay.parts.items():
+        for o, output in enumerate(names[:3]):
+            of = f"{name}, {output}" if len(names) > 1 else name
+            lines.extend(f"  {of}: {moved}" for moved in _part_moves(part, o))
+    if len(names) > 3:
+        lines.append(f"  and {count(len(names) - 3, 'more output')}")
+    return "\n".join([*lines, *(f"  note: {note}" for note in overlay.notes)])
+
+
+def _part_moves(part: Part, o: int) -> list[str]:
+    from paribus.results.marginal import Marginal
+
+    if isinstance(part, Marginal):
+        return _averages(part, o)
+    return [_moved(part["ale" if "ale" in part else "average"][o], part)]
+
+
+def overlays_story(overlays: Overlays) -> str:
+    """Tell overlays of many features: the strongest five, and how strong each part is."""
+    parts = next(iter(overlays.values())).parts
+    lines = [
+        f"Overlays of {', '.join(parts)}: {count(len(overlays), 'feature')}, strongest first "
+        f"({overlays.provenance.scale})"
+    ]
+    for key, one in list(overlays.items())[:SHOWN]:
+        told = ", ".join(f"{number(part.strength)} ({name})" for name, part in one.parts.items())
+        lines.append(f"  {key}: {told}")
+    if len(overlays) > SHOWN:
+        lines.append(f"  and {len(overlays) - SHOWN} more")
+    return "\n".join([*lines, *(f"  skipped: {reason}" for reason in overlays.skipped)])
 
 
 def interactions_story(result: HStatistics) -> str:

@@ -11,15 +11,17 @@ import numpy as np
 
 from paribus.contracts import Array, Floats
 from paribus.errors import OptionError, one_of
-from paribus.results.marginal import AVERAGES
+from paribus.results.local import LocalEffect
+from paribus.results.marginal import AVERAGES, Marginal
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison
     from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics
     from paribus.results.importance import Importance
-    from paribus.results.local import LocalEffect, LocalEffects
-    from paribus.results.marginal import Marginal, Marginals
+    from paribus.results.local import LocalEffects
+    from paribus.results.marginal import Marginals
+    from paribus.results.overlay import Overlay, Overlays, Part
     from paribus.results.partial_dependence import PartialDependence
 
 POINTS = ("average", "standard_error", "support")
@@ -289,17 +291,76 @@ def _near(marginal: Marginal) -> dict[str, Any]:
 def marginals_frame(marginals: Marginals, backend: str | None) -> Any:
     """Return averages near the values of many features as one long table."""
     table: dict[str, list[Any]] = {}
-    for name, marginal in marginals.items():
-        own = _near(marginal)
-        values, ordinal = own.pop("value"), marginal.kinds[0] in ("numeric", "integer")
-        placed: dict[str, Any] = {
-            "feature": [name] * len(values),
-            "value": [None if v is None else str(v) for v in values],
-            "number": [float(v) if ordinal and v is not None else np.nan for v in values],
-        }
-        for column, entries in (placed | own).items():
+    for marginal in marginals.values():
+        for column, entries in _long_near(marginal).items():
             table.setdefault(column, []).extend(entries)
     return _frame(table, marginals.provenance.backend, backend)
+
+
+def _long_near(marginal: Marginal) -> dict[str, Any]:
+    own = _near(marginal)
+    values, ordinal = own.pop("value"), marginal.kinds[0] in ("numeric", "integer")
+    placed: dict[str, Any] = {
+        "feature": [marginal.feature_names[0]] * len(values),
+        "value": [None if v is None else str(v) for v in values],
+        "number": [float(v) if ordinal and v is not None else np.nan for v in values],
+    }
+    return placed | own
+
+
+def overlay_frame(overlay: Overlay, backend: str | None) -> Any:
+    """Return the parts of one feature as one long table."""
+    tables = {name: _valued(part) for name, part in overlay.parts.items()}
+    stacked = _stacked(list(tables.items()))
+    values = _alike(stacked.pop("value"))
+    name = _free(overlay.feature_names[0], stacked)
+    columns = {"part": stacked.pop("part"), "output": stacked.pop("output"), name: values, **stacked}
+    return _frame(columns, overlay.provenance.backend, backend)
+
+
+def overlays_frame(overlays: Overlays, backend: str | None) -> Any:
+    """Return the parts of many features as one long table."""
+    tables = [
+        (name, _long_part(part)) for overlay in overlays.values() for name, part in overlay.parts.items()
+    ]
+    return _frame(_stacked(tables), overlays.provenance.backend, backend)
+
+
+def _valued(part: Part) -> dict[str, Any]:
+    """Return the columns of a part, that of its feature called ``value``."""
+    if isinstance(part, Marginal):
+        return _near(part)
+    own = _local(part) if isinstance(part, LocalEffect) else _averages(part)
+    values = own.pop(_names(part)[0])
+    return {"output": own.pop("output"), "value": values, **own}
+
+
+def _long_part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Marginal):
+        return _long_near(part)
+    own = _local(part) if isinstance(part, LocalEffect) else _averages(part)
+    taken = "output", _names(part)[0]
+    return _long(part, own, 1, tuple(name for name in own if name not in taken))
+
+
+def _stacked(tables: list[tuple[str, dict[str, Any]]]) -> dict[str, list[Any]]:
+    """Put tables of parts below each other; numbers that one lacks are NaN."""
+    names = dict.fromkeys(name for _, table in tables for name in table)
+    sizes = [len(table["output"]) for _, table in tables]
+    stacked = {"part": [part for (part, _), size in zip(tables, sizes, strict=True) for _ in range(size)]}
+    for name in names:
+        columns = (table.get(name, [np.nan] * size) for (_, table), size in zip(tables, sizes, strict=True))
+        stacked[name] = [value for column in columns for value in column]
+    return stacked
+
+
+def _alike(values: list[Any]) -> list[Any]:
+    """Return values that fit in one column: numbers as they are, levels of several types as text."""
+    present = [value for value in values if value is not None]
+    number = all(isinstance(value, (int, float, np.number)) for value in present)
+    if number or len({type(value) for value in present}) < 2:
+        return values
+    return [None if value is None else str(value) for value in values]
 
 
 def interactions_frame(

@@ -1,0 +1,227 @@
+"""The same feature by several models, or in several slices of the data, on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+
+from paribus.contracts import NOMINAL
+from paribus.errors import InputError
+from paribus.results.effects import Effects
+from paribus.results.local import LocalEffect, LocalEffects
+from paribus.results.marginal import Marginal, Marginals
+from paribus.results.partial_dependence import PartialDependence
+from paribus.results.provenance import Provenance
+from paribus.results.ranked import Ranked
+
+Part: TypeAlias = PartialDependence | LocalEffect | Marginal
+Parts: TypeAlias = Mapping[str, PartialDependence] | Mapping[str, LocalEffect] | Mapping[str, Marginal]
+Several: TypeAlias = Mapping[str, Effects] | Mapping[str, LocalEffects] | Mapping[str, Marginals]
+
+ONE = (PartialDependence, LocalEffect, Marginal)
+MANY = (Effects, LocalEffects, Marginals)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Overlay:
+    """Results of one feature under names: of several models, or of several slices of the data.
+
+    Attributes
+    ----------
+    parts : dict of str to PartialDependence, LocalEffect or Marginal
+        The results, all of one type, in the order they were given. Each keeps its own axis.
+    """
+
+    parts: dict[str, Any]
+
+    @property
+    def _first(self) -> Any:
+        return next(iter(self.parts.values()))
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Name of the feature."""
+        names: tuple[str, ...] = self._first.feature_names
+        return names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        names: tuple[str, ...] = self._first.output_names
+        return names
+
+    @property
+    def strength(self) -> float:
+        """The largest strength of a part; NaN if none has any."""
+        known = [part.strength for part in self.parts.values() if not np.isnan(part.strength)]
+        return max(known, default=float("nan"))
+
+    @property
+    def provenance(self) -> Provenance:
+        """How the first part came about."""
+        provenance: Provenance = self._first.provenance
+        return provenance
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the data cannot carry: each note once, after the names of its parts if they are not all."""
+        by_note: dict[str, list[str]] = {}
+        for name, part in self.parts.items():
+            for note in dict.fromkeys(part.notes):
+                by_note.setdefault(note, []).append(name)
+        return tuple(
+            note if len(names) == len(self.parts) else f"{', '.join(names)}: {note}"
+            for note, names in by_note.items()
+        )
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return one tidy long table.
+
+        Columns ``part`` and then those of the tables of the parts, empty where a part lacks one.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Another library than that of the table of the first part.
+        """
+        from paribus.results.tidy import overlay_frame
+
+        return overlay_frame(self, backend)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import overlay_story
+
+        return overlay_story(self)
+
+
+class Overlays(Ranked[Overlay]):
+    """A mapping from a feature's name to its `Overlay`, strongest first by the strongest of its parts."""
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return one tidy long table of all features.
+
+        Columns ``part`` and then those of the table of many effects: ``feature``, ``value`` (as text, None
+        for missing ones), ``number`` (None for levels and dates), ``output`` and the numbers.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Another library than that of the table of the first part.
+        """
+        from paribus.results.tidy import overlays_frame
+
+        return overlays_frame(self, backend)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import overlays_story
+
+        return overlays_story(self)
+
+
+@overload
+def overlay(results: Parts) -> Overlay: ...
+
+
+@overload
+def overlay(results: Several) -> Overlays: ...
+
+
+def overlay(results: Any) -> Overlay | Overlays:
+    """Lay results of several models, or of several slices of the data, on one axis.
+
+    Parameters
+    ----------
+    results : mapping of str to result
+        Two or more results of the same type under the names they are to be told apart by: either of the same
+        feature by itself (`PartialDependence`, `LocalEffect`, `Marginal`), or of many (`Effects`,
+        `LocalEffects`, `Marginals`). They must be about the same outputs on the same scale; models, rows and
+        grids may differ.
+
+    Returns
+    -------
+    Overlay or Overlays
+        Of one feature, or of every feature that all results have by itself.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 3.0], [3.0, 3.0]])
+    >>> predict = lambda X: X[:, 0] * X[:, 1]
+    >>> early, late = (paribus.partial_dependence(predict, rows, 0) for rows in (X[:2], X[2:]))
+    >>> paribus.overlay({"2019": early, "2020": late})
+    Overlay of 2 parts on x0: PartialDependence, 1 output (prediction)
+      2019: from 0 at x0 = 0 to 1 at x0 = 1
+      2020: from 6 at x0 = 2 to 9 at x0 = 3
+    """
+    several = _checked(results)
+    if isinstance(next(iter(several.values())), ONE):
+        _check_alike(several)
+        return Overlay(several)
+    features = list(dict.fromkeys(key for many in several.values() for key in many if isinstance(key, str)))
+    everywhere = [name for name in features if all(name in many for many in several.values())]
+    if not everywhere:
+        raise InputError(f"overlay() needs a feature by itself that all of {_listed(several)} have")
+    skipped = tuple(
+        f"{name} is not in {', '.join(part for part, many in several.items() if name not in many)}"
+        for name in features
+        if name not in everywhere
+    )
+    return Overlays(
+        [overlay({part: many[name] for part, many in several.items()}) for name in everywhere], skipped
+    )
+
+
+def _checked(results: Any) -> dict[str, Any]:
+    """Refuse what is not two or more results of one type under names."""
+    if not isinstance(results, Mapping):
+        raise InputError(f"overlay() takes a mapping from names to results, not a {type(results).__name__}")
+    for name, part in results.items():
+        if not isinstance(name, str):
+            raise InputError(f"overlay() needs names that are text; {name!r} is not")
+        if not isinstance(part, (*ONE, *MANY)):
+            raise InputError(f"overlay() takes results such as PartialDependence; {name!r} is not one")
+    if len(results) < 2:
+        raise InputError(f"overlay() needs two results at least; there are {len(results)}")
+    _same(results, "of another type", lambda part: type(part).__name__)
+    return dict(results)
+
+
+def _check_alike(parts: dict[str, Any]) -> None:
+    """Refuse curves that do not belong on one axis."""
+    for name, part in parts.items():
+        if len(part.feature_names) != 1 or (isinstance(part, PartialDependence) and part.average is None):
+            raise InputError(
+                f"overlay() needs the average of a feature by itself; {name!r} has none of "
+                f"{' x '.join(part.feature_names)}. Ask for one feature, and kind='average'"
+            )
+    _same(parts, "about another feature", lambda part: part.feature_names[0])
+    _same(parts, "on another scale", lambda part: part.provenance.scale)
+    _same(parts, "about other outputs", lambda part: ", ".join(part.output_names))
+    _same(parts, "on another kind of axis", _axis)
+    _same(parts, "an average of something else", _averaged)
+
+
+def _axis(part: Part) -> str:
+    if part.kinds[0] in NOMINAL:
+        return "levels"
+    return {"M": "dates", "m": "durations"}.get(part.grid_values[0].dtype.kind, "numbers")
+
+
+def _averaged(part: Part) -> str:
+    """Tell what is drawn of a part: the prediction wherever there is one."""
+    return "observed" if isinstance(part, Marginal) and part.predicted is None else "predicted"
+
+
+def _same(parts: Mapping[str, Any], differs: str, tell: Callable[[Any], str]) -> None:
+    told = {name: tell(part) for name, part in parts.items()}
+    first = next(iter(told))
+    for name, what in told.items():
+        if what != told[first]:
+            raise InputError(f"{name!r} is {differs} ({what}) than {first!r} ({told[first]})")
+
+
+def _listed(parts: Mapping[str, Any]) -> str:
+    return ", ".join(map(repr, parts))
