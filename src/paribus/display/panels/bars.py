@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from paribus.results.story import exactly_zero
 NEGLIGIBLE = 1e-3  # of the variance of the prediction: a joint effect below it makes any share meaningless
 LETTERS = 44  # of a label, over all the features it names
 LETTER = 0.08  # inches, about
+SMALL_PRINT = 15  # letters of a note in an inch, about
 FAINT = "#B3B3B3"
 REMARKED = 0.16  # of the axis: room for what is written beside the longest bar
 WORDS = {
@@ -202,7 +204,7 @@ def _behind(result: Importance, ranking: Ranking, shown: list[int], o: int) -> l
     bars = Bars(rows, values, wide, color_of(0), label=label, alpha=0.3, level=True, hover=hover)
     if not np.isfinite(errors).any():
         return [bars]
-    return [bars, Points(values, rows - 0.22, INK, size=0.0, error=2 * errors, error_along="x")]
+    return [bars, Points(values, rows - 0.22, INK, size=0.0, alpha=0.8, error=2 * errors, error_along="x")]
 
 
 def _reach(mark: Mark) -> tuple[Floats, Floats]:
@@ -232,7 +234,9 @@ def _figure(
     labels = [ranking.labels[entry] for entry in shown]
     ticks = tuple(zip(map(float, _rows(shown)), labels, strict=True))
     names = Axis("", "level", ticks, low=-0.6, high=len(shown) - 0.4)
-    size = (5.2 + LETTER * max(map(len, labels)), 1.5 + 0.27 * max(len(shown), 3))
+    width = 5.6 + LETTER * max(map(len, labels))
+    legend = 0.3 * any(isinstance(mark, Bars) and mark.label is not None for mark in marks)
+    size = (width, 1.1 + 0.27 * max(len(shown), 3) + legend + below(notes, width))
     return Figure((Panel(tuple(marks), across, names),), size=size, notes=notes)
 
 
@@ -240,4 +244,10 @@ def _nothing(ranking: Ranking, notes: tuple[str, ...]) -> Figure:
     """Return a figure that says why it has no bar."""
     words = "; ".join(ranking.left_out(1)) or f"there is no {ranking.noun}"
     blank = Axis(scale="none", low=0.0, high=1.0)
-    return Figure((Panel((Text(0.5, 0.5, words, alpha=0.8),), blank, blank),), size=(5.2, 2.3), notes=notes)
+    said = Panel((Text(0.5, 0.5, words, alpha=0.8),), blank, blank)
+    return Figure((said,), size=(5.6, 1.6 + below(notes, 5.6)), notes=notes)
+
+
+def below(notes: tuple[str, ...], width: float) -> float:
+    """Return the inches that notes need below a picture of some width."""
+    return 0.17 * sum(ceil(len(note) / (SMALL_PRINT * width)) for note in notes)

@@ -9,7 +9,7 @@ import numpy as np
 from paribus.contracts import Floats
 from paribus.display.figure import Axis, Figure, Heat, Line, Mark, Panel, Points, Text
 from paribus.display.look import INK, color_of
-from paribus.display.panels.bars import told
+from paribus.display.panels.bars import below, told
 from paribus.display.panels.place import short
 from paribus.display.panels.words import height, sampled, unit_of
 from paribus.results import HStatistics
@@ -27,7 +27,7 @@ COLOUR_BARS = 2.4  # inches, beside a heat map
 LEVEL = 12  # features of a network whose labels stand level; those of more lie along the rays
 AWAY = 0.4  # inches, from the circle to where the label of the largest node starts
 RADIUS = 2.0  # inches, of the circle of a network
-EXPLAINED = 1.9  # inches, for what widths and sizes mean
+EXPLAINED = 2.0  # inches, for what widths and sizes mean
 WEAK = 0.01  # of the strongest link: what is weaker is not drawn
 WIDEST = 9.0  # points, of the strongest link
 LARGEST = 26.0  # points across, of the strongest feature's node
@@ -91,13 +91,14 @@ def heatmap(result: HStatistics, k: int, o: int) -> Figure:
         _between_cells(size),
     ]
     absent = np.argwhere(np.isnan(pairs.matrix))
-    marks += [Text(float(column), float(size - 1 - row), "·", alpha=0.6) for row, column in absent]
+    marks += [Text(float(column), float(size - 1 - row), "·", size=16.0, alpha=0.8) for row, column in absent]
     if (pairs.matrix[~np.eye(size, dtype=bool)] == 0).any() or not pairs.own.all():
         lines.append("blank: exactly zero")
     if len(absent):
         lines.append("dot: not asked for")
-    x, y, inches = _square(pairs.labels)
+    x, y, (width, height) = _square(pairs.labels)
     notes = sampled(result.provenance, (*lines, *result.notes))
+    inches = (width, height + below(notes, width))
     return Figure((Panel(tuple(marks), x, y, equal=True),), size=inches, notes=notes)
 
 
@@ -163,7 +164,7 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
         size=across,
         hover=tuple(pairs.told[place][place] for place in range(len(labels))),
     )
-    right, x, y, inches = _circle(labels)
+    right, x, y, (width, height) = _circle(labels)
     legend = _explained(right, float(links.max()), float(pairs.own.max()), largest, pairs.unit)
     lines = list(pairs.lines)
     if not links.any():
@@ -172,6 +173,7 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
         lines.append(f"without {count(weak, 'link')} below 1 % of the strongest")
     marks = (*drawn, nodes, *_names(labels, angles, across), *legend)
     notes = sampled(result.provenance, (*lines, *result.notes))
+    inches = (width, height + below(notes, width))
     return Figure((Panel(marks, x, y, equal=True),), size=inches, notes=notes)
 
 
@@ -185,7 +187,7 @@ def _circle(labels: list[str]) -> tuple[float, Axis, Axis, tuple[float, float]]:
     across, up = 1 + beside / RADIUS, 1 + max(above, 0.2) / RADIUS
     x = Axis(scale="none", low=-across, high=across + EXPLAINED / RADIUS)
     y = Axis(scale="none", low=-up, high=up)
-    return across, x, y, (2 * RADIUS * across + EXPLAINED, 2 * RADIUS * up)
+    return across + 0.15 / RADIUS, x, y, (2 * RADIUS * across + EXPLAINED, 2 * RADIUS * up)
 
 
 def _links(places: Floats, links: Floats, told: list[list[str]]) -> tuple[list[Line], int]:
