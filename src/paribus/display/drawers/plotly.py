@@ -1,0 +1,932 @@
+"""Figures in a browser: what they tell when pointed at needs no network and no second package.
+
+Everything is placed by hand in pixels: plotly measures text only when it is shown, and would otherwise let long
+names of levels run out of the picture or across the panel beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paribus.contracts import Flags, Floats
+from paribus.display import look
+from paribus.display.figure import (
+    Axis,
+    Band,
+    Bars,
+    Contours,
+    Figure,
+    Hatch,
+    Heat,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Rug,
+    Rule,
+    Strip,
+    Text,
+)
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Way: TypeAlias = Literal["x", "y"]
+Spec: TypeAlias = dict[str, Any]  # what plotly calls a trace, an axis or an annotation, before it is one
+
+INCH, POINT = 96.0, 96.0 / 72.0  # in pixels
+FONT, SMALL, TITLE = 13.0, 11.5, 15.0  # pixels; 13 are the 10 points of a printed figure
+LEADING = 1.3  # height of a line of text, plotly's own
+INK = "#777777"  # as far from white as from the nearly black of plotly's dark theme
+GRID = "rgba(128,128,128,0.22)"
+GAP = 8.0  # pixels between things that must not touch
+SMALLEST = 70.0  # pixels a panel has at least: what does not fit makes the picture larger
+BAR, KEY = 12.0, 46.0  # pixels of a colour bar's thickness, and of what stands before a word of a legend
+FADES = 4  # strengths a line can have: each is a trace
+DAY = 86_400_000.0  # in milliseconds, which plotly's date axes count in
+DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashdot"}
+MARKERS = {
+    "circle": "circle",
+    "square": "square",
+    "diamond": "diamond",
+    "cross": "x",
+    "triangle": "triangle-up",
+    "star": "star",
+    "bar": "line-ns",
+    "dot": "circle",
+}
+LAYERS: dict[type, int] = {
+    Heat: 0,
+    Contours: 1,
+    Bars: 2,
+}  # the order of plotly's own kinds; the rest lie above
+
+
+def draw(figure: Figure) -> go.Figure:
+    """Draw a figure with plotly.
+
+    Parameters
+    ----------
+    figure
+        The picture as data.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        To show, to change, or to write to a page that needs nothing else (``write_html``). Words and axes have
+        the colours of its template, so that ``update_layout(template="plotly_dark")`` makes it a dark one.
+    """
+    import plotly.graph_objects as go
+    import plotly.io as pio
+
+    page = _page(figure)
+    for number, panel in enumerate(figure.panels):
+        legend = "legend"
+        if panel.legend == "panel":
+            legend = f"legend{number + 2}"
+            page.layout[legend] = _beside(page, number, panel)
+        _draw_panel(page, number, panel, legend)
+    page.layout["legend"] = _above(page, figure)
+    _say(page, figure)
+    chosen = pio.templates.default
+    page.layout.update(
+        template="simple_white" if chosen == "plotly" else chosen,
+        width=round(page.width),
+        height=round(page.height),
+        margin={"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
+        font={"size": FONT},
+        barmode="overlay",
+        hovermode="closest",
+        hoverlabel={"align": "left", "font": {"size": FONT}},
+        showlegend=True,
+        shapes=page.shapes,
+        annotations=page.annotations,
+    )
+    return go.Figure(data=page.traces, layout=page.layout)
+
+
+# --- words
+
+
+def _escaped(text: str) -> str:
+    """Write text so that plotly shows it as it is: no tags, and no formula between two dollars."""
+    for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("$", "&#36;"), ("\n", "<br>")):
+        text = text.replace(sign, entity)
+    return text
+
+
+def _hover(texts: Iterable[str]) -> Spec:
+    told = [_escaped(text) for text in texts]
+    return {"hoverinfo": "text", "hovertext": told} if told else {"hoverinfo": "skip"}
+
+
+def _long(text: str, size: float = FONT) -> float:
+    """Guess how many pixels the longest line of a text takes, rather too many."""
+    return max((sum(map(_wide, line)) for line in text.split("\n")), default=0.0) * size
+
+
+def _wide(sign: str) -> float:
+    if unicodedata.east_asian_width(sign) in "WF":
+        return 1.05
+    if sign in "iljtf.,:;|!'()[] I":
+        return 0.36
+    return 0.92 if sign in "mwMW@%" else 0.68 if sign.isupper() else 0.6
+
+
+def _wrapped(text: str, pixels: float, size: float = FONT) -> str:
+    """Break text into lines that fit into some pixels."""
+    lines = []
+    for line in text.split("\n"):
+        each = _long(line, size) / max(len(line), 1)
+        lines += textwrap.wrap(line, max(8, int(pixels / max(each, 1.0)))) or [""]
+    return "\n".join(lines)
+
+
+def _tall(text: str, size: float = FONT) -> float:
+    return LEADING * size * (text.count("\n") + 1) if text else 0.0
+
+
+def _rgba(color: str, alpha: float = 1.0) -> str:
+    """Give a colour its opacity: one word for fill, line and marker."""
+    from plotly.colors import hex_to_rgb
+
+    if color == look.INK:
+        color = INK
+    if not color.startswith("#"):
+        return color
+    red, green, blue = hex_to_rgb(color)
+    return f"rgba({red},{green},{blue},{alpha:.4g})"
+
+
+# --- places
+
+
+@dataclass
+class _Room:
+    """Pixels around a panel, for its words, its legend and its colour bar."""
+
+    left: float = GAP
+    right: float = GAP
+    top: float = GAP
+    bottom: float = GAP
+
+
+@dataclass
+class _Box:
+    """A rectangle of the page, in pixels from its lower left."""
+
+    left: float
+    bottom: float
+    width: float
+    height: float
+
+
+@dataclass
+class _Page:
+    """The picture while it is drawn: where panels are, and what was drawn so far."""
+
+    width: float
+    height: float
+    head: float
+    boxes: list[_Box]
+    rooms: list[_Room]
+    columns: int
+    traces: list[Spec] = field(default_factory=list)
+    shapes: list[Spec] = field(default_factory=list)
+    annotations: list[Spec] = field(default_factory=list)
+    layout: Spec = field(default_factory=dict)
+    axes: dict[Way, int] = field(default_factory=lambda: {"x": 0, "y": 0})
+    explained: set[tuple[str, str]] = field(default_factory=set)
+    rows: dict[int, tuple[Axis, str]] = field(default_factory=dict)
+
+    def axis(self, way: Way, spec: Spec) -> str:
+        """Add an axis and return its name."""
+        self.axes[way] += 1
+        number = "" if self.axes[way] == 1 else str(self.axes[way])
+        self.layout[f"{way}axis{number}"] = spec
+        return f"{way}{number}"
+
+    def across(self, box: _Box) -> list[float]:
+        """Return where a box begins and ends, as shares of the width."""
+        return [box.left / self.width, (box.left + box.width) / self.width]
+
+    def upwards(self, box: _Box) -> list[float]:
+        """Return where a box begins and ends, as shares of the height."""
+        return [box.bottom / self.height, (box.bottom + box.height) / self.height]
+
+
+def _page(figure: Figure) -> _Page:
+    """Share out the page: room for words first, and what is left to the panels alike."""
+    columns = max(1, min(figure.columns, len(figure.panels)))
+    rows = max(1, math.ceil(len(figure.panels) / columns))
+    width, height = figure.size[0] * INCH, figure.size[1] * INCH
+    rooms = [_room(panel, width / columns, height / rows) for panel in figure.panels]
+    for number, room in enumerate(rooms):
+        room.left = max(other.left for other in rooms[number % columns :: columns])
+        room.right = max(other.right for other in rooms[number % columns :: columns])
+        row = rooms[number // columns * columns :][:columns]
+        room.top, room.bottom = max(other.top for other in row), max(other.bottom for other in row)
+    words = sum(room.left + room.right for room in rooms[:columns])
+    wide = max(SMALLEST, (width - words) / columns)
+    width = columns * wide + words
+    head = _head(figure, width)
+    foot = _tall(_notes(figure, width), SMALL) + GAP * bool(figure.notes)
+    words = sum(room.top + room.bottom for room in rooms[::columns]) + head + foot
+    high = max(SMALLEST, (height - words) / rows)
+    page = _Page(width, rows * high + words, head, [], rooms, columns)
+    for number, room in enumerate(rooms):
+        first = number // columns * columns
+        left = sum(other.left + wide + other.right for other in rooms[first:number]) + room.left
+        above = sum(other.top + high + other.bottom for other in rooms[:first:columns]) + head + room.top
+        page.boxes.append(_Box(left, page.height - above - high, wide, high))
+    return page
+
+
+def _room(panel: Panel, width: float, height: float) -> _Room:
+    room = _Room()
+    label = _wrapped(panel.y.label, 0.75 * height) if panel.y.label else ""
+    room.left += _tall(label) + _ticks_long(panel, "y", width) + GAP * bool(label)
+    label = _wrapped(panel.x.label, 0.8 * width) if panel.x.label else ""
+    room.bottom += _tall(label) + max(_ticks_tall(each, width) for each in (panel, panel.right) if each)
+    room.top += _tall(_wrapped(panel.title or "", 0.85 * width, TITLE), TITLE) * bool(panel.title)
+    room.right += sum(_bar_wide(mark, 0.75 * height) for mark in panel.marks)
+    if panel.x.scale != "none" and panel.x.numbers:
+        room.right += GAP  # for the half of the last number that stands out
+    if panel.legend == "panel":
+        words = [*_labels(panel), panel.legend_title or ""]
+        room.right += max(_long(word) for word in words) + KEY + GAP
+    return room
+
+
+def _bar_wide(mark: Mark, height: float) -> float:
+    """Return how many pixels a mark's colour bar takes, with its numbers and its unit."""
+    if isinstance(mark, Contours):
+        ends, unit = (mark.levels[0], mark.levels[-1]), mark.unit
+    elif isinstance(mark, Heat) and mark.unit is not None:
+        ends, unit = (mark.low, mark.high), mark.unit
+    else:
+        return 0.0
+    return BAR + 3 * GAP + _number_long(*ends) + _tall(_wrapped(unit, height))
+
+
+def _number_long(low: float, high: float) -> float:
+    """Guess how long the numbers of an axis are."""
+    if not (math.isfinite(low) and math.isfinite(high)) or low == high:
+        return 4 * 0.6 * FONT
+    decimals = max(0, -math.floor(math.log10(abs(high - low) / 5)))
+    return max(_long(f"{end:.{min(decimals, 8)}f}") for end in (low, high))
+
+
+def _ticks_long(panel: Panel, way: Way, width: float) -> float:
+    axis = panel.y if way == "y" else panel.x
+    if not axis.numbers or axis.scale == "none":
+        return 0.0
+    if axis.ticks is not None:
+        return max((_long(text) for _, text in _ticks(axis, width)), default=0.0) + GAP
+    low, high = _ends(panel, way)
+    return (_long("00:00:00") if axis.scale == "date" else _number_long(low, high)) + GAP
+
+
+def _ticks_tall(panel: Panel, width: float) -> float:
+    axis = panel.x
+    if not axis.numbers or axis.scale == "none":
+        return 0.0
+    if axis.turned:
+        return _ticks_long(panel, "x", width)
+    if axis.ticks is not None:
+        return max((_tall(text) for _, text in axis.ticks), default=0.0) + GAP
+    return _tall("\n" if axis.scale == "date" else "0") + GAP
+
+
+def _ticks(axis: Axis, width: float) -> list[tuple[float, str]]:
+    """Return places and words, the longest of which are broken rather than clipped."""
+    return [(at, _wrapped(text, 0.42 * width)) for at, text in axis.ticks or ()]
+
+
+def _ends(panel: Panel, way: Way) -> tuple[float, float]:
+    """Return the ends of an axis, from its marks where the axis leaves them open."""
+    axis = panel.y if way == "y" else panel.x
+    places = [place for mark in panel.marks for place in _along(mark, way)]
+    found = np.concatenate([np.ravel(place) for place in places]) if places else np.zeros(0)
+    found = found[np.isfinite(found)]
+    low, high = (float(found.min()), float(found.max())) if found.size else (0.0, 1.0)
+    return (low if axis.low is None else axis.low), (high if axis.high is None else axis.high)
+
+
+def _along(mark: Mark, way: Way) -> Iterator[Floats]:
+    """Yield the places a mark takes along an axis."""
+    if isinstance(mark, Line | Points | Contours):
+        yield mark.x if way == "x" else mark.y
+    elif isinstance(mark, Band):
+        yield from (mark.x,) if way == "x" else (mark.low, mark.high)
+    elif isinstance(mark, Heat | Hatch):
+        yield mark.x_edges if way == "x" else mark.y_edges
+    elif isinstance(mark, Bars):
+        base = np.zeros(len(mark.at)) if mark.base is None else mark.base
+        upright = (way == "y") != mark.level
+        yield from (base, base + mark.length) if upright else (mark.at,)
+
+
+# --- axes
+
+
+def _axis(panel: Panel, way: Way, page: _Page, box: _Box) -> Spec:
+    """Describe one side of a panel."""
+    axis = panel.y if way == "y" else panel.x
+    wide, high = page.width / page.columns, page.height * page.columns / max(len(page.boxes), 1)
+    label = _wrapped(axis.label, 0.75 * high if way == "y" else 0.8 * wide)
+    spec: Spec = {
+        "domain": page.upwards(box) if way == "y" else page.across(box),
+        "title": {"text": _escaped(label), "font": {"size": FONT + 1}, "standoff": 6},
+        "type": "date" if axis.scale == "date" else "linear",
+        "showgrid": way == "y" and axis.scale == "number",
+        "gridcolor": GRID,
+        "zeroline": False,
+        "showticklabels": axis.numbers,
+        "tickangle": -90 if axis.turned else 0,
+        "exponentformat": "power",
+        "minexponent": 5,
+        "nticks": max(3, int(box.width / 70 if way == "x" else box.height / 36)),
+    }
+    if axis.low is not None or axis.high is not None:
+        spec["range"] = [None if end is None else _place(end, axis) for end in (axis.low, axis.high)]
+    if axis.ticks is not None:
+        ticks = _ticks(axis, wide)
+        spec["tickmode"] = "array"
+        spec["tickvals"] = [_place(at, axis) for at, _ in ticks]
+        spec["ticktext"] = [_escaped(text) for _, text in ticks]
+    if axis.scale == "none":
+        spec.update(showticklabels=False, ticks="", showline=False, showgrid=False)
+    return spec
+
+
+def _place(at: float, axis: Axis) -> Any:
+    return _places(np.array([at]), axis)[0] if axis.scale == "date" else float(at)
+
+
+def _places(values: Floats, axis: Axis) -> Any:
+    """Turn days since 1970 into dates where an axis has them."""
+    if axis.scale != "date":
+        return np.asarray(values, dtype=float)
+    whole = np.round(np.nan_to_num(values) * DAY).astype("int64").astype("datetime64[ms]")
+    return [str(date) if there else None for date, there in zip(whole, np.isfinite(values), strict=True)]
+
+
+def _lengths(values: Floats, axis: Axis) -> Floats:
+    return values * DAY if axis.scale == "date" else values
+
+
+# --- panels
+
+
+@dataclass
+class _Frame:
+    """A panel while its marks are drawn."""
+
+    page: _Page
+    x: Axis
+    y: Axis
+    names: dict[Way, str]
+    legend: str
+    box: _Box
+    groups: dict[str, str]  # the label that explains a colour
+    room: float = GAP  # pixels to the right where the next colour bar begins
+    edges: dict[Way, str] = field(default_factory=dict)
+    covered: bool = False  # by colours, which a rule or a strip must not lie under
+    depth: int = 0
+    layer: int = 0
+
+    def add(
+        self, mark: Mark, spec: Spec, label: str | None = None, color: object = None, explains: bool = True
+    ) -> None:
+        """Add a trace above those before; the first with a label explains it in the legend."""
+        layer = LAYERS.get(type(mark), len(LAYERS))
+        self.depth += layer < self.layer
+        self.layer = layer
+        trace: Spec = {"xaxis": self.names["x"], "yaxis": self.names["y"]}
+        trace |= {"zorder": self.depth, "showlegend": False}
+        group = label or self.groups.get(str(color))
+        if group:
+            key = (self.legend, group)
+            trace |= {"legend": self.legend, "legendgroup": " ".join(key), "name": _escaped(group)}
+        if label and explains and key not in self.page.explained:
+            trace["showlegend"] = True
+            self.page.explained.add(key)
+        self.page.traces.append(trace | spec)
+
+    def edge(self, way: Way) -> dict[str, str]:
+        """Return axes on which one way the panel is 1 long, whatever is zoomed to."""
+        other: Way = "y" if way == "x" else "x"
+        if other not in self.edges:
+            over = {"overlaying": self.names[other], "range": [0, 1], "fixedrange": True, "visible": False}
+            self.edges[other] = self.page.axis(other, over)
+        return {f"{way}axis": self.names[way], f"{other}axis": self.edges[other]}
+
+
+def _draw_panel(page: _Page, number: int, panel: Panel, legend: str) -> None:
+    """Draw a panel, and the narrow ones beside and above it on its axes."""
+    outer = page.boxes[number]
+    wide = outer.width * (1 - panel.beside) - GAP if panel.right else outer.width
+    high = outer.height * (1 - panel.beside) - GAP if panel.top else outer.height
+    box = _Box(outer.left, outer.bottom, wide, high)
+    x, y = _axis(panel, "x", page, box), _axis(panel, "y", page, box)
+    shared = page.rows.get(number // page.columns)
+    if shared and not panel.y.numbers and _alike(shared[0], panel.y):
+        y["matches"] = shared[1]
+    names = _joined(page, x, y)
+    page.rows.setdefault(number // page.columns, (panel.y, names["y"]))
+    if panel.equal:
+        y.update(scaleanchor=names["x"], constrain="domain")
+        x.update(constrain="domain")
+    room = outer.width - wide + GAP
+    _draw_marks(_Frame(page, panel.x, panel.y, names, legend, box, _groups(panel), room), panel)
+    if panel.right:
+        beside = _Box(box.left + wide + GAP, box.bottom, outer.width - wide - GAP, high)
+        x, y = _axis(panel.right, "x", page, beside), _follow(panel, "y", page, beside, names["y"])
+        _draw_beside(page, panel.right, x, y, legend, beside, panel)
+    if panel.top:
+        above = _Box(box.left, box.bottom + high + GAP, wide, outer.height - high - GAP)
+        x, y = _follow(panel, "x", page, above, names["x"]), _axis(panel.top, "y", page, above)
+        _draw_beside(page, panel.top, x, y, legend, above, panel)
+    if panel.title:
+        _write_title(page, panel.title, outer)
+
+
+def _alike(one: Axis, two: Axis) -> bool:
+    return (one.scale, one.low, one.high) == (two.scale, two.low, two.high)
+
+
+def _joined(page: _Page, x: Spec, y: Spec) -> dict[Way, str]:
+    names: dict[Way, str] = {"x": page.axis("x", x), "y": page.axis("y", y)}
+    x["anchor"], y["anchor"] = names["y"], names["x"]
+    return names
+
+
+def _follow(panel: Panel, way: Way, page: _Page, box: _Box, name: str) -> Spec:
+    """Describe the axis of a narrow panel that it shares with the panel beside it."""
+    spec = _axis(panel, way, page, box)
+    spec.update(matches=name, showticklabels=False, title=None, ticks="", showline=False)
+    return spec
+
+
+def _draw_beside(page: _Page, panel: Panel, x: Spec, y: Spec, legend: str, box: _Box, main: Panel) -> None:
+    names = _joined(page, x, y)
+    groups = _groups(main) | _groups(panel)
+    right = main.right is panel
+    x_axis, y_axis = (panel.x, main.y) if right else (main.x, panel.y)
+    _draw_marks(_Frame(page, x_axis, y_axis, names, legend, box, groups), panel)
+
+
+def _write_title(page: _Page, title: str, box: _Box) -> None:
+    page.annotations.append(
+        {
+            "text": _escaped(_wrapped(title, 0.85 * page.width / page.columns, TITLE)),
+            "xref": "paper",
+            "yref": "paper",
+            "x": (box.left + box.width / 2) / page.width,
+            "y": (box.bottom + box.height) / page.height,
+            "xanchor": "center",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "font": {"size": TITLE},
+        }
+    )
+
+
+def _groups(panel: Panel) -> dict[str, str]:
+    """Return the label of each colour: a band without one comes and goes with the line it belongs to."""
+    found: dict[str, str] = {}
+    for mark in panel.marks:
+        if isinstance(mark, Line | Points | Bars) and mark.label and mark.color != look.INK:
+            found.setdefault(str(mark.color), mark.label)
+    return found
+
+
+def _labels(panel: Panel) -> list[str]:
+    panels = [each for each in (panel, panel.right, panel.top) if each]
+    labels = [getattr(mark, "label", None) for each in panels for mark in each.marks]
+    return list(dict.fromkeys(label for label in labels if label))
+
+
+# --- legends and notes
+
+
+def _beside(page: _Page, number: int, panel: Panel) -> Spec:
+    """Place the legend of one panel to its right, after its colour bars."""
+    box = page.boxes[number]
+    bars = sum(_bar_wide(mark, box.height) for mark in panel.marks)
+    return {
+        "x": (box.left + box.width + GAP + bars) / page.width,
+        "y": page.upwards(box)[1],
+        "xanchor": "left",
+        "yanchor": "top",
+        "bgcolor": "rgba(0,0,0,0)",
+        "tracegroupgap": 0,
+        "font": {"size": FONT},
+        "title": {"text": _escaped(panel.legend_title or ""), "font": {"size": FONT}},
+    }
+
+
+def _above(page: _Page, figure: Figure) -> Spec:
+    """Place the legend of all panels above them, below the title."""
+    left = page.rooms[0].left if page.rooms else GAP
+    return {
+        "orientation": "h",
+        "x": left / page.width,
+        "y": 1 - (GAP + _title_tall(figure)) / page.height,
+        "xanchor": "left",
+        "yanchor": "top",
+        "bgcolor": "rgba(0,0,0,0)",
+        "tracegroupgap": 0,
+        "font": {"size": FONT},
+        "title": {"text": _escaped(figure.legend_title or ""), "font": {"size": FONT}},
+    }
+
+
+def _title_tall(figure: Figure) -> float:
+    return _tall(figure.title, TITLE + 2) + GAP if figure.title else 0.0
+
+
+def _head(figure: Figure, width: float) -> float:
+    """Return the pixels that the title and the legend take above all panels."""
+    labels = [label for panel in figure.panels if panel.legend == "figure" for label in _labels(panel)]
+    lengths = [_long(label) + KEY for label in dict.fromkeys(labels)]
+    if not lengths:
+        return _title_tall(figure) + GAP
+    free = 0.85 * width - _long(figure.legend_title or "")
+    rows = 1 if sum(lengths) <= free else math.ceil(len(lengths) / max(1, int(free / max(lengths))))
+    return _title_tall(figure) + GAP + rows * 1.5 * FONT + GAP
+
+
+def _notes(figure: Figure, width: float) -> str:
+    return "\n".join(_wrapped(note, width - 2 * GAP, SMALL) for note in figure.notes)
+
+
+def _say(page: _Page, figure: Figure) -> None:
+    """Write the title, and the notes in small print below all panels."""
+    if figure.title:
+        page.layout["title"] = {
+            "text": _escaped(figure.title),
+            "font": {"size": TITLE + 2},
+            "x": 0.5,
+            "y": 1 - GAP / page.height,
+            "xanchor": "center",
+            "yanchor": "top",
+        }
+    if figure.notes:
+        page.annotations.append(
+            {
+                "text": _escaped(_notes(figure, page.width)),
+                "xref": "paper",
+                "yref": "paper",
+                "x": GAP / page.width,
+                "y": GAP / 2 / page.height,
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "align": "left",
+                "showarrow": False,
+                "font": {"size": SMALL},
+                "opacity": 0.8,
+            }
+        )
+
+
+# --- marks
+
+
+def _draw_marks(frame: _Frame, panel: Panel) -> None:
+    for mark in panel.marks:
+        DRAWN[type(mark)](mark, frame)
+
+
+def _line(mark: Line, frame: _Frame) -> None:
+    pieces = list(_faded(mark))
+    strongest = max(strength for strength, _ in pieces)
+    style = {
+        "width": mark.width * POINT,
+        "dash": DASHES[mark.dash],
+        "shape": "hv" if mark.steps else "linear",
+    }
+    for strength, points in pieces:
+        told = [mark.hover[point] if point >= 0 else "" for point in points] if mark.hover else ()
+        spec = {
+            "type": "scatter",
+            "mode": "lines",
+            "x": _places(mark.x[points], frame.x),
+            "y": _places(np.where(points >= 0, mark.y[points], np.nan), frame.y),
+            "line": style | {"color": _rgba(mark.color, mark.alpha * strength), "simplify": False},
+        }
+        frame.add(mark, spec | _hover(told), mark.label, mark.color, strength == strongest)
+
+
+def _faded(mark: Line) -> Iterator[tuple[float, NDArray[np.int64]]]:
+    """Yield strengths and the points joined with them, -1 where a piece ends; pieces share their end points."""
+    if mark.strength is None or len(mark.x) < 2:
+        yield 1.0, np.arange(len(mark.x))
+        return
+    after, before = mark.strength[:-1], mark.strength[1:]
+    joined = after if mark.steps else (after + before) / 2
+    low, high = float(joined.min()), float(joined.max())
+    kinds = np.round((joined - low) / ((high - low) or 1.0) * (FADES - 1)).astype(np.int64)
+    for kind in np.unique(kinds):
+        points: list[int] = []
+        for start in np.flatnonzero(kinds == kind).tolist():
+            goes_on = bool(points) and points[-1] == start
+            points += [start + 1] if goes_on else [*([-1] if points else []), start, start + 1]
+        yield low + float(kind) / (FADES - 1) * (high - low), np.array(points)
+
+
+def _band(mark: Band, frame: _Frame) -> None:
+    x, low, high = mark.x, mark.low, mark.high
+    if mark.steps:  # a height holds until the next point
+        x, low, high = np.repeat(x, 2)[1:], np.repeat(low, 2)[:-1], np.repeat(high, 2)[:-1]
+    outlines = [
+        (np.append(x[run], x[run][::-1]), np.append(low[run], high[run][::-1]))
+        for run in _runs(np.isfinite(low + high))
+    ]
+    _fill(mark, frame, outlines, {"fillcolor": _rgba(mark.color, mark.alpha)}, mark.color)
+
+
+def _runs(mask: Flags) -> list[slice]:
+    """Return where a mask is true, one slice for each run."""
+    turns = np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0))
+    return [slice(start, stop) for start, stop in zip(turns[::2], turns[1::2], strict=True)]
+
+
+def _fill(
+    mark: Band | Hatch, frame: _Frame, outlines: list[tuple[Floats, Floats]], style: Spec, color: str
+) -> None:
+    """Fill what some outlines enclose, as one trace."""
+    if not outlines:
+        return
+    x = np.concatenate([np.append(along, along[0]) for along, _ in outlines])
+    y = np.concatenate([np.append(upwards, np.nan) for _, upwards in outlines])
+    spec = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": _places(x, frame.x),
+        "y": _places(y, frame.y),
+        "fill": "toself",
+        "line": {"width": 0, "color": "rgba(0,0,0,0)"},
+        "hoverinfo": "skip",
+    }
+    frame.add(mark, spec | style, mark.label, color)
+
+
+def _points(mark: Points, frame: _Frame) -> None:
+    size = np.asarray(mark.size) * (0.5 if mark.marker == "dot" else 1.0) * POINT
+    color = _rgba(mark.color, mark.alpha)
+    spec = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": _places(mark.x, frame.x),
+        "y": _places(mark.y, frame.y),
+        "cliponaxis": False,
+        "marker": {
+            "symbol": MARKERS[mark.marker],
+            "size": size if size.ndim else float(size),
+            "color": color,
+            "opacity": 1.0,
+            "line": {"color": color, "width": 2.0 if mark.marker == "bar" else 0.0},
+        },
+    }
+    axis = frame.x if mark.error_along == "x" else frame.y
+    spec |= _error(mark.error, mark.error_along, axis, color)
+    frame.add(mark, spec | _hover(mark.hover), mark.label, mark.color)
+
+
+def _error(error: Floats | None, along: Way, axis: Axis, color: str) -> Spec:
+    if error is None:
+        return {}
+    style = {"color": color, "thickness": 1.6, "width": 0}
+    return {f"error_{along}": style | {"type": "data", "array": _lengths(error, axis)}}
+
+
+def _bars(mark: Bars, frame: _Frame) -> None:
+    ends: Way
+    stand, ends = ("y", "x") if mark.level else ("x", "y")
+    axes = {"x": frame.x, "y": frame.y}
+    one = mark.color if isinstance(mark.color, str) else None
+    spec = {
+        "type": "bar",
+        "orientation": "h" if mark.level else "v",
+        stand: _places(mark.at, axes[stand]),
+        ends: _lengths(mark.length, axes[ends]),
+        "width": _lengths(mark.width, axes[stand]),
+        "marker": {
+            "color": _rgba(one, mark.alpha) if one else [_rgba(color, mark.alpha) for color in mark.color],
+            "line": {"width": 0},
+        },
+    }
+    if mark.base is not None:
+        spec["base"] = _places(mark.base, axes[ends])
+    spec |= _error(mark.error, ends, axes[ends], INK)
+    frame.add(mark, spec | _hover(mark.hover), mark.label, mark.color)
+
+
+def _strip(mark: Strip, frame: _Frame) -> None:
+    upright = mark.along == "x"
+    axis = frame.x if upright else frame.y
+    spec: Spec = {
+        "type": "bar",
+        "orientation": "v" if upright else "h",
+        mark.along: _places(mark.at, axis),
+        "y" if upright else "x": look.STRIP * mark.height / mark.most,
+        "width": _lengths(mark.width, axis),
+        "marker": {"color": _rgba(INK, 0.45), "line": {"width": 0}},
+        **frame.edge(mark.along),
+    }
+    if not frame.covered:
+        spec["zorder"] = -1  # its axis lies over the panel's, and the curves should lie over it
+    frame.add(mark, spec | _hover(mark.hover))
+
+
+def _rug(mark: Rug, frame: _Frame) -> None:
+    upright = mark.along == "x"
+    spec = {
+        "type": "scatter",
+        "mode": "markers",
+        mark.along: _places(mark.at, frame.x if upright else frame.y),
+        "y" if upright else "x": np.zeros(len(mark.at)),  # the outer half is clipped
+        "marker": {
+            "symbol": "line-ns" if upright else "line-ew",
+            "size": 14,
+            "line": {"color": INK, "width": 1.4},
+        },
+        **frame.edge(mark.along),
+    }
+    frame.add(mark, spec | _hover(mark.hover))
+
+
+def _heat(mark: Heat, frame: _Frame) -> None:
+    frame.covered = True
+    spec: Spec = {
+        "type": "heatmap",
+        "x": _places(mark.x_edges, frame.x),
+        "y": _places(mark.y_edges, frame.y),
+        "z": mark.values,
+        "colorscale": mark.colors,
+        "zmin": mark.low,
+        "zmax": mark.high,
+        "showscale": mark.unit is not None,
+        "hoverongaps": False,
+        **_hover_cells(mark.hover),
+    }
+    if mark.written:
+        spec["text"] = [[_escaped(text) for text in row] for row in mark.written]
+        spec["texttemplate"] = "%{text}"
+    if mark.unit is not None:
+        spec["colorbar"] = _color_bar(mark, mark.unit, frame)
+    frame.add(mark, spec)
+
+
+def _hover_cells(texts: Sequence[Sequence[str]]) -> Spec:
+    if not texts:
+        return {"hoverinfo": "skip"}
+    return {"hoverinfo": "text", "hovertext": [[_escaped(text) for text in row] for row in texts]}
+
+
+def _color_bar(mark: Mark, unit: str, frame: _Frame) -> Spec:
+    """Place a colour bar beside its own panel."""
+    page, box = frame.page, frame.box
+    begins = box.left + box.width + frame.room
+    frame.room += _bar_wide(mark, box.height)
+    return {
+        "x": begins / page.width,
+        "xanchor": "left",
+        "xpad": 0,
+        "y": sum(page.upwards(box)) / 2,
+        "len": box.height / page.height,
+        "ypad": 0,
+        "thickness": BAR,
+        "outlinewidth": 0,
+        "title": {"text": _escaped(_wrapped(unit, box.height)), "side": "right", "font": {"size": FONT}},
+    }
+
+
+def _contours(mark: Contours, frame: _Frame) -> None:
+    frame.covered = True
+    step = float(np.ptp(mark.levels)) / max(len(mark.levels) - 1, 1) or 1.0
+    # Plotly fills below the first and above the last level too, so that the outermost need not be told.
+    inner = mark.levels[1:-1] if len(mark.levels) > 3 else mark.levels
+    field_of = {
+        "type": "contour",
+        "x": _places(mark.x, frame.x),
+        "y": _places(mark.y, frame.y),
+        "z": mark.values,
+        "hoverinfo": "skip",
+    }
+    filled = {
+        "contours": {"start": inner[0], "end": inner[-1], "size": step, "coloring": "fill"},
+        "line": {"width": 0.5, "color": "rgba(0,0,0,0.3)"},
+        "colorscale": mark.colors,
+        "colorbar": _color_bar(mark, mark.unit, frame) | {"tickvals": mark.levels[::2]},
+        **_hover_cells(mark.hover),
+    }
+    frame.add(mark, field_of | filled)
+    for color, levels in _labelled(mark, inner[::2]):
+        written = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
+        ends = {"start": levels[0], "end": levels[-1], "size": 2 * step, "labelformat": _decimals(step)}
+        lines = {"contours": written | ends, "line": {"width": 1.0, "color": color}, "showscale": False}
+        frame.add(mark, field_of | lines)
+
+
+def _labelled(mark: Contours, levels: Floats) -> Iterator[tuple[str, list[float]]]:
+    """Yield levels that follow each other and can be read in one colour, and that colour."""
+    from plotly.colors import get_colorscale, sample_colorscale, unlabel_rgb
+
+    low, high = float(mark.levels[0]), float(mark.levels[-1])
+    shares = (levels - low) / ((high - low) or 1.0)
+    found = sample_colorscale(get_colorscale(mark.colors), shares.tolist())
+    light = [np.dot(unlabel_rgb(color), (0.299, 0.587, 0.114)) > 125 for color in found]
+    start = 0
+    for stop in range(1, len(levels) + 1):
+        if stop == len(levels) or light[stop] != light[start]:
+            yield "#222222" if light[start] else "#eeeeee", levels[start:stop].tolist()
+            start = stop
+
+
+def _decimals(step: float) -> str:
+    """Return how numbers a step apart are written, no longer than needed."""
+    for decimals in range(7):
+        if math.isclose(round(step, decimals), step, rel_tol=1e-6) and step < 1e5:
+            return f".{decimals}f"
+    return ".3g"
+
+
+def _hatch(mark: Hatch, frame: _Frame) -> None:
+    outlines = []
+    for bottom, top, row in zip(mark.y_edges[:-1], mark.y_edges[1:], mark.mask, strict=True):
+        for run in _runs(row):
+            left, right = mark.x_edges[run.start], mark.x_edges[run.stop]
+            outlines.append((np.array([left, right, right, left]), np.array([bottom, bottom, top, top])))
+    # Dark strokes on a pale wash are seen on any colour of a scale and on either background.
+    pattern = {"shape": "/", "fgcolor": "rgba(60,60,60,0.9)", "bgcolor": "rgba(235,235,235,0.55)"}
+    style = {"fillpattern": pattern | {"size": 9, "solidity": 0.16}}
+    _fill(mark, frame, outlines, style, look.INK)
+
+
+def _rule(mark: Rule, frame: _Frame) -> None:
+    axis, other = ("y", "x") if mark.along == "y" else ("x", "y")
+    at = _place(mark.at, frame.y if mark.along == "y" else frame.x)
+    frame.page.shapes.append(
+        {
+            "type": "line",
+            f"{axis}ref": frame.names[mark.along],
+            f"{axis}0": at,
+            f"{axis}1": at,
+            f"{other}ref": f"{frame.names['x' if other == 'x' else 'y']} domain",
+            f"{other}0": 0,
+            f"{other}1": 1,
+            "layer": "above" if frame.covered else "below",
+            "line": {"color": INK, "width": 1},
+        }
+    )
+
+
+def _text(mark: Text, frame: _Frame) -> None:
+    font: Spec = {"size": mark.size * POINT}
+    if mark.color != look.INK:
+        font["color"] = _rgba(mark.color)
+    frame.page.annotations.append(
+        {
+            "text": _escaped(mark.text),
+            "xref": frame.names["x"],
+            "yref": frame.names["y"],
+            "x": _place(mark.x, frame.x),
+            "y": _place(mark.y, frame.y),
+            "xanchor": mark.align,
+            "yanchor": "middle" if mark.upright == "center" else mark.upright,
+            "align": mark.align,
+            "xshift": mark.offset[0] * POINT,
+            "yshift": mark.offset[1] * POINT,
+            "textangle": -mark.rotation,
+            "showarrow": False,
+            "borderpad": 0,
+            "font": font,
+            "opacity": mark.alpha,
+        }
+    )
+
+
+DRAWN: dict[type, Callable[[Any, _Frame], None]] = {
+    Line: _line,
+    Band: _band,
+    Points: _points,
+    Bars: _bars,
+    Strip: _strip,
+    Rug: _rug,
+    Heat: _heat,
+    Contours: _contours,
+    Hatch: _hatch,
+    Rule: _rule,
+    Text: _text,
+}
