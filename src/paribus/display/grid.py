@@ -1,0 +1,181 @@
+"""Panels in rows: one y-axis where sizes are to be compared, each label once, a size that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from paribus.contracts import Floats
+from paribus.display.figure import Axis, Band, Bars, Contours, Figure, Heat, Line, Panel, Points, Strip
+from paribus.display.look import BELOW
+
+WIDTH, HEIGHT = 3.4, 2.6  # inches, of a panel of several
+ALONE = (6.2, 4.2)  # inches, of a panel by itself
+LETTER = 0.085  # inches, of a turned label
+LEGEND = 1.6  # inches, of a legend beside a panel
+MARGIN = 0.05  # of the heights, to each side
+NOISE = 3.0  # median lengths of what is around heights: no more of it makes an axis longer
+TICKS = 5  # numbers on an axis, about
+NOTES = 4  # that are written below a picture
+NO_PANEL = Panel((), Axis(scale="none"), Axis(scale="none"))
+
+
+def figure_of(
+    panels: Sequence[Panel],
+    *,
+    columns: int = 3,
+    share_y: bool = True,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+) -> Figure:
+    """Put panels in rows of at most ``columns``.
+
+    Panels of curves have one y-axis by default, so that effect sizes compare; its label and numbers stand
+    once in a row.
+    """
+    columns = max(1, min(columns, len(panels)))
+    tall = _on_one_axis(panels) if share_y else [_on_own_axis(panel) for panel in panels]
+    shown = _labelled_once(tall, columns) if share_y else tall
+    return Figure(tuple(shown), columns, _size(shown, columns), title, few_notes(notes))
+
+
+def few_notes(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return the first notes, and how many more there are."""
+    more = len(notes) - NOTES
+    return (*notes[:NOTES], f"and {more} more in .notes") if more > 0 else tuple(notes)
+
+
+def has_curves(panel: Panel) -> bool:
+    """Whether heights are along y, rather than colours."""
+    return not any(isinstance(mark, (Heat, Contours)) for mark in panel.marks)
+
+
+def _on_own_axis(panel: Panel) -> Panel:
+    return _with_ends(panel, *_reach([panel])) if has_curves(panel) else panel
+
+
+def _on_one_axis(panels: Sequence[Panel]) -> list[Panel]:
+    """Give panels of curves of the same unit one y-axis; all probabilities are of one unit."""
+    ends = {}
+    for unit in {_unit(panel) for panel in panels if has_curves(panel)}:
+        ends[unit] = _reach([panel for panel in panels if has_curves(panel) and _unit(panel) == unit])
+    return [_with_ends(panel, *ends[_unit(panel)]) if has_curves(panel) else panel for panel in panels]
+
+
+def _unit(panel: Panel) -> str:
+    label = panel.y.label
+    return "probability" if label.startswith("probability") else label
+
+
+def _with_ends(panel: Panel, low: float, high: float) -> Panel:
+    """Set the ends of y, with room for the data below the curves, where no numbers stand.
+
+    A probability is not negative, and no tick should say so.
+    """
+    if panel.y.scale == "none" or not np.isfinite([low, high]).all():
+        return panel
+    ticks = tuple((tick, text) for tick, text in nice_ticks(low, high) if low <= tick <= high)
+    strip = any(isinstance(mark, Strip) and mark.along == "x" for mark in panel.marks)
+    floor = low - BELOW * (high - low) if strip else low
+    y = replace(panel.y, low=floor, high=high, ticks=ticks)
+    right = panel.right if panel.right is None else replace(panel.right, y=replace(y, label="", numbers=False))
+    return replace(panel, y=y, right=right)
+
+
+def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
+    """Return the ends of the heights of panels, with a margin.
+
+    What is around heights counts, but not where it is far longer than elsewhere: a few rows would make the
+    axis so long that nothing else could be seen.
+    """
+    heights, around = [], []
+    for panel in panels:
+        for low, high in (ends for part in (panel, panel.right) if part for ends in _heights(part)):
+            heights.append((low + high) / 2)
+            around.append((high - low) / 2)
+    if not heights:
+        return np.nan, np.nan
+    middle, half = np.concatenate(heights), np.concatenate(around)
+    known = np.isfinite(middle)
+    middle, half = middle[known], np.nan_to_num(half[known])
+    if not len(middle):
+        return np.nan, np.nan
+    wide = half[half > 0]
+    half = np.minimum(half, NOISE * np.median(wide)) if len(wide) else half
+    low, high = float((middle - half).min()), float((middle + half).max())
+    span = high - low
+    if span <= 1e-9 * max(1.0, abs(low)):  # rounding is no effect
+        span = 0.1 * abs(high) or 1.0
+        return low - span, high + span
+    return low - MARGIN * span, high + MARGIN * span
+
+
+def _heights(panel: Panel) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the lowest and highest of what marks have at each place."""
+    for mark in panel.marks:
+        if isinstance(mark, Line):
+            yield mark.y, mark.y
+        elif isinstance(mark, Band):
+            yield mark.low, mark.high
+        elif isinstance(mark, Points):
+            error = 0.0 if mark.error is None or mark.error_along == "x" else np.nan_to_num(mark.error)
+            yield mark.y - error, mark.y + error
+        elif isinstance(mark, Bars) and not mark.level:
+            base = np.zeros_like(mark.length) if mark.base is None else mark.base
+            yield np.minimum(base, base + mark.length), np.maximum(base, base + mark.length)
+
+
+def nice_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Return round numbers between two ends, as they are written."""
+    step = _round_step((high - low) / TICKS)
+    first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
+    digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
+    return [(k * step, _written(k * step, digits, step)) for k in range(first, last + 1)]
+
+
+def _round_step(about: float) -> float:
+    """Return 1, 2, 2.5 or 5 times a power of ten, whichever is next."""
+    power = 10.0 ** np.floor(np.log10(about))
+    return float(power * next(step for step in (1, 2, 2.5, 5, 10) if about <= step * power * (1 + 1e-9)))
+
+
+def _written(value: float, digits: int, step: float) -> str:
+    if digits > 5 or step >= 1e6:
+        return f"{value:.3g}"
+    if step * 10**digits % 1 > 1e-9:  # of steps of 2.5
+        digits += 1
+    text = f"{value:,.{digits}f}"
+    return text.replace("-", "−") if float(text.replace(",", "")) else text.replace("-", "")
+
+
+def _labelled_once(panels: Sequence[Panel], columns: int) -> list[Panel]:
+    """Leave the label and numbers of y to the first panel of a row that has the same ones."""
+    shown: list[Panel] = []
+    for place, panel in enumerate(panels):
+        before = panels[place - 1] if place % columns else None
+        known = panel.y.ticks is not None and before is not None and before.y == panel.y
+        y = replace(panel.y, label="", numbers=False) if known else panel.y
+        shown.append(replace(panel, y=y))
+    return shown
+
+
+def _size(panels: Sequence[Panel], columns: int) -> tuple[float, float]:
+    """Return inches for all panels, with what their labels and legends take."""
+    rows = [panels[first : first + columns] for first in range(0, len(panels), columns)]
+    wide, high = ALONE if len(panels) == 1 else (WIDTH, HEIGHT)
+    width = columns * wide + max(sum(_beside(panel) for panel in row) for row in rows)
+    height = sum(high + max(_below(panel) for panel in row) for row in rows)
+    return round(width, 2), round(height + 0.3, 2)
+
+
+def _beside(panel: Panel) -> float:
+    return (LEGEND if panel.legend == "panel" else 0.0) + (0.3 if panel.right is not None else 0.0)
+
+
+def _below(panel: Panel) -> float:
+    """Return inches that turned labels take."""
+    if not panel.x.turned or not panel.x.ticks:
+        return 0.0
+    return LETTER * max(len(line) for _, text in panel.x.ticks for line in text.split("\n"))

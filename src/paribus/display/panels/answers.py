@@ -1,0 +1,174 @@
+"""Several answers about one feature on one axis: methods side by side, averages, models, slices of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from paribus.contracts import NOMINAL, Array, Floats
+from paribus.data.kinds import objects
+from paribus.display.figure import Dash, Marker, Panel
+from paribus.display.look import PALETTE, color_of, dash_of, marker_of
+from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
+from paribus.display.panels.effect import effect_curves, twice
+from paribus.display.panels.local import local_curves, local_data
+from paribus.display.panels.place import Place, levels_of, numbers_of, on_the_same, place_of
+from paribus.display.panels.words import unit
+from paribus.errors import DrawingError
+from paribus.results import Comparison, LocalEffect, Marginal, PartialDependence
+
+Part: TypeAlias = PartialDependence | LocalEffect | Marginal
+
+# What each answer is called, and how it looks.
+LOOKS: dict[str, tuple[str, str, Dash, Marker]] = {
+    "effect": ("partial dependence", PALETTE[0], "solid", "circle"),
+    "local": ("accumulated local effects", PALETTE[1], "dashed", "diamond"),
+    "predicted": ("average prediction of rows here", PALETTE[2], "dashdot", "square"),
+    "observed": ("average observed of rows here", PALETTE[3], "dotted", "cross"),
+}
+AVERAGES = ("predicted", "observed")
+
+
+def comparison_panel(comparison: Comparison, o: int) -> Panel:
+    """Return the answers there are for one output, on the axis of the partial dependence."""
+    effect, local, marginal = comparison.effect, comparison.local, comparison.marginal
+    place = place_of(effect, 0, effect.support, by=sorted_by(effect, o))
+    curves = [_looking(effect_curves(effect, [o])[0], "effect")]
+    if local is not None and comparison.local_level is not None:
+        laid = local_curves(local, [o], float(comparison.local_level[o]))[0]
+        curves.append(_elsewhere(_looking(laid, "local"), place, effect, local))
+    if marginal is not None:
+        curves += [_elsewhere(curve, place, effect, marginal) for curve in marginal_curves(marginal, o)]
+    return curve_panel(place, beside_each_other(curves), data_of(effect), unit(effect, [o]))
+
+
+def marginal_panel(marginal: Marginal, o: int, effect: PartialDependence | None = None) -> Panel:
+    """Return the averages of one output, and the partial dependence on the same axis if it is given."""
+    place = place_of(marginal, 0, marginal.support, by=sorted_by(marginal, o))
+    curves = marginal_curves(marginal, o)
+    if effect is not None:
+        _check_axis(marginal, effect)
+        curves.append(_looking(effect_curves(effect, [o])[0], "effect"))
+    return curve_panel(place, beside_each_other(curves), data_of(marginal), unit(marginal, [o]))
+
+
+def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
+    """Return the same answer by several models, or of several slices of the data, for one output.
+
+    What lies along the bottom is the data that all have in common: slices have none.
+    """
+    first, *others = parts.values()
+    values, place = _together([first, *others], o)
+    curves: list[Curve] = []
+    for series, (name, part) in enumerate(parts.items()):
+        own = on_the_same(place, values, part, _weights(part))
+        for curve in _answers(part, o):
+            laid = replace(curve, name=name, label=f"{name}{curve.label}", place=own, data=data_of(part))
+            curves.append(replace(laid, color=color_of(series), **_told_apart(curve, series)))
+    alike = all(part.provenance.fingerprint == first.provenance.fingerprint for part in others)
+    data = data_of(first) if alike and len(values) == len(first.grid_values[0]) else None
+    words = f"effect on {unit(first, [o])}" if isinstance(first, LocalEffect) else unit(first, [o])
+    return curve_panel(place, beside_each_other(curves), data, words)
+
+
+def _answers(part: Part, o: int) -> list[Curve]:
+    """Return the curves of a part, labelled with what tells them from each other."""
+    if isinstance(part, Marginal):
+        curves = marginal_curves(part, o)
+        if len(curves) == 1:
+            return [replace(curves[0], label="")]
+        return [replace(curve, label=f", {name}") for name, curve in zip(AVERAGES, curves, strict=True)]
+    curves = local_curves(part, [o]) if isinstance(part, LocalEffect) else effect_curves(part, [o])
+    return [replace(curve, label="") for curve in curves]
+
+
+def _told_apart(curve: Curve, series: int) -> dict[str, Any]:
+    """Return dashes and markers: of two averages of one part those they always have."""
+    if curve.label:
+        return {"dash": curve.dash, "marker": curve.marker}
+    return {"dash": dash_of(series), "marker": marker_of(series)}
+
+
+def _together(parts: list[Part], o: int) -> tuple[Array, Place]:
+    """Return the values of all parts, and where they go."""
+    first = parts[0]
+    name, values = first.feature_names[0], first.grid_values[0]
+    if first.kinds[0] not in NOMINAL:
+        for part in parts[1:]:
+            if not np.array_equal(part.grid_values[0], values):
+                values = np.unique(np.concatenate([part.grid_values[0] for part in parts]))
+        return values, numbers_of(values, name, np.zeros(len(values)))
+    levels = list(dict.fromkeys(level for part in parts for level in part.grid_values[0].tolist()))
+    weights = np.zeros(len(levels))
+    for part in parts:
+        shares = _weights(part) / (_weights(part).sum() or 1.0)
+        for level, weight in zip(part.grid_values[0].tolist(), shares, strict=True):
+            weights[levels.index(level)] += weight
+    named = values if len(levels) == len(values) else objects(levels)
+    by = sorted_by(first, o) if len(levels) == len(values) else None
+    return named, levels_of(named, name, weights, by)
+
+
+def marginal_curves(marginal: Marginal, o: int) -> list[Curve]:
+    """Return the averages there are, predicted and observed."""
+    curves = []
+    for name in AVERAGES:
+        if name not in marginal:
+            continue
+        error, gap = marginal[f"{name}_error"], None
+        if marginal.missing is not None:
+            wrong = float(getattr(marginal.missing, f"{name}_error")[o])
+            gap = float(getattr(marginal.missing, name)[o]), wrong, 2 * wrong
+        curve = Curve(marginal[name][o], "", name, None, error[o], twice(error[o]), gap)
+        curves.append(_looking(curve, name))
+    return curves
+
+
+def _looking(curve: Curve, which: str) -> Curve:
+    label, color, dash, marker = LOOKS[which]
+    return replace(curve, name=label, label=label, color=color, dash=dash, marker=marker)
+
+
+def _elsewhere(curve: Curve, place: Place, effect: PartialDependence, other: Part) -> Curve:
+    """Return the curve of another answer at its own places on the axis of the partial dependence."""
+    own = on_the_same(place, effect.grid_values[0], other, _weights(other))
+    return replace(curve, place=own, data=data_of(other))
+
+
+def data_of(result: Part) -> Data:
+    """Return the data along the axis of a result."""
+    if isinstance(result, LocalEffect):
+        return local_data(result)
+    missing = 0.0 if result.missing is None else result.missing.support
+    return Data(result.support, missing, result.deciles[0])
+
+
+def _weights(result: Part) -> Floats:
+    """Return the data at each value; that of bins is between values."""
+    at_values = len(result.support) == len(result.grid_values[0])
+    return result.support if at_values else np.zeros(len(result.grid_values[0]))
+
+
+def sorted_by(result: Part, o: int) -> Floats | None:
+    """Return what levels without an order of their own are sorted by: heights of an output."""
+    if isinstance(result, LocalEffect) or result.ordered[0]:
+        return None
+    if isinstance(result, PartialDependence):
+        return None if result.average is None else result.average[o]
+    return marginal_curves(result, o)[0].heights
+
+
+def _check_axis(marginal: Marginal, effect: PartialDependence) -> None:
+    """Refuse an effect that does not belong beside these averages."""
+    if not isinstance(effect, PartialDependence):
+        raise DrawingError(f"effect= must be a PartialDependence, not a {type(effect).__name__}")
+    alike = effect.feature_names == marginal.feature_names and effect.output_names == marginal.output_names
+    one, two = effect.grid_values[0], marginal.grid_values[0]
+    if effect.average is None or not alike or one.dtype != two.dtype or not np.array_equal(one, two):
+        raise DrawingError(
+            f"effect= must have averages of the same outputs on the axis of {marginal.feature_names[0]!r}; "
+            "ask effects() with the same options"
+        )

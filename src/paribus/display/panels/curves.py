@@ -1,0 +1,249 @@
+"""Curves over one axis: heights and what is around them, the data along the bottom, the missing value beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from paribus.contracts import Array, Flags, Floats
+from paribus.display.figure import (
+    Axis,
+    Band,
+    Dash,
+    Line,
+    Mark,
+    Marker,
+    Panel,
+    Points,
+    Rug,
+    Strip,
+)
+from paribus.display.panels.place import CROWDED, Place, positions
+from paribus.display.panels.words import height, share, shares
+from paribus.results.story import at_value
+
+THIN = 0.2  # of the density where most of the data is: below it a curve fades
+FAINTEST = 0.3  # of its colour that a curve keeps where there is no data
+NEAR = 20  # a curve's density at a point is that of its neighbourhood, one in so many points to each side
+LEVEL = 0.8  # width of a level's bar
+LEAN = 0.5  # how far from the middle the first and last of several points at one level stand, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Heights ``(g,)`` along an axis, and how they look.
+
+    ``error`` is the standard error of each, told by a pointer; ``around`` is what is drawn to each side of
+    it, a band or error bars. ``missing`` is the same at a missing value: height, error and what is drawn
+    around. ``name`` is what a pointer calls a height, ``label`` what the legend calls the curve.
+    ``aside`` moves points at levels, so that those of several curves stand beside each other. ``place`` is
+    where the heights are and ``data`` what lies there, if not those of the panel.
+    """
+
+    heights: Floats
+    color: str
+    name: str
+    label: str | None = None
+    error: Floats | None = None
+    around: Floats | None = None
+    missing: tuple[float, float | None, float | None] | None = None
+    dash: Dash = "solid"
+    marker: Marker = "circle"
+    width: float = 1.8
+    aside: float = 0.0
+    place: Place | None = None
+    data: Data | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """The data along an axis: weight at each value ``(g,)``, all of it, and what misses a value."""
+
+    support: Floats
+    missing: float = 0.0
+    deciles: Array | None = None
+    edges: Floats | None = None
+
+    @property
+    def whole(self) -> float:
+        """Weight of all rows that lie on the axis or miss a value."""
+        return float(self.support.sum()) + self.missing
+
+
+def beside_each_other(curves: Sequence[Curve]) -> list[Curve]:
+    """Return curves whose points at levels hide none of each other."""
+    step = min(0.16, LEAN / max(len(curves), 1))
+    return [
+        replace(curve, aside=step * (place - (len(curves) - 1) / 2)) for place, curve in enumerate(curves)
+    ]
+
+
+def curve_panel(
+    place: Place,
+    curves: Sequence[Curve],
+    data: Data | None,
+    unit: str,
+    *,
+    under: Sequence[Mark] = (),
+    under_missing: Sequence[Mark] = (),
+) -> Panel:
+    """Return the panel of curves along one axis, over what lies ``under`` them.
+
+    Where a curve is known at a missing value, this stands in a narrow panel of its own. ``data`` is None
+    where there is none that all curves have in common.
+    """
+    marks: list[Mark] = [*under] if data is None else [*strip(place, data), *_deciles(place, data), *under]
+    for curve in curves:
+        own = curve.data or data
+        assert own is not None
+        marks += curve_marks(curve.place or place, curve, own)
+    panel = Panel(tuple(marks), place.axis, Axis(unit))
+    known = [curve for curve in curves if curve.missing is not None]
+    if not known and not under_missing:
+        return panel
+    side = [*_missing_strip(place, data), *under_missing]
+    side += [_at_missing(curve, curve.data or data, len(known)) for curve in known]
+    return replace(panel, right=_missing_panel(tuple(side), data))
+
+
+def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
+    """Yield a line and its band along numbers, or points with error bars at levels."""
+    y = place.average(curve.heights)
+    around = None if curve.around is None else np.nan_to_num(place.average(curve.around))
+    error = None if curve.error is None else place.average(curve.error)
+    hover = _hover(place, curve, y, error, data)
+    look = {"color": curve.color, "label": curve.label}
+    if place.levels or len(place.at) == 1:
+        yield Points(place.at + curve.aside, y, **look, marker=curve.marker, error=around, hover=hover)
+        return
+    for run in _runs(np.isfinite(y)):
+        if around is not None:
+            ends = y[run] - around[run], y[run] + around[run]
+            yield Band(place.at[run], *ends, curve.color, steps=place.steps)
+    style = {"dash": curve.dash, "width": curve.width, "steps": place.steps}
+    faded = strength_of_data(place, data)
+    yield Line(place.at, y, **look, **style, strength=faded, hover=hover)  # type: ignore[arg-type]
+    alone = np.array([run.start for run in _runs(np.isfinite(y)) if run.stop - run.start == 1], dtype=int)
+    if len(alone):  # no line reaches them
+        yield Points(place.at[alone], y[alone], curve.color, marker=curve.marker, size=4.0)
+
+
+def _hover(place: Place, curve: Curve, y: Floats, error: Floats | None, data: Data) -> tuple[str, ...]:
+    told = shares(place.total(data.support), data.whole) if data.edges is None else []
+    lines = []
+    for p, text in enumerate(place.texts):
+        known = None if error is None else float(error[p])
+        lines.append("\n".join([text, height(curve.name, float(y[p]), known), *told[p : p + 1]]))
+    return tuple(lines)
+
+
+def _runs(known: Flags) -> list[slice]:
+    """Return the stretches of places that are known."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(int)))
+    return [slice(int(first), int(stop)) for first, stop in zip(ends[::2], ends[1::2], strict=True)]
+
+
+def _at_missing(curve: Curve, data: Data | None, count: int) -> Points:
+    assert curve.missing is not None
+    assert data is not None
+    value, error, around = curve.missing
+    hover = "\n".join(["missing", height(curve.name, value, error), share(data.missing, data.whole)])
+    return Points(
+        np.array([curve.aside if count > 1 else 0.0]),
+        np.array([value]),
+        curve.color,
+        marker=curve.marker,
+        error=None if around is None else np.nan_to_num(np.array([around])),
+        hover=(hover,),
+    )
+
+
+def _missing_panel(marks: tuple[Mark, ...], data: Data | None) -> Panel:
+    part = "" if data is None or not data.whole else f"\n{100 * data.missing / data.whole:.2g} %"
+    ticks = ((0.0, f"missing{part}"),)
+    return Panel(marks, Axis(scale="level", ticks=ticks, low=-0.6, high=0.6))
+
+
+def strip(place: Place, data: Data) -> list[Strip]:
+    """Return how the data lies along an axis: at levels its weight, along numbers its density."""
+    if place.levels:
+        weights = place.total(data.support)
+        most = max(float(weights.max(initial=0.0)), data.missing)
+        width = np.full(len(weights), LEVEL)
+        return _strip(place.at, weights, width, most, shares(weights, data.whole))
+    edges, weights = _cells(place, data)
+    width = np.diff(edges)
+    dense = np.divide(weights, width, out=np.zeros_like(weights), where=width > 0)
+    middle = (edges[1:] + edges[:-1]) / 2
+    return _strip(middle, dense, width, float(dense.max(initial=0.0)), shares(weights, data.whole))
+
+
+def _strip(at: Floats, heights: Floats, width: Floats, most: float, told: list[str]) -> list[Strip]:
+    return [Strip(at, heights, width, most, hover=tuple(told))] if most > 0 else []
+
+
+def _missing_strip(place: Place, data: Data | None) -> list[Mark]:
+    """Return the bar of the missing value, where it can be compared with those of levels."""
+    if data is None or not place.levels:
+        return []
+    most = max(float(place.total(data.support).max(initial=0.0)), data.missing)
+    told = [share(data.missing, data.whole)]
+    return [*_strip(np.zeros(1), np.array([data.missing]), np.full(1, LEVEL), most, told)]
+
+
+def _cells(place: Place, data: Data) -> tuple[Floats, Floats]:
+    """Return the edges of the cells of numbers and the weight in each.
+
+    A cell reaches half-way to the next point; points on both sides of a step have one together. Of bins the
+    edges are known.
+    """
+    if data.edges is not None:
+        return data.edges, data.support
+    at, weights = place.at, place.total(data.support)
+    first = np.concatenate([[True], np.diff(at) > CROWDED * np.ptp(at)]) if len(at) else np.array([], bool)
+    starts = np.flatnonzero(first)
+    weights = np.add.reduceat(weights, starts) if len(starts) else weights
+    at = at[starts]
+    if len(at) < 2:
+        around = 0.5 * (abs(float(at[0])) or 1.0) if len(at) else 0.5
+        return np.concatenate([at - around, at + around]), weights
+    return np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]]), weights
+
+
+def strength_of_data(place: Place, data: Data) -> Floats | None:
+    """Return how much of its colour a curve keeps at each place, by the density of the data around it."""
+    if place.levels or len(place.at) < 3:
+        return None
+    edges, weights = _cells(place, data)
+    if not weights.any():
+        return None
+    near = max(1, len(weights) // NEAR)
+    window = np.ones(2 * near + 1)
+    width = np.diff(edges)
+    smooth = np.convolve(weights, window, "same") / np.maximum(
+        np.convolve(width, window, "same"), np.finfo(float).tiny
+    )
+    typical = _middle(smooth, weights)
+    inside = np.clip(np.searchsorted(edges, place.at, side="right") - 1, 0, len(weights) - 1)
+    strength = np.clip(smooth[inside] / (THIN * typical), FAINTEST, 1.0)
+    return None if (strength == 1.0).all() else np.asarray(strength)
+
+
+def _middle(values: Floats, weights: Floats) -> float:
+    """Return the weighted median."""
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(passed, passed[-1] / 2)])
+
+
+def _deciles(place: Place, data: Data) -> list[Rug]:
+    """Return the inner deciles of the data, as far as they lie on the axis."""
+    if data.deciles is None or place.levels or len(place.at) < 2:
+        return []
+    values = data.deciles[1:-1]
+    at = positions(values)
+    seen = (at >= place.at[0]) & (at <= place.at[-1])
+    told = tuple(f"decile {10 * (d + 1)} %: {at_value(values[d])}" for d in np.flatnonzero(seen))
+    return [Rug(at[seen], hover=told)] if seen.any() else []

@@ -1,0 +1,60 @@
+"""Accumulated local effects of one feature, over the data in their bins."""
+
+from __future__ import annotations
+
+from paribus.display.figure import Mark, Panel
+from paribus.display.look import color_of, dash_of, marker_of
+from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
+from paribus.display.panels.effect import around_of, model_marks
+from paribus.display.panels.place import place_of, positions
+from paribus.display.panels.words import unit
+from paribus.results import LocalEffect
+
+
+def local_panel(effect: LocalEffect, outputs: list[int]) -> Panel:
+    """Return the panel of a local effect of one feature; levels stay in the order they are added up in."""
+    curves = beside_each_other(local_curves(effect, outputs))
+    data = local_data(effect)
+    # Bins are between values: no value has a weight of its own.
+    weights = data.support if data.edges is None else effect.ale[0] * 0.0
+    place = place_of(effect, 0, weights, most=max(len(weights), 1))
+    under: list[Mark] = []
+    missing: list[Mark] = []
+    for curve, o in zip(curves, outputs, strict=True):
+        lines, points = model_marks(effect.refits, place, o, curve, labelled=len(outputs) == 1)
+        under, missing = [*under, *lines], [*missing, *points]
+    words = f"effect on {unit(effect, outputs)}"
+    return curve_panel(place, curves, data, words, under=under, under_missing=missing)
+
+
+def local_data(effect: LocalEffect) -> Data:
+    """Return the data of a local effect: in bins between its values, or at its levels."""
+    values, missing = effect.grid_values[0], 0.0 if effect.missing is None else effect.missing.support
+    edges = None if len(effect.support) == len(values) else positions(values)
+    return Data(effect.support, missing, edges=edges)
+
+
+def local_curves(effect: LocalEffect, outputs: list[int], level: float = 0.0) -> list[Curve]:
+    """Return the curve of each output, moved up by ``level``."""
+    around, at_missing, words = around_of(effect)
+    many, curves = len(outputs) > 1, []
+    for series, o in enumerate(outputs):
+        gap = None
+        if effect.missing is not None:
+            drawn = None if at_missing is None else float(at_missing[o])
+            gap = float(effect.missing.ale[o]) + level, float(effect.missing.standard_error[o]), drawn
+        name = effect.output_names[o] if many else "ALE"
+        curves.append(
+            Curve(
+                effect.ale[o] + level,
+                color_of(series),
+                name,
+                name if many else f"ALE{words}",
+                effect.standard_error[o],
+                None if around is None else around[o],
+                gap,
+                dash_of(series),
+                marker_of(series),
+            )
+        )
+    return curves
