@@ -211,8 +211,10 @@ def _axis(part: Part) -> str:
 
 
 def _averaged(part: Part) -> str:
-    """Tell what is drawn of a part: the prediction wherever there is one."""
-    return "observed" if isinstance(part, Marginal) and part.predicted is None else "predicted"
+    """Tell what was averaged; where parts differ in it, nobody could say which curve is which."""
+    if isinstance(part, Marginal):
+        return " and ".join(name for name in ("predicted", "observed") if name in part)
+    return "predicted"
 
 
 def _same(parts: Mapping[str, Any], differs: str, tell: Callable[[Any], str]) -> None:
