@@ -44,6 +44,7 @@ Side: TypeAlias = Literal["main", "right", "top"]
 Color: TypeAlias = tuple[float, float, float, float]
 
 FADES = 4  # strengths of a line that can be told apart
+FADED = 0.25  # of its colour that a line keeps where there is no data at all
 FAINT = 0.65  # of the ink, for what is read last
 GAP = 0.06  # inches between a panel and what stands beside it
 BAR = 0.14  # inches that a colour bar is wide
@@ -333,7 +334,7 @@ def _draw_marks(ax: Axes, panel: Panel, place: _Place, side: Side) -> tuple[Scal
     """Draw marks on axes, the first lowest, and return what needs a colour bar."""
     before = _limits(ax) if ax.has_data() else {}
     if not place.given or side != "main":
-        _bare(ax, panel, side)
+        _bare(ax, panel, side, place.given)
     colored = None
     for number, mark in enumerate(panel.marks):
         drawn = _PENS[type(mark)](ax, mark, 2 + number / len(panel.marks), place)
@@ -354,8 +355,8 @@ def _draw_marks(ax: Axes, panel: Panel, place: _Place, side: Side) -> tuple[Scal
     return colored
 
 
-def _bare(ax: Axes, panel: Panel, side: Side) -> None:
-    """Take away what a panel does not need, and lay a light grid behind its curves."""
+def _bare(ax: Axes, panel: Panel, side: Side, given: bool) -> None:
+    """Take away what a panel does not need, and lay a light grid behind its curves if the page is ours."""
     hidden = {
         "top": True,
         "right": True,
@@ -365,7 +366,7 @@ def _bare(ax: Axes, panel: Panel, side: Side) -> None:
     for edge, away in hidden.items():
         ax.spines[edge].set_visible(not away)
     ax.set_axisbelow(True)
-    if any(isinstance(mark, Heat | Contours) for mark in panel.marks):
+    if given or any(isinstance(mark, Heat | Contours) for mark in panel.marks):
         return
     along: Literal["x", "y"] = "x" if panel.y.scale == "level" and panel.x.scale != "level" else "y"
     if (panel.x if along == "x" else panel.y).scale != "none" and panel.x.scale != "none":
@@ -483,6 +484,14 @@ def _color(name: str, alpha: float = 1.0) -> Color:
     return to_rgba(rcParams["text.color"] if name == INK else name, alpha)
 
 
+def _veil(alpha: float) -> float:
+    """Return how much of its colour an area shows: what is just seen on white is not seen on black."""
+    from matplotlib import rcParams
+
+    dark = _legible(_color(rcParams["axes.facecolor"])) == "white"
+    return min(1.0, 1.75 * alpha) if dark else alpha
+
+
 def _color_map(colors: str | tuple[str, ...]) -> Colormap:
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
@@ -554,7 +563,7 @@ def _runs(mark: Line) -> list[tuple[int, int, float]]:
     starts = np.flatnonzero(np.diff(levels, prepend=np.nan))
     ends = [*starts[1:], points - 1]
     return [
-        (int(first), int(last), float(levels[first]) / FADES)
+        (int(first), int(last), FADED + (1 - FADED) * float(levels[first]) / FADES)
         for first, last in zip(starts, ends, strict=True)
     ]
 
@@ -566,7 +575,7 @@ def _band(ax: Axes, mark: Band, zorder: float, place: _Place) -> None:
         mark.high,
         step="post" if mark.steps else None,
         color=_color(mark.color),
-        alpha=mark.alpha,
+        alpha=_veil(mark.alpha),
         linewidth=0,
         label=_label(mark),
         zorder=zorder,
@@ -759,6 +768,8 @@ def _text(ax: Axes, mark: Text, zorder: float, place: _Place) -> None:
         zorder=zorder,
         annotation_clip=False,
     )
+    ax.update_datalim([(mark.x, mark.y)])
+    ax.autoscale_view()
 
 
 _PENS: dict[type[Mark], Callable[[Axes, Any, float, _Place], Any]] = {

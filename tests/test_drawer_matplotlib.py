@@ -1,0 +1,425 @@
+"""The matplotlib drawer: every mark is drawn with the numbers it has, and what axes already say stays."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+from matplotlib.collections import PolyCollection, QuadMesh  # noqa: E402
+from matplotlib.colors import to_rgba  # noqa: E402
+
+from paribus.display.drawers.matplotlib import draw, png  # noqa: E402
+from paribus.display.figure import (  # noqa: E402
+    Axis,
+    Band,
+    Bars,
+    Contours,
+    Figure,
+    Hatch,
+    Heat,
+    Line,
+    Panel,
+    Points,
+    Rug,
+    Rule,
+    Strip,
+    Text,
+)
+from paribus.display.look import STRIP  # noqa: E402
+from paribus.errors import DrawingError  # noqa: E402
+
+X = np.array([0.0, 1.0, 2.0, 3.0])
+Y = np.array([1.0, 3.0, 2.0, 5.0])
+ONES = np.ones(4)
+EDGES = np.arange(5.0) - 0.5
+TABLE = np.add.outer(X, Y)
+STRUCK = TABLE > 6
+WORDS = tuple(tuple(f"{value:.0f}" for value in row) for row in TABLE)
+
+MARKS = {
+    "line": Line(X, Y, "#0072B2", label="a"),
+    "steps": Line(X, Y, "#0072B2", steps=True, dash="dashed"),
+    "fading line": Line(X, Y, "#0072B2", strength=np.array([1.0, 1.0, 0.2, 0.0])),
+    "band": Band(X, Y - 1, Y + 1, "#0072B2", label="b"),
+    "stepped band": Band(X, Y - 1, Y + 1, "ink", steps=True),
+    "points": Points(X, Y, "#D55E00", marker="diamond", size=X + 4, label="c"),
+    "points with error": Points(X, Y, "#D55E00", error=ONES / 2),
+    "points with error along x": Points(X, Y, "#D55E00", error=ONES / 2, error_along="x", marker="bar"),
+    "bars": Bars(X, Y, ONES * 0.8, "#009E73", error=ONES / 2, label="d"),
+    "level bars": Bars(X, Y, ONES * 0.8, ("red", "green", "blue", "ink"), base=ONES, level=True, error=ONES),
+    "strip": Strip(X, Y, ONES, most=5.0),
+    "strip along y": Strip(X, Y, ONES, most=5.0, along="y"),
+    "rug": Rug(X),
+    "rug along y": Rug(X, along="y"),
+    "heat": Heat(EDGES, EDGES, TABLE, "viridis", 1.0, 8.0, "unit", written=WORDS),
+    "heat of own colours": Heat(EDGES, EDGES, TABLE, ("#ffffff", "#0072B2"), 1.0, 8.0, None),
+    "contours": Contours(X, X, TABLE, np.linspace(1, 8, 8), "viridis", "unit"),
+    "hatch": Hatch(EDGES, EDGES, STRUCK, label="no data"),
+    "rule": Rule(2.5),
+    "upright rule": Rule(2.5, along="x"),
+    "text": Text(1.0, 2.0, "said", rotation=90, color="ink", offset=(3.0, 3.0)),
+}
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def of(*marks, **parts):
+    return Figure((Panel(marks, **parts),))
+
+
+def drawn(*marks, **parts):
+    page, (ax,) = draw(of(*marks, **parts))
+    page.canvas.draw()
+    return ax
+
+
+def legend_of(page):
+    """Return the words of all legends on a page, as they are read."""
+    legends = [ax.get_legend() for ax in page.axes if ax.get_legend() is not None]
+    return [text.get_text() for legend in legends for text in legend.get_texts()]
+
+
+@pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
+def test_every_mark_is_drawn_on_a_new_page_and_on_given_axes(mark):
+    page, (ax,) = draw(of(mark))
+    page.canvas.draw()
+    assert ax.get_children()
+    assert ax.has_data() or ax.texts
+    _, own = plt.subplots()
+    open_pages = plt.get_fignums()
+    other, axes = draw(of(mark), own)
+    other.canvas.draw()
+    assert axes == [own]
+    assert other is own.figure
+    assert own.has_data() or own.texts
+    assert plt.get_fignums() == open_pages
+
+
+def test_later_marks_lie_over_earlier_ones():
+    ax = drawn(MARKS["points"], MARKS["line"], MARKS["band"])
+    points, band = ax.collections
+    assert points.get_zorder() < ax.lines[0].get_zorder() < band.get_zorder()
+
+
+# --- numbers
+
+
+def test_a_line_goes_through_its_points():
+    (line,) = drawn(MARKS["steps"]).lines
+    assert np.array_equal(line.get_xydata(), np.stack([X, Y], axis=1))
+    assert line.get_drawstyle() == "steps-post"
+    assert line.get_linestyle() == "--"
+
+
+def test_a_line_fades_without_gaps():
+    strength = np.array([1.0, 1.0, 0.5, 0.0, 0.0])
+    x, y = np.arange(5.0), np.arange(5.0) ** 2
+    runs = drawn(Line(x, y, "#0072B2", label="a", strength=strength)).lines
+    assert len(runs) == 3
+    assert all(one.get_xdata()[-1] == two.get_xdata()[0] for one, two in pairwise(runs))
+    shades = [run.get_alpha() for run in runs]
+    assert shades == sorted(shades, reverse=True)
+    assert shades[0] == 1.0
+    assert shades[-1] > 0.2
+    assert [run.get_label() for run in runs if not run.get_label().startswith("_")] == ["a"]
+
+
+def test_the_legend_of_a_fading_line_has_its_full_colour():
+    page, _ = draw(of(Line(X, Y, "#0072B2", label="a", strength=np.array([0.0, 0.0, 1.0, 1.0]))))
+    (handle,) = [ax.get_legend().legend_handles[0] for ax in page.axes if ax.get_legend()]
+    assert handle.get_alpha() == 1.0
+
+
+def test_a_point_between_gaps_is_seen():
+    lines = drawn(Line(X, np.array([np.nan, 3.0, np.nan, np.nan]), "#0072B2")).lines
+    assert lines[-1].get_marker() == "."
+    assert lines[-1].get_xydata().tolist() == [[1.0, 3.0]]
+
+
+@pytest.mark.parametrize(("along", "column"), [("x", 0), ("y", 1)])
+def test_error_bars_end_where_they_should(along, column):
+    (bars,) = drawn(Points(X, Y, "ink", error=ONES / 2, error_along=along)).containers
+    segments = np.array(bars.lines[2][0].get_segments())
+    centre = (X, Y)[column]
+    assert np.array_equal(segments[:, :, column], np.stack([centre - 0.5, centre + 0.5], axis=1))
+
+
+def test_bars_have_their_lengths_and_errors_at_their_ends():
+    ax = drawn(MARKS["level bars"])
+    assert [(bar.get_x(), bar.get_width()) for bar in ax.patches] == [(1.0, length) for length in Y]
+    assert [bar.get_facecolor() for bar in ax.patches][:2] == [to_rgba("red"), to_rgba("green")]
+    segments = np.array(ax.collections[0].get_segments())
+    assert np.array_equal(segments[:, :, 0], np.stack([Y, Y + 2], axis=1))
+
+
+def test_a_strip_is_a_share_of_the_panel_and_leaves_its_limits():
+    ax = drawn(Line(X, Y, "#0072B2"), Strip(X, Y, ONES, most=10.0))
+    (strip,) = ax.collections
+    tops = [path.vertices[:, 1].max() for path in strip.get_paths()]
+    assert np.allclose(tops, STRIP * Y / 10)
+    assert ax.get_ylim()[0] > 0.5  # the curve's own, although the strip's bars start from the panel's edge
+    assert ax.get_xlim()[0] < -0.5  # but the outermost bars are whole
+
+
+def test_heat_has_its_numbers_written_to_be_read():
+    ax = drawn(MARKS["heat"])
+    (mesh,) = [one for one in ax.collections if isinstance(one, QuadMesh)]
+    assert np.array_equal(mesh.get_array().reshape(TABLE.shape), TABLE)
+    assert mesh.get_clim() == (1.0, 8.0)
+    assert [text.get_text() for text in ax.texts] == [word for row in WORDS for word in row]
+    assert ax.texts[0].get_color() == "white"
+    assert ax.texts[-1].get_color() == "black"
+
+
+def test_own_colours_of_heat_run_from_the_first_to_the_last():
+    mesh = drawn(MARKS["heat of own colours"]).collections[0]
+    assert mesh.to_rgba(1.0)[:3] == (1, 1, 1)
+    assert np.allclose(mesh.to_rgba(8.0), to_rgba("#0072B2"))
+
+
+def test_as_many_cells_are_hatched_as_are_struck_out():
+    (cells,) = [one for one in drawn(MARKS["hatch"]).collections if isinstance(one, PolyCollection)]
+    assert len(cells.get_paths()) == STRUCK.sum()
+    assert cells.get_hatch()
+
+
+def test_level_contours_are_filled_without_lines():
+    ax = drawn(Contours(X, X, np.full((4, 4), 2.0), np.array([1.0, 2.0, 3.0]), "viridis", "unit"))
+    assert len(ax.collections) == 1
+
+
+# --- beside
+
+
+def beside():
+    right = Panel(
+        (Points(np.zeros(1), Y[:1], "ink", label="a"),),
+        x=Axis(scale="level", ticks=((0.0, "missing\n3.1 %"),)),
+    )
+    return Panel((MARKS["heat"], Line(X, X, "ink", label="a")), right=right, top=Panel((MARKS["bars"],)))
+
+
+def test_side_panels_share_the_axis_and_the_colour_bar_stands_beyond():
+    page, (ax,) = draw(Figure((beside(),)))
+    page.canvas.draw()
+    right, top, bar = ax.child_axes
+    assert right.get_ylim() == ax.get_ylim()
+    assert top.get_xlim() == ax.get_xlim()
+    assert [tick.get_text() for tick in right.get_xticklabels()] == ["missing\n3.1 %"]
+    assert not any(tick.get_visible() and tick.get_text() for tick in right.get_yticklabels())
+    ends = [part.get_window_extent() for part in (ax, right, bar)]
+    assert ends[0].x1 < ends[1].x0
+    assert ends[1].x1 < ends[2].x0
+    assert top.get_window_extent().y0 > ends[0].y1
+    assert bar.get_ylabel() == "unit"
+
+
+def test_nothing_is_beyond_the_page():
+    page, axes = draw(Figure((beside(), Panel(beside().marks, legend="panel", legend_title="t")), columns=2))
+    page.canvas.draw()
+    for ax in axes:
+        box = ax.get_tightbbox()
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= page.bbox.width + 1
+        assert box.y1 <= page.bbox.height + 1
+
+
+def test_a_colour_bar_on_given_axes_stays_in_their_place():
+    _, (left, right) = plt.subplots(1, 2)
+    edge, kept = left.get_window_extent().x1, right.get_position().bounds
+    draw(of(MARKS["heat"]), left)
+    assert left.child_axes[0].get_tightbbox().x1 <= edge + 2
+    assert right.get_position().bounds == kept
+    assert not right.has_data()
+
+
+# --- axes
+
+
+def test_axes_have_the_ends_ticks_and_words_of_the_figure():
+    ticks = ((0.0, "zero"), (2.0, "two"))
+    ax = drawn(
+        MARKS["line"],
+        x=Axis("the x", "level", ticks, turned=True, low=-1, high=4),
+        y=Axis("the y", numbers=False),
+    )
+    assert ax.get_xlim() == (-1, 4)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("the x", "the y")
+    assert [(tick.get_text(), tick.get_rotation()) for tick in ax.get_xticklabels()] == [
+        ("zero", 90),
+        ("two", 90),
+    ]
+    assert not any(tick.label1.get_visible() for tick in ax.yaxis.get_major_ticks())
+
+
+def test_dates_are_read_as_days_since_1970():
+    ax = drawn(Line(np.array([16071.0, 17166.0]), np.zeros(2), "ink"), x=Axis("day", "date"))
+    assert {"2014", "2015", "2016"} <= {tick.get_text() for tick in ax.get_xticklabels()}
+
+
+def test_an_axis_without_scale_is_not_seen():
+    ax = drawn(MARKS["line"], x=Axis(scale="none"), y=Axis(scale="none"))
+    assert not len(ax.get_xticks())
+    assert not any(spine.get_visible() for spine in ax.spines.values())
+
+
+def test_many_words_are_smaller():
+    def size(count):
+        ticks = tuple((float(i), "a word") for i in range(count))
+        return drawn(MARKS["line"], x=Axis(scale="level", ticks=ticks)).get_xticklabels()[0].get_size()
+
+    assert size(3) > size(12) >= 5
+
+
+def test_equal_panels_have_units_as_long():
+    ax = drawn(MARKS["heat"], equal=True)
+    assert ax.get_aspect() == 1
+
+
+# --- given axes
+
+
+def test_what_axes_say_and_show_stays():
+    _, ax = plt.subplots()
+    (own,) = ax.plot([-10, 10], [-20, 20], label="mine")
+    ax.legend(title="theirs")
+    ax.set(xlabel="own x", ylabel="own y", title="own title")
+    figure = Figure((Panel((MARKS["line"],), x=Axis("x", low=0, high=3), y=Axis("y"), title="t"),), title="T")
+    draw(figure, ax)
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("own x", "own y", "own title")
+    assert not ax.get_title(loc="left")
+    assert own in ax.lines
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["mine", "a"]
+    assert ax.get_legend().get_title().get_text() == "theirs"
+    assert ax.spines["top"].get_visible()
+
+
+def test_limits_of_axes_that_show_something_widen():
+    _, ax = plt.subplots()
+    ax.plot([-10, 1], [0, 1])
+    low, _ = ax.get_xlim()
+    draw(of(MARKS["line"], x=Axis(low=0, high=7), y=Axis(low=-3, high=2)), ax)
+    assert ax.get_xlim() == (low, 7)
+    assert ax.get_ylim()[0] == -3
+    assert ax.get_ylim()[1] == 2
+    draw(of(Line(X, 10 * Y, "ink")), ax)
+    assert ax.get_xlim() == (low, 7)
+    assert ax.get_ylim()[1] >= 50
+
+
+def test_limits_set_before_anything_is_shown_stay():
+    _, ax = plt.subplots()
+    ax.set_ylim(0, 1)
+    draw(of(MARKS["line"], y=Axis(low=-3, high=2)), ax)
+    assert ax.get_ylim() == (0, 1)
+
+
+def test_an_axis_turned_round_stays_so():
+    _, ax = plt.subplots()
+    ax.plot([0, 1], [0, 1])
+    ax.invert_yaxis()
+    draw(of(MARKS["line"], y=Axis(low=-3, high=6)), ax)
+    assert ax.get_ylim() == (6, -3)
+
+
+def test_axes_may_be_an_array_but_as_many_as_panels():
+    two = Figure((Panel((MARKS["line"],)), Panel((MARKS["line"], MARKS["bars"]))))
+    page, given = plt.subplots(2, 1)
+    assert draw(two, given)[1] == list(given)
+    assert legend_of(page) == ["a", "d"]  # each once, where it comes first
+    with pytest.raises(DrawingError, match=r"1 axes .* 2 panels"):
+        draw(two, given[0])
+    with pytest.raises(DrawingError, match="not Figure"):
+        draw(of(MARKS["line"]), page)
+
+
+# --- words
+
+
+def test_legends_tell_each_label_once_and_cover_no_panel():
+    panels = (Panel((MARKS["line"], MARKS["band"])), Panel((MARKS["band"], MARKS["line"], MARKS["bars"])))
+    page, axes = draw(Figure(panels, columns=2, size=(8, 4), legend_title="which", title="T"))
+    page.canvas.draw()
+    assert sorted(legend_of(page)) == ["a", "b", "d"]
+    (legend,) = [ax.get_legend() for ax in page.axes if ax.get_legend() is not None]
+    assert legend.get_title().get_text() == "which"
+    box = legend.get_window_extent()
+    assert all(box.y0 > ax.get_window_extent().y1 for ax in axes)
+    assert box.y1 <= page._suptitle.get_window_extent().y0
+
+
+def test_a_long_legend_takes_more_rows_not_more_width():
+    marks = tuple(Line(X, Y + i, "ink", label=f"a rather long name {i}") for i in range(9))
+    page, _ = draw(of(*marks))
+    page.canvas.draw()
+    (legend,) = [ax.get_legend() for ax in page.axes if ax.get_legend() is not None]
+    assert legend.get_window_extent().x0 >= 0
+    assert legend.get_window_extent().x1 <= page.bbox.width
+
+
+def test_a_panels_own_legend_stands_beyond_its_colour_bar():
+    page, (ax,) = draw(of(MARKS["heat"], MARKS["hatch"], legend="panel", legend_title="cells"))
+    page.canvas.draw()
+    assert ax.get_legend().get_window_extent().x0 > ax.child_axes[0].get_tightbbox().x1
+    assert legend_of(page) == ["no data"]
+
+
+def test_labels_are_literal():
+    page, (ax,) = draw(
+        Figure(
+            (Panel((Line(X, Y, "ink", label="_$a$"),), x=Axis("$x_1$"), title="$t$"),),
+            title="$T$",
+            notes=("$n$",),
+        )
+    )
+    page.canvas.draw()
+    texts = [ax.xaxis.label, ax._left_title, page._suptitle, page._supxlabel]
+    assert [text.get_text() for text in texts] == [r"\$x_1\$", r"\$t\$", r"\$T\$", r"\$n\$"]
+    assert legend_of(page) == [r" _\$a\$"]
+    assert all(text._preprocess_math(text.get_text())[1] is False for text in texts)
+
+
+def test_nothing_is_titled_unless_asked():
+    page, (ax,) = draw(of(MARKS["line"]))
+    assert page._suptitle is None
+    assert not ax.get_title(loc="left")
+    assert page._supxlabel is None
+
+
+def test_notes_stand_below_in_lines_that_fit():
+    notes = ("first note", "a second note that is long " * 8)
+    page, (ax,) = draw(Figure((Panel((MARKS["line"],), x=Axis("x")),), notes=notes))
+    page.canvas.draw()
+    box = page._supxlabel.get_window_extent()
+    assert page._supxlabel.get_text().startswith("first note\na second note")
+    assert box.x0 >= 0
+    assert box.x1 <= page.bbox.width
+    assert box.y1 < ax.xaxis.label.get_window_extent().y0
+    _, own = plt.subplots(layout="constrained")
+    draw(Figure((Panel((MARKS["line"],)),), notes=notes), own)
+    assert own.texts[0].get_text().startswith("first note\na second note")
+
+
+def test_greys_are_those_of_the_theme():
+    with plt.style.context("dark_background"):
+        ax = drawn(MARKS["strip"], MARKS["rule"], MARKS["text"], MARKS["stepped band"])
+        light = drawn(MARKS["band"]).collections[0].get_alpha()
+    assert ax.texts[0].get_color() == to_rgba("white")
+    assert ax.lines[0].get_color()[:3] == (1, 1, 1)
+    assert tuple(ax.collections[0].get_facecolor()[0])[:3] == (1, 1, 1)
+    assert light > MARKS["band"].alpha
+
+
+def test_png_is_a_picture_that_pyplot_never_hears_of():
+    before = plt.get_fignums()
+    picture = png(Figure((beside(),), size=(4, 3)), dpi=50)
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
+    assert plt.get_fignums() == before
+    assert (int.from_bytes(picture[16:20], "big"), int.from_bytes(picture[20:24], "big")) == (200, 150)
