@@ -5,22 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from textwrap import wrap
 
 import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Flags, Floats, Integers
-from paribus.display.figure import Axis, Bars, Contours, Hatch, Heat, Line, Mark, Panel, Points, Rug, Rule
+from paribus.display.figure import (
+    Axis,
+    Bars,
+    Contours,
+    Hatch,
+    Heat,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Rug,
+    Rule,
+    Strip,
+)
 from paribus.display.look import DIVERGING, INK, SEQUENTIAL, color_of, dash_of, marker_of
-from paribus.display.panels.curves import Data, strip
 from paribus.display.panels.place import Laid, Place, folded, place_of, positions, short
 from paribus.display.panels.words import RELATIVE, height, share, unit
 from paribus.errors import DrawingError
 from paribus.grid import SPLITS
 from paribus.results import LocalEffect, PartialDependence
+from paribus.results.joint import ONLY
 from paribus.results.story import at_value, number
 
-ALONE = ", interaction only"  # what the scale of an effect without those of its features ends with
 ROUNDING = 1e-9  # of the mean, at least of one: what is smaller is no hill
 CONTOURS = 10  # steps of colour between the lowest and the highest contour, about
 WRITTEN = 64  # cells that have room for a number each
@@ -29,7 +40,6 @@ LEVELS = 12  # that have a curve
 CUT = 0.25  # of its colour that a curve keeps where its level has no data
 NARROW = 1 / 60  # of an axis: cells of the data that are closer share a bar
 LEVEL_BAR = 0.8  # width of the bar of a level
-UNIT_LINE = 32  # letters of a line beside a colour bar
 NAMED = 8  # levels up the side that have room for more than one line
 SIDE_LABEL = 26  # letters of a level up the side where there are more
 
@@ -62,7 +72,8 @@ class Known:
 class Family:
     """Curves over numbers, one for each level: heights, errors, the data and whether off it, all ``(l, g)``.
 
-    ``beside`` is what a pointer adds to the share of the data; ``totals (l,)`` is the data at each level.
+    ``cells (l, c)`` is the data of each level between ``edges``; ``beside`` follows the share of it that a
+    pointer tells.
     """
 
     numbers: Place
@@ -71,8 +82,9 @@ class Family:
     heights: Floats
     errors: Floats | None
     weights: Floats
-    totals: Floats
     off: Flags
+    cells: Floats
+    edges: Floats
     beside: str = ""
 
 
@@ -91,8 +103,7 @@ def surface_panel(effect: PartialDependence, o: int) -> Panel:
     if any(nominal):
         family = _levels_of(effect, o, flip=nominal[0])
         shown = _shown(family, by_height=not effect.ordered[0 if nominal[0] else 1])
-        data = Data(effect.support.sum(axis=0 if nominal[0] else 1)[_picked(family.numbers)])
-        return _curves(family, shown, data, _lines(unit(effect, [o])), zero=_has_zero(effect))
+        return _curves(family, shown, unit(effect, [o]), zero=_has_zero(effect))
     return _landscape(effect, o)
 
 
@@ -102,25 +113,18 @@ def local_surface_panel(effect: LocalEffect, o: int) -> Panel:
     Numbers are a map of the cells that have rows; a number with levels is a curve for each level.
     """
     _some_values(effect)
-    words = _lines(f"joint effect on {unit(effect, [o])}")
+    words = f"joint effect on {unit(effect, [o])}"
     nominal = [kind in NOMINAL for kind in effect.kinds]
     if not any(nominal):
         return _cells(effect, o, words)
     family = _local_levels(effect, o, flip=nominal[0])
-    bins = effect.support.sum(axis=0 if nominal[0] else 1)
-    data = Data(bins, edges=family.numbers.at)
-    return _curves(family, _shown(family, by_height=False), data, words, zero=True)
+    return _curves(family, _shown(family, by_height=False), words, zero=True)
 
 
 def _some_values(effect: Laid) -> None:
     for name, values in zip(effect.feature_names, effect.grid_values, strict=True):
         if not len(values):
             raise DrawingError(f"{name} has no value in the data, so there is nothing to draw")
-
-
-def _lines(text: str) -> str:
-    """Return a unit in lines that are no longer than a small panel is high."""
-    return "\n".join(part for line in text.split("\n") for part in wrap(line, UNIT_LINE))
 
 
 def _one_line(text: str) -> str:
@@ -136,7 +140,7 @@ def _landscape(effect: PartialDependence, o: int) -> Panel:
         raise DrawingError("a surface needs at least two values of each feature; read to_frame()")
     known = _at_points(effect, o, x, y)
     edges = _between(x.at), _between(y.at)
-    words, told = _lines(unit(effect, [o])), known.told(x.texts, y.texts)
+    words, told = unit(effect, [o]), known.told(x.texts, y.texts)
     values = np.where(np.isfinite(known.heights), known.heights, np.nan)
     colors, low, high = _colors(values, zero=_has_zero(effect))
     stepped = x.steps or y.steps or effect.provenance.grid_resolution == SPLITS
@@ -198,6 +202,8 @@ def _between(at: Floats) -> Floats:
 def _reach(at: Floats) -> Floats:
     """Return the edges of the cells the data is counted in: as far on the outer side of an end point."""
     edges = _between(at)
+    if len(at) < 2:
+        return edges
     edges[0], edges[-1] = 2 * at[0] - edges[1], 2 * at[-1] - edges[-2]
     return edges
 
@@ -228,7 +234,7 @@ def _rugs(effect: PartialDependence, places: tuple[Place, Place]) -> list[Mark]:
 def _has_zero(effect: PartialDependence) -> bool:
     """Whether zero is where nothing happens, rather than a prediction like others."""
     scale = effect.provenance.scale
-    return RELATIVE in scale or scale.endswith(ALONE)
+    return RELATIVE in scale or scale.endswith(ONLY)
 
 
 def _flat(values: Floats) -> bool:
@@ -251,12 +257,20 @@ def _colors(values: Floats, *, zero: bool) -> tuple[str, float, float]:
 
 
 def _round_levels(low: float, high: float) -> Floats:
-    """Return evenly spaced round numbers from below the lowest value to above the highest."""
+    """Return evenly spaced round numbers from below the lowest value to above the highest.
+
+    The first, third, fifth, ... are multiples of twice their distance: labels of every other contour are
+    the rounder ones, zero among them.
+    """
     power = np.floor(np.log10((high - low) / CONTOURS))
-    steps = [factor * 10.0**power for factor in (1, 2, 2.5, 5, 10)]
-    step = min(steps, key=lambda s: abs(np.ceil(high / s) - np.floor(low / s) - CONTOURS))
-    ends = np.floor(low / step), np.ceil(high / step)
-    return np.asarray(np.round(step * np.arange(ends[0], ends[1] + 1), int(max(0, 2 - power))))
+    spans = [_span(low, high, factor * 10.0**power) for factor in (1, 2, 2.5, 5, 10)]
+    step, first, last = min(spans, key=lambda span: abs(span[2] - span[1] - CONTOURS))
+    return np.asarray(np.round(step * np.arange(first, last + 1), int(max(0, 2 - power))))
+
+
+def _span(low: float, high: float, step: float) -> tuple[float, float, float]:
+    """Return a step, and between which even multiples of it values lie."""
+    return step, 2 * np.floor(low / (2 * step)), 2 * np.ceil(high / (2 * step))
 
 
 # Where the data lies, along the upper and the right side.
@@ -331,10 +345,10 @@ def _table(effect: PartialDependence, o: int) -> Panel:
         float(support.sum()),
     )
     shown = np.where(np.isfinite(known.heights), known.heights, np.nan)
-    edges, words = (_around(x), _around(y)), _lines(unit(effect, [o]))
+    edges, words = (_around(x), _around(y)), unit(effect, [o])
     colors, low, high = _colors(shown, zero=_has_zero(effect))
     told = known.told(x.texts, y.texts)
-    heat = Heat(*edges, shown, colors, low, high, words, _written(shown), told)
+    heat = Heat(*edges, shown, colors, low, high, words, _written(shown, known.off), told)
     marks = (heat, *_hatch(*edges, known.off, "no row combines these"))
     across, up = _filled(x.axis, x), _filled(_upright(y), y)
     return Panel(
@@ -395,8 +409,11 @@ def _level_bars(place: Place, weights: Floats) -> Bars:
     return Bars(place.at, weights, np.full(len(weights), LEVEL_BAR), INK, alpha=0.35, hover=told)
 
 
-def _written(values: Floats) -> tuple[tuple[str, ...], ...]:
-    """Return numbers for the cells, with as many decimals as tell them apart, if there is room."""
+def _written(values: Floats, off: Flags | None) -> tuple[tuple[str, ...], ...]:
+    """Return numbers for the cells, with as many decimals as tell them apart, if there is room.
+
+    Cells that are struck out have none, as it could not be read.
+    """
     if values.size > WRITTEN:
         return ()
     decimals = 0
@@ -405,9 +422,10 @@ def _written(values: Floats) -> tuple[tuple[str, ...], ...]:
     texts = [[f"{value:,.{decimals}f}" for value in row] for row in (values + 0.0).tolist()]
     if _flat(values) or max(len(text) for row in texts for text in row) > LETTERS:
         texts = [[f"{value:.3g}" for value in row] for row in values.tolist()]
+    legible = np.isfinite(values) if off is None else np.isfinite(values) & ~off
     return tuple(
-        tuple(text if np.isfinite(value) else "" for text, value in zip(*pair, strict=True))
-        for pair in zip(texts, values.tolist(), strict=True)
+        tuple(text if there else "" for text, there in zip(*pair, strict=True))
+        for pair in zip(texts, legible.tolist(), strict=True)
     )
 
 
@@ -432,8 +450,9 @@ def _levels_of(effect: PartialDependence, o: int, *, flip: bool) -> Family:
         by_level(effect.average[o]),
         None if effect.standard_error is None else by_level(effect.standard_error[o]),
         weights,
-        weights.sum(axis=1),
         off if mask is None else off | by_level(mask),
+        weights,
+        _reach(numbers.at),
     )
 
 
@@ -442,15 +461,17 @@ def _local_levels(effect: LocalEffect, o: int, *, flip: bool) -> Family:
     bins = effect.support if flip else effect.support.T
     # A value is the end of one bin and the beginning of the next.
     beside = np.pad(bins, ((0, 0), (0, 1))) + np.pad(bins, ((0, 0), (1, 0)))
+    numbers = _numbers(effect, numeric, beside.sum(axis=0))
     return Family(
-        _numbers(effect, numeric, beside.sum(axis=0)),
+        numbers,
         effect.feature_names[levels],
         tuple(at_value(value) for value in effect.grid_values[levels]),
         effect.ale[o] if flip else effect.ale[o].T,
         effect.standard_error[o] if flip else effect.standard_error[o].T,
         beside,
-        bins.sum(axis=1),
         _beyond(beside > 0),
+        bins,
+        numbers.at,
         " in the bins beside it",
     )
 
@@ -464,17 +485,17 @@ def _beyond(seen: Flags) -> Flags:
 
 def _shown(family: Family, *, by_height: bool) -> Integers:
     """Return the levels with the most data, in their order or as their curves end, the highest first."""
-    shown = np.sort(np.argsort(-family.totals, kind="stable")[:LEVELS])
+    shown = np.sort(np.argsort(-family.cells.sum(axis=1), kind="stable")[:LEVELS])
     if not by_height:
         return shown
     ends = np.nan_to_num(family.heights[shown, -1], nan=-np.inf)
     return np.asarray(shown[np.argsort(-ends, kind="stable")])
 
 
-def _curves(family: Family, shown: Integers, data: Data, words: str, *, zero: bool) -> Panel:
+def _curves(family: Family, shown: Integers, words: str, *, zero: bool) -> Panel:
     """Return a curve for each level that is shown, over the data along the numbers."""
-    marks: list[Mark] = [*strip(family.numbers, data), *([Rule(0.0)] if zero else [])]
-    whole = float(data.support.sum())
+    marks: list[Mark] = [*_strip(family), *([Rule(0.0)] if zero else [])]
+    whole = float(family.cells.sum())
     for series, level in enumerate(shown.tolist()):
         marks += _curve(family, level, series, _told(family, level, _one_line(words), whole))
     title, count = family.name, len(family.levels)
@@ -483,9 +504,17 @@ def _curves(family: Family, shown: Integers, data: Data, words: str, *, zero: bo
     return Panel(tuple(marks), family.numbers.axis, Axis(words), legend="panel", legend_title=title)
 
 
+def _strip(family: Family) -> list[Strip]:
+    """Return how dense the data is along the numbers, at all levels together."""
+    if len(family.numbers.at) < 2 or not family.cells.any():
+        return []
+    bars = _density(family.numbers, family.edges, family.cells.sum(axis=0))
+    return [Strip(bars.at, bars.length, bars.width, float(bars.length.max()), hover=bars.hover)]
+
+
 def _curve(family: Family, level: int, series: int, told: tuple[str, ...]) -> list[Mark]:
     x, y = family.numbers.at, np.asarray(family.heights[level])
-    color, label, marker = color_of(series), short(family.levels[level]), marker_of(series)
+    color, label, marker = color_of(series), folded(short(family.levels[level])), marker_of(series)
     strength = np.where(family.off[level], CUT, 1.0)
     if len(x) == 1:
         return [Points(x, y, color, label, marker, alpha=float(strength[0]), hover=told)]
