@@ -204,7 +204,10 @@ def _behind(result: Importance, ranking: Ranking, shown: list[int], o: int) -> l
     bars = Bars(rows, values, wide, color_of(0), label=label, alpha=0.3, level=True, hover=hover)
     if not np.isfinite(errors).any():
         return [bars]
-    return [bars, Points(values, rows - 0.22, INK, size=0.0, alpha=0.8, error=2 * errors, error_along="x")]
+    ends = Points(
+        values, rows - 0.22, INK, marker="bar", size=4.0, alpha=0.8, error=2 * errors, error_along="x"
+    )
+    return [bars, ends]
 
 
 def _reach(mark: Mark) -> tuple[Floats, Floats]:

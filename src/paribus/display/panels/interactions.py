@@ -132,21 +132,18 @@ def _panels(result: HStatistics, k: int, o: int, effects: Effects | None) -> Fig
 def _effects_of(result: HStatistics, shown: list[int], effects: Effects | None) -> list[PartialDependence]:
     """Return the effect of each pair, whichever of its features was named first; refuse if one is missing."""
     known: Mapping[Any, PartialDependence] = {} if effects is None else effects
-    found, missing, there = [], [], len(shown)
-    for rank, entry in enumerate(shown):
+    found = []
+    for entry in shown:
         first, second = (result.feature_names[place] for place in result.pairs[entry])
         effect = known.get((first, second), known.get((second, first)))
         if effect is None:
-            missing.append(result.feature_pairs[entry])
-            there = min(there, rank)
-        else:
-            found.append(effect)
-    if missing:
-        fewer = f", or k={there}" if there else ""
-        raise DrawingError(
-            "kind='panels' draws the two-way effects of the strongest pairs; pass effects= with these pairs: "
-            f"paribus.effects(model, X, {missing}){fewer}"
-        )
+            asked = [result.feature_pairs[each] for each in shown]
+            fewer = f", or k={len(found)}" if found else ""
+            raise DrawingError(
+                f"kind='panels' needs the effect of {first} x {second}; pass effects= with these pairs: "
+                f"paribus.effects(model, X, {asked}){fewer}"
+            )
+        found.append(effect)
     return found
 
 
