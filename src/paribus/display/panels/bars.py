@@ -122,7 +122,8 @@ def importance_bars(result: Importance, k: int, o: int) -> Figure:
     if result.with_interactions is None:
         return _figure(ranking, shown, [_bars(ranking, shown)], 0.03, notes)
     own = _bars(ranking, shown, lane=(0.18, 0.44), label="on its own")
-    return _figure(ranking, shown, [*_behind(result, ranking, shown, o), own], 0.03, notes)
+    behind, ends = _behind(result, shown, o)
+    return _figure(ranking, shown, [behind, own, *ends], 0.03, notes)
 
 
 def _importances(result: Importance, o: int) -> Ranking:
@@ -154,12 +155,12 @@ def _share(share: float) -> str:
     return f"H² {share:.2f}" if share >= 0.005 else "H² < 0.01"
 
 
-def joined(names: list[str], by: str) -> str:
+def joined(names: list[str], by: str, most: int = LETTERS) -> str:
     """Return names as one label: in full if that can be read; else the more there are, the shorter each."""
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} more"]
     label = by.join(names)
-    return label if len(label) <= LETTERS else by.join(short(name, LETTERS // len(names)) for name in names)
+    return label if len(label) <= most else by.join(short(name, most // len(names)) for name in names)
 
 
 def _rows(shown: list[int]) -> Floats:
@@ -186,10 +187,10 @@ def _bars(
     )
 
 
-def _behind(result: Importance, ranking: Ranking, shown: list[int], o: int) -> list[Mark]:
+def _behind(result: Importance, shown: list[int], o: int) -> tuple[Bars, list[Points]]:
     """Return what each feature moves together with others, in all its row, so that neither bar is hidden.
 
-    Its errors stand in the part of the row that is left to it.
+    Errors are apart from the bars: they stand in the part of the row that is left to these.
     """
     assert result.with_interactions is not None
     values, rows = _of(result.with_interactions, o)[shown], _rows(shown)
@@ -203,11 +204,11 @@ def _behind(result: Importance, ranking: Ranking, shown: list[int], o: int) -> l
     wide, label = np.full(len(shown), 0.8), "with its interactions"
     bars = Bars(rows, values, wide, color_of(0), label=label, alpha=0.3, level=True, hover=hover)
     if not np.isfinite(errors).any():
-        return [bars]
+        return bars, []
     ends = Points(
         values, rows - 0.22, INK, marker="bar", size=4.0, alpha=0.8, error=2 * errors, error_along="x"
     )
-    return [bars, ends]
+    return bars, [ends]
 
 
 def _reach(mark: Mark) -> tuple[Floats, Floats]:

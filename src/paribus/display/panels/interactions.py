@@ -10,7 +10,7 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.display.figure import Figure
-from paribus.display.panels.bars import LETTERS, below, importance_bars, interaction_bars, joined
+from paribus.display.panels.bars import below, importance_bars, interaction_bars, joined
 from paribus.display.panels.pairs import heatmap, network
 from paribus.display.panels.words import sampled
 from paribus.errors import DrawingError, OptionError, one_of
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 KINDS = ("bars", "heatmap", "network", "panels")
 COLUMNS = 3
-PANEL = (4.4, 3.6)  # inches, of one two-way panel
+PANEL = (4.6, 3.8)  # inches, of one two-way panel
+TITLE = 38  # letters of a line above it
 
 
 def interactions_figure(
@@ -132,7 +133,7 @@ def _panels(result: HStatistics, k: int, o: int, effects: Effects | None) -> Fig
 def _effects_of(result: HStatistics, shown: list[int], effects: Effects | None) -> list[PartialDependence]:
     """Return the effect of each pair, whichever of its features was named first; refuse if one is missing."""
     known: Mapping[Any, PartialDependence] = {} if effects is None else effects
-    found = []
+    found: list[PartialDependence] = []
     for entry in shown:
         first, second = (result.feature_names[place] for place in result.pairs[entry])
         effect = known.get((first, second), known.get((second, first)))
@@ -157,9 +158,10 @@ def _output_of(effect: PartialDependence, name: str) -> int:
 
 def _titles(result: HStatistics, shown: list[int], o: int) -> list[str]:
     """Return what is above each panel: in one line if all of them have room for it."""
-    pairs = [joined([result.feature_names[place] for place in result.pairs[entry]], " × ") for entry in shown]
+    names = [[result.feature_names[place] for place in result.pairs[entry]] for entry in shown]
+    pairs = [joined(pair, " × ", TITLE) for pair in names]
     sizes = [_size(result, entry, o) for entry in shown]
-    long = any(len(pair) + len(size) > LETTERS for pair, size in zip(pairs, sizes, strict=True))
+    long = any(len(pair) + len(size) > TITLE - 2 for pair, size in zip(pairs, sizes, strict=True))
     return [pair + (":\n" if long else ": ") + size for pair, size in zip(pairs, sizes, strict=True)]
 
 

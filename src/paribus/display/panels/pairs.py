@@ -27,7 +27,7 @@ COLOUR_BARS = 2.4  # inches, beside a heat map
 LEVEL = 12  # features of a network whose labels stand level; those of more lie along the rays
 AWAY = 0.4  # inches, from the circle to where the label of the largest node starts
 RADIUS = 2.0  # inches, of the circle of a network
-EXPLAINED = 2.0  # inches, for what widths and sizes mean
+EXPLAINED = 1.9  # inches, for what widths and sizes mean
 WEAK = 0.01  # of the strongest link: what is weaker is not drawn
 WIDEST = 9.0  # points, of the strongest link
 LARGEST = 26.0  # points across, of the strongest feature's node
@@ -164,7 +164,7 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
         size=across,
         hover=tuple(pairs.told[place][place] for place in range(len(labels))),
     )
-    right, x, y, (width, height) = _circle(labels)
+    right, x, y, (width, height) = _circle(labels, angles)
     legend = _explained(right, float(links.max()), float(pairs.own.max()), largest, pairs.unit)
     lines = list(pairs.lines)
     if not links.any():
@@ -177,17 +177,22 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
     return Figure((Panel(marks, x, y, equal=True),), size=inches, notes=notes)
 
 
-def _circle(labels: list[str]) -> tuple[float, Axis, Axis, tuple[float, float]]:
+def _circle(labels: list[str], angles: Floats) -> tuple[float, Axis, Axis, tuple[float, float]]:
     """Lay out a circle of radius one with room for labels around it and a legend to the right.
 
     Returned are where the legend starts, the axes, and how many inches they need.
     """
-    beside = max(map(len, labels)) * LETTER + AWAY
-    above = AWAY if len(labels) <= LEVEL else beside
-    across, up = 1 + beside / RADIUS, 1 + max(above, 0.2) / RADIUS
-    x = Axis(scale="none", low=-across, high=across + EXPLAINED / RADIUS)
+    inch, level = 1 / RADIUS, len(labels) <= LEVEL
+    long = np.array([len(label) for label in labels]) * LETTER * inch
+    cos, sin = (values * (1 + AWAY * inch) for values in (np.cos(angles), np.sin(angles)))
+    aside = np.abs(cos) > 1e-9
+    right = cos + np.where(aside, long * (cos > 0), long / 2) if level else cos * (1 + long)
+    left = cos - np.where(aside, long * (cos < 0), long / 2) if level else cos * (1 + long)
+    up = 1 + AWAY * inch + (0.0 if level else float(long.max()))
+    ends = float(left.min()), float(right.max()) + 0.1 * inch
+    x = Axis(scale="none", low=ends[0], high=ends[1] + EXPLAINED * inch)
     y = Axis(scale="none", low=-up, high=up)
-    return across + 0.15 / RADIUS, x, y, (2 * RADIUS * across + EXPLAINED, 2 * RADIUS * up)
+    return ends[1], x, y, (RADIUS * (ends[1] - ends[0]) + EXPLAINED, 2 * RADIUS * up)
 
 
 def _links(places: Floats, links: Floats, told: list[list[str]]) -> tuple[list[Line], int]:
@@ -197,14 +202,16 @@ def _links(places: Floats, links: Floats, told: list[list[str]]) -> tuple[list[L
     for first, second in drawn[np.argsort(links[tuple(drawn.T)], kind="stable")]:
         along = places[first] + ALONG[:, None] * (places[second] - places[first])
         share = float(links[first, second] / links.max())
-        lines.append(_link(along[:, 0].copy(), along[:, 1].copy(), share, told[first][second]))
+        # At its ends a pointer is on a node, whichever of both lies nearer.
+        hover = (told[first][first], *[told[first][second]] * (len(ALONG) - 2), told[second][second])
+        lines.append(_link(along[:, 0].copy(), along[:, 1].copy(), share, hover))
     return lines, int(np.count_nonzero(links)) - len(drawn)
 
 
-def _link(x: Floats, y: Floats, share: float, told: str) -> Line:
+def _link(x: Floats, y: Floats, share: float, hover: tuple[str, ...] = ()) -> Line:
     """Return a link that has a share of the strongest one's strength."""
     width, alpha = 0.4 + (WIDEST - 0.4) * share, 0.1 + 0.8 * share
-    return Line(x, y, color_of(0), width=width, alpha=alpha, hover=(told,) * len(x))
+    return Line(x, y, color_of(0), width=width, alpha=alpha, hover=hover)
 
 
 def _across(own: Floats, strongest: float, largest: float) -> Floats:
@@ -245,7 +252,7 @@ def _explained(left: float, link: float, node: float, largest: float, unit: str)
         marks.append(_heading(left, 1.2 * inch, f"link: interaction\n({unit})"))
         for row, value in enumerate(_examples(link)):
             y, ends = (0.9 - 0.24 * row) * inch, np.array([left, left + 0.4 * inch])
-            marks += [_link(ends, np.full(2, y), value / link, ""), _example(left + 0.5 * inch, y, value)]
+            marks += [_link(ends, np.full(2, y), value / link), _example(left + 0.5 * inch, y, value)]
     if node:
         marks.append(_heading(left, -0.15 * inch, f"node: own effect\n({unit})"))
         examples = _examples(node)
