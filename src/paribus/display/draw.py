@@ -7,8 +7,10 @@ from typing import Any
 
 from paribus.display.figure import Figure
 from paribus.errors import DrawingError, one_of
+from paribus.results.ranked import Ranked
 
 BACKENDS = ("matplotlib", "plotly")
+EXTRAS = {"matplotlib": "plot", "plotly": "plotly"}  # what to install them with
 
 
 def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None) -> Any:
@@ -30,10 +32,10 @@ def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None) -> Any:
     return _drawn(figure, backend, ax)[0]
 
 
-def draw_one(figure: Figure, *, backend: str = "matplotlib", ax: Any = None) -> Any:
-    """Draw a figure of one result; matplotlib's answer is the axes of its panel, if it has but one."""
+def draw_result(result: object, figure: Figure, backend: str, ax: Any) -> Any:
+    """Draw the figure of a result; matplotlib's answer for one of one panel is its axes."""
     page, axes = _drawn(figure, backend, ax)
-    return axes[0] if len(axes) == 1 else page
+    return axes[0] if len(axes) == 1 and not isinstance(result, Ranked) else page
 
 
 def _drawn(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
@@ -49,6 +51,3 @@ def _drawn(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
     from paribus.display.drawers import plotly
 
     return plotly.draw(figure), []
-
-
-EXTRAS = {"matplotlib": "plot", "plotly": "plotly"}  # what to install them with

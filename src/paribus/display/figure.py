@@ -1,8 +1,8 @@
 """A picture as plain data: a figure of panels, a panel of marks on two axes.
 
 A result becomes a `Figure` (``paribus.display.panels``), and a drawer makes it visible
-(``paribus.display.drawers``). Nothing here knows a plotting package; two figures are equal if every number and
-word in them is, so that what a picture says can be tested without looking at pixels.
+(``paribus.display.drawers``). Nothing here knows a plotting package; two figures are equal if every number
+and word in them is, so that what a picture says can be tested without looking at pixels.
 
 All places are floats in the units of their axis: numbers as they are, dates as days since 1970, levels as
 0, 1, 2, ... Text is as people read it; each drawer escapes what has a meaning to it. ``hover`` is what a
@@ -117,7 +117,7 @@ class Bars(Plain):
 
 @dataclass(frozen=True, eq=False)
 class Strip(Plain):
-    """The weight of the data along the bottom of a panel (the left with ``along="y"``): bars in its lowest part.
+    """The weight of the data along the bottom of a panel (the left with ``along="y"``), as bars.
 
     The highest of ``height`` takes the share `STRIP` of the panel; ``most`` is what counts as the highest
     where panels beside each other share one measure.

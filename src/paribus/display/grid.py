@@ -80,7 +80,9 @@ def _with_ends(panel: Panel, low: float, high: float) -> Panel:
     strip = any(isinstance(mark, Strip) and mark.along == "x" for mark in panel.marks)
     floor = low - BELOW * (high - low) if strip else low
     y = replace(panel.y, low=floor, high=high, ticks=ticks)
-    right = panel.right if panel.right is None else replace(panel.right, y=replace(y, label="", numbers=False))
+    right = (
+        panel.right if panel.right is None else replace(panel.right, y=replace(y, label="", numbers=False))
+    )
     return replace(panel, y=y, right=right)
 
 
@@ -90,14 +92,12 @@ def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
     What is around heights counts, but not where it is far longer than elsewhere: a few rows would make the
     axis so long that nothing else could be seen.
     """
-    heights, around = [], []
-    for panel in panels:
-        for low, high in (ends for part in (panel, panel.right) if part for ends in _heights(part)):
-            heights.append((low + high) / 2)
-            around.append((high - low) / 2)
-    if not heights:
+    parts = [part for panel in panels for part in (panel, panel.right) if part is not None]
+    ends = [pair for part in parts for pair in _heights(part)]
+    if not ends:
         return np.nan, np.nan
-    middle, half = np.concatenate(heights), np.concatenate(around)
+    lows, highs = (np.concatenate(side) for side in zip(*ends, strict=True))
+    middle, half = (lows + highs) / 2, (highs - lows) / 2
     known = np.isfinite(middle)
     middle, half = middle[known], np.nan_to_num(half[known])
     if not len(middle):
@@ -136,9 +136,9 @@ def nice_ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 
 def _round_step(about: float) -> float:
-    """Return 1, 2, 2.5 or 5 times a power of ten, whichever is next."""
+    """Return 1, 2, 2.5 or 5 times a power of ten, whichever is nearest."""
     power = 10.0 ** np.floor(np.log10(about))
-    return float(power * next(step for step in (1, 2, 2.5, 5, 10) if about <= step * power * (1 + 1e-9)))
+    return float(power * min((1, 2, 2.5, 5, 10), key=lambda step: abs(np.log(about / power / step))))
 
 
 def _written(value: float, digits: int, step: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from paribus.display.figure import Figure, Panel
 from paribus.display.grid import NO_PANEL, figure_of
@@ -15,8 +15,8 @@ from paribus.display.panels.surface import local_surface_panel, surface_panel
 from paribus.errors import DrawingError, one_of
 from paribus.results import Comparison, LocalEffect, Marginal, Overlay, PartialDependence, Provenance
 from paribus.results.outputs import chosen
+from paribus.results.ranked import Ranked
 
-R = TypeVar("R")
 OUTPUTS = ("color", "rows")  # where several outputs go
 
 
@@ -35,44 +35,29 @@ class Options:
     title: str | None = None
 
 
-def effects_figure(effects: Sequence[PartialDependence], notes: Sequence[str], options: Options) -> Figure:
-    """Return the panels of partial dependence."""
-    for effect in effects:
-        _check_ways(effect)
-    plain = all(effect.individual is None and effect.spread is None for effect in effects)
-    return _figure(effects, _effect, notes, options, together=plain and _one_way(effects))
+def picture(result: Any, options: Options) -> Figure:
+    """Return the figure of a result, or of a mapping of results."""
+    results = list(result.values()) if isinstance(result, Ranked) else [result]
+    return several(results, result.notes, options)
 
 
-def locals_figure(effects: Sequence[LocalEffect], notes: Sequence[str], options: Options) -> Figure:
-    """Return the panels of accumulated local effects."""
-    return _figure(effects, _local, notes, options, together=_one_way(effects))
+def several(results: Sequence[Any], notes: Sequence[str], options: Options) -> Figure:
+    """Return the figure of results of one kind."""
+    if not results:
+        raise DrawingError("there is no effect to draw")
+    return _figure(results, PANELS[type(results[0])], notes, options, together=_together(results))
 
 
-def marginals_figure(
-    marginals: Sequence[Marginal],
-    notes: Sequence[str],
-    options: Options,
-    effect: PartialDependence | None = None,
-) -> Figure:
-    """Return the panels of averages near values, beside a partial dependence if one is given."""
-
-    def panel(marginal: Marginal, outputs: list[int]) -> Panel:
-        return marginal_panel(marginal, outputs[0], effect)
-
-    return _figure(marginals, panel, notes, options)
-
-
-def comparisons_figure(comparisons: Sequence[Comparison], notes: Sequence[str], options: Options) -> Figure:
-    """Return the panels of answers side by side."""
-    return _figure(comparisons, lambda one, outputs: comparison_panel(one, outputs[0]), notes, options)
-
-
-def overlays_figure(overlays: Sequence[Overlay], notes: Sequence[str], options: Options) -> Figure:
-    """Return the panels of several models or slices."""
-    return _figure(overlays, lambda one, outputs: overlay_panel(one.parts, outputs[0]), notes, options)
+def _together(results: Sequence[Any]) -> bool:
+    """Tell whether several outputs can be colours: of averages of one feature, and nothing else."""
+    if not isinstance(results[0], (PartialDependence, LocalEffect)):
+        return False
+    plain = all(result.get("individual") is None and result.get("spread") is None for result in results)
+    return plain and all(len(result.grid_values) == 1 for result in results)
 
 
 def _effect(effect: PartialDependence, outputs: list[int]) -> Panel:
+    _check_ways(effect)
     if len(effect.grid_values) == 1:
         return effect_panel(effect, outputs)
     return surface_panel(effect, outputs[0])
@@ -90,15 +75,12 @@ def _figure(
     notes: Sequence[str],
     options: Options,
     *,
-    together: bool | None = None,
+    together: bool,
 ) -> Figure:
     """Return one panel for each result, or for each result and output.
 
-    ``together`` is whether outputs are colours of one panel where nothing else is asked for; None where they
-    cannot be, as colours have another meaning.
+    ``together`` is whether outputs can be colours of one panel.
     """
-    if not results:
-        raise DrawingError("there is no effect to draw")
     outputs = chosen(results[0].output_names, options.output)
     together = _asked(options.outputs, together, len(outputs))
     columns = max(1, options.columns)
@@ -109,14 +91,14 @@ def _figure(
     else:
         columns = min(columns, len(results))
         panels = _rows(results, panel, outputs, columns)
-    told = (*background(results[0].provenance), *notes)
+    told = (*background(results[0]), *notes)
     return figure_of(panels, columns=columns, share_y=options.share_y, title=options.title, notes=told)
 
 
-def _asked(outputs: str | None, together: bool | None, count: int) -> bool:
+def _asked(outputs: str | None, together: bool, count: int) -> bool:
     """Tell whether outputs are colours."""
     if outputs is None:
-        return bool(together)
+        return together
     one_of("outputs", outputs, OUTPUTS)
     if outputs == "color" and not together and count > 1:
         raise DrawingError(
@@ -139,14 +121,19 @@ def _rows(
     return panels
 
 
-def background(provenance: Provenance) -> tuple[str, ...]:
-    """Return the line that says whose numbers these are."""
-    model = provenance.model
-    return (f"{model}, {provenance.background()}",) if model else ()
+def background(result: Any) -> tuple[str, ...]:
+    """Return the lines that say whose numbers these are, over whom."""
+    if not isinstance(result, Overlay):
+        return (_background(result.provenance),)
+    told = {name: _background(part.provenance) for name, part in result.parts.items()}
+    if len(set(told.values())) == 1:
+        return tuple(set(told.values()))
+    return tuple(f"{name}: {line}" for name, line in told.items())
 
 
-def _one_way(effects: Sequence[PartialDependence] | Sequence[LocalEffect]) -> bool:
-    return all(len(effect.grid_values) == 1 for effect in effects)
+def _background(provenance: Provenance) -> str:
+    model = f"{provenance.model}, " if provenance.model else ""
+    return f"{model}{provenance.background()}"
 
 
 def _check_ways(effect: PartialDependence) -> None:
@@ -157,3 +144,12 @@ def _check_ways(effect: PartialDependence) -> None:
         )
     if ways == 2 and effect.average is None:
         raise DrawingError("individual surfaces have no picture; ask for kind='average' or 'both'")
+
+
+PANELS: dict[type, Callable[[Any, list[int]], Panel]] = {
+    PartialDependence: _effect,
+    LocalEffect: _local,
+    Marginal: lambda marginal, outputs: marginal_panel(marginal, outputs[0]),
+    Comparison: lambda comparison, outputs: comparison_panel(comparison, outputs[0]),
+    Overlay: lambda overlay, outputs: overlay_panel(overlay.parts, outputs[0]),
+}

@@ -13,6 +13,7 @@ from paribus.results.effects import Effects
 from paribus.results.local import LocalEffect, LocalEffects
 from paribus.results.marginal import Marginal, Marginals
 from paribus.results.partial_dependence import PartialDependence
+from paribus.results.pictured import Pictured
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
 from paribus.results.spread import read_only
@@ -21,7 +22,7 @@ TOLD = 0.05  # of the range: a larger difference is told in a note, if errors do
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Pictured):
     """Partial dependence, accumulated local effects and averages of one feature, side by side.
 
     Partial dependence moves every row to a value; local effects move rows to the next value only; the average
@@ -94,24 +95,6 @@ class Comparison:
 
         return comparison_frame(self, backend)
 
-    def plot(self, *, ax: Any = None, output: str | int | None = None) -> Any:
-        """Draw the curves over the data, one output, with the notes below.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure otherwise.
-        output : str or int, optional
-            One output of several, by name or position.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from paribus.display.comparison import draw_comparison
-
-        return draw_comparison(self, ax=ax, output=output)
-
     def __repr__(self) -> str:
         from paribus.results.story import comparison_story
 
@@ -120,17 +103,6 @@ class Comparison:
 
 class Comparisons(Ranked[Comparison]):
     """A mapping from a feature's name to its `Comparison`, strongest effect first."""
-
-    def plot(self, *, columns: int = 3, output: str | int | None = None) -> Any:
-        """Draw one panel per feature, strongest first.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from paribus.display.comparison import draw_comparisons
-
-        return draw_comparisons(self, columns=columns, output=output)
 
     def __repr__(self) -> str:
         from paribus.results.story import comparisons_story

@@ -62,17 +62,6 @@ class Effects(SavedEffects[PartialDependence]):
 
         return interaction(self, first, second)
 
-    def plot(self, *, columns: int = 3, output: str | int | None = None) -> Any:
-        """Draw one panel per effect with matplotlib, strongest first, one-way panels on one y-axis.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from paribus.display.matplotlib import draw_effects
-
-        return draw_effects(self, columns=columns, output=output)
-
     def __repr__(self) -> str:
         from paribus.results.story import effects_story
 

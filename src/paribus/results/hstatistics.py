@@ -11,10 +11,13 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.errors import OptionError, did_you_mean, one_of
+from paribus.results.pictured import Shown
 from paribus.results.provenance import Provenance
 
 if TYPE_CHECKING:
+    from paribus.display.figure import Figure
     from paribus.evaluators.interactions import Ratio
+    from paribus.results.effects import Effects
 
 Token: TypeAlias = str | int
 STATISTICS = ("pairwise", "overall", "threeway", "total")
@@ -58,7 +61,7 @@ class Interaction:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HStatistics(Mapping[str, Any]):
+class HStatistics(Shown, Mapping[str, Any]):
     r"""Friedman and Popescu's statistics, evaluated at the rows of the data.
 
     Each array is an attribute and a key. For each statistic ``s`` among ``pairwise``, ``overall``,
@@ -266,6 +269,25 @@ class HStatistics(Mapping[str, Any]):
 
         save(self, path)
 
+    def figure(
+        self,
+        kind: str = "bars",
+        *,
+        statistic: str = "pairwise",
+        k: int = 15,
+        output: str | int | None = None,
+        effects: Effects | None = None,
+    ) -> Figure:
+        """Return the picture as plain data; the parameters are those of `plot`.
+
+        Returns
+        -------
+        paribus.display.figure.Figure
+        """
+        from paribus.display.panels.interactions import interactions_figure
+
+        return interactions_figure(self, kind, statistic=statistic, k=k, output=output, effects=effects)
+
     def plot(
         self,
         kind: str = "bars",
@@ -273,31 +295,40 @@ class HStatistics(Mapping[str, Any]):
         statistic: str = "pairwise",
         k: int = 15,
         output: str | int | None = None,
+        effects: Effects | None = None,
         ax: Any = None,
+        backend: str = "matplotlib",
     ) -> Any:
-        """Draw with matplotlib.
+        """Draw interactions of one output.
 
         Parameters
         ----------
-        kind : {"bars", "heatmap", "network"}
+        kind : {"bars", "heatmap", "network", "panels"}
             The strongest entries with their errors; every pair, with each feature's own effect on the
-            diagonal; or features as nodes whose links are as wide as their interaction is strong.
+            diagonal; features as nodes whose links are as wide as their interaction is strong; or the
+            strongest pairs as small two-way panels.
         statistic : {"pairwise", "overall", "threeway"}
             What the bars show.
         k : int
-            How many bars, or features of a heat map or network, at most.
+            How many bars, panels, or features of a heat map or network, at most.
         output : str or int, optional
             One output of several, by name or position. Needed with several.
-        ax : matplotlib Axes, optional
+        effects : Effects, optional
+            The partial dependence of the pairs that ``kind="panels"`` draws.
+        ax : matplotlib Axes or sequence of them, optional
             Where to draw; a new figure otherwise.
+        backend : {"matplotlib", "plotly"}
+            Who draws.
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
+            With matplotlib the axes of a picture of one panel, else the figure.
         """
-        from paribus.display.interactions import draw_interactions
+        from paribus.display.draw import draw_result
 
-        return draw_interactions(self, kind, statistic=statistic, k=k, output=output, ax=ax)
+        figure = self.figure(kind, statistic=statistic, k=k, output=output, effects=effects)
+        return draw_result(self, figure, backend, ax)
 
     def __repr__(self) -> str:
         from paribus.results.story import interactions_story

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paribus.contracts import Floats
+from paribus.results.pictured import Shown
 from paribus.results.provenance import Provenance
+
+if TYPE_CHECKING:
+    from paribus.display.figure import Figure
 
 Group = str | int | tuple[str | int, ...]
 ARRAYS = ("values", "standard_error", "with_interactions", "standard_error_with_interactions", "repeats")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Importance:
+class Importance(Shown):
     """The importance of features, or of groups of features.
 
     Attributes
@@ -92,8 +96,26 @@ class Importance:
 
         save(self, path)
 
-    def plot(self, *, k: int = 15, output: str | int | None = None, ax: Any = None) -> Any:
-        """Draw the most important features as bars with matplotlib, with their standard errors.
+    def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
+        """Return the picture as plain data; the parameters are those of `plot`.
+
+        Returns
+        -------
+        paribus.display.figure.Figure
+        """
+        from paribus.display.panels.interactions import importance_figure
+
+        return importance_figure(self, k=k, output=output)
+
+    def plot(
+        self,
+        *,
+        k: int = 15,
+        output: str | int | None = None,
+        ax: Any = None,
+        backend: str = "matplotlib",
+    ) -> Any:
+        """Draw the most important features as bars, with their standard errors.
 
         Parameters
         ----------
@@ -103,14 +125,16 @@ class Importance:
             One output of several, by name or position. Needed with several.
         ax : matplotlib Axes, optional
             Where to draw; a new figure otherwise.
+        backend : {"matplotlib", "plotly"}
+            Who draws.
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.axes.Axes or plotly.graph_objects.Figure
         """
-        from paribus.display.interactions import draw_importance
+        from paribus.display.draw import draw_result
 
-        return draw_importance(self, k=k, output=output, ax=ax)
+        return draw_result(self, self.figure(k=k, output=output), backend, ax)
 
     def __repr__(self) -> str:
         from paribus.results.story import importance_story

@@ -134,27 +134,6 @@ class LocalEffect(Record):
 
         return local_frame(self, backend)
 
-    def plot(self, *, ax: Any = None, output: str | int | None = None) -> Any:
-        """Draw with matplotlib: the curve over the data in its bins, or the surface of two features.
-
-        The band around a curve is two standard errors to each side; of several models it is two standard
-        deviations between them, and each model's own curve is drawn thin. The legend says which.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure otherwise.
-        output : str or int, optional
-            One output of several, by name or position. Needed for a surface with several.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from paribus.display.local import draw_local
-
-        return draw_local(self, ax=ax, output=output)
-
     def __repr__(self) -> str:
         from paribus.results.story import local_story
 
@@ -174,17 +153,6 @@ class LocalEffects(SavedEffects[LocalEffect]):
         from paribus.results.tidy import locals_frame
 
         return locals_frame(self, backend)
-
-    def plot(self, *, columns: int = 3, output: str | int | None = None) -> Any:
-        """Draw one panel per effect with matplotlib, strongest first, one-way panels on one y-axis.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from paribus.display.local import draw_locals
-
-        return draw_locals(self, columns=columns, output=output)
 
     def __repr__(self) -> str:
         from paribus.results.story import locals_story

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from paribus.contracts import Array, Floats, Integers, Kind
-from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import SavedEffects
 from paribus.results.record import Record
@@ -138,32 +137,6 @@ class Marginal(Record):
 
         return marginal_frame(self, backend)
 
-    def plot(
-        self,
-        *,
-        ax: Any = None,
-        output: str | int | None = None,
-        effect: PartialDependence | None = None,
-    ) -> Any:
-        """Draw predicted and observed averages, ± 2 standard errors, over the data's support.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure otherwise.
-        output : str or int, optional
-            One output of several, by name or position.
-        effect : PartialDependence, optional
-            The partial dependence of the same model on the same axis, drawn beside the averages.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from paribus.display.marginal import draw_marginal
-
-        return draw_marginal(self, ax=ax, output=output, effect=effect)
-
     def __repr__(self) -> str:
         from paribus.results.story import marginal_story
 
@@ -185,17 +158,6 @@ class Marginals(SavedEffects[Marginal]):
         from paribus.results.tidy import marginals_frame
 
         return marginals_frame(self, backend)
-
-    def plot(self, *, columns: int = 3, output: str | int | None = None) -> Any:
-        """Draw one panel per feature with matplotlib, strongest first, on one y-axis.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from paribus.display.marginal import draw_marginals
-
-        return draw_marginals(self, columns=columns, output=output)
 
     def __repr__(self) -> str:
         from paribus.results.story import marginals_story

@@ -14,6 +14,7 @@ from paribus.results.effects import Effects
 from paribus.results.local import LocalEffect, LocalEffects
 from paribus.results.marginal import Marginal, Marginals
 from paribus.results.partial_dependence import PartialDependence
+from paribus.results.pictured import Pictured
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
 
@@ -26,7 +27,7 @@ MANY = (Effects, LocalEffects, Marginals)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Overlay:
+class Overlay(Pictured):
     """Results of one feature under names: of several models, or of several slices of the data.
 
     Attributes

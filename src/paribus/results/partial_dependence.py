@@ -207,27 +207,6 @@ class PartialDependence(Record):
 
         return derivative(self)
 
-    def plot(self, *, ax: Any = None, output: str | int | None = None) -> Any:
-        """Draw with matplotlib: curve over the data's support, surface, or individual curves.
-
-        The band around a curve is two standard errors to each side; of several models it is two standard
-        deviations between them, and each model's own curve is drawn thin. The legend says which.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure otherwise.
-        output : str or int, optional
-            One output of several, by name or position. Needed for a surface with several.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from paribus.display.matplotlib import draw_effect
-
-        return draw_effect(self, ax=ax, output=output)
-
     def __repr__(self) -> str:
         from paribus.results.story import effect_story
 

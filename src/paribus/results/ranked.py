@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from paribus.errors import did_you_mean
+from paribus.results.pictured import Pictured
 from paribus.results.provenance import Provenance
 
 Key: TypeAlias = str | tuple[str, ...]
@@ -40,7 +41,7 @@ class Effect(Protocol):
 E = TypeVar("E", bound=Effect)
 
 
-class Ranked(Mapping[Key, E], Generic[E]):
+class Ranked(Pictured, Mapping[Key, E], Generic[E]):
     """A mapping from a feature's name (or a tuple of names) to its effect, strongest first."""
 
     def __init__(self, effects: list[E], skipped: tuple[str, ...] = ()) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, ClassVar
 
+from paribus.results.pictured import Pictured
 
-class Record(Mapping[str, Any]):
+
+class Record(Pictured, Mapping[str, Any]):
     """A frozen dataclass whose fields are keys as well.
 
     Those in ``asked`` come first, and are absent where they were not asked for, which is where they are None.

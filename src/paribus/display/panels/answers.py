@@ -1,4 +1,4 @@
-"""Several answers about one feature on one axis: methods side by side, averages, models, slices of the data."""
+"""Several answers about one feature on one axis: methods, averages, models, slices of the data."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_
 from paribus.display.panels.effect import effect_curves, twice
 from paribus.display.panels.local import local_curves, local_data
 from paribus.display.panels.place import Place, levels_of, numbers_of, on_the_same, place_of
-from paribus.display.panels.words import unit
-from paribus.errors import DrawingError
+from paribus.display.panels.words import unit, whole
 from paribus.results import Comparison, LocalEffect, Marginal, PartialDependence
 
 Part: TypeAlias = PartialDependence | LocalEffect | Marginal
@@ -45,13 +44,10 @@ def comparison_panel(comparison: Comparison, o: int) -> Panel:
     return curve_panel(place, beside_each_other(curves), data_of(effect), unit(effect, [o]))
 
 
-def marginal_panel(marginal: Marginal, o: int, effect: PartialDependence | None = None) -> Panel:
-    """Return the averages of one output, and the partial dependence on the same axis if it is given."""
+def marginal_panel(marginal: Marginal, o: int) -> Panel:
+    """Return the averages of one output."""
     place = place_of(marginal, 0, marginal.support, by=sorted_by(marginal, o))
     curves = marginal_curves(marginal, o)
-    if effect is not None:
-        _check_axis(marginal, effect)
-        curves.append(_looking(effect_curves(effect, [o])[0], "effect"))
     return curve_panel(place, beside_each_other(curves), data_of(marginal), unit(marginal, [o]))
 
 
@@ -143,7 +139,7 @@ def data_of(result: Part) -> Data:
     if isinstance(result, LocalEffect):
         return local_data(result)
     missing = 0.0 if result.missing is None else result.missing.support
-    return Data(result.support, missing, result.deciles[0])
+    return Data(result.support, whole(result.provenance), missing, result.deciles[0])
 
 
 def _weights(result: Part) -> Floats:
@@ -159,16 +155,3 @@ def sorted_by(result: Part, o: int) -> Floats | None:
     if isinstance(result, PartialDependence):
         return None if result.average is None else result.average[o]
     return marginal_curves(result, o)[0].heights
-
-
-def _check_axis(marginal: Marginal, effect: PartialDependence) -> None:
-    """Refuse an effect that does not belong beside these averages."""
-    if not isinstance(effect, PartialDependence):
-        raise DrawingError(f"effect= must be a PartialDependence, not a {type(effect).__name__}")
-    alike = effect.feature_names == marginal.feature_names and effect.output_names == marginal.output_names
-    one, two = effect.grid_values[0], marginal.grid_values[0]
-    if effect.average is None or not alike or one.dtype != two.dtype or not np.array_equal(one, two):
-        raise DrawingError(
-            f"effect= must have averages of the same outputs on the axis of {marginal.feature_names[0]!r}; "
-            "ask effects() with the same options"
-        )

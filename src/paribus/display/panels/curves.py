@@ -1,4 +1,4 @@
-"""Curves over one axis: heights and what is around them, the data along the bottom, the missing value beside."""
+"""Curves over one axis: heights and what is around them, the data below, the missing value beside."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ class Curve:
     dash: Dash = "solid"
     marker: Marker = "circle"
     width: float = 1.8
+    shade: float = 0.2
     aside: float = 0.0
     place: Place | None = None
     data: Data | None = None
@@ -59,24 +60,26 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """The data along an axis: weight at each value ``(g,)``, all of it, and what misses a value."""
+    """The data along an axis: weight at each value ``(g,)``, or in bins between ``edges``.
+
+    ``whole`` is the weight of all rows, also of those beyond the ends of the axis; ``missing`` of those that
+    have no value.
+    """
 
     support: Floats
+    whole: float
     missing: float = 0.0
     deciles: Array | None = None
     edges: Floats | None = None
 
-    @property
-    def whole(self) -> float:
-        """Weight of all rows that lie on the axis or miss a value."""
-        return float(self.support.sum()) + self.missing
-
 
 def beside_each_other(curves: Sequence[Curve]) -> list[Curve]:
-    """Return curves whose points at levels hide none of each other."""
-    step = min(0.16, LEAN / max(len(curves), 1))
+    """Return curves whose points at levels hide none of each other, nor do their bands."""
+    count = max(len(curves), 1)
+    step, shade = min(0.16, LEAN / count), 0.2 if count == 1 else 0.3 / (1 + count)
     return [
-        replace(curve, aside=step * (place - (len(curves) - 1) / 2)) for place, curve in enumerate(curves)
+        replace(curve, aside=step * (place - (count - 1) / 2), shade=shade)
+        for place, curve in enumerate(curves)
     ]
 
 
@@ -114,17 +117,25 @@ def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
     around = None if curve.around is None else np.nan_to_num(place.average(curve.around))
     error = None if curve.error is None else place.average(curve.error)
     hover = _hover(place, curve, y, error, data)
-    look = {"color": curve.color, "label": curve.label}
     if place.levels or len(place.at) == 1:
-        yield Points(place.at + curve.aside, y, **look, marker=curve.marker, error=around, hover=hover)
+        at = place.at + curve.aside
+        yield Points(at, y, curve.color, curve.label, curve.marker, error=around, hover=hover)
         return
     for run in _runs(np.isfinite(y)):
         if around is not None:
             ends = y[run] - around[run], y[run] + around[run]
-            yield Band(place.at[run], *ends, curve.color, steps=place.steps)
-    style = {"dash": curve.dash, "width": curve.width, "steps": place.steps}
-    faded = strength_of_data(place, data)
-    yield Line(place.at, y, **look, **style, strength=faded, hover=hover)  # type: ignore[arg-type]
+            yield Band(place.at[run], *ends, curve.color, alpha=curve.shade, steps=place.steps)
+    yield Line(
+        place.at,
+        y,
+        curve.color,
+        curve.label,
+        curve.dash,
+        curve.width,
+        steps=place.steps,
+        strength=strength_of_data(place, data),
+        hover=hover,
+    )
     alone = np.array([run.start for run in _runs(np.isfinite(y)) if run.stop - run.start == 1], dtype=int)
     if len(alone):  # no line reaches them
         yield Points(place.at[alone], y[alone], curve.color, marker=curve.marker, size=4.0)
@@ -196,8 +207,8 @@ def _missing_strip(place: Place, data: Data | None) -> list[Mark]:
 def _cells(place: Place, data: Data) -> tuple[Floats, Floats]:
     """Return the edges of the cells of numbers and the weight in each.
 
-    A cell reaches half-way to the next point; points on both sides of a step have one together. Of bins the
-    edges are known.
+    A cell reaches half-way to the next point, and beyond the last as far as before it; points on both sides
+    of a step have one together. Of bins the edges are known.
     """
     if data.edges is not None:
         return data.edges, data.support
@@ -209,7 +220,9 @@ def _cells(place: Place, data: Data) -> tuple[Floats, Floats]:
     if len(at) < 2:
         around = 0.5 * (abs(float(at[0])) or 1.0) if len(at) else 0.5
         return np.concatenate([at - around, at + around]), weights
-    return np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]]), weights
+    middles = (at[1:] + at[:-1]) / 2
+    ends = 2 * at[:1] - middles[:1], 2 * at[-1:] - middles[-1:]
+    return np.concatenate([ends[0], middles, ends[1]]), weights
 
 
 def strength_of_data(place: Place, data: Data) -> Floats | None:

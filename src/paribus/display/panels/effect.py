@@ -12,7 +12,7 @@ from paribus.display.figure import Band, Bars, Line, Mark, Panel, Points
 from paribus.display.look import INK, PALETTE, color_of, dash_of, marker_of
 from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
 from paribus.display.panels.place import Place, place_of
-from paribus.display.panels.words import unit
+from paribus.display.panels.words import unit, whole
 from paribus.results import PartialDependence, Refits, Spread
 from paribus.results.spread import read_only
 from paribus.states import curve_quantiles
@@ -28,16 +28,14 @@ ROW_BAR = 0.5  # width of a band of rows at a level
 def effect_panel(effect: PartialDependence, outputs: list[int]) -> Panel:
     """Return the panel of an effect of one feature; several outputs are curves of several colours."""
     place = place_of(effect, 0, effect.support, by=_sorted_by(effect, outputs[0]))
-    missing = effect.missing
-    data = Data(effect.support, 0.0 if missing is None else missing.support, effect.deciles[0])
+    gap = 0.0 if effect.missing is None else effect.missing.support
+    data = Data(effect.support, whole(effect.provenance), gap, effect.deciles[0])
     under, under_missing = _of_rows(effect, place, outputs)
     curves = beside_each_other(effect_curves(effect, outputs))
     for curve, o in zip(curves, outputs, strict=False):
         lines, points = model_marks(effect.refits, place, o, curve, labelled=len(outputs) == 1)
         under, under_missing = [*under, *lines], [*under_missing, *points]
-    return curve_panel(
-        place, curves, data, unit(effect, outputs), under=under, under_missing=under_missing
-    )
+    return curve_panel(place, curves, data, unit(effect, outputs), under=under, under_missing=under_missing)
 
 
 def _sorted_by(effect: PartialDependence, o: int) -> Floats | None:
@@ -45,8 +43,8 @@ def _sorted_by(effect: PartialDependence, o: int) -> Floats | None:
     if effect.ordered[0]:
         return None
     if effect.average is not None:
-        return effect.average[o]
-    return None if effect.individual is None else effect.individual[o].mean(axis=0)
+        return np.asarray(effect.average[o])
+    return None if effect.individual is None else np.asarray(effect.individual[o].mean(axis=0))
 
 
 def effect_curves(effect: PartialDependence, outputs: list[int]) -> list[Curve]:
@@ -98,9 +96,7 @@ def twice(errors: Floats | None) -> Floats | None:
     return None if errors is None else np.asarray(2 * np.nan_to_num(errors))
 
 
-def _of_rows(
-    effect: PartialDependence, place: Place, outputs: list[int]
-) -> tuple[list[Mark], list[Mark]]:
+def _of_rows(effect: PartialDependence, place: Place, outputs: list[int]) -> tuple[list[Mark], list[Mark]]:
     """Return bands of rows' curves and a few of these curves; at levels and at missing, bars."""
     if len(outputs) > 1:  # bands of rows of several outputs could not be told from each other
         return [], []

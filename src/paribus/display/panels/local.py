@@ -7,7 +7,7 @@ from paribus.display.look import color_of, dash_of, marker_of
 from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
 from paribus.display.panels.effect import around_of, model_marks
 from paribus.display.panels.place import place_of, positions
-from paribus.display.panels.words import unit
+from paribus.display.panels.words import unit, whole
 from paribus.results import LocalEffect
 
 
@@ -31,7 +31,7 @@ def local_data(effect: LocalEffect) -> Data:
     """Return the data of a local effect: in bins between its values, or at its levels."""
     values, missing = effect.grid_values[0], 0.0 if effect.missing is None else effect.missing.support
     edges = None if len(effect.support) == len(values) else positions(values)
-    return Data(effect.support, missing, edges=edges)
+    return Data(effect.support, whole(effect.provenance), missing, edges=edges)
 
 
 def local_curves(effect: LocalEffect, outputs: list[int], level: float = 0.0) -> list[Curve]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Protocol
 
@@ -17,6 +17,7 @@ MOST = 20  # levels that have a place of their own; of more, the rarest share on
 LABEL = 40  # letters of a level that are written on an axis; what a pointer tells has all
 LINE = 20  # letters of one line of a label
 ROOM = 36  # letters that have room beside each other below a panel
+BEYOND = 0.03  # of an axis of numbers: by how much it is longer than they reach
 CROWDED = 1e-3  # of the axis: points that are closer lie on both sides of a step
 
 
@@ -89,6 +90,8 @@ class Place:
 
 
 def _average(values: Floats, group: Integers, weights: Floats) -> Floats:
+    if not len(group):
+        return np.full(values.shape[:-1], np.nan)
     if len(group) == 1:
         return np.asarray(values[..., group[0]])
     shares = weights[group] if weights[group].any() else np.ones(len(group))
@@ -115,17 +118,59 @@ def place_of(
     """
     values, name = result.grid_values[axis], result.feature_names[axis]
     if result.kinds[axis] in NOMINAL:
-        return _levels(values, name, weights, by, most)
+        return levels_of(values, name, weights, by, most)
+    return numbers_of(values, name, weights)
+
+
+def numbers_of(values: Array, name: str, weights: Floats) -> Place:
+    """Lay out numbers or dates."""
     at = positions(values)
     order = np.argsort(at, kind="stable")
     dates = values.dtype.kind == "M"
     unit = " (days)" if values.dtype.kind == "m" else ""
-    drawn = Axis(name + unit, "date" if dates else "number")
+    low, high = _ends(at)
+    drawn = Axis(name + unit, "date" if dates else "number", low=low, high=high)
     texts = tuple(f"{name} = {at_value(values[g])}" for g in order)
     return Place(at[order], tuple(order[:, None]), texts, None, drawn, weights)
 
 
-def _levels(values: Array, name: str, weights: Floats, by: Floats | None, most: int) -> Place:
+def _ends(at: Floats) -> tuple[float, float] | tuple[None, None]:
+    """Return the ends of an axis of numbers, a little beyond them; none where there is but one."""
+    span = float(np.ptp(at)) if len(at) else 0.0
+    return (float(at.min()) - BEYOND * span, float(at.max()) + BEYOND * span) if span else (None, None)
+
+
+def on_the_same(place: Place, values: Array, result: Laid, weights: Floats) -> Place:
+    """Return the place of a result's own values on an axis that is laid out for other ``values``.
+
+    Levels share the places that are there, and one that the result does not know has none of its values;
+    numbers have their own, as far as they lie on the axis, and one more to each side, so that no curve ends
+    before the others.
+    """
+    if place.levels:
+        own = {level: g for g, level in enumerate(result.grid_values[0].tolist())}
+        known = values.tolist()
+        groups = tuple(
+            np.array([own[known[g]] for g in group if known[g] in own], dtype=np.int64)
+            for group in place.groups
+        )
+        return replace(place, groups=groups, weights=weights)
+    own_place = place_of(result, 0, weights)
+    at = own_place.at
+    if not len(place.at) or not len(at):
+        return own_place
+    within = (np.append(at[1:], np.inf) > place.at[0]) & (np.append(-np.inf, at[:-1]) < place.at[-1])
+    seen = np.flatnonzero(within)
+    return replace(
+        own_place,
+        at=at[seen],
+        groups=tuple(own_place.groups[p] for p in seen),
+        texts=tuple(own_place.texts[p] for p in seen),
+    )
+
+
+def levels_of(values: Array, name: str, weights: Floats, by: Floats | None = None, most: int = MOST) -> Place:
+    """Lay out levels one after the other, sorted by something or as they come; the rarest share a place."""
     order = np.arange(len(values)) if by is None else np.argsort(by, kind="stable")
     groups = [np.array([g]) for g in order]
     rare = _rare(weights, most)

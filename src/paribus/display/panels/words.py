@@ -43,6 +43,11 @@ def shares(weights: Floats, whole: float) -> list[str]:
     return [share(float(weight), whole) for weight in weights]
 
 
+def whole(provenance: Provenance) -> float:
+    """Return the weight of all rows."""
+    return float(provenance.rows if provenance.weights is None else provenance.weights["sum"])
+
+
 def sampled(provenance: Provenance, notes: tuple[str, ...]) -> tuple[str, ...]:
     """Return the notes of a picture: first, when not every row was used, how many were."""
     if provenance.sampled_rows is None:

@@ -1,0 +1,55 @@
+"""Results in a notebook: their story, and a picture in the page itself."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from html import escape
+from importlib.util import find_spec
+from itertools import islice
+from typing import Any
+
+from paribus.display.draw import BACKENDS
+from paribus.display.figure import Figure
+from paribus.errors import DrawingError
+from paribus.results.ranked import Ranked
+
+PANELS = 9  # of many effects, the strongest; a notebook is scrolled, not turned over
+DPI = 110
+
+
+def bundle(result: Any) -> dict[str, Any]:
+    """Return a result as text, as a page and as a picture, if it has one that can be drawn here."""
+    story = repr(result)
+    page = f"<pre>{escape(story)}</pre>"
+    shown: dict[str, Any] = {"text/plain": story, "text/html": page}
+    picture = _png(result)
+    if picture is not None:
+        data = b64encode(picture).decode()
+        image = f'<img alt="{escape(story.splitlines()[0], quote=True)}" src="data:image/png;base64,{data}">'
+        shown |= {"text/html": image + page, "image/png": picture}
+    return shown
+
+
+def _png(result: Any) -> bytes | None:
+    """Return the picture; None where matplotlib is not there, or nothing can be drawn without being asked."""
+    if find_spec(BACKENDS[0]) is None:
+        return None
+    try:
+        figure = _figure(result)
+    except DrawingError:  # such as three features at once, or one output of several that nobody named
+        return None
+    from paribus.display.drawers.matplotlib import png
+
+    return png(figure, DPI)
+
+
+def _figure(result: Any) -> Figure:
+    if not isinstance(result, Ranked) or len(result) <= PANELS:
+        figure: Figure = result.figure()
+        return figure
+    from paribus.display.pictures import Options, several
+
+    first: Mapping[Any, Any] = dict(islice(result.items(), PANELS))
+    more = f"{PANELS} of {len(result):,} effects"
+    return several(list(first.values()), (more, *result.notes), Options())
