@@ -220,6 +220,22 @@ def test_side_panels_share_the_axis_and_the_colour_bar_stands_beyond():
     assert bar.get_ylabel() == "unit"
 
 
+def test_every_scale_of_colours_is_explained():
+    low = Heat(EDGES, EDGES, np.where(STRUCK, np.nan, TABLE), "viridis", 1.0, 8.0, "one")
+    high = Heat(EDGES, EDGES, np.where(STRUCK, TABLE, np.nan), "RdBu_r", 1.0, 8.0, "two")
+    one, two = drawn(low, high, equal=True).child_axes
+    assert [one.get_ylabel(), two.get_ylabel()] == ["one", "two"]
+    assert one.get_window_extent().y0 > two.get_window_extent().y1
+
+
+def test_bars_lie_across_what_is_measured():
+    across, level = (
+        drawn(Points(X, Y, "ink", marker="bar", error_along=along)).collections[0] for along in ("x", "y")
+    )
+    assert np.ptp(across.get_paths()[0].vertices[:, 0]) == 0
+    assert np.ptp(level.get_paths()[0].vertices[:, 1]) == 0
+
+
 def test_nothing_is_beyond_the_page():
     page, axes = draw(Figure((beside(), Panel(beside().marks, legend="panel", legend_title="t")), columns=2))
     page.canvas.draw()

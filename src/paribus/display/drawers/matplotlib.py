@@ -61,7 +61,7 @@ MARKER = {
     "cross": "X",
     "triangle": "^",
     "star": "*",
-    "bar": "|",
+    "bar": "_",
     "dot": ".",
 }
 
@@ -300,8 +300,7 @@ def _draw_panel(ax: Axes, panel: Panel, place: _Place) -> None:
         high = panel.beside * place.height
         highest = ax.inset_axes((0.0, GAP, 1.0, high), transform=_above(ax), sharex=ax)
         _draw_marks(highest, panel.top, place, "top")
-    if colored is not None:
-        _color_bar(ax.inset_axes((beyond + GAP, 0.0, BAR, 1.0), transform=_right_of(ax)), *colored, place)
+    _color_bars(ax, colored, beyond + GAP, place.height)
     if panel.title is not None and not ax.get_title(loc="left") and not ax.get_title():
         highest.set_title(_said(panel.title), loc="left", fontsize="medium")
     if panel.legend == "panel" and not place.given:
@@ -330,16 +329,17 @@ def _words_width(axis: Axis) -> float:
     return SMALL * _scaled(10) * LETTER * max(map(len, words), default=0) / 72
 
 
-def _draw_marks(ax: Axes, panel: Panel, place: _Place, side: Side) -> tuple[ScalarMappable, str] | None:
+def _draw_marks(ax: Axes, panel: Panel, place: _Place, side: Side) -> list[tuple[ScalarMappable, str]]:
     """Draw marks on axes, the first lowest, and return what needs a colour bar."""
     before = _limits(ax) if ax.has_data() else {}
     if not place.given or side != "main":
         _bare(ax, panel, side, place.given)
-    colored = None
+    colored = []
     for number, mark in enumerate(panel.marks):
         drawn = _PENS[type(mark)](ax, mark, 2 + number / len(panel.marks), place)
         unit = getattr(mark, "unit", None)
-        colored = (drawn, unit) if unit is not None else colored
+        if unit is not None:
+            colored.append((drawn, unit))
     if panel.equal:
         ax.set_aspect("equal", adjustable="box")
     if side != "right":
@@ -373,11 +373,17 @@ def _bare(ax: Axes, panel: Panel, side: Side, given: bool) -> None:
         ax.grid(visible=True, axis=along, color=_ink(0.12), linewidth=0.7)
 
 
-def _color_bar(ax: Axes, mappable: ScalarMappable, unit: str, place: _Place) -> None:
-    bar = ax.figure.colorbar(mappable, cax=ax)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize="small", length=2)
-    bar.set_label(_lines(unit, place.height))
+def _color_bars(ax: Axes, colored: list[tuple[ScalarMappable, str]], beyond: float, height: float) -> None:
+    """Explain colours so many inches to the right of axes, several of them below each other."""
+    share = 1 / max(1, len(colored))
+    for number, (mappable, unit) in enumerate(colored):
+        tall = share if len(colored) == 1 else 0.9 * share
+        bounds = (beyond, 1 - number * share - tall, BAR, tall)
+        side = ax.inset_axes(bounds, transform=_right_of(ax))
+        bar = ax.figure.colorbar(mappable, cax=side)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize="small", length=2)
+        bar.set_label(_lines(unit, tall * height))
 
 
 # --- axes
@@ -597,13 +603,15 @@ def _points(ax: Axes, mark: Points, zorder: float, place: _Place) -> None:
             xerr=mark.error if mark.error_along == "x" else None,
             yerr=mark.error if mark.error_along == "y" else None,
         )
+    # A bar lies across what is measured.
+    marker = "|" if mark.marker == "bar" and mark.error_along == "x" else MARKER[mark.marker]
     ax.scatter(
         mark.x,
         mark.y,
         s=np.asarray(mark.size, dtype=float) ** 2,
         color=color,
         alpha=mark.alpha,
-        marker=MARKER[mark.marker],
+        marker=marker,
         label=_label(mark),
         zorder=zorder,
     )
