@@ -35,6 +35,7 @@ from paribus.results.story import at_value, number
 ROUNDING = 1e-9  # of the mean, at least of one: what is smaller is no hill
 CONTOURS = 10  # steps of colour between the lowest and the highest contour, about
 WRITTEN = 64  # cells that have room for a number each
+BESIDE = 10  # such cells beside each other
 LETTERS = 7  # of a number in a cell
 LEVELS = 12  # that have a curve
 CUT = 0.25  # of its colour that a curve keeps where its level has no data
@@ -251,7 +252,7 @@ def _colors(values: Floats, *, zero: bool) -> tuple[str, float, float]:
         return DIVERGING, -largest, largest
     if _flat(values):  # ends that are numbers a person can read
         middle = float(known.mean()) if len(known) else 0.0
-        aside = 0.1 * abs(middle) or 1.0
+        aside = 0.1 * abs(middle) if abs(middle) > ROUNDING else 1.0
         return SEQUENTIAL, middle - aside, middle + aside
     return SEQUENTIAL, float(known.min()), float(known.max())
 
@@ -414,7 +415,7 @@ def _written(values: Floats, off: Flags | None) -> tuple[tuple[str, ...], ...]:
 
     Cells that are struck out have none, as it could not be read.
     """
-    if values.size > WRITTEN:
+    if values.size > WRITTEN or values.shape[1] > BESIDE:
         return ()
     decimals = 0
     if not _flat(values):
