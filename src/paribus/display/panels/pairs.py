@@ -182,17 +182,20 @@ def _circle(labels: list[str], angles: Floats) -> tuple[float, Axis, Axis, tuple
 
     Returned are where the legend starts, the axes, and how many inches they need.
     """
-    inch, level = 1 / RADIUS, len(labels) <= LEVEL
+    inch, level, cos = 1 / RADIUS, len(labels) <= LEVEL, np.cos(angles)
     long = np.array([len(label) for label in labels]) * LETTER * inch
-    cos, sin = (values * (1 + AWAY * inch) for values in (np.cos(angles), np.sin(angles)))
-    aside = np.abs(cos) > 1e-9
-    right = cos + np.where(aside, long * (cos > 0), long / 2) if level else cos * (1 + long)
-    left = cos - np.where(aside, long * (cos < 0), long / 2) if level else cos * (1 + long)
+    # Level labels begin at their place right of the circle and end there left of it; those at its top and
+    # bottom lie around theirs.
+    upright = np.abs(cos) < 1e-9
+    after, before = (
+        long * (np.where(upright, 0.5, side > 0) if level else np.maximum(side, 0.0)) for side in (cos, -cos)
+    )
+    left = float(np.min(cos * (1 + AWAY * inch) - before))
+    right = float(np.max(cos * (1 + AWAY * inch) + after)) + 0.1 * inch
     up = 1 + AWAY * inch + (0.0 if level else float(long.max()))
-    ends = float(left.min()), float(right.max()) + 0.1 * inch
-    x = Axis(scale="none", low=ends[0], high=ends[1] + EXPLAINED * inch)
+    x = Axis(scale="none", low=left, high=right + EXPLAINED * inch)
     y = Axis(scale="none", low=-up, high=up)
-    return ends[1], x, y, (RADIUS * (ends[1] - ends[0]) + EXPLAINED, 2 * RADIUS * up)
+    return right, x, y, (RADIUS * (right - left) + EXPLAINED, 2 * RADIUS * up)
 
 
 def _links(places: Floats, links: Floats, told: list[list[str]]) -> tuple[list[Line], int]:
