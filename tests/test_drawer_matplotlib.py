@@ -177,6 +177,14 @@ def test_heat_has_its_numbers_written_to_be_read():
     assert ax.texts[-1].get_color() == "black"
 
 
+def test_numbers_that_do_not_fit_are_not_written():
+    _, (ax, *_) = plt.subplots(1, 8)
+    draw(of(MARKS["heat"]), ax)
+    assert ax.texts
+    draw(of(Heat(EDGES, EDGES, TABLE, "viridis", 1, 8, None, written=(("a long word",) * 4,) * 4)), ax)
+    assert {text.get_text() for text in ax.texts}.isdisjoint({"a long word"})
+
+
 def test_own_colours_of_heat_run_from_the_first_to_the_last():
     mesh = drawn(MARKS["heat of own colours"]).collections[0]
     assert mesh.to_rgba(1.0)[:3] == (1, 1, 1)
@@ -232,8 +240,8 @@ def test_bars_lie_across_what_is_measured():
     across, level = (
         drawn(Points(X, Y, "ink", marker="bar", error_along=along)).collections[0] for along in ("x", "y")
     )
-    assert np.ptp(across.get_paths()[0].vertices[:, 0]) == 0
-    assert np.ptp(level.get_paths()[0].vertices[:, 1]) == 0
+    assert np.ptp(across.get_paths()[0].vertices[:, 0]) < 1e-9
+    assert np.ptp(level.get_paths()[0].vertices[:, 1]) < 1e-9
 
 
 def test_nothing_is_beyond_the_page():
@@ -315,6 +323,16 @@ def test_what_axes_say_and_show_stays():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["mine", "a"]
     assert ax.get_legend().get_title().get_text() == "theirs"
     assert ax.spines["top"].get_visible()
+
+
+def test_given_axes_without_scales_lose_their_frame():
+    _, (ax, other) = plt.subplots(1, 2)
+    other.plot([0, 1], [0, 1])
+    scaleless = of(MARKS["line"], x=Axis(scale="none"), y=Axis(scale="none"))
+    draw(scaleless, ax)
+    draw(scaleless, other)
+    assert not ax.axison
+    assert other.axison
 
 
 def test_limits_of_axes_that_show_something_widen():

@@ -48,6 +48,7 @@ FADED = 0.25  # of its colour that a line keeps where there is no data at all
 FAINT = 0.65  # of the ink, for what is read last
 GAP = 0.06  # inches between a panel and what stands beside it
 BAR = 0.14  # inches that a colour bar is wide
+COLORED = 0.8  # inches that a colour bar takes with its words
 RUG = 0.03  # height of a tick of the rug, as a share of the panel
 SMALLEST = 5.0  # points of letters that can still be read
 LETTER = 0.55  # width of a letter, as a share of its height
@@ -289,6 +290,7 @@ def _legend_beside(ax: Axes, title: str | None) -> None:
 
 def _draw_panel(ax: Axes, panel: Panel, place: _Place) -> None:
     """Draw a panel with what stands beside it: the narrow panels first, then a colour bar, then a legend."""
+    place = _without_sides(panel, place)
     colored = _draw_marks(ax, panel, place, "main")
     beyond, highest = GAP, ax
     if panel.right is not None:
@@ -305,6 +307,18 @@ def _draw_panel(ax: Axes, panel: Panel, place: _Place) -> None:
         highest.set_title(_said(panel.title), loc="left", fontsize="medium")
     if panel.legend == "panel" and not place.given:
         _legend_beside(ax, panel.legend_title)
+
+
+def _without_sides(panel: Panel, place: _Place) -> _Place:
+    """Return the place that is left to a panel itself: less on given axes, and of one with a shape the lesser."""
+    width = place.width
+    if place.given:
+        wide = 0.0 if panel.right is None else panel.beside
+        bars = any(getattr(mark, "unit", None) is not None for mark in panel.marks)
+        width = max(0.5 * width, (1 - wide) * width - (COLORED if bars else 0.0))
+    if panel.equal:
+        return _Place(min(width, place.height), min(width, place.height), place.given)
+    return _Place(width, place.height, place.given)
 
 
 def _right_of(ax: Axes) -> Transform:
@@ -332,8 +346,10 @@ def _words_width(axis: Axis) -> float:
 def _draw_marks(ax: Axes, panel: Panel, place: _Place, side: Side) -> list[tuple[ScalarMappable, str]]:
     """Draw marks on axes, the first lowest, and return what needs a colour bar."""
     before = _limits(ax) if ax.has_data() else {}
-    if not place.given or side != "main":
+    if side != "main" or not place.given:
         _bare(ax, panel, side, place.given)
+    elif not before and panel.x.scale == panel.y.scale == "none":
+        ax.axis("off")
     colored = []
     for number, mark in enumerate(panel.marks):
         drawn = _PENS[type(mark)](ax, mark, 2 + number / len(panel.marks), place)
@@ -491,7 +507,7 @@ def _color(name: str, alpha: float = 1.0) -> Color:
 
 
 def _veil(alpha: float) -> float:
-    """Return how much of its colour an area shows: what is just seen on white is not seen on black."""
+    """Return how much of its colour a mark shows: what is just seen on white is not seen on black."""
     from matplotlib import rcParams
 
     dark = _legible(_color(rcParams["axes.facecolor"])) == "white"
@@ -542,7 +558,7 @@ def _line(ax: Axes, mark: Line, zorder: float, place: _Place) -> None:
         ax.plot(
             mark.x[first : last + 1],
             mark.y[first : last + 1],
-            alpha=mark.alpha * share,
+            alpha=_veil(mark.alpha) * share,
             label=told,
             **style,
         )
@@ -691,7 +707,9 @@ def _write_cells(ax: Axes, mark: Heat, drawn: Any, zorder: float, place: _Place)
     if not longest:
         return
     fits = min(72 * place.width / across / (1.15 * LETTER * longest), 72 * place.height / down / 1.4)
-    size = max(SMALLEST, min(_scaled(9), fits))
+    if fits < SMALLEST:
+        return  # numbers that run into each other tell less than colours alone
+    size = min(_scaled(9), fits)
     x = (mark.x_edges[:-1] + mark.x_edges[1:]) / 2
     y = (mark.y_edges[:-1] + mark.y_edges[1:]) / 2
     for row, words in enumerate(mark.written):
