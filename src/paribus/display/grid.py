@@ -38,7 +38,10 @@ def figure_of(
     columns = max(1, min(columns, len(panels)))
     tall = _on_one_axis(panels) if share_y else [_on_own_axis(panel) for panel in panels]
     shown = _labelled_once(tall, columns) if share_y else tall
-    return Figure(tuple(shown), columns, _size(shown, columns), title, few_notes(notes))
+    titles = [panel.legend_title for panel in shown if panel.legend == "figure" and panel.legend_title]
+    return Figure(
+        tuple(shown), columns, _size(shown, columns), title, few_notes(notes), titles[0] if titles else None
+    )
 
 
 def few_notes(notes: Sequence[str]) -> tuple[str, ...]:

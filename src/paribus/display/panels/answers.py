@@ -13,7 +13,7 @@ from paribus.data.kinds import objects
 from paribus.display.figure import Dash, Marker, Panel
 from paribus.display.look import PALETTE, color_of, dash_of, marker_of
 from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
-from paribus.display.panels.effect import effect_curves, twice
+from paribus.display.panels.effect import SURE, around_of, effect_curves, twice
 from paribus.display.panels.local import local_curves, local_data
 from paribus.display.panels.place import Place, levels_of, numbers_of, on_the_same, place_of
 from paribus.display.panels.words import unit, whole
@@ -28,6 +28,7 @@ LOOKS: dict[str, tuple[str, str, Dash, Marker]] = {
     "predicted": ("average prediction of rows here", PALETTE[2], "dashdot", "square"),
     "observed": ("average observed of rows here", PALETTE[3], "dotted", "cross"),
 }
+AROUND = SURE.strip()  # what is drawn around each answer
 AVERAGES = ("predicted", "observed")
 
 
@@ -41,14 +42,16 @@ def comparison_panel(comparison: Comparison, o: int) -> Panel:
         curves.append(_elsewhere(_looking(laid, "local"), place, effect, local))
     if marginal is not None:
         curves += [_elsewhere(curve, place, effect, marginal) for curve in marginal_curves(marginal, o)]
-    return curve_panel(place, beside_each_other(curves), data_of(effect), unit(effect, [o]))
+    panel = curve_panel(place, beside_each_other(curves), data_of(effect), unit(effect, [o]))
+    return replace(panel, legend_title=AROUND)
 
 
 def marginal_panel(marginal: Marginal, o: int) -> Panel:
     """Return the averages of one output."""
     place = place_of(marginal, 0, marginal.support, by=sorted_by(marginal, o))
     curves = marginal_curves(marginal, o)
-    return curve_panel(place, beside_each_other(curves), data_of(marginal), unit(marginal, [o]))
+    panel = curve_panel(place, beside_each_other(curves), data_of(marginal), unit(marginal, [o]))
+    return replace(panel, legend_title=AROUND)
 
 
 def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
@@ -67,7 +70,8 @@ def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
     alike = all(part.provenance.fingerprint == first.provenance.fingerprint for part in others)
     data = data_of(first) if alike and len(values) == len(first.grid_values[0]) else None
     words = f"effect on {unit(first, [o])}" if isinstance(first, LocalEffect) else unit(first, [o])
-    return curve_panel(place, beside_each_other(curves), data, words)
+    panel = curve_panel(place, beside_each_other(curves), data, words)
+    return replace(panel, legend_title=AROUND if isinstance(first, Marginal) else around_of(first)[2].strip())
 
 
 def _answers(part: Part, o: int) -> list[Curve]:

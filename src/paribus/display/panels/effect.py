@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,9 @@ def effect_panel(effect: PartialDependence, outputs: list[int]) -> Panel:
     for curve, o in zip(curves, outputs, strict=False):
         lines, points = model_marks(effect.refits, place, o, curve, labelled=len(outputs) == 1)
         under, under_missing = [*under, *lines], [*under_missing, *points]
-    return curve_panel(place, curves, data, unit(effect, outputs), under=under, under_missing=under_missing)
+    words = unit(effect, outputs)
+    panel = curve_panel(place, curves, data, words, under=under, under_missing=under_missing)
+    return replace(panel, legend_title=f"average{around_of(effect)[2]}" if len(outputs) > 1 else None)
 
 
 def _sorted_by(effect: PartialDependence, o: int) -> Floats | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from paribus.display.figure import Mark, Panel
 from paribus.display.look import color_of, dash_of, marker_of
 from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
@@ -24,7 +26,8 @@ def local_panel(effect: LocalEffect, outputs: list[int]) -> Panel:
         lines, points = model_marks(effect.refits, place, o, curve, labelled=len(outputs) == 1)
         under, missing = [*under, *lines], [*missing, *points]
     words = f"effect on {unit(effect, outputs)}"
-    return curve_panel(place, curves, data, words, under=under, under_missing=missing)
+    panel = curve_panel(place, curves, data, words, under=under, under_missing=missing)
+    return replace(panel, legend_title=f"ALE{around_of(effect)[2]}" if len(outputs) > 1 else None)
 
 
 def local_data(effect: LocalEffect) -> Data:
