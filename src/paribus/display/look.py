@@ -23,7 +23,7 @@ def color_of(series: int) -> str:
 
 def dash_of(series: int) -> Dash:
     """Return the dashes of one of several curves: no two of 28 have colour and dashes in common."""
-    return DASHES[(series + series // len(PALETTE)) % len(DASHES)]
+    return DASHES[(series % len(PALETTE) + series // len(PALETTE)) % len(DASHES)]
 
 
 def marker_of(series: int) -> Marker:
