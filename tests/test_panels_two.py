@@ -173,8 +173,11 @@ def test_what_has_a_zero_is_coloured_around_it(together):
     contours = only(told(effect.centred()), Contours)
     assert contours.colors == DIVERGING
     assert contours.levels[0] == -contours.levels[-1]
-    scale = replace(effect.provenance, scale="prediction, interaction only")
-    assert only(told(replace(effect, provenance=scale)), Contours).colors == DIVERGING
+    alone = paribus.effects(product, together, [0, 1, (0, 1)], grid_resolution=7).interaction("x0", "x1")
+    contours = only(told(alone), Contours)
+    assert contours.colors == DIVERGING
+    assert contours.levels[0] == -contours.levels[-1]
+    np.testing.assert_array_equal(contours.values, alone.average[0].T)
 
 
 def test_only_the_interaction_of_a_mixed_pair_has_a_line_at_zero(cars):
@@ -320,6 +323,15 @@ def test_numbers_in_cells_are_brief_and_tell_cells_apart(factor, shift, shown):
     written = only(told(effect), Heat).written
     assert written[0][1] == shown
     assert len({word for row in written for word in row}) == (4 if factor else 1)
+
+
+def test_a_number_in_a_cell_that_is_almost_zero_has_no_sign():
+    frame = pd.DataFrame({"a": ["x", "y"] * 50, "b": ["p", "p", "q", "q"] * 25})
+    effect = paribus.partial_dependence(
+        lambda t: np.where(t["a"] == "x", -0.001, np.where(t["b"] == "p", -40.0, 60.0)), frame, ["a", "b"]
+    )
+    written = only(told(effect), Heat).written
+    assert sorted(word for row in written for word in row) == ["-40", "0", "0", "60"]
 
 
 def test_rare_levels_share_a_place_with_their_average(cars):

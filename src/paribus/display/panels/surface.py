@@ -417,17 +417,21 @@ def _written(values: Floats, off: Flags | None) -> tuple[tuple[str, ...], ...]:
     """
     if values.size > WRITTEN or values.shape[1] > BESIDE:
         return ()
-    decimals = 0
+    texts = [[f"{value:.3g}" for value in row] for row in values.tolist()]
     if not _flat(values):
         decimals = max(0, 1 - int(np.floor(np.log10(np.nanmax(values) - np.nanmin(values)))))
-    texts = [[f"{value:,.{decimals}f}" for value in row] for row in (values + 0.0).tolist()]
-    if _flat(values) or max(len(text) for row in texts for text in row) > LETTERS:
-        texts = [[f"{value:.3g}" for value in row] for row in values.tolist()]
+        plain = [[_plain(value, decimals) for value in row] for row in values.tolist()]
+        texts = plain if max(len(text) for row in plain for text in row) <= LETTERS else texts
     legible = np.isfinite(values) if off is None else np.isfinite(values) & ~off
     return tuple(
         tuple(text if there else "" for text, there in zip(*pair, strict=True))
         for pair in zip(texts, legible.tolist(), strict=True)
     )
+
+
+def _plain(value: float, decimals: int) -> str:
+    text = f"{value:,.{decimals}f}"
+    return text if text.strip("-0.,") else text.removeprefix("-")  # nothing is not less than nothing
 
 
 # A number with levels.
