@@ -310,7 +310,7 @@ def _draw_panel(ax: Axes, panel: Panel, place: _Place) -> None:
 
 
 def _without_sides(panel: Panel, place: _Place) -> _Place:
-    """Return the place that is left to a panel itself: less on given axes, and of one with a shape the lesser."""
+    """Return the place left to a panel itself: less on given axes, the shorter side of one with a shape."""
     width = place.width
     if place.given:
         wide = 0.0 if panel.right is None else panel.beside
@@ -349,7 +349,7 @@ def _draw_marks(ax: Axes, panel: Panel, place: _Place, side: Side) -> list[tuple
     if side != "main" or not place.given:
         _bare(ax, panel, side, place.given)
     elif not before and panel.x.scale == panel.y.scale == "none":
-        ax.axis("off")
+        ax.spines[:].set_visible(False)
     colored = []
     for number, mark in enumerate(panel.marks):
         drawn = _PENS[type(mark)](ax, mark, 2 + number / len(panel.marks), place)
@@ -432,6 +432,8 @@ def _axis(
         **({"labelrotation": 90} if axis.turned else {}),
         **({} if axis.numbers else {f"label{'bottom' if along == 'x' else 'left'}": False}),
     )
+    if not axis.numbers:
+        side.get_offset_text().set_visible(False)
     _ends(ax, axis, along, before.get(along))
     if axis.label and not side.get_label_text():
         side.set_label_text(_lines(axis.label, place.width if along == "x" else place.height))
@@ -706,7 +708,7 @@ def _write_cells(ax: Axes, mark: Heat, drawn: Any, zorder: float, place: _Place)
     longest = max((len(word) for row in mark.written for word in row), default=0)
     if not longest:
         return
-    fits = min(72 * place.width / across / (1.15 * LETTER * longest), 72 * place.height / down / 1.4)
+    fits = min(72 * place.width / across / (1.3 * LETTER * longest), 72 * place.height / down / 1.4)
     if fits < SMALLEST:
         return  # numbers that run into each other tell less than colours alone
     size = min(_scaled(9), fits)
