@@ -192,7 +192,7 @@ def _circle(labels: list[str], angles: Floats) -> tuple[float, Axis, Axis, tuple
     )
     left = float(np.min(cos * (1 + AWAY * inch) - before))
     right = float(np.max(cos * (1 + AWAY * inch) + after)) + 0.1 * inch
-    up = 1 + AWAY * inch + (0.0 if level else float(long.max()))
+    up = 1 + AWAY * inch + (0.15 * inch if level else float(long.max()))
     x = Axis(scale="none", low=left, high=right + EXPLAINED * inch)
     y = Axis(scale="none", low=-up, high=up)
     return right, x, y, (RADIUS * (right - left) + EXPLAINED, 2 * RADIUS * up)

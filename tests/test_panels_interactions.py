@@ -1,0 +1,640 @@
+"""Pictures of interactions and importance as data: what they say is what was found, and what they leave out."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+import paribus
+from handmade import importance, statistics
+from paribus.display.figure import Bars, Heat, Line, Points, Rule, Text
+from paribus.display.panels import bars as bars_panel
+from paribus.display.panels import pairs as pairs_panel
+from paribus.display.panels.interactions import importance_figure, interactions_figure
+
+KINDS = ("bars", "heatmap", "network")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def found():
+    """Four features; pairs of strength 3, 1, 2, 0, 0.002 and 0, of which the one of 1 has no joint effect."""
+    return statistics("abcd", [9.0, 1.0, 4.0, 0.0, 4e-6, 0.0], joint=[10.0, 0.05, 16.0, 4.0, 4.0, 4.0])
+
+
+def picture(result, kind="bars", *, statistic="pairwise", k=15, output=None, effects=None):
+    return interactions_figure(result, kind, statistic=statistic, k=k, output=output, effects=effects)
+
+
+def ranked(result, k=15, output=None):
+    return importance_figure(result, k=k, output=output)
+
+
+def marks(figure, kind):
+    (panel,) = figure.panels
+    return [mark for mark in panel.marks if isinstance(mark, kind)]
+
+
+def one(figure, kind):
+    (mark,) = marks(figure, kind)
+    return mark
+
+
+def words(figure):
+    return [text.text for text in marks(figure, Text)]
+
+
+def ticks(figure, along="y"):
+    """The words of an axis; on the y-axis the uppermost first."""
+    places = getattr(figure.panels[0], along).ticks
+    return [word for _, word in sorted(places, reverse=along == "y")]
+
+
+def downwards(bars):
+    """The lengths of bars, the uppermost first."""
+    return [float(bars.length[place]) for place in np.argsort(-bars.at)]
+
+
+# --- bars
+
+
+def test_bars_are_strengths_with_their_errors(found):
+    figure = picture(found)
+    bars = one(figure, Bars)
+    assert bars.level
+    np.testing.assert_allclose(downwards(bars), [3.0, 2.0, 1.0, 0.002])
+    assert ticks(figure) == ["a × b", "a × d", "a × c", "b × d"]
+    # A tenth of the square is a twentieth of the root; drawn are two standard errors.
+    np.testing.assert_allclose(bars.error, [0.3, 0.2, 0.1, 0.0002])
+    x, y = figure.panels[0].x, figure.panels[0].y
+    assert x.label == "strength of the interaction (prediction)\n± 2 standard errors"
+    assert words(figure) == ["H² 0.90", "H² 0.25", "H² 20.00", "H² < 0.01"]
+    assert x.low == 0
+    assert x.high > 3.3
+    assert y.low < bars.at.min() < bars.at.max() < y.high
+    assert not marks(figure, Rule)
+
+
+def test_shares_stand_where_errors_end(found):
+    figure = picture(found)
+    bars = one(figure, Bars)
+    for text, at, end in zip(marks(figure, Text), bars.at, bars.length + bars.error, strict=True):
+        assert (text.x, text.y, text.align) == (end, at, "left")
+        assert text.offset[0] > 0
+
+
+def test_a_pointer_tells_strength_and_share_with_their_errors(found):
+    assert one(picture(found), Bars).hover[0] == "a × b\nstrength 3 ± 0.15\nH² 0.9 ± 0.045"
+    with np.errstate(divide="ignore"):
+        vanished = statistics("ab", [4.0], joint=[0.0])
+    assert one(picture(vanished), Bars).hover == ("a × b\nstrength 2 ± 0.1",)
+    assert words(picture(vanished)) == []
+
+
+def test_bars_say_what_they_leave_out(found):
+    assert picture(found).notes[0] == "2 pairs are exactly zero"
+    assert picture(found, k=2).notes == ("2 of 6 pairs; 2 pairs are exactly zero", "the data is small")
+    figure = picture(statistics("ab", [1.0]))
+    assert words(figure) == ["H² 0.25"]
+    assert figure.notes == ("the data is small",)
+
+
+def test_bars_whose_share_means_nothing_are_grey(found):
+    figure = picture(found)
+    grey = [len({color[1:3], color[3:5], color[5:7]}) == 1 for color in one(figure, Bars).color]
+    assert grey == [False, False, True, False]
+    assert any(note.startswith("grey: a joint effect below 0.1 %") for note in figure.notes)
+    few = picture(found, k=2)
+    assert "grey" not in " ".join(few.notes)
+    assert isinstance(one(few, Bars).color, str)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sample_of_rows_is_said_first(found, kind):
+    sampled = statistics("abc", [1.0, 2.0, 3.0], sampled_rows=500, seed=0)
+    assert picture(sampled, kind).notes == ("500 of 20,000 rows", "the data is small")
+    assert "rows" not in " ".join(picture(found, kind).notes)
+
+
+def test_other_statistics_have_bars():
+    found = statistics("abcd", np.ones(6), triples=[1.0, 4.0, 0.0, 9.0])
+    three = picture(found, statistic="threeway")
+    assert ticks(three) == ["b × c × d", "a × b × d", "a × b × c"]
+    assert three.notes == ("1 triple is exactly zero", "the data is small")
+    assert three.panels[0].x.label.startswith("strength of the three-way interaction")
+    each = picture(found, statistic="overall")
+    assert ticks(each) == list("abcd")
+    assert downwards(one(each, Bars)) == [3.0] * 4
+    assert each.panels[0].x.label.startswith("strength of all interactions of a feature")
+
+
+def test_pictures_grow_with_what_they_show(rng):
+    found = statistics([f"x{k}" for k in range(8)], rng.random(28))
+    named = statistics([f"municipality of somewhere {k}" for k in range(8)], rng.random(28))
+    few, many, wide = picture(found, k=3), picture(found, k=28), picture(named, k=3)
+    assert few.size[1] < many.size[1]
+    assert few.size[0] < wide.size[0]
+    assert 0.2 < (many.size[1] - few.size[1]) / 25 < 0.4  # inches of a bar
+    for kind in ("heatmap", "network"):
+        assert picture(found, kind).size[0] < picture(named, kind).size[0]
+    assert picture(found, "heatmap", k=4).size < picture(found, "heatmap", k=8).size
+    noted = statistics("abc", [1.0, 2.0, 3.0])
+    plain = {kind: picture(noted, kind).size for kind in KINDS}
+    object.__setattr__(noted, "notes", ("the data is small",) * 5)
+    for kind in KINDS:
+        assert picture(noted, kind).size[1] > plain[kind][1]
+        assert picture(noted, kind).size[0] == plain[kind][0]
+
+
+# --- zeros
+
+
+def test_nothing_but_zeros_is_said_in_words():
+    zero = statistics("abc", np.zeros(3))
+    figure = picture(zero)
+    assert not marks(figure, Bars)
+    assert words(figure) == ["3 pairs are exactly zero"]
+    assert figure.notes == ("the data is small",)
+    assert "every interaction is exactly zero" in picture(zero, "network").notes
+    own = one(picture(zero, "heatmap"), Heat)
+    assert own.unit.startswith("own effect")
+    dead = statistics("abc", np.zeros(3), main=np.zeros((3, 1)))
+    assert not marks(picture(dead, "heatmap"), Heat)
+    assert "blank: exactly zero" in picture(dead, "heatmap").notes
+    assert words(picture(dead, "network")) == list("abc")  # and no legend of what is not there
+
+
+# --- heat map
+
+
+def test_a_heat_map_is_symmetric_with_own_effects_on_the_diagonal(found):
+    figure = picture(found, "heatmap")
+    pairs, own = marks(figure, Heat)
+    assert ticks(figure, "x") == ticks(figure) == ["a", "b", "d", "c"]  # by all interactions together
+    diagonal = own.values[::-1]  # the first row is the uppermost
+    np.testing.assert_array_equal(np.diag(diagonal), [1.0, 2.0, 4.0, 3.0])
+    assert np.isnan(diagonal).sum() == 12
+    strengths = pairs.values[::-1]
+    np.testing.assert_array_equal(strengths, strengths.T)
+    np.testing.assert_allclose(strengths[0], [np.nan, 3.0, 2.0, 1.0])
+    assert np.isnan(strengths[1, 3])  # b and c: exactly zero, so blank
+    assert pairs.unit == "strength of the interaction\n(prediction)"
+    assert own.unit == "own effect, on the diagonal\n(prediction)"
+    assert "blank: exactly zero" in figure.notes
+    assert [row[::-1] for row in pairs.written] == [tuple(row) for row in np.array(pairs.written)[:, ::-1]]
+    assert pairs.written[-1] == ("", "3", "2", "1")
+    assert pairs.written[-2] == ("3", "", "0.002", "")
+    assert own.written[-1] == ("1", "", "", "")
+    assert set(pairs.colors).isdisjoint(own.colors)
+    assert (pairs.low, pairs.high) == (0.0, 3.0)
+    assert (own.low, own.high) == (0.0, 4.0)
+    assert figure.panels[0].equal
+
+
+def test_the_weakest_colour_is_told_from_none():
+    for colors in (pairs_panel.BLUES, pairs_panel.ORANGES):
+        grey = [sum(int(color[at : at + 2], 16) for at in (1, 3, 5)) / 3 / 255 for color in colors]
+        assert grey == sorted(grey, reverse=True)
+        assert grey[0] < 0.9
+
+
+def test_cells_tell_their_pair_and_features_their_own_effect(found):
+    pairs, own = marks(picture(found, "heatmap"), Heat)
+    assert pairs.hover[-1][1] == pairs.hover[-2][0] == "a × b\nstrength 3 ± 0.15\nH² 0.9 ± 0.045"
+    assert own.hover[-1][0] == "a\nown effect 1 ± 0.05"
+    assert pairs.hover[-1][0] == own.hover[-1][1] == ""
+
+
+def test_a_heat_map_of_many_shows_the_strongest_without_numbers(rng):
+    found = statistics([f"x{k}" for k in range(20)], rng.random(190))
+    figure = picture(found, "heatmap", k=12)
+    assert len(ticks(figure, "x")) == 12
+    pairs, own = marks(figure, Heat)
+    assert pairs.values.shape == own.values.shape == (12, 12)
+    assert pairs.written == own.written == ()
+    assert not words(figure)
+    assert figure.notes == ("12 of 20 features", "the data is small")
+    strongest = found.strongest(1)[0].features
+    assert set(strongest) <= set(ticks(picture(found, "heatmap", k=19), "x"))
+
+
+@pytest.mark.parametrize(
+    ("value", "brief"), [(0.002, "0.002"), (12345.0, "1e4"), (1.234e-7, "1e-7"), (99.0, "99"), (0.5, "0.5")]
+)
+def test_numbers_in_cells_are_brief(value, brief):
+    cells = marks(picture(statistics("ab", [value**2]), "heatmap"), Heat)[0]
+    assert cells.written[-1][1] == brief
+
+
+def test_pairs_not_asked_for_are_no_zeros(found):
+    few = statistics("abc", [1.0, 4.0, 9.0])
+    object.__setattr__(few, "pairs", few.pairs[:1])
+    object.__setattr__(few, "pairwise", statistics("ab", [1.0]).pairwise)
+    figure = picture(few, "heatmap")
+    assert words(figure).count("·") == 4
+    places = {(text.x, text.y) for text in marks(figure, Text)}
+    assert ticks(figure) == ["a", "b", "c"] or ticks(figure) == ["b", "a", "c"]
+    assert places == {(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (2.0, 2.0)}  # the row and column of c
+    assert figure.notes == ("dot: not asked for", "the data is small")
+    assert "·" not in words(picture(found, "heatmap"))
+
+
+# --- network
+
+
+def links(figure):
+    return [line for line in marks(figure, Line) if line.hover]
+
+
+def nodes(figure):
+    return next(points for points in marks(figure, Points) if points.hover)
+
+
+def test_a_network_draws_links_as_wide_as_they_are_strong(found):
+    figure = picture(found, "network")
+    widths = [line.width for line in links(figure)]
+    assert len(widths) == 3
+    assert widths == sorted(widths)  # the strongest lies on top
+    assert widths[-1] == 9.0
+    opaque = [line.alpha for line in links(figure)]
+    assert opaque == sorted(opaque)
+    assert figure.notes == ("without 1 link below 1 % of the strongest", "the data is small")
+    area = nodes(figure).size ** 2
+    np.testing.assert_allclose(area / area.max(), [0.25, 0.5, 1.0, 0.75])  # a, b, d, c
+    assert words(figure)[:4] == ["a", "b", "d", "c"]
+    strongest, points = links(figure)[-1], nodes(figure)
+    np.testing.assert_allclose([strongest.x[0], strongest.x[-1]], points.x[:2], atol=1e-12)  # a and b
+    np.testing.assert_allclose([strongest.y[0], strongest.y[-1]], points.y[:2], atol=1e-12)
+    assert points.y[0] == 1.0  # the strongest feature on top
+
+
+def test_links_and_nodes_tell_what_they_are(found):
+    figure = picture(found, "network")
+    hover = links(figure)[-1].hover
+    assert hover[5] == "a × b\nstrength 3 ± 0.15\nH² 0.9 ± 0.045"
+    points = nodes(figure)
+    assert points.hover[:2] == ("a\nown effect 1 ± 0.05", "b\nown effect 2 ± 0.1")
+    assert (hover[0], hover[-1]) == points.hover[:2]  # a pointer at the end of a link is on a node
+
+
+def test_a_network_says_what_widths_and_sizes_mean(found):
+    figure = picture(found, "network")
+    heads = ["link: interaction\n(prediction)", "node: own effect\n(prediction)"]
+    told = words(figure)[4:]
+    assert told == [heads[0], "0.3", "0.9", "3", heads[1], "0.4", "1", "4"]
+    examples = [line for line in marks(figure, Line) if not line.hover]
+    assert [line.width for line in examples] == sorted(line.width for line in examples)
+    assert examples[-1].width == links(figure)[-1].width
+    dots = [points for points in marks(figure, Points) if not points.hover]
+    assert float(dots[-1].size[0]) == pytest.approx(float(nodes(figure).size.max()))
+    assert float(dots[0].size[0] / dots[-1].size[0]) == pytest.approx(np.sqrt(0.1))
+    # All of it stands to the right of every node and label, within the axis.
+    legend = [text for text in marks(figure, Text) if text.text in told]
+    assert min(text.x for text in legend) > 1
+    assert max(text.x for text in legend) < figure.panels[0].x.high
+
+
+@pytest.mark.parametrize("strongest", [0.2, 1.0, 3.0, 9.99, 12345.0, 7e-9])
+def test_examples_are_round_and_none_is_above_the_strongest(strongest):
+    examples = pairs_panel._examples(strongest)
+    assert len(examples) == len(set(examples)) == 3
+    assert examples == sorted(examples)
+    assert max(examples) <= strongest * (1 + 1e-9)
+    assert all(len(f"{value:.0e}") == len(f"{value:.4e}".replace(".0000", "")) for value in examples)
+
+
+@pytest.mark.parametrize("size", [2, 3, 6, 12, 13, 30])
+@pytest.mark.parametrize("name", ["x{}", "average number of rooms per dwelling {}"])
+def test_labels_of_a_network_do_not_meet(rng, size, name):
+    found = statistics([name.format(k) for k in range(size)], rng.random(size * (size - 1) // 2))
+    figure = picture(found, "network", k=size)
+    names = marks(figure, Text)[:size]
+    boxes = [outline(text, figure) for text in names]
+    for place, box in enumerate(boxes):
+        assert all(apart(box, other) for other in boxes[:place])
+    heading = outline(marks(figure, Text)[size], figure)
+    assert all(apart(box, heading) for box in boxes)
+    x, y = figure.panels[0].x, figure.panels[0].y
+    for box in boxes:
+        assert x.low <= box[:, 0].min() / 72 / pairs_panel.RADIUS
+        assert box[:, 0].max() / 72 / pairs_panel.RADIUS <= x.high
+        assert np.abs(box[:, 1]).max() / 72 / pairs_panel.RADIUS <= y.high
+
+
+def outline(text, figure):
+    """The corners of a text in points, by letters of usual width, turned as it is."""
+    lines = text.text.split("\n")
+    wide, high = 0.55 * text.size * max(map(len, lines)), 1.2 * text.size * len(lines)
+    left = {"left": 0.0, "center": -wide / 2, "right": -wide}[text.align]
+    low = {"bottom": 0.0, "center": -high / 2, "top": -high}[text.upright]
+    corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * [wide, high] + [left, low]
+    angle = np.radians(text.rotation)
+    turned = corners @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return turned + np.array(text.offset) + 72 * pairs_panel.RADIUS * np.array([text.x, text.y])
+
+
+def apart(one, other):
+    """Whether a line parallel to a side of either box separates them."""
+    for box in (one, other):
+        for side in (box[1] - box[0], box[2] - box[1]):
+            a, b = one @ side, other @ side
+            if a.max() <= b.min() or b.max() <= a.min():
+                return True
+    return False
+
+
+def test_labels_of_many_lie_along_the_rays(rng):
+    found = statistics([f"x{k}" for k in range(20)], rng.random(190))
+    assert {text.rotation for text in marks(picture(found, "network", k=12), Text)} == {0.0}
+    for text in marks(picture(found, "network", k=20), Text)[:20]:
+        ray = np.degrees(np.arctan2(text.y, text.x))
+        assert np.isclose((text.rotation - ray) % 180, [0, 180], atol=1e-5).any()
+        assert -90 <= (text.rotation + 180) % 360 - 180 <= 90 + 1e-6  # no name stands on its head
+        assert text.align == ("left" if text.x >= 0 else "right")
+
+
+# --- outputs, errors, names
+
+
+def test_several_outputs_are_drawn_one_at_a_time():
+    found = statistics(
+        "abc", [[1.0, 4.0], [9.0, 0.0], [0.0, 1.0]], outputs=("no", "yes"), scale="probability"
+    )
+    values = importance("ab", [[1.0, 4.0], [3.0, 2.0]], outputs=("no", "yes"))
+    for kind in (*KINDS, "panels"):
+        with pytest.raises(paribus.DrawingError, match="output= one of no, yes"):
+            picture(found, kind)
+    with pytest.raises(paribus.DrawingError, match="output= one of no, yes"):
+        ranked(values)
+    with pytest.raises(paribus.OptionError, match="did you mean 'yes'"):
+        ranked(values, output="yess")
+    figure = picture(found, output="yes")
+    assert downwards(one(figure, Bars)) == [2.0, 1.0]
+    assert figure.panels[0].x.label.startswith("strength of the interaction (probability of yes)")
+    assert ticks(picture(found, "heatmap", output=0), "x") == ["a", "c", "b"]
+    assert "probability of yes" in " ".join(words(picture(found, "network", output="yes")))
+    figure = ranked(values, output=1)
+    assert ticks(figure) == ["a", "b"]
+    assert downwards(one_of_bars(figure, "on its own")) == [4.0, 2.0]
+    assert figure.panels[0].x.label.startswith("loss in $, yes")
+
+
+def test_pictures_that_do_not_exist_say_so(found):
+    with pytest.raises(
+        paribus.OptionError, match="kind='pie' is not one of 'bars', 'heatmap', 'network', 'panels'"
+    ):
+        picture(found, "pie")
+    with pytest.raises(paribus.OptionError, match="statistic='pairs'"):
+        picture(found, statistic="pairs")
+    with pytest.raises(paribus.OptionError, match="was not computed"):
+        picture(found, statistic="threeway")
+    with pytest.raises(paribus.DrawingError, match="h_squared_total"):
+        picture(found, statistic="total")
+    for kind in ("heatmap", "network", "panels"):
+        for statistic in ("threeway", "overall"):
+            with pytest.raises(paribus.DrawingError, match="kind='bars'"):
+                picture(found, kind, statistic=statistic)
+    for kind in ("heatmap", "network"):
+        with pytest.raises(paribus.DrawingError, match="k=1 leaves no pair"):
+            picture(found, kind, k=1)
+    for kind in ("bars", "panels"):
+        with pytest.raises(paribus.OptionError, match="k=0"):
+            picture(found, kind, k=0)
+    with pytest.raises(paribus.OptionError, match="k=0"):
+        ranked(importance("ab", [1.0, 2.0]), k=0)
+
+
+def test_numbers_that_are_not_finite_have_no_picture():
+    broken = statistics("abc", [np.nan, 1.0, 2.0])
+    for kind in (*KINDS, "panels"):
+        with pytest.raises(paribus.DrawingError, match="not finite"):
+            picture(broken, kind)
+    with pytest.raises(paribus.DrawingError, match="not finite"):
+        ranked(importance("ab", [np.inf, 1.0]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_are_written_as_they_are(kind):
+    names = ["price_$", "$x^2$", "municipality of somewhere number 1", "municipality of somewhere number 2"]
+    figure = picture(statistics(names, np.ones(6)), kind)
+    shown = " ".join([*words(figure), *(ticks(figure) if kind != "network" else ())])
+    assert "price_$" in shown
+    assert "$x^2$" in shown
+    assert "municipalit…e number 1" in shown
+    assert "municipalit…e number 2" in shown
+
+
+def test_labels_of_bars_are_complete_while_they_can_be_read():
+    whole = "municipality of somewhere number 1"
+    assert ticks(picture(statistics([whole, "b"], [1.0]))) == [f"{whole} × b"]
+    assert ticks(ranked(importance([whole, "x" * 60], [2.0, 1.0]))) == [whole, "x" * 22 + "…" + "x" * 21]
+    for size in (1, 2, 3):
+        assert len(bars_panel.joined(["y" * 50] * size, " × ")) <= bars_panel.LETTERS + 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_figures_of_the_same_numbers_are_equal(found, kind):
+    again = statistics("abcd", [9.0, 1.0, 4.0, 0.0, 4e-6, 0.0], joint=[10.0, 0.05, 16.0, 4.0, 4.0, 4.0])
+    other = statistics("abcd", [9.0, 1.0, 4.5, 0.0, 4e-6, 0.0], joint=[10.0, 0.05, 16.0, 4.0, 4.0, 4.0])
+    assert picture(found, kind) == picture(again, kind)
+    assert picture(found, kind) != picture(other, kind)
+
+
+# --- what matters
+
+
+def one_of_bars(figure, label):
+    return next(bars for bars in marks(figure, Bars) if bars.label == label)
+
+
+def test_importance_by_effect_shows_interactions_behind():
+    figure = ranked(importance(["a", ("b", "c"), "d"], [1.0, 3.0, 0.0], sampled_rows=500, seed=0))
+    together, own = marks(figure, Bars)  # what is behind comes first
+    assert (together.label, own.label) == ("with its interactions", "on its own")
+    assert downwards(own) == [3.0, 1.0]
+    assert downwards(together) == [6.0, 2.0]
+    assert together.alpha < own.alpha
+    assert (together.width > own.width).all()
+    np.testing.assert_allclose(own.error, [0.6, 0.2])
+    ends = one(figure, Points)
+    np.testing.assert_allclose(ends.error, [1.2, 0.4])
+    np.testing.assert_array_equal(ends.x, together.length)
+    assert ends.error_along == "x"
+    # Errors of both are apart, each in the part of the row where its own bar is seen.
+    assert (ends.y < own.at - own.width / 2).all()
+    assert (ends.y > together.at - together.width / 2).all()
+    assert ticks(figure) == ["b + c", "a"]
+    assert figure.panels[0].x.label == "loss in $\n± 2 standard errors"
+    assert figure.notes == ("500 of 20,000 rows", "1 feature is exactly zero", "few rows")
+    assert figure.panels[0].x.high > 6 + 1.2
+    assert own.hover[0] == "b + c\nimportance 3 ± 0.3"
+    assert together.hover[0] == "b + c\nwith its interactions 6 ± 0.6"
+
+
+def test_importance_by_permutation_may_be_negative():
+    figure = ranked(importance("abc", [1.0, -2.0, 3.0], method="permutation"))
+    bars = one(figure, Bars)
+    assert downwards(bars) == [3.0, 1.0, -2.0]
+    assert figure.panels[0].x.low < -2.4
+    assert one(figure, Rule) == Rule(0.0, along="x")
+    assert bars.label is None
+    assert ticks(ranked(importance("abc", [1.0, -2.0, 3.0], method="permutation"), k=1)) == ["c"]
+
+
+def test_the_models_own_importance_has_no_errors():
+    figure = ranked(importance("ab", [1.0, 2.0], method="model"))
+    bars = one(figure, Bars)
+    assert bars.error is None
+    assert bars.hover == ("b\nimportance 2", "a\nimportance 1")
+    assert figure.panels[0].x.label == "loss in $"
+
+
+def test_features_that_all_are_zero_are_said_in_words():
+    figure = ranked(importance("ab", [0.0, 0.0]))
+    assert words(figure) == ["2 features are exactly zero"]
+    assert not marks(figure, Bars)
+
+
+def test_large_groups_are_shortened():
+    figure = ranked(importance([tuple("abcdef"), "g"], [1.0, 2.0]))
+    assert ticks(figure) == ["g", "a + b + 4 more"]
+
+
+# --- panels of the strongest pairs
+
+
+@pytest.fixture(scope="module")
+def modelled():
+    """A model of three features in which a and b interact most, its statistics, and its two-way effects."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = 3 * X[:, 0] * X[:, 1] + X[:, 1] * X[:, 2] + X[:, 0]
+    model = HistGradientBoostingRegressor(max_iter=20).fit(X, y)
+    pairs = [(1, 0), (1, 2), (0, 2)]  # not as the statistics name them
+    effects = paribus.effects(model, X, pairs, grid_resolution=6)
+    return SimpleNamespace(statistics=paribus.h_statistic(model, X), effects=effects)
+
+
+def test_the_strongest_pairs_are_panels(modelled):
+    from paribus.display.panels.surface import surface_panel
+
+    found = modelled.statistics
+    figure = picture(found, "panels", k=2, effects=modelled.effects)
+    assert len(figure.panels) == figure.columns == 2
+    first = found.strongest(1)[0]
+    assert set(first.features) == {0, 1}
+    title = figure.panels[0].title
+    names = " × ".join(found.feature_names[feature] for feature in first.features)
+    assert title.startswith(names)
+    assert f"strength {first.strength:.4g} ± {first.standard_error:.2g}, H² " in title
+    assert f"H² {100 * first.h_squared:.2g} %" in title
+    drawn = surface_panel(modelled.effects[found.feature_names[1], found.feature_names[0]], 0)
+    assert figure.panels[0].marks == drawn.marks
+    assert figure.notes[0] == "2 of 3 pairs"
+    every = picture(found, "panels", k=15, effects=modelled.effects)
+    assert len(every.panels) == every.columns == 3
+    assert "pairs" not in " ".join(every.notes)
+    assert figure.size[0] < every.size[0]
+
+
+def test_panels_need_the_effects_of_their_pairs(modelled, found):
+    with pytest.raises(paribus.DrawingError) as refused:
+        picture(found, "panels", k=2)
+    assert "pass effects= with these pairs: paribus.effects(model, X, [('a', 'b'), ('a', 'd')])" in str(
+        refused.value
+    )
+    assert "k=" not in str(refused.value)
+    some = type(modelled.effects)([modelled.effects["x0", "x2"], modelled.effects["x1", "x0"]])
+    with pytest.raises(paribus.DrawingError, match=r"x1 x x2; .*\[\(0, 1\), \(1, 2\)\]\), or k=1"):
+        picture(modelled.statistics, "panels", k=2, effects=some)
+    assert len(picture(modelled.statistics, "panels", k=1, effects=some).panels) == 1
+
+
+def test_effects_that_no_panel_shows_are_refused(modelled):
+    for kind in KINDS:
+        with pytest.raises(paribus.DrawingError, match="kind='panels'"):
+            picture(modelled.statistics, kind, effects=modelled.effects)
+    zero = statistics("abc", np.zeros(3))
+    with pytest.raises(paribus.DrawingError, match="3 pairs are exactly zero"):
+        picture(zero, "panels", effects=modelled.effects)
+    other = statistics(("x0", "x1"), [1.0], outputs=("cost",))
+    with pytest.raises(paribus.DrawingError, match="of prediction, not of cost"):
+        picture(other, "panels", effects=modelled.effects)
+
+
+def test_titles_are_in_lines_that_fit(modelled):
+    long = statistics(["municipality of somewhere number 1", "b", "c"], [4.0, 1.0, 9.0])
+    effect = modelled.effects["x1", "x0"]
+    titles = [panel.title for panel in renamed(long, effect).panels]
+    assert titles[0] == "b × c:\nstrength 3 ± 0.15, H² 225 %"
+    assert all(title.count("\n") == 1 for title in titles)
+    brief = statistics("abc", [4.0, 1.0, 9.0])
+    assert renamed(brief, effect).panels[0].title == "b × c: strength 3 ± 0.15, H² 225 %"
+
+
+def renamed(result, effect):
+    """Panels of a result built by hand: every pair has the same effect."""
+    names = result.feature_names
+    effects = {tuple(names[place] for place in pair): effect for pair in result.pairs}
+    return picture(result, "panels", effects=effects)
+
+
+# --- drawers
+
+
+def figures(found, modelled):
+    yield from (picture(found, kind) for kind in KINDS)
+    yield picture(statistics([f"x{k}" for k in range(14)], np.ones(91)), "network")
+    yield picture(statistics("abc", np.zeros(3)))
+    yield picture(modelled.statistics, "panels", effects=modelled.effects)
+    yield ranked(importance(["a", ("b", "c"), "d"], [1.0, 3.0, 0.0]))
+    yield ranked(importance("abc", [1.0, -2.0, 3.0], method="permutation"))
+
+
+def test_matplotlib_draws_every_picture(found, modelled):
+    from paribus.display.drawers.matplotlib import draw
+
+    for figure in figures(found, modelled):
+        page, axes = draw(figure)
+        page.canvas.draw()
+        assert len(axes) == len(figure.panels)
+
+
+def test_matplotlib_has_a_colour_bar_for_pairs_and_one_for_features(found):
+    from paribus.display.drawers.matplotlib import draw
+
+    page, (ax,) = draw(picture(found, "heatmap"))
+    page.canvas.draw()
+    bars = ax.child_axes
+    said = " ".join(bar.get_ylabel().replace("\n", " ") for bar in bars)
+    assert len(bars) == 2
+    assert "strength of the interaction" in said
+    assert "own effect" in said
+    assert not bars[0].get_tightbbox().overlaps(bars[1].get_tightbbox())
+
+
+def test_plotly_draws_every_picture(found, modelled):
+    from paribus.display.drawers.plotly import draw
+
+    for figure in figures(found, modelled):
+        drawn = draw(figure)
+        assert len(drawn.data) + len(drawn.layout.annotations) > 0
+    told = [trace.hovertext for trace in draw(picture(found, "network")).data if trace.hovertext is not None]
+    assert "a × b<br>strength 3 ± 0.15" in str(told)
+
+
+def test_composing_imports_no_plotting_package():
+    code = (
+        "import sys; import paribus.display.panels.interactions; "
+        "assert not {'matplotlib', 'plotly'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
