@@ -1,7 +1,7 @@
 """Figures in a browser: what they tell when pointed at needs no network and no second package.
 
-Everything is placed by hand in pixels: plotly measures text only when it is shown, and would otherwise let long
-names of levels run out of the picture or across the panel beside it.
+Everything is placed by hand in pixels: plotly measures text only when it is shown, and would otherwise let
+long names of levels run out of the picture or across the panel beside it.
 """
 
 from __future__ import annotations
@@ -48,9 +48,12 @@ LEADING = 1.3  # height of a line of text, plotly's own
 INK = "#777777"  # as far from white as from the nearly black of plotly's dark theme
 GRID = "rgba(128,128,128,0.22)"
 GAP = 8.0  # pixels between things that must not touch
+BETWEEN = 12.0  # pixels between a panel and the narrow one beside it, so that their numbers do not touch
 SMALLEST = 70.0  # pixels a panel has at least: what does not fit makes the picture larger
 BAR, KEY = 12.0, 46.0  # pixels of a colour bar's thickness, and of what stands before a word of a legend
 FADES = 4  # strengths a line can have: each is a trace
+FADED = 0.25  # of its colour that a line keeps where there is no data at all
+BESIDE = 0.35  # of a panel's share of the page that the words of its own legend take at most
 DAY = 86_400_000.0  # in milliseconds, which plotly's date axes count in
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashdot"}
 MARKERS = {
@@ -63,11 +66,8 @@ MARKERS = {
     "bar": "line-ns",
     "dot": "circle",
 }
-LAYERS: dict[type, int] = {
-    Heat: 0,
-    Contours: 1,
-    Bars: 2,
-}  # the order of plotly's own kinds; the rest lie above
+# How plotly piles up kinds of its own accord; the rest lie above.
+LAYERS: dict[type, int] = {Heat: 0, Contours: 1, Bars: 2}
 
 
 def draw(figure: Figure) -> go.Figure:
@@ -81,8 +81,8 @@ def draw(figure: Figure) -> go.Figure:
     Returns
     -------
     plotly.graph_objects.Figure
-        To show, to change, or to write to a page that needs nothing else (``write_html``). Words and axes have
-        the colours of its template, so that ``update_layout(template="plotly_dark")`` makes it a dark one.
+        To show, to change, or to write to a page that needs nothing else (``write_html``). Words and axes
+        have the colours of its template: ``update_layout(template="plotly_dark")`` makes it a dark one.
     """
     import plotly.graph_objects as go
     import plotly.io as pio
@@ -255,14 +255,16 @@ def _room(panel: Panel, width: float, height: float) -> _Room:
     label = _wrapped(panel.y.label, 0.75 * height) if panel.y.label else ""
     room.left += _tall(label) + _ticks_long(panel, "y", width) + GAP * bool(label)
     label = _wrapped(panel.x.label, 0.8 * width) if panel.x.label else ""
-    room.bottom += _tall(label) + max(_ticks_tall(each, width) for each in (panel, panel.right) if each)
+    room.bottom += _tall(label) + _ticks_tall(panel, width)
+    if panel.right:
+        room.bottom = max(room.bottom, GAP + _ticks_tall(panel.right, width))
     room.top += _tall(_wrapped(panel.title or "", 0.85 * width, TITLE), TITLE) * bool(panel.title)
     room.right += sum(_bar_wide(mark, 0.75 * height) for mark in panel.marks)
     if panel.x.scale != "none" and panel.x.numbers:
         room.right += GAP  # for the half of the last number that stands out
     if panel.legend == "panel":
         words = [*_labels(panel), panel.legend_title or ""]
-        room.right += max(_long(word) for word in words) + KEY + GAP
+        room.right += max(_long(_wrapped(word, BESIDE * width)) for word in words) + KEY + GAP
     return room
 
 
@@ -308,7 +310,8 @@ def _ticks_tall(panel: Panel, width: float) -> float:
 
 def _ticks(axis: Axis, width: float) -> list[tuple[float, str]]:
     """Return places and words, the longest of which are broken rather than clipped."""
-    return [(at, _wrapped(text, 0.42 * width)) for at, text in axis.ticks or ()]
+    share = 0.25 if axis.turned else 0.42
+    return [(at, _wrapped(text, share * width)) for at, text in axis.ticks or ()]
 
 
 def _ends(panel: Panel, way: Way) -> tuple[float, float]:
@@ -351,20 +354,25 @@ def _axis(panel: Panel, way: Way, page: _Page, box: _Box) -> Spec:
         "gridcolor": GRID,
         "zeroline": False,
         "showticklabels": axis.numbers,
+        "ticks": "outside" if axis.numbers else "",
+        "showline": False,
         "tickangle": -90 if axis.turned else 0,
         "exponentformat": "power",
         "minexponent": 5,
-        "nticks": max(3, int(box.width / 70 if way == "x" else box.height / 36)),
+        "nticks": max(4, int(box.width / 70 if way == "x" else box.height / 30)),
     }
-    if axis.low is not None or axis.high is not None:
-        spec["range"] = [None if end is None else _place(end, axis) for end in (axis.low, axis.high)]
+    ends: tuple[float | None, float | None] = (axis.low, axis.high)
+    if any(isinstance(mark, Heat | Contours) for mark in panel.marks):
+        ends = _ends(panel, way)  # colours reach up to the axes
+    if ends != (None, None):
+        spec["range"] = [None if end is None else _place(end, axis) for end in ends]
     if axis.ticks is not None:
         ticks = _ticks(axis, wide)
         spec["tickmode"] = "array"
         spec["tickvals"] = [_place(at, axis) for at, _ in ticks]
         spec["ticktext"] = [_escaped(text) for _, text in ticks]
     if axis.scale == "none":
-        spec.update(showticklabels=False, ticks="", showline=False, showgrid=False)
+        spec.update(showticklabels=False, ticks="", showgrid=False)
     return spec
 
 
@@ -415,12 +423,18 @@ class _Frame:
         trace |= {"zorder": self.depth, "showlegend": False}
         group = label or self.groups.get(str(color))
         if group:
-            key = (self.legend, group)
-            trace |= {"legend": self.legend, "legendgroup": " ".join(key), "name": _escaped(group)}
+            key = (self.legend, _escaped(group))
+            trace |= {"legend": self.legend, "legendgroup": " ".join(key), "name": _escaped(self.key(group))}
         if label and explains and key not in self.page.explained:
             trace["showlegend"] = True
             self.page.explained.add(key)
         self.page.traces.append(trace | spec)
+
+    def key(self, label: str) -> str:
+        """Break a label that is too long for its legend."""
+        above = self.legend == "legend"
+        wide = self.page.width - KEY - 2 * GAP if above else BESIDE * self.page.width / self.page.columns
+        return _wrapped(label, wide)
 
     def edge(self, way: Way) -> dict[str, str]:
         """Return axes on which one way the panel is 1 long, whatever is zoomed to."""
@@ -434,8 +448,8 @@ class _Frame:
 def _draw_panel(page: _Page, number: int, panel: Panel, legend: str) -> None:
     """Draw a panel, and the narrow ones beside and above it on its axes."""
     outer = page.boxes[number]
-    wide = outer.width * (1 - panel.beside) - GAP if panel.right else outer.width
-    high = outer.height * (1 - panel.beside) - GAP if panel.top else outer.height
+    wide = outer.width - (_narrow(panel, outer.width) + BETWEEN if panel.right else 0.0)
+    high = outer.height - (panel.beside * outer.height + BETWEEN if panel.top else 0.0)
     box = _Box(outer.left, outer.bottom, wide, high)
     x, y = _axis(panel, "x", page, box), _axis(panel, "y", page, box)
     shared = page.rows.get(number // page.columns)
@@ -449,15 +463,23 @@ def _draw_panel(page: _Page, number: int, panel: Panel, legend: str) -> None:
     room = outer.width - wide + GAP
     _draw_marks(_Frame(page, panel.x, panel.y, names, legend, box, _groups(panel), room), panel)
     if panel.right:
-        beside = _Box(box.left + wide + GAP, box.bottom, outer.width - wide - GAP, high)
+        beside = _Box(box.left + wide + BETWEEN, box.bottom, outer.width - wide - BETWEEN, high)
         x, y = _axis(panel.right, "x", page, beside), _follow(panel, "y", page, beside, names["y"])
+        x["tickfont"] = {"size": SMALL}
         _draw_beside(page, panel.right, x, y, legend, beside, panel)
     if panel.top:
-        above = _Box(box.left, box.bottom + high + GAP, wide, outer.height - high - GAP)
+        above = _Box(box.left, box.bottom + high + BETWEEN, wide, outer.height - high - BETWEEN)
         x, y = _follow(panel, "x", page, above, names["x"]), _axis(panel.top, "y", page, above)
         _draw_beside(page, panel.top, x, y, legend, above, panel)
     if panel.title:
         _write_title(page, panel.title, outer)
+
+
+def _narrow(panel: Panel, width: float) -> float:
+    """Return how wide the panel to the right is: what it says at its foot must not reach under others."""
+    axis = panel.right.x if panel.right else Axis()
+    words = [_long(text, SMALL) for _, text in axis.ticks or () if axis.numbers and not axis.turned]
+    return min(max([panel.beside * width, *words]), 0.4 * width)
 
 
 def _alike(one: Axis, two: Axis) -> bool:
@@ -465,15 +487,22 @@ def _alike(one: Axis, two: Axis) -> bool:
 
 
 def _joined(page: _Page, x: Spec, y: Spec) -> dict[Way, str]:
+    """Add two axes that meet, with a line along each that has ticks."""
     names: dict[Way, str] = {"x": page.axis("x", x), "y": page.axis("y", y)}
     x["anchor"], y["anchor"] = names["y"], names["x"]
+    # Plotly leaves out its own lines where a panel has axes over each other and an order of its traces.
+    for ticks, x1, y1 in ((x["ticks"], 1, 0), (y["ticks"], 0, 1)):
+        if ticks:
+            refs = {"xref": f"{names['x']} domain", "yref": f"{names['y']} domain"}
+            line = {"type": "line", "x0": 0, "y0": 0, "x1": x1, "y1": y1, "layer": "above"}
+            page.shapes.append(refs | line | {"line": {"color": INK, "width": 1}, "opacity": 1.0})
     return names
 
 
 def _follow(panel: Panel, way: Way, page: _Page, box: _Box, name: str) -> Spec:
     """Describe the axis of a narrow panel that it shares with the panel beside it."""
     spec = _axis(panel, way, page, box)
-    spec.update(matches=name, showticklabels=False, title=None, ticks="", showline=False)
+    spec.update(matches=name, showticklabels=False, title=None, ticks="")
     return spec
 
 
@@ -531,23 +560,29 @@ def _beside(page: _Page, number: int, panel: Panel) -> Spec:
         "bgcolor": "rgba(0,0,0,0)",
         "tracegroupgap": 0,
         "font": {"size": FONT},
-        "title": {"text": _escaped(panel.legend_title or ""), "font": {"size": FONT}},
+        "title": {
+            "text": _escaped(_wrapped(panel.legend_title or "", BESIDE * page.width / page.columns)),
+            "font": {"size": FONT},
+        },
     }
 
 
 def _above(page: _Page, figure: Figure) -> Spec:
     """Place the legend of all panels above them, below the title."""
-    left = page.rooms[0].left if page.rooms else GAP
     return {
         "orientation": "h",
-        "x": left / page.width,
+        "x": 0.5,  # plotly breaks its lines as if it began at the left edge, wherever it does
         "y": 1 - (GAP + _title_tall(figure)) / page.height,
-        "xanchor": "left",
+        "xanchor": "center",
         "yanchor": "top",
         "bgcolor": "rgba(0,0,0,0)",
         "tracegroupgap": 0,
         "font": {"size": FONT},
-        "title": {"text": _escaped(figure.legend_title or ""), "font": {"size": FONT}},
+        "title": {
+            "text": _escaped(figure.legend_title or ""),
+            "font": {"size": FONT},
+            "side": "top center" if _legend_rows(figure, page.width) > 1 else "left",
+        },
     }
 
 
@@ -555,15 +590,20 @@ def _title_tall(figure: Figure) -> float:
     return _tall(figure.title, TITLE + 2) + GAP if figure.title else 0.0
 
 
-def _head(figure: Figure, width: float) -> float:
-    """Return the pixels that the title and the legend take above all panels."""
+def _legend_rows(figure: Figure, width: float) -> int:
+    """Guess how many lines the legend above all panels has, with its title."""
     labels = [label for panel in figure.panels if panel.legend == "figure" for label in _labels(panel)]
     lengths = [_long(label) + KEY for label in dict.fromkeys(labels)]
-    if not lengths:
-        return _title_tall(figure) + GAP
-    free = 0.85 * width - _long(figure.legend_title or "")
-    rows = 1 if sum(lengths) <= free else math.ceil(len(lengths) / max(1, int(free / max(lengths))))
-    return _title_tall(figure) + GAP + rows * 1.5 * FONT + GAP
+    title = _long(figure.legend_title) + GAP if figure.legend_title else 0.0
+    if sum(lengths) + title <= width - 2 * GAP:
+        return min(1, len(lengths))
+    return math.ceil(len(lengths) / max(1, int(width / max(lengths)))) + bool(title)
+
+
+def _head(figure: Figure, width: float) -> float:
+    """Return the pixels that the title and the legend take above all panels."""
+    rows = _legend_rows(figure, width)
+    return _title_tall(figure) + GAP + rows * 1.55 * FONT + GAP * bool(rows)
 
 
 def _notes(figure: Figure, width: float) -> str:
@@ -610,11 +650,8 @@ def _draw_marks(frame: _Frame, panel: Panel) -> None:
 def _line(mark: Line, frame: _Frame) -> None:
     pieces = list(_faded(mark))
     strongest = max(strength for strength, _ in pieces)
-    style = {
-        "width": mark.width * POINT,
-        "dash": DASHES[mark.dash],
-        "shape": "hv" if mark.steps else "linear",
-    }
+    shape = "hv" if mark.steps else "linear"
+    style = {"width": mark.width * POINT, "dash": DASHES[mark.dash], "shape": shape, "simplify": False}
     for strength, points in pieces:
         told = [mark.hover[point] if point >= 0 else "" for point in points] if mark.hover else ()
         spec = {
@@ -622,26 +659,38 @@ def _line(mark: Line, frame: _Frame) -> None:
             "mode": "lines",
             "x": _places(mark.x[points], frame.x),
             "y": _places(np.where(points >= 0, mark.y[points], np.nan), frame.y),
-            "line": style | {"color": _rgba(mark.color, mark.alpha * strength), "simplify": False},
+            "line": style | {"color": _rgba(mark.color, mark.alpha * strength)},
         }
         frame.add(mark, spec | _hover(told), mark.label, mark.color, strength == strongest)
+    there = np.pad(np.isfinite(mark.y), 1)
+    alone = there[1:-1] & ~there[:-2] & ~there[2:]
+    if alone.any():  # a line between fewer than two points cannot be seen
+        spec = {
+            "type": "scatter",
+            "mode": "markers",
+            "x": _places(mark.x[alone], frame.x),
+            "y": _places(mark.y[alone], frame.y),
+            "marker": {"color": _rgba(mark.color, mark.alpha), "size": 3 * POINT},
+        }
+        frame.add(mark, spec | {"hoverinfo": "skip"}, mark.label, mark.color, explains=False)
 
 
 def _faded(mark: Line) -> Iterator[tuple[float, NDArray[np.int64]]]:
-    """Yield strengths and the points joined with them, -1 where a piece ends; pieces share their end points."""
+    """Yield shares of colour and the points joined with them, -1 between pieces, which share their ends."""
     if mark.strength is None or len(mark.x) < 2:
         yield 1.0, np.arange(len(mark.x))
         return
-    after, before = mark.strength[:-1], mark.strength[1:]
-    joined = after if mark.steps else (after + before) / 2
-    low, high = float(joined.min()), float(joined.max())
-    kinds = np.round((joined - low) / ((high - low) or 1.0) * (FADES - 1)).astype(np.int64)
+    strength = np.nan_to_num(np.clip(mark.strength, 0.0, 1.0))
+    between = strength[:-1] if mark.steps else (strength[:-1] + strength[1:]) / 2
+    kinds = np.maximum(1, np.ceil(between * FADES - 1e-9))
     for kind in np.unique(kinds):
         points: list[int] = []
         for start in np.flatnonzero(kinds == kind).tolist():
-            goes_on = bool(points) and points[-1] == start
-            points += [start + 1] if goes_on else [*([-1] if points else []), start, start + 1]
-        yield low + float(kind) / (FADES - 1) * (high - low), np.array(points)
+            if points and points[-1] == start:
+                points.append(start + 1)
+            else:
+                points += [*([-1] if points else []), start, start + 1]
+        yield FADED + (1 - FADED) * float(kind) / FADES, np.array(points)
 
 
 def _band(mark: Band, frame: _Frame) -> None:
@@ -706,7 +755,7 @@ def _points(mark: Points, frame: _Frame) -> None:
 def _error(error: Floats | None, along: Way, axis: Axis, color: str) -> Spec:
     if error is None:
         return {}
-    style = {"color": color, "thickness": 1.6, "width": 0}
+    style = {"color": color, "thickness": 1.6, "width": 3}
     return {f"error_{along}": style | {"type": "data", "array": _lengths(error, axis)}}
 
 
@@ -739,7 +788,7 @@ def _strip(mark: Strip, frame: _Frame) -> None:
         "type": "bar",
         "orientation": "v" if upright else "h",
         mark.along: _places(mark.at, axis),
-        "y" if upright else "x": look.STRIP * mark.height / mark.most,
+        "y" if upright else "x": look.STRIP * mark.height / (mark.most or 1.0),
         "width": _lengths(mark.width, axis),
         "marker": {"color": _rgba(INK, 0.45), "line": {"width": 0}},
         **frame.edge(mark.along),
@@ -773,7 +822,7 @@ def _heat(mark: Heat, frame: _Frame) -> None:
         "x": _places(mark.x_edges, frame.x),
         "y": _places(mark.y_edges, frame.y),
         "z": mark.values,
-        "colorscale": mark.colors,
+        "colorscale": mark.colors if isinstance(mark.colors, str) else _evenly(mark.colors),
         "zmin": mark.low,
         "zmax": mark.high,
         "showscale": mark.unit is not None,
@@ -786,6 +835,10 @@ def _heat(mark: Heat, frame: _Frame) -> None:
     if mark.unit is not None:
         spec["colorbar"] = _color_bar(mark, mark.unit, frame)
     frame.add(mark, spec)
+
+
+def _evenly(colors: tuple[str, ...]) -> list[tuple[float, str]]:
+    return list(zip(np.linspace(0, 1, len(colors)).tolist(), colors, strict=True))
 
 
 def _hover_cells(texts: Sequence[Sequence[str]]) -> Spec:
@@ -828,11 +881,15 @@ def _contours(mark: Contours, frame: _Frame) -> None:
         "contours": {"start": inner[0], "end": inner[-1], "size": step, "coloring": "fill"},
         "line": {"width": 0.5, "color": "rgba(0,0,0,0.3)"},
         "colorscale": mark.colors,
-        "colorbar": _color_bar(mark, mark.unit, frame) | {"tickvals": mark.levels[::2]},
+        "colorbar": _color_bar(mark, mark.unit, frame)
+        | {"tickvals": mark.levels[::2], "tickformat": _decimals(step)},
         **_hover_cells(mark.hover),
     }
     frame.add(mark, field_of | filled)
-    for color, levels in _labelled(mark, inner[::2]):
+    lined = mark.levels[::2]
+    for color, levels in _labelled(
+        mark, lined[(lined > np.nanmin(mark.values)) & (lined < np.nanmax(mark.values))]
+    ):
         written = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
         ends = {"start": levels[0], "end": levels[-1], "size": 2 * step, "labelformat": _decimals(step)}
         lines = {"contours": written | ends, "line": {"width": 1.0, "color": color}, "showscale": False}
@@ -869,8 +926,8 @@ def _hatch(mark: Hatch, frame: _Frame) -> None:
             left, right = mark.x_edges[run.start], mark.x_edges[run.stop]
             outlines.append((np.array([left, right, right, left]), np.array([bottom, bottom, top, top])))
     # Dark strokes on a pale wash are seen on any colour of a scale and on either background.
-    pattern = {"shape": "/", "fgcolor": "rgba(60,60,60,0.9)", "bgcolor": "rgba(235,235,235,0.55)"}
-    style = {"fillpattern": pattern | {"size": 9, "solidity": 0.16}}
+    pattern = {"shape": "/", "fgcolor": "rgba(60,60,60,0.9)", "bgcolor": "rgba(235,235,235,0.3)"}
+    style = {"fillpattern": pattern | {"size": 7, "solidity": 0.14}}
     _fill(mark, frame, outlines, style, look.INK)
 
 
@@ -888,6 +945,7 @@ def _rule(mark: Rule, frame: _Frame) -> None:
             f"{other}1": 1,
             "layer": "above" if frame.covered else "below",
             "line": {"color": INK, "width": 1},
+            "opacity": 0.9,
         }
     )
 

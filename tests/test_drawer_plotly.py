@@ -1,0 +1,426 @@
+"""The plotly drawer: what its traces say is what the marks say."""
+
+import numpy as np
+import pytest
+
+from paribus.display import look
+from paribus.display.drawers.plotly import draw
+from paribus.display.figure import (
+    Axis,
+    Band,
+    Bars,
+    Contours,
+    Figure,
+    Hatch,
+    Heat,
+    Line,
+    Panel,
+    Points,
+    Rug,
+    Rule,
+    Strip,
+    Text,
+)
+
+X = np.array([0.0, 1.0, 2.0, 4.0])
+Y = np.array([1.0, 3.0, 2.0, 5.0])
+BLUE, RED = look.PALETTE[:2]
+CELLS = np.array([[1.0, 2.0, 3.0], [4.0, np.nan, 6.0]])
+EDGES = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0])
+TOLD = ("a", "b", "c", "d")
+
+
+def drawn(*marks, **panel):
+    return draw(Figure((Panel(marks, **panel),)))
+
+
+def inside(figure, axis):
+    low, high = axis.domain
+    assert 0 <= low < high <= 1
+    return low, high
+
+
+def test_a_line_has_the_numbers_of_its_mark():
+    (trace,) = drawn(Line(X, Y, BLUE, "curve", "dashed", 1.5, hover=TOLD)).data
+    assert (trace.type, trace.mode, trace.name, trace.showlegend) == ("scatter", "lines", "curve", True)
+    np.testing.assert_array_equal(trace.x, X)
+    np.testing.assert_array_equal(trace.y, Y)
+    assert (trace.line.dash, trace.line.width, trace.line.shape) == ("dash", 2.0, "linear")
+    assert trace.line.color == "rgba(0,114,178,1)"
+    assert (trace.hoverinfo, trace.hovertext) == ("text", TOLD)
+
+
+def test_a_line_without_hover_is_silent():
+    assert drawn(Line(X, Y, BLUE)).data[0].hoverinfo == "skip"
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_a_faded_line_has_no_holes_and_one_entry(steps):
+    strength = np.array([1.0, 1.0, 0.1, 0.1])
+    traces = drawn(Line(X, Y, BLUE, "curve", steps=steps, strength=strength, hover=TOLD)).data
+    joined = set()
+    for trace in traces:
+        assert trace.line.shape == ("hv" if steps else "linear")
+        for start in range(len(trace.x) - 1):
+            if np.isfinite(trace.y[start : start + 2]).all():
+                joined.add((trace.x[start], trace.x[start + 1]))
+                at = int(np.flatnonzero(trace.x[start] == X)[0])
+                assert (trace.y[start], trace.hovertext[start]) == (Y[at], TOLD[at])
+    assert joined == {(0.0, 1.0), (1.0, 2.0), (2.0, 4.0)}
+    assert len({trace.line.color for trace in traces}) == (2 if steps else 3)
+    assert sum(trace.showlegend for trace in traces) == 1
+    shown = next(trace for trace in traces if trace.showlegend)
+    assert shown.line.color == "rgba(0,114,178,1)"
+    assert len({trace.legendgroup for trace in traces}) == 1
+
+
+def test_what_fades_twice_is_one_trace_with_a_gap():
+    strength = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
+    x = np.arange(5.0)
+    strong = drawn(Line(x, x, BLUE, steps=True, strength=strength)).data[-1]
+    np.testing.assert_array_equal(strong.y, [0, 1, 2, np.nan, 3, 4])
+
+
+def test_a_point_without_neighbours_is_still_seen():
+    line, dots = drawn(Line(X, np.array([1.0, np.nan, 2.0, 3.0]), BLUE)).data
+    np.testing.assert_array_equal(line.y, [1, np.nan, 2, 3])
+    assert (dots.mode, list(dots.x), list(dots.y)) == ("markers", [0.0], [1.0])
+
+
+def test_a_band_encloses_its_curves():
+    (trace,) = drawn(Band(X, Y - 1, Y + 1, BLUE, "error", alpha=0.3)).data
+    assert (trace.fill, trace.hoverinfo, trace.fillcolor) == ("toself", "skip", "rgba(0,114,178,0.3)")
+    np.testing.assert_array_equal(trace.y[:-1], [*(Y - 1), *(Y + 1)[::-1]])
+    np.testing.assert_array_equal(trace.x[:-1], [*X, *X[::-1]])
+
+
+def test_a_band_of_steps_holds_its_heights():
+    (trace,) = drawn(Band(X[:3], Y[:3] - 1, Y[:3] + 1, BLUE, steps=True)).data
+    np.testing.assert_array_equal(trace.x[:5], [0, 1, 1, 2, 2])
+    np.testing.assert_array_equal(trace.y[:5], [0, 0, 2, 2, 1])
+
+
+def test_a_band_breaks_where_it_is_unknown():
+    low = np.array([0.0, 0.0, np.nan, 0.0, 0.0])
+    (trace,) = drawn(Band(np.arange(5.0), low, low + 1, BLUE)).data
+    np.testing.assert_array_equal(trace.y, [0, 0, 1, 1, np.nan, 0, 0, 1, 1, np.nan])
+
+
+def test_points_have_errors_along_their_axis():
+    error = np.array([0.1, 0.2, 0.3, 0.4])
+    size = np.array([3.0, 6.0, 9.0, 12.0])
+    along_y, along_x = drawn(
+        Points(X, Y, BLUE, error=error, hover=TOLD, marker="square", size=size),
+        Points(X, Y, RED, error=error, error_along="x", marker="dot", size=6.0),
+    ).data
+    np.testing.assert_array_equal(along_y.error_y.array, error)
+    np.testing.assert_array_equal(along_x.error_x.array, error)
+    assert along_y.error_x.array is None
+    assert along_y.marker.symbol == "square"
+    np.testing.assert_allclose(along_y.marker.size, size * 96 / 72)
+    assert along_x.marker.size == 4.0
+    assert along_y.hovertext == TOLD
+
+
+@pytest.mark.parametrize("marker", ["circle", "square", "diamond", "cross", "triangle", "star", "bar", "dot"])
+def test_every_marker_is_drawn(marker):
+    assert drawn(Points(X, Y, BLUE, marker=marker)).data[0].marker.symbol
+
+
+@pytest.mark.parametrize("level", [False, True])
+def test_bars_stand_or_lie(level):
+    width, base, error = np.full(4, 0.8), np.arange(4.0), np.full(4, 0.1)
+    (trace,) = drawn(
+        Bars(X, Y, width, (BLUE, RED, BLUE, RED), base, level=level, error=error, hover=TOLD)
+    ).data
+    at, length, errors = (trace.y, trace.x, trace.error_x) if level else (trace.x, trace.y, trace.error_y)
+    np.testing.assert_array_equal(at, X)
+    np.testing.assert_array_equal(length, Y)
+    np.testing.assert_array_equal(trace.base, base)
+    np.testing.assert_array_equal(trace.width, width)
+    np.testing.assert_array_equal(errors.array, error)
+    assert len(set(trace.marker.color)) == 2
+    assert trace.hovertext == TOLD
+
+
+@pytest.mark.parametrize("along", ["x", "y"])
+def test_the_strip_takes_its_share_of_the_panel(along):
+    figure = drawn(Line(X, Y, BLUE), Strip(X, Y, np.full(4, 0.5), 10.0, along, TOLD))
+    strip = figure.data[1]
+    height, other = (strip.y, strip.yaxis) if along == "x" else (strip.x, strip.xaxis)
+    np.testing.assert_allclose(height, look.STRIP * Y / 10.0)
+    axis = figure.layout["yaxis2" if along == "x" else "xaxis2"]
+    assert other == ("y2" if along == "x" else "x2")
+    assert (axis.range, axis.visible, axis.overlaying) == ((0, 1), False, "y" if along == "x" else "x")
+    assert strip.zorder < figure.data[0].zorder
+    assert strip.hovertext == TOLD
+
+
+def test_a_strip_of_nothing_is_flat():
+    strip = drawn(Strip(X, np.zeros(4), np.full(4, 0.5), 0.0)).data[0]
+    np.testing.assert_array_equal(strip.y, 0)
+
+
+def test_a_rug_lies_on_the_edge():
+    figure = drawn(Line(X, Y, BLUE), Rug(X, hover=TOLD), Rug(Y, "y"))
+    along_x, along_y = figure.data[1:]
+    np.testing.assert_array_equal(along_x.x, X)
+    np.testing.assert_array_equal(along_x.y, 0)
+    np.testing.assert_array_equal(along_y.y, Y)
+    assert (along_x.marker.symbol, along_y.marker.symbol) == ("line-ns", "line-ew")
+    assert along_x.hovertext == TOLD
+
+
+def test_heat_has_cells_numbers_and_a_bar():
+    written = (("1", "2", "3"), ("4", "", "<6>"))
+    heat = Heat(*EDGES, CELLS, look.DIVERGING, -6.0, 6.0, "unit", written, written)
+    figure = drawn(heat)
+    (trace,) = figure.data
+    np.testing.assert_array_equal(trace.z, CELLS)
+    np.testing.assert_array_equal(trace.x, EDGES[0])
+    assert (trace.zmin, trace.zmax, trace.colorbar.title.text) == (-6, 6, "unit")
+    assert trace.text[1][2] == trace.hovertext[1][2] == "&lt;6&gt;"
+    assert trace.colorbar.x > inside(figure, figure.layout.xaxis)[1]
+    assert figure.layout.xaxis.range == (0, 3)
+
+
+def test_heat_may_have_its_own_colours_and_no_bar():
+    (trace,) = drawn(Heat(*EDGES, CELLS, ("#ffffff", "#888888", "#000000"), 0.0, 1.0, None)).data
+    assert trace.colorscale == ((0.0, "#ffffff"), (0.5, "#888888"), (1.0, "#000000"))
+    assert trace.showscale is False
+
+
+def test_contours_are_filled_and_every_other_is_labelled():
+    z = np.add.outer(np.arange(5.0), np.arange(4.0))
+    levels = np.arange(0.0, 7.5, 0.5)
+    figure = drawn(Contours(np.arange(4.0), np.arange(5.0), z, levels, look.SEQUENTIAL, "effect"))
+    filled, *labelled = figure.data
+    np.testing.assert_array_equal(filled.z, z)
+    assert (filled.contours.start, filled.contours.end, filled.contours.size) == (0.5, 6.5, 0.5)
+    assert filled.colorbar.title.text == "effect"
+    told = [np.arange(t.contours.start, t.contours.end + 0.1, t.contours.size) for t in labelled]
+    np.testing.assert_array_equal(np.concatenate(told), [1, 2, 3, 4, 5, 6])
+    assert all(t.contours.showlabels and t.contours.labelformat == ".1f" for t in labelled)
+    dark, light = labelled
+    assert (dark.contours.labelfont.color, light.contours.labelfont.color) == ("#eeeeee", "#222222")
+
+
+def test_a_hatch_covers_the_cells_of_its_mask():
+    mask = np.array([[True, True, False], [False, False, True]])
+    (trace,) = drawn(Hatch(*EDGES, mask, "no data")).data
+    assert (trace.fillpattern.shape, trace.showlegend, trace.name) == ("/", True, "no data")
+    ends = np.flatnonzero(np.isnan(trace.y))
+    corners = [(trace.x[e - 4 : e], trace.y[e - 4 : e]) for e in ends]
+    boxes = [(x.min(), x.max(), y.min(), y.max()) for x, y in corners]
+    assert boxes == [(0, 2, 0, 1), (2, 3, 1, 2)]
+
+
+def test_a_hatch_of_nothing_is_nothing():
+    assert not drawn(Hatch(*EDGES, np.zeros((2, 3), dtype=bool), "no data")).data
+
+
+def test_rules_cross_the_panel():
+    figure = drawn(Rule(1.5), Rule(2.5, "x"))
+    across, upright = figure.layout.shapes[-2:]
+    assert (across.yref, across.y0, across.y1, across.xref) == ("y", 1.5, 1.5, "x domain")
+    assert (upright.xref, upright.x0, upright.x1, upright.yref) == ("x", 2.5, 2.5, "y domain")
+
+
+def test_rules_lie_above_colours():
+    heat = Heat(*EDGES, CELLS, look.DIVERGING, 0.0, 1.0, None)
+    assert drawn(heat, Rule(1.0)).layout.shapes[-1].layer == "above"
+    assert drawn(Rule(1.0)).layout.shapes[-1].layer == "below"
+
+
+def test_text_stands_where_it_should():
+    figure = drawn(Text(1.0, 2.0, "here", "left", "top", 30.0, 9.0, (3.0, -6.0), RED, 0.5))
+    (words,) = figure.layout.annotations
+    assert (words.x, words.y, words.text, words.textangle) == (1, 2, "here", -30)
+    assert (words.xanchor, words.yanchor, words.xshift, words.yshift) == ("left", "top", 4, -8)
+    assert (words.font.size, words.opacity) == (12, 0.5)
+    assert drawn(Text(0.0, 0.0, "ink")).layout.annotations[0].font.color is None  # the template's
+
+
+def test_the_first_mark_lies_lowest():
+    line, bars = drawn(Line(X, Y, BLUE), Bars(X, Y, np.full(4, 0.5), RED)).data
+    assert line.zorder < bars.zorder
+    bars, line = drawn(Bars(X, Y, np.full(4, 0.5), RED), Line(X, Y, BLUE)).data
+    assert bars.zorder <= line.zorder
+
+
+def test_days_are_dates():
+    days = np.array([0.0, 0.5, 19000.0])
+    figure = drawn(
+        Line(days, days, BLUE),
+        Bars(days, days, np.full(3, 2.0), RED),
+        Text(0.5, 1.0, "noon"),
+        Rule(19000.0, "x"),
+        x=Axis(scale="date", low=0.0, high=19001.0, ticks=((19000.0, "then"),)),
+    )
+    assert figure.layout.xaxis.type == "date"
+    assert list(figure.data[0].x) == [
+        "1970-01-01T00:00:00.000",
+        "1970-01-01T12:00:00.000",
+        "2022-01-08T00:00:00.000",
+    ]
+    np.testing.assert_array_equal(figure.data[1].width, 2 * 86_400_000)
+    assert figure.layout.annotations[0].x == "1970-01-01T12:00:00.000"
+    assert figure.layout.shapes[-1].x0 == "2022-01-08T00:00:00.000"
+    assert figure.layout.xaxis.tickvals == ("2022-01-08T00:00:00.000",)
+    assert figure.layout.xaxis.range == ("1970-01-01T00:00:00.000", "2022-01-09T00:00:00.000")
+
+
+def test_levels_have_names_that_are_broken_rather_than_clipped():
+    names = ("a", "a name so long that it would leave no room for the picture that it is the name of")
+    axis = Axis(scale="level", ticks=tuple((float(at), name) for at, name in enumerate(names)))
+    figure = drawn(Points(Y[:2], X[:2], BLUE), y=axis)
+    assert figure.layout.yaxis.tickvals == (0, 1)
+    short, long = figure.layout.yaxis.ticktext
+    assert short == "a"
+    assert "<br>" in long
+    assert long.replace("<br>", " ") == names[1]
+    assert inside(figure, figure.layout.xaxis)[0] > 0.25
+
+
+def test_nothing_said_is_markup():
+    evil = "<b>1 & 2</b> $x$"
+    shown = "&lt;b&gt;1 &amp; 2&lt;/b&gt; &#36;x&#36;"
+    panel = Panel(
+        (
+            Line(X, Y, BLUE, evil, hover=(evil + "\n2",) * 4),
+            Text(0.0, 0.0, evil),
+            Heat(*EDGES, CELLS, look.DIVERGING, 0.0, 1.0, evil, ((evil,) * 3,) * 2, ((evil,) * 3,) * 2),
+        ),
+        x=Axis(evil, ticks=((0.0, evil),)),
+        y=Axis(evil),
+        title=evil,
+        legend="panel",
+        legend_title=evil,
+    )
+    figure = draw(Figure((panel,), size=(12, 8), title=evil, notes=(evil,), legend_title=evil))
+    text = figure.to_json()
+    for sign in ("<b>", "</b>", "$", "\\u003cb", "\\u0024"):
+        assert sign not in text.replace("<br>", "").replace("\\u003cbr\\u003e", "")
+    assert figure.data[0].hovertext[0] == f"{shown}<br>2"
+    said = [figure.layout.title.text, figure.layout.xaxis.title.text, figure.layout.yaxis.title.text]
+    said += [figure.data[0].name.replace("<br>", " "), figure.layout.xaxis.ticktext[0]]
+    said += [words.text for words in figure.layout.annotations]
+    assert said == [shown] * len(said)
+
+
+def grid(rows, columns, **of):
+    panels = []
+    for number in range(rows * columns):
+        first = number % columns == 0
+        marks = (Line(X, Y, BLUE, "one"), Band(X, Y - 1, Y + 1, BLUE), Points(X, Y, RED, "two"))
+        panels.append(
+            Panel(marks, Axis(f"feature {number}"), Axis("effect" if first else "", numbers=first), **of)
+        )
+    return draw(Figure(tuple(panels), columns, (4.0 * columns, 3.0 * rows), notes=("a note",)))
+
+
+def test_no_label_is_explained_twice():
+    figure = grid(2, 3)
+    shown = [trace.name for trace in figure.data if trace.showlegend]
+    assert shown == ["one", "two"]
+    groups = {trace.legendgroup for trace in figure.data}
+    assert len(groups) == 2  # so that hiding an entry hides it in every panel, with the band of its colour
+    assert all(trace.legend == "legend" for trace in figure.data)
+
+
+def test_a_panel_may_have_its_own_legend():
+    figure = grid(1, 2, legend="panel", legend_title="series")
+    assert [trace.legend for trace in figure.data if trace.showlegend] == [
+        "legend2",
+        "legend2",
+        "legend3",
+        "legend3",
+    ]
+    for axis, legend in (("xaxis", "legend2"), ("xaxis2", "legend3")):
+        assert figure.layout[legend].x > inside(figure, figure.layout[axis])[1]
+        assert figure.layout[legend].title.text == "series"
+    assert figure.layout.legend2.x < inside(figure, figure.layout.xaxis2)[0]
+
+
+def boxes(figure):
+    """Return the rectangles of the page that panels take."""
+    found = {}
+    for name in figure.layout:
+        if name.startswith("yaxis") and not figure.layout[name].overlaying:
+            y = figure.layout[name]
+            x = figure.layout[y.anchor.replace("x", "xaxis")]
+            found[name] = (*inside(figure, x), *inside(figure, y))
+    return list(found.values())
+
+
+@pytest.mark.parametrize("size", [(3.0, 2.0), (6.4, 4.4), (14.0, 9.0)])
+def test_panels_do_not_overlap(size):
+    beside = Panel((Points(X[:1], Y[:1], BLUE),), Axis(ticks=((0.0, "missing"),)))
+    heat = Heat(*EDGES, CELLS, look.DIVERGING, 0.0, 1.0, "unit")
+    panel = Panel((heat, Strip(X, Y, X, 5.0)), Axis("x"), Axis("y"), "title", beside, beside)
+    figure = draw(Figure((panel,) * 6, 3, size))
+    found = boxes(figure)
+    assert len(found) == 18
+    for number, (left, right, bottom, top) in enumerate(found):
+        for other in found[:number]:
+            assert right <= other[0] or other[1] <= left or top <= other[2] or other[3] <= bottom
+    assert figure.layout.width >= size[0] * 96 - 1
+    assert figure.layout.height >= size[1] * 96 - 1
+
+
+def test_narrow_panels_share_the_axis_they_lie_along():
+    marks = (Line(X, Y, BLUE),)
+    figure = drawn(*marks, right=Panel(marks), top=Panel(marks), beside=0.2, y=Axis(low=0.0, high=6.0))
+    _, right, top = figure.data
+    assert (right.yaxis, top.xaxis) == ("y2", "x3")
+    assert figure.layout.yaxis2.matches == "y"
+    assert figure.layout.xaxis3.matches == "x"
+    assert figure.layout.yaxis2.range == (0, 6)
+    assert inside(figure, figure.layout.xaxis2)[0] > inside(figure, figure.layout.xaxis)[1]
+    assert inside(figure, figure.layout.yaxis3)[0] > inside(figure, figure.layout.yaxis)[1]
+    assert figure.layout.yaxis2.showticklabels is False
+
+
+def test_panels_without_numbers_follow_the_first_of_their_row():
+    figure = grid(2, 2)
+    assert [figure.layout[f"yaxis{n}"].matches for n in ("", 2, 3, 4)] == [None, "y", None, "y3"]
+
+
+def test_equal_units_are_as_long():
+    figure = drawn(Line(X, Y, BLUE), equal=True, x=Axis(scale="none"), y=Axis(scale="none"))
+    assert figure.layout.yaxis.scaleanchor == "x"
+    assert figure.layout.xaxis.showticklabels is False
+    assert not figure.layout.shapes
+
+
+def test_size_title_and_notes():
+    marks = (Line(X, Y, BLUE),)
+    long = "words of a note that is longer than the picture is wide, so that it must be broken " * 2
+    figure = draw(Figure((Panel(marks),), size=(5.0, 4.0), title="title", notes=(long, "second")))
+    assert (figure.layout.width, figure.layout.height) == (480, 384)
+    assert figure.layout.title.text == "title"
+    (notes,) = figure.layout.annotations
+    assert notes.text.count("<br>") >= 3
+    assert notes.align == "left"
+    bare = draw(Figure((Panel(marks),), size=(5.0, 4.0)))
+    assert bare.layout.title.text is None
+    assert inside(bare, bare.layout.yaxis)[0] < inside(figure, figure.layout.yaxis)[0]
+
+
+def test_the_theme_colours_words_and_may_be_chosen():
+    import plotly.io as pio
+
+    figure = drawn(Line(X, Y, look.INK, "curve"), Text(0.0, 0.0, "here"), title="panel")
+    assert figure.layout.font.color is None
+    assert figure.layout.xaxis.color is None
+    assert figure.layout.template == pio.templates["simple_white"]
+    before = pio.templates.default
+    try:
+        pio.templates.default = "plotly_dark"
+        assert drawn(Line(X, Y, BLUE)).layout.template == pio.templates["plotly_dark"]
+    finally:
+        pio.templates.default = before
+
+
+def test_a_figure_without_panels_is_empty():
+    assert not draw(Figure(())).data
