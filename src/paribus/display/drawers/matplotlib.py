@@ -705,9 +705,8 @@ def _heat(ax: Axes, mark: Heat, zorder: float, place: _Place) -> Any:
 def _write_cells(ax: Axes, mark: Heat, drawn: Any, zorder: float, place: _Place) -> None:
     """Write numbers into cells, as large as the longest of them fits."""
     down, across = mark.values.shape
-    longest = max((len(word) for row in mark.written for word in row), default=0)
-    if not longest:
-        return
+    # Not less than what most numbers take, so that two marks in one panel have letters of one size.
+    longest = max(5, *(len(word) for row in mark.written for word in row))
     fits = min(72 * place.width / across / (1.3 * LETTER * longest), 72 * place.height / down / 1.4)
     if fits < SMALLEST:
         return  # numbers that run into each other tell less than colours alone
