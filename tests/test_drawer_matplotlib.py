@@ -178,7 +178,7 @@ def test_heat_has_its_numbers_written_to_be_read():
 
 
 def test_numbers_that_do_not_fit_are_not_written():
-    _, (ax, *_) = plt.subplots(1, 8)
+    _, (ax, *_) = plt.subplots(1, 3)
     draw(of(MARKS["heat"]), ax)
     assert ax.texts
     draw(of(Heat(EDGES, EDGES, TABLE, "viridis", 1, 8, None, written=(("a long word",) * 4,) * 4)), ax)
@@ -457,3 +457,14 @@ def test_png_is_a_picture_that_pyplot_never_hears_of():
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
     assert plt.get_fignums() == before
     assert (int.from_bytes(picture[16:20], "big"), int.from_bytes(picture[20:24], "big")) == (200, 150)
+
+
+def test_axes_of_a_part_of_a_page_are_axes():
+    page = plt.figure(layout="constrained")
+    left, _ = page.subfigures(1, 2)
+    given = left.subplots(1, 2, sharey=True)
+    shown, axes = draw(Figure((beside(), Panel((MARKS["line"],))), notes=("note",)), given)
+    page.canvas.draw()
+    assert shown is page
+    assert axes == list(given)
+    assert given[0].get_ylim() == given[1].get_ylim()

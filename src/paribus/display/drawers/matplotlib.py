@@ -705,12 +705,16 @@ def _heat(ax: Axes, mark: Heat, zorder: float, place: _Place) -> Any:
 def _write_cells(ax: Axes, mark: Heat, drawn: Any, zorder: float, place: _Place) -> None:
     """Write numbers into cells, as large as the longest of them fits."""
     down, across = mark.values.shape
-    # Not less than what most numbers take, so that two marks in one panel have letters of one size.
-    longest = max(5, *(len(word) for row in mark.written for word in row))
-    fits = min(72 * place.width / across / (1.3 * LETTER * longest), 72 * place.height / down / 1.4)
-    if fits < SMALLEST:
+    longest = max(len(word) for row in mark.written for word in row)
+
+    def fitting(letters: int) -> float:
+        wide = 72 * place.width / across / (1.3 * LETTER * max(1, letters))
+        return min(wide, 72 * place.height / down / 1.4)
+
+    if fitting(longest) < SMALLEST:
         return  # numbers that run into each other tell less than colours alone
-    size = min(_scaled(9), fits)
+    # Room for what most numbers take, so that two marks in one panel have letters of one size.
+    size = max(SMALLEST, min(_scaled(9), fitting(max(5, longest))))
     x = (mark.x_edges[:-1] + mark.x_edges[1:]) / 2
     y = (mark.y_edges[:-1] + mark.y_edges[1:]) / 2
     for row, words in enumerate(mark.written):
