@@ -194,7 +194,16 @@ def test_every_split_is_a_step():
     panel = told(effect)
     heat = only(panel, Heat)
     assert not of(panel, Contours)
-    np.testing.assert_array_equal(heat.values, effect.average[0].T)
+    middles = [(edges[1:] + edges[:-1]) / 2 for edges in (heat.x_edges, heat.y_edges)]
+    near = [
+        np.abs(values[:, None] - middle).argmin(axis=0)
+        for values, middle in zip(effect.grid_values, middles, strict=True)
+    ]
+    np.testing.assert_array_equal(heat.values, effect.average[0][np.ix_(*near)].T)
+    assert (np.diff(heat.values, axis=1) != 0).any(axis=0).all()  # one cell between two splits
+    assert f"x0 from {heat.x_edges[0]:.4g} to {heat.x_edges[1]:.4g}\nx1 from " in heat.hover[0][0]
+    parts = [float(text.split("\n")[-1].split(" %")[0]) for row in heat.hover for text in row]
+    assert sum(parts) == pytest.approx(100, abs=3)
     splits = model.tree_.threshold[model.tree_.feature == 0]
     for split in splits:
         assert np.isclose(heat.x_edges, split, atol=1e-6).any()
@@ -369,7 +378,8 @@ def test_names_up_the_side_are_never_turned_and_told_apart(cars):
     names = [text for _, text in y.ticks]
     assert not y.turned
     assert len(set(names)) == len(names) == 20
-    assert max(map(len, names)) <= 26
+    assert max(map(len, names)) <= 20
+    assert all("\n" not in name for name in names)
     few = told(
         paribus.partial_dependence(
             lambda t: np.ones(len(t)), frame[:60].assign(town=frame["town"][0]), ["urban", "town"]
@@ -437,6 +447,13 @@ def test_a_gap_by_chance_does_not_cut_a_curve():
     assert all(line.strength is None for line in of(told(effect), Line))
 
 
+def test_curves_where_no_level_has_rows_are_all_drawn(cars):
+    effect = paribus.partial_dependence(claims, cars, ["car", "km"], custom_values={"km": [100.0, 110.0]})
+    assert not effect.support.any()
+    assert all(line.strength is None for line in of(told(replace(effect, extrapolation=None)), Line))
+    assert not of(told(effect), Strip)
+
+
 def test_of_many_levels_the_commonest_have_a_curve(cars):
     panel = told(paribus.partial_dependence(claims, cars, ["km", "town"], grid_resolution=5))
     lines = of(panel, Line)
@@ -454,6 +471,7 @@ def test_one_number_or_one_level_has_a_picture(cars):
     assert not of(panel, (Line, Strip))
     assert sorted(point.y[0] for point in of(panel, Points)) == sorted(one.average[0, 0])
     assert [point.label for point in of(panel, Points)] == ["sport", "van", "sedan"]
+    assert {point.alpha for point in of(panel, Points)} == {1.0}
     alone = paribus.partial_dependence(claims, cars, ["car", "fuel"], custom_values={"car": ["van"]})
     assert only(told(alone), Heat).values.shape == (3, 1)
     assert (

@@ -35,14 +35,14 @@ from paribus.results.story import at_value, number
 ROUNDING = 1e-9  # of the mean, at least of one: what is smaller is no hill
 CONTOURS = 10  # steps of colour between the lowest and the highest contour, about
 WRITTEN = 64  # cells that have room for a number each
-BESIDE = 10  # such cells beside each other
+ABREAST = 12  # such cells in a row or column
 LETTERS = 7  # of a number in a cell
 LEVELS = 12  # that have a curve
 CUT = 0.25  # of its colour that a curve keeps where its level has no data
 NARROW = 1 / 60  # of an axis: cells of the data that are closer share a bar
 LEVEL_BAR = 0.8  # width of the bar of a level
-NAMED = 8  # levels up the side that have room for more than one line
-SIDE_LABEL = 26  # letters of a level up the side where there are more
+NAMED = 10  # lines of names that have room one above the other
+ONE_LINE = 20  # letters of a name where there are more
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,18 +141,49 @@ def _landscape(effect: PartialDependence, o: int) -> Panel:
         raise DrawingError("a surface needs at least two values of each feature; read to_frame()")
     known = _at_points(effect, o, x, y)
     edges = _between(x.at), _between(y.at)
-    words, told = unit(effect, [o]), known.told(x.texts, y.texts)
+    words = unit(effect, [o])
     values = np.where(np.isfinite(known.heights), known.heights, np.nan)
     colors, low, high = _colors(values, zero=_has_zero(effect))
     stepped = x.steps or y.steps or effect.provenance.grid_resolution == SPLITS
     map_: Mark
     if stepped or _flat(values):
-        map_ = Heat(*edges, values, colors, low, high, words, hover=told)
+        map_ = _stepped(known, (x, y), edges, (colors, low, high, words))
     else:
+        told = known.told(x.texts, y.texts)
         map_ = Contours(x.at, y.at, values, _round_levels(low, high), colors, words, hover=told)
     marks = (map_, *_hatch(*edges, known.off, "no row combines these"), *_rugs(effect, (x, y)))
     data = (_weights(x, effect.support.sum(axis=1)), _weights(y, effect.support.sum(axis=0)))
     return _with_margins(marks, (x, y), (_reach(x.at), _reach(y.at)), data)
+
+
+def _stepped(
+    known: Known,
+    places: tuple[Place, Place],
+    edges: tuple[Floats, Floats],
+    look: tuple[str, float, float, str],
+) -> Heat:
+    """Return a map of cells; neighbours of the same height, as between two splits of a tree, are one."""
+    ends, texts = list(edges), []
+    for axis, place in enumerate(places):
+        known, starts = _joined(known, 1 - axis)
+        ends[axis] = edges[axis][[*starts, -1]]
+        told = [_text_at(place, end) for end in ends[axis]]
+        texts.append([f"{place.axis.label} from {a} to {b}" for a, b in pairwise(told)])
+    values = np.where(np.isfinite(known.heights), known.heights, np.nan)
+    return Heat(ends[0], ends[1], values, *look, hover=known.told(*texts))
+
+
+def _joined(known: Known, axis: int) -> tuple[Known, Integers]:
+    """Join neighbours along an axis that are alike, and return where each of the new cells starts."""
+    new = (np.diff(known.heights, axis=axis) != 0).any(axis=1 - axis)
+    starts = np.flatnonzero(np.concatenate([[True], new]))
+    joined = replace(
+        known,
+        heights=known.heights.take(starts, axis),
+        errors=None if known.errors is None else known.errors.take(starts, axis),
+        weights=np.add.reduceat(known.weights, starts, axis),
+    )
+    return joined, starts
 
 
 def _numbers(effect: Laid, axis: int, weights: Floats) -> Place:
@@ -392,14 +423,17 @@ def _filled(axis: Axis, place: Place) -> Axis:
 
 
 def _upright(place: Place) -> Axis:
-    """Return the axis of levels up the side: words are level there, and many of them have one line each."""
-    labels = place.labels or ()
-    if len(labels) <= NAMED:
-        named = [folded(label) for label in labels]
-    else:
-        named = [short(label, SIDE_LABEL) for label in labels]
-    told = named if len(set(named)) == len(labels) else labels
-    return replace(place.axis, ticks=tuple(zip(place.at.tolist(), told, strict=True)), turned=False)
+    """Return the axis of levels up the side, where words are never turned."""
+    names = _stacked(place.labels or ())
+    return replace(place.axis, ticks=tuple(zip(place.at.tolist(), names, strict=True)), turned=False)
+
+
+def _stacked(labels: Sequence[str]) -> Sequence[str]:
+    """Return names that stand one above the other: of many, each has one short line."""
+    named = [folded(label) for label in labels]
+    if sum(name.count("\n") + 1 for name in named) > NAMED:
+        named = [short(label, ONE_LINE) for label in labels]
+    return named if len(set(named)) == len(labels) else labels
 
 
 def _level_bars(place: Place, weights: Floats) -> Bars:
@@ -415,7 +449,7 @@ def _written(values: Floats, off: Flags | None) -> tuple[tuple[str, ...], ...]:
 
     Cells that are struck out have none, as it could not be read.
     """
-    if values.size > WRITTEN or values.shape[1] > BESIDE:
+    if values.size > WRITTEN or max(values.shape) > ABREAST:
         return ()
     texts = [[f"{value:.3g}" for value in row] for row in values.tolist()]
     if not _flat(values):
@@ -482,7 +516,12 @@ def _local_levels(effect: LocalEffect, o: int, *, flip: bool) -> Family:
 
 
 def _beyond(seen: Flags) -> Flags:
-    """Return the points outside of each level's own range of data, all of them for a level without any."""
+    """Return the points outside of each level's own range of data, all of them for a level without any.
+
+    Where no level has any, nothing sets them apart.
+    """
+    if not seen.any():
+        return np.zeros_like(seen)
     from_left = np.logical_or.accumulate(seen, axis=1)
     from_right = np.logical_or.accumulate(seen[:, ::-1], axis=1)[:, ::-1]
     return np.asarray(~(from_left & from_right))
@@ -501,8 +540,9 @@ def _curves(family: Family, shown: Integers, words: str, *, zero: bool) -> Panel
     """Return a curve for each level that is shown, over the data along the numbers."""
     marks: list[Mark] = [*_strip(family), *([Rule(0.0)] if zero else [])]
     whole = float(family.cells.sum())
+    names = _stacked([short(family.levels[level]) for level in shown])
     for series, level in enumerate(shown.tolist()):
-        marks += _curve(family, level, series, _told(family, level, _one_line(words), whole))
+        marks += _curve(family, level, series, names[series], _told(family, level, _one_line(words), whole))
     title, count = family.name, len(family.levels)
     if len(shown) < count:
         title += f" ({len(shown)} of {count:,} levels)"
@@ -517,12 +557,12 @@ def _strip(family: Family) -> list[Strip]:
     return [Strip(bars.at, bars.length, bars.width, float(bars.length.max()), hover=bars.hover)]
 
 
-def _curve(family: Family, level: int, series: int, told: tuple[str, ...]) -> list[Mark]:
+def _curve(family: Family, level: int, series: int, label: str, told: tuple[str, ...]) -> list[Mark]:
     x, y = family.numbers.at, np.asarray(family.heights[level])
-    color, label, marker = color_of(series), folded(short(family.levels[level])), marker_of(series)
+    color, marker = color_of(series), marker_of(series)
     strength = np.where(family.off[level], CUT, 1.0)
     if len(x) == 1:
-        return [Points(x, y, color, label, marker, alpha=float(strength[0]), hover=told)]
+        return [Points(x, y, color, label, marker, hover=told)]
     line = Line(
         x,
         y,
