@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
+    from matplotlib.text import Text
 
 Columns: TypeAlias = tuple[int, ...]
 
@@ -39,6 +40,7 @@ PANEL = (3.2, 2.9)  # inches that a panel needs at least
 LETTER = 0.075  # inches of a letter of a level
 BESIDE = 0.6  # inches of a legend or a colour bar besides its letters
 LONG = 40  # letters from which a figure grows no more
+EDGE = 0.07  # of a panel, in which the number on a contour would be cut off or stand on the deciles
 NAMED = 10  # levels of a mixed pair that have a colour and a name; the others are drawn grey
 TURNED = 18  # letters along the axis of levels that stand side by side; more of them are written upwards
 
@@ -52,8 +54,8 @@ class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ig
     Attributes
     ----------
     axes_, lines_, contours_, bars_, heatmaps_, deciles_vlines_, deciles_hlines_, figure_, bounding_ax_
-        As scikit-learn has them. Where the individual curves of a category are drawn, its average is the
-        last of ``lines_`` too, and ``bars_`` is None.
+        As scikit-learn has them. Where any panel has individual curves, the average of a panel is the last of
+        its ``lines_``, that of a category too: it has no ``bars_`` among its individual curves.
     level_lines_ : ndarray of the shape of ``axes_``
         For a pair of a number and a category, a tuple of lines, one for each level; None elsewhere.
     pd_results : list of Bunch
@@ -69,6 +71,7 @@ class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ig
     paribus.effects : The numbers alone; its results have richer pictures of their own.
     """
 
+    lines_: Array
     level_lines_: Array
     effects_: list[PartialDependence]
 
@@ -165,8 +168,6 @@ n_jobs
         wanted = _kinds(kind, features)
         _check_axes(ax, len(wanted))
         _check_subsample(subsample)
-        if method == "recursion" and response_method == "auto" and hasattr(estimator, "decision_function"):
-            response_method = "decision_function"
         grid = GridOptions.of(percentiles, grid_resolution)
         running = Running.of(True if verbose else None, None, None)
         with _value_errors():
@@ -180,7 +181,7 @@ n_jobs
                 wanted,
                 custom_values,
                 categorical_features=categorical_features,
-                response_method=response_method,
+                response_method=_response(estimator, method, response_method),
                 target_names=None,
                 method=method,
                 n_jobs=n_jobs,
@@ -324,6 +325,7 @@ n_jobs
     ) -> None:
         """Let scikit-learn draw one feature, levels by their names and their individual curves as lines."""
         ice_lines_kw, pd_line_kw = self._drawing.lines(kind)
+        lines = self.lines_.copy()
         super()._plot_one_way_partial_dependence(
             kind,
             preds,
@@ -341,6 +343,10 @@ n_jobs
             self._drawing.bars(ax),
             {features: _apart(*ends) for features, ends in pdp_lim.items()},
         )
+        if kind == "average" and not categorical and lines.ndim > self.axes_.ndim:
+            # scikit-learn puts it among the individual curves of another panel.
+            drawn, self.lines_ = self.lines_.flat[pd_plot_idx], lines
+            lines.reshape(self.axes_.size, n_lines)[pd_plot_idx, -1] = drawn
         if categorical:
             _write_levels(ax, feature_values)
         _readable_dates(ax.xaxis, feature_values)
@@ -366,6 +372,7 @@ n_jobs
             self._plot_levels(avg_preds[self.target_idx].T, feature_values, feature_idx, ax, pd_plot_idx)
             ax.set_ylim(*_apart(Z_level[0], Z_level[-1]))
             return
+        before = set(ax.texts)
         with warnings.catch_warnings():
             # A surface that is flatter than the others may lie between two of their contours.
             warnings.filterwarnings("ignore", "No contour levels were found", UserWarning)
@@ -386,7 +393,7 @@ n_jobs
         self.deciles_hlines_.flat[pd_plot_idx].remove()
         self.deciles_hlines_.flat[pd_plot_idx] = _rug(ax, self.deciles[feature_idx[1]], along="y")
         _recolour(self.deciles_vlines_.flat[pd_plot_idx])
-        _edge(ax)
+        _clear_labels(ax, [text for text in ax.texts if text not in before])
         for axis, values in zip((ax.xaxis, ax.yaxis), feature_values, strict=True):
             _readable_dates(axis, values)
 
@@ -583,6 +590,13 @@ def _effects(
     return [found[kind, group] for kind, group in zip(kinds, groups, strict=True)]
 
 
+def _response(estimator: Any, method: str, response_method: str) -> str:
+    """Return what the model answers; probabilities are no sums of leaves, which recursion averages."""
+    if method == "recursion" and response_method == "auto" and hasattr(estimator, "decision_function"):
+        return "decision_function"
+    return response_method
+
+
 def _output(estimator: Any, target: Any, outputs: tuple[str, ...]) -> int:
     """Return the output that is drawn: a class by its label, any other by its position or name."""
     if len(outputs) == 1:
@@ -711,12 +725,15 @@ def _recolour(deciles: Any) -> None:
         deciles.set_color(rcParams["xtick.color"])
 
 
-def _edge(ax: Axes) -> None:
-    """Give the numbers on contours a light edge: black on dark colours is hard to read."""
+def _clear_labels(ax: Axes, labels: list[Text]) -> None:
+    """Keep the numbers on contours that can be read: off the edge, and not black on dark colours."""
     from matplotlib.patheffects import withStroke
 
-    for text in ax.texts:
-        text.set_path_effects([withStroke(linewidth=2, foreground="white", alpha=0.7)])
+    for label in labels:
+        place = ax.transAxes.inverted().transform(ax.transData.transform(label.get_position()))
+        if place.min() < EDGE or place.max() > 1 - EDGE:
+            label.remove()
+        label.set_path_effects([withStroke(linewidth=2, foreground="white", alpha=0.7)])
 
 
 def _narrow_colour_bar(image: AxesImage) -> None:

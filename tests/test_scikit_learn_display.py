@@ -1,0 +1,798 @@
+"""Notebooks written for scikit-learn's display, with one import changed; and what it refuses."""
+
+import inspect
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.dates import ConciseDateFormatter
+from sklearn import inspection
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_diabetes, load_iris, make_hastie_10_2
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+import paribus
+from paribus.display.scikit_learn import NAMED, PartialDependenceDisplay
+
+Theirs = inspection.PartialDependenceDisplay
+ATTRIBUTES = ["axes_", "lines_", "contours_", "bars_", "heatmaps_", "deciles_vlines_", "deciles_hlines_"]
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def hastie():
+    X, y = make_hastie_10_2(random_state=0)
+    model = GradientBoostingClassifier(n_estimators=100, learning_rate=1.0, max_depth=1, random_state=0)
+    return model.fit(X, y), X
+
+
+@pytest.fixture(scope="module")
+def iris():
+    data = load_iris()
+    model = GradientBoostingClassifier(n_estimators=10, max_depth=1, random_state=0)
+    return model.fit(data.data, data.target), data.data
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    data = load_diabetes(as_frame=True)
+    return data.data, data.target
+
+
+@pytest.fixture(scope="module")
+def bikes():
+    """A table like that of scikit-learn's example on bike rentals, whose data is on the network."""
+    rng = np.random.default_rng(0)
+    n = 400
+    table = pd.DataFrame(
+        {
+            "temp": rng.normal(15, 8, n).round(1),
+            "humidity": rng.uniform(0.2, 1, n),
+            "season": rng.choice(["spring", "summer", "fall", "winter"], n),
+            "weather": rng.choice(["clear", "misty", "rain"], n, p=[0.6, 0.3, 0.1]),
+            "hour": rng.integers(0, 24, n),
+        }
+    )
+    busy = table["season"].map({"spring": 1.0, "summer": 2.0, "fall": 1.5, "winter": 0.5})
+    y = table["temp"] * busy - 10 * (table["weather"] == "rain") - 5 * table["humidity"] + table["hour"] / 8
+    encode = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["season", "weather"]), remainder="passthrough"
+    )
+    model = make_pipeline(encode, GradientBoostingRegressor(n_estimators=30, random_state=0))
+    return model.fit(table, y), table
+
+
+def crossed(table):
+    """A function of a table whose effect of age differs between cities."""
+    city = table["city"].map({"Bern": 1.0, "Basel": 2.0, "Genf": 3.0}).to_numpy(float)
+    days = (table["day"] - pd.Timestamp("2024-01-01")).dt.days.to_numpy(float)
+    return table["age"].to_numpy(float) * city / 20 + days / 100 + 2 * table["member"].to_numpy(float)
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(3)
+    n = 200
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "city": rng.choice(["Bern", "Basel", "Genf"], n, p=[0.5, 0.2, 0.3]),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 700, n), unit="D"),
+            "member": rng.random(n) < 0.4,
+        }
+    )
+
+
+def on_our_grid(ours, estimator, X, features, **options):
+    """The same panels by scikit-learn, by brute force, at the points ours has asked."""
+    custom = {
+        feature: values
+        for group, result in zip(ours.features, ours.pd_results, strict=True)
+        for feature, values in zip(group, result["grid_values"], strict=True)
+    }
+    return Theirs.from_estimator(estimator, X, features, method="brute", custom_values=custom, **options)
+
+
+def curves_of(display):
+    return [None if line is None else np.array(line.get_data(), dtype=float) for line in display.lines_.flat]
+
+
+def assert_same_curves(ours, theirs, tolerance=1e-10):
+    assert ours.lines_.shape == theirs.lines_.shape
+    for one, other in zip(curves_of(ours), curves_of(theirs), strict=True):
+        if other is None:
+            assert one is None
+        else:
+            np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def numbered(axes):
+    """The axes of a display that has no gaps."""
+    return [one for one in axes.flat if one is not None]
+
+
+# The interface
+
+
+@pytest.mark.parametrize("method", ["from_estimator", "plot", "__init__"])
+def test_signatures_are_those_of_scikit_learn(method):
+    ours, theirs = (inspect.signature(getattr(cls, method)) for cls in (PartialDependenceDisplay, Theirs))
+    facts = [
+        [(p.name, p.kind, p.default) for p in signature.parameters.values()] for signature in (ours, theirs)
+    ]
+    assert facts[0] == facts[1]
+
+
+def test_it_is_a_display_of_scikit_learn_with_its_attributes(iris):
+    model, X = iris
+    display = PartialDependenceDisplay.from_estimator(
+        model, X, [3, 2, (3, 2), 0], target=0, grid_resolution=5, n_cols=2
+    )
+    assert isinstance(display, Theirs)
+    assert all(getattr(display, name).shape == (2, 2) for name in ATTRIBUTES)
+    assert display.figure_ is display.bounding_ax_.figure
+    assert display.features == [(3,), (2,), (3, 2), (0,)]
+    assert display.feature_names == ["x0", "x1", "x2", "x3"]
+    assert display.target_idx == 0
+    assert display.is_categorical == [(False,), (False,), (False, False), (False,)]
+    assert display.lines_[1, 0] is None
+    assert display.contours_[1, 0] is not None
+    assert display.axes_[0, 0].get_ylabel() == "Partial dependence"
+    assert [ax.get_xlabel() for ax in display.axes_.flat] == ["x3", "x2", "x3", "x0"]
+
+
+def test_results_are_bunches_with_the_keys_and_shapes_of_scikit_learn(iris):
+    model, X = iris
+    options = {"target": 1, "kind": ["average", "individual", "both"], "grid_resolution": 5}
+    ours = PartialDependenceDisplay.from_estimator(model, X, [0, 1, 2], **options)
+    theirs = on_our_grid(ours, model, X, [0, 1, 2], **options)
+    for mine, other in zip(ours.pd_results, theirs.pd_results, strict=True):
+        assert isinstance(mine, type(other))
+        assert set(mine) == {*other, "support"}
+        for key in other:
+            np.testing.assert_allclose(mine[key], other[key], atol=1e-12)
+    assert all(isinstance(effect, paribus.PartialDependence) for effect in ours.effects_)
+
+
+def test_importing_the_display_imports_no_plotting_package():
+    code = (
+        "import sys, paribus.display.scikit_learn; "
+        "print([m for m in ('matplotlib', 'plotly') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+# The user guide, and the two examples of the gallery
+
+
+def test_guide_a_grid_of_two_curves_and_a_surface(hastie):
+    clf, X = hastie
+    display = PartialDependenceDisplay.from_estimator(clf, X, [0, 1, (0, 1)])
+    assert plt.gcf() is display.figure_
+    assert display.contours_[0, 2] is not None
+    few = X[:300]
+    ours = PartialDependenceDisplay.from_estimator(clf, few, [0, 1, (0, 1)], grid_resolution=8)
+    theirs = on_our_grid(ours, clf, few, [0, 1, (0, 1)])
+    assert_same_curves(ours, theirs)
+    np.testing.assert_allclose(ours.pd_results[2].average, theirs.pd_results[2].average, atol=1e-12)
+    np.testing.assert_allclose(ours.contours_[0, 2].levels, theirs.contours_[0, 2].levels)
+
+
+def test_guide_one_class_of_several(iris):
+    model, X = iris
+    ours = PartialDependenceDisplay.from_estimator(model, X, [3, 2, (3, 2)], target=0)
+    # Few distinct values: both ask at each of them.
+    theirs = Theirs.from_estimator(model, X, [3, 2, (3, 2)], target=0, method="brute")
+    assert_same_curves(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "centered"),
+    [("individual", False), ("both", False), ("both", True)],
+    ids=["ice", "both", "centred"],
+)
+def test_guide_individual_curves(hastie, kind, centered):
+    clf, X = hastie
+    display = PartialDependenceDisplay.from_estimator(clf, X, [0, 1], kind=kind, centered=centered)
+    assert display.lines_.shape == (1, 2, 1000 + (kind == "both"))
+    options = {"kind": kind, "centered": centered, "random_state": 1, "subsample": 20}
+    ours = PartialDependenceDisplay.from_estimator(clf, X[:200], [0, 1], grid_resolution=9, **options)
+    assert_same_curves(ours, on_our_grid(ours, clf, X[:200], [0, 1], **options))
+
+
+def test_gallery_two_models_on_the_same_axes(diabetes):
+    X, y = diabetes
+    tree = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
+    net = make_pipeline(
+        StandardScaler(), MLPRegressor(hidden_layer_sizes=(10,), tol=50, max_iter=500, random_state=0)
+    ).fit(X, y)
+    _, ax = plt.subplots(figsize=(12, 6))
+    first = PartialDependenceDisplay.from_estimator(tree, X, ["age", "bmi"], ax=ax)
+    _, ax = plt.subplots(figsize=(12, 6))
+    second = PartialDependenceDisplay.from_estimator(net, X, ["age", "bmi"], ax=ax, line_kw={"color": "red"})
+    _, (left, right) = plt.subplots(1, 2)
+    first.plot(ax=[left, right], line_kw={"label": "Decision Tree"})
+    second.plot(ax=[left, right], line_kw={"label": "Multi-layer Perceptron", "color": "red"})
+    assert len(left.get_lines()) == 2
+    assert [text.get_text() for text in left.get_legend().get_texts()] == [
+        "Decision Tree",
+        "Multi-layer Perceptron",
+    ]
+    third = second.plot(ax=first.axes_, line_kw={"c": "red"})
+    assert third.axes_[0] is left
+    assert third.bounding_ax_ is None
+    assert to_hex(third.lines_[0].get_color()) == "#ff0000"
+    fourth = PartialDependenceDisplay.from_estimator(net, X, ["age"], ax=first.axes_[:1])
+    assert_same_curves(fourth, on_our_grid(fourth, net, X, ["age"], ax=[plt.subplots()[1]]))
+
+
+def test_gallery_categories_of_a_pipeline(bikes):
+    model, X = bikes
+    features = ["temp", "humidity", "season", "weather", ("temp", "humidity"), ("season", "weather")]
+    options = {"categorical_features": ["season", "weather"], "subsample": 50, "random_state": 0}
+    _, axes = plt.subplots(2, 3, constrained_layout=True)
+    ours = PartialDependenceDisplay.from_estimator(
+        model, X, features, ax=axes, n_jobs=2, grid_resolution=12, **options
+    )
+    ours.figure_.suptitle("of bike rentals")
+    custom = {j: ours.pd_results[j]["grid_values"][0] for j in (0, 1)}
+    theirs = Theirs.from_estimator(
+        model,
+        X,
+        features,
+        ax=plt.subplots(2, 3)[1],
+        grid_resolution=12,
+        method="brute",
+        custom_values=custom,
+        **options,
+    )
+    assert_same_curves(ours, theirs)
+    for number in (2, 3):  # bars, by the alphabet as theirs
+        mine, other = (display.axes_.flat[number] for display in (ours, theirs))
+        assert [t.get_text() for t in mine.get_xticklabels()] == [
+            t.get_text() for t in other.get_xticklabels()
+        ]
+        heights = [[bar.get_height() for bar in one.containers[0]] for one in (mine, other)]
+        np.testing.assert_allclose(*heights)
+        assert ours.bars_.flat[number] is mine.containers[0][0]
+    heats = [display.heatmaps_.flat[5].get_array() for display in (ours, theirs)]
+    np.testing.assert_allclose(*heats)
+    assert 2 not in ours.deciles
+    ours.figure_.draw_without_rendering()
+
+
+def test_gallery_a_kind_for_each_panel(bikes):
+    model, X = bikes
+    features, kind = ["temp", "humidity", ("temp", "humidity")], ["both", "individual", "average"]
+    options = {"kind": kind, "centered": True, "subsample": 0.1, "random_state": 0}
+    ours = PartialDependenceDisplay.from_estimator(model, X, features, grid_resolution=7, **options)
+    assert ours.lines_.shape == (1, 3, 41)
+    assert_same_curves(ours, on_our_grid(ours, model, X, features, **options))
+
+
+# The numbers
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestRegressor(5, max_depth=4, random_state=0),
+        HistGradientBoostingRegressor(max_iter=10, random_state=0),
+        GradientBoostingRegressor(n_estimators=10, random_state=0),
+        make_pipeline(StandardScaler(), LinearRegression()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_auto_is_brute_force_over_the_rows(diabetes, model):
+    X, y = diabetes
+    model.fit(X, y)
+    ours = PartialDependenceDisplay.from_estimator(model, X, ["bmi", ("bmi", "s5")], grid_resolution=6)
+    theirs = on_our_grid(ours, model, X, ["bmi", ("bmi", "s5")])
+    assert_same_curves(ours, theirs)
+    np.testing.assert_allclose(ours.pd_results[1].average, theirs.pd_results[1].average, rtol=1e-10)
+
+
+def test_boosters_are_read_as_exactly_as_single_precision_allows(diabetes):
+    xgboost = pytest.importorskip("xgboost")
+    X, y = diabetes
+    model = xgboost.XGBRegressor(n_estimators=10, max_depth=3).fit(X, y)
+    ours = PartialDependenceDisplay.from_estimator(model, X, ["bmi", "s5"], grid_resolution=8)
+    assert_same_curves(ours, on_our_grid(ours, model, X, ["bmi", "s5"]), 1e-6)
+    native = PartialDependenceDisplay.from_estimator(model.get_booster(), X, ["bmi", "s5"], grid_resolution=8)
+    assert_same_curves(native, ours, 1e-6)
+
+
+def test_weights_count_in_the_average_and_the_deciles(diabetes):
+    X, y = diabetes
+    model = LinearRegression().fit(X[["bmi", "s5"]], y)
+    weight = np.where(X["bmi"] > 0, 3.0, 1.0)
+    ours = PartialDependenceDisplay.from_estimator(
+        model, X[["bmi", "s5"]], ["bmi"], sample_weight=weight, grid_resolution=5
+    )
+    assert_same_curves(ours, on_our_grid(ours, model, X[["bmi", "s5"]], ["bmi"], sample_weight=weight))
+    assert ours.deciles[0][4] > np.median(X["bmi"])
+
+
+def test_recursion_is_theirs_with_the_baseline(diabetes, hastie):
+    X, y = diabetes
+    model = GradientBoostingRegressor(n_estimators=10, random_state=0).fit(X, y)
+    ours = PartialDependenceDisplay.from_estimator(model, X, ["bmi"], method="recursion", grid_resolution=6)
+    grid = {2: ours.pd_results[0]["grid_values"][0]}
+    theirs = Theirs.from_estimator(model, X, ["bmi"], method="recursion", custom_values=grid)
+    difference = curves_of(ours)[0][1] - curves_of(theirs)[0][1]
+    np.testing.assert_allclose(difference, model.init_.constant_[0, 0], rtol=1e-6)
+    clf, X = hastie
+    ours = PartialDependenceDisplay.from_estimator(clf, X, [0], method="recursion", grid_resolution=6)
+    grid = {0: ours.pd_results[0]["grid_values"][0]}
+    theirs = Theirs.from_estimator(clf, X, [0], method="recursion", custom_values=grid)
+    assert np.ptp(curves_of(ours)[0][1] - curves_of(theirs)[0][1]) < 1e-5  # both are log-odds
+
+
+def test_the_average_is_of_all_rows_and_the_sample_of_drawn_ones(hastie):
+    clf, X = hastie
+    few, more = (
+        PartialDependenceDisplay.from_estimator(
+            clf, X[:300], [0], kind="both", subsample=n, random_state=0, grid_resolution=5
+        )
+        for n in (3, 0.5)
+    )
+    assert few.lines_.shape == (1, 1, 4)
+    assert more.lines_.shape == (1, 1, 151)
+    assert few.pd_results[0].individual.shape == (1, 300, 5)
+    np.testing.assert_array_equal(few.lines_[0, 0, -1].get_ydata(), more.lines_[0, 0, -1].get_ydata())
+
+
+def test_one_output_of_a_regression(diabetes):
+    X, y = diabetes
+    model = LinearRegression().fit(X, np.column_stack([y, -2 * y]))
+    ours = PartialDependenceDisplay.from_estimator(model, X, ["bmi"], target=1, grid_resolution=5)
+    assert ours.target_idx == 1
+    assert_same_curves(ours, on_our_grid(ours, model, X, ["bmi"], target=1))
+    named = PartialDependenceDisplay.from_estimator(model, X, ["bmi"], target="output 1", grid_resolution=5)
+    assert_same_curves(named, ours, 0)
+
+
+def test_classes_are_found_by_their_label(iris):
+    _, X = iris
+    names = load_iris().target_names[load_iris().target]
+    model = LogisticRegression(max_iter=1000).fit(X, names)
+    ours = PartialDependenceDisplay.from_estimator(model, X, [0], target="virginica", grid_resolution=5)
+    assert ours.target_idx == 2
+    assert_same_curves(ours, on_our_grid(ours, model, X, [0], target="virginica"))
+
+
+# What scikit-learn refuses, or gets wrong
+
+
+def test_whole_numbers_are_asked_at_whole_points(people):
+    with pytest.raises(ValueError, match="integer data"):
+        Theirs.from_estimator(
+            DecisionTreeRegressor().fit(people[["age"]], people["age"]), people[["age"]], [0]
+        )
+    display = PartialDependenceDisplay.from_estimator(crossed, people, ["age"], grid_resolution=10)
+    x, y = display.lines_[0, 0].get_data()
+    assert len(x) == 10
+    np.testing.assert_array_equal(x, np.round(x))
+    table = people.assign(age=x[3])
+    np.testing.assert_allclose(y[3], crossed(table).mean())
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
+def test_other_tables(people, convert):
+    ours = PartialDependenceDisplay.from_estimator(
+        lambda table: crossed(table.to_pandas()),
+        convert(people),
+        ["age", "city", "day", ("age", "city")],
+        grid_resolution=5,
+    )
+    same = PartialDependenceDisplay.from_estimator(
+        crossed, people, ["age", "city", "day", ("age", "city")], grid_resolution=5
+    )
+    for mine, other in zip(ours.pd_results, same.pd_results, strict=True):
+        np.testing.assert_allclose(mine.average, other.average)
+
+
+@pytest.mark.parametrize("pair", [("age", "city"), ("city", "age")])
+def test_a_number_and_a_category_are_a_line_per_level(people, pair):
+    display = PartialDependenceDisplay.from_estimator(crossed, people, [pair, "age"], grid_resolution=6)
+    assert display.features == [(0, 1), (0,)]
+    assert display.is_categorical[0] == (False, True)
+    lines = display.level_lines_[0, 0]
+    assert [line.get_label() for line in lines] == ["Basel", "Bern", "Genf"]
+    assert display.level_lines_[0, 1] is None
+    assert display.lines_[0, 0] is None
+    for line, city in zip(lines, ["Basel", "Bern", "Genf"], strict=True):
+        x, y = line.get_data()
+        np.testing.assert_allclose(y[2], crossed(people.assign(age=x[2], city=city)).mean())
+    left, right = display.axes_[0]
+    assert left.get_ylim() == right.get_ylim()
+    assert left.get_xlabel() == "age"
+    assert left.get_legend().get_title().get_text() == "city"
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 3
+    assert display.deciles_vlines_[0, 0] is not None
+    centred = display.plot(centered=True)
+    assert all(line.get_ydata()[0] == 0 for line in centred.level_lines_[0, 0])
+
+
+def test_of_many_levels_the_frequent_ones_have_a_name():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=500), "level": rng.poisson(6, 500).astype(str)})
+    display = PartialDependenceDisplay.from_estimator(
+        lambda t: t["x"].to_numpy() * t["level"].astype(float).to_numpy(),
+        X,
+        [("x", "level")],
+        grid_resolution=4,
+    )
+    lines = display.level_lines_[0, 0]
+    labels = [text.get_text() for text in display.axes_[0, 0].get_legend().get_texts()]
+    frequent = X["level"].value_counts().index[:NAMED]
+    assert set(labels[:-1]) == set(frequent)
+    assert labels[-1] == f"other ({len(lines) - NAMED} levels)"
+    assert len(lines) == X["level"].nunique()
+
+
+@pytest.mark.parametrize("kind", ["individual", "both"])
+def test_individual_curves_of_a_category(people, kind):
+    display = PartialDependenceDisplay.from_estimator(
+        crossed, people, ["city", "member"], kind=kind, subsample=10, random_state=0
+    )
+    lines = display.lines_[0, 0]
+    assert all(line is not None for line in lines)
+    assert [text.get_text() for text in display.axes_[0, 0].get_xticklabels()] == ["Basel", "Bern", "Genf"]
+    rows = np.random.RandomState(0).choice(200, 10, replace=False)
+    alone = [crossed(people.assign(city=city))[rows[4]] for city in ("Basel", "Bern", "Genf")]
+    np.testing.assert_allclose(lines[4].get_ydata(), alone)
+    assert display.bars_[0, 0] is None
+    if kind == "both":
+        mean = [crossed(people.assign(city=city)).mean() for city in ("Basel", "Bern", "Genf")]
+        np.testing.assert_allclose(lines[-1].get_ydata(), mean)
+        assert lines[-1].get_label() == "average"
+
+
+def test_fewer_points_than_levels(bikes):
+    model, X = bikes
+    display = PartialDependenceDisplay.from_estimator(
+        model, X, ["season"], categorical_features=["season"], grid_resolution=2
+    )
+    assert len(display.axes_[0, 0].containers[0]) == 4
+
+
+def test_values_by_name_and_by_position(diabetes):
+    X, y = diabetes
+    model = LinearRegression().fit(X, y)
+    for key in ("bmi", 2):
+        display = PartialDependenceDisplay.from_estimator(
+            model,
+            X,
+            ["bmi", "s5"],
+            kind=["both", "average"],
+            custom_values={key: [0.0, 0.1]},
+            grid_resolution=5,
+        )
+        assert display.lines_[0, 0, -1].get_xdata().tolist() == [0.0, 0.1]
+        assert len(display.pd_results[1]["grid_values"][0]) == 5
+    with pytest.raises(ValueError, match="not among the features"):
+        PartialDependenceDisplay.from_estimator(model, X, ["bmi"], custom_values={"s5": [0.0]})
+
+
+def test_missing_values_are_no_point_of_the_axis():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    X[::5, 0] = np.nan
+    model = HistGradientBoostingRegressor(max_iter=10).fit(X, np.where(np.isnan(X[:, 0]), 9.0, X[:, 0]))
+    display = PartialDependenceDisplay.from_estimator(model, X, [0, (0, 1)], grid_resolution=6)
+    assert np.isfinite(display.lines_[0, 0].get_data()).all()
+    assert np.isfinite(display.deciles[0]).all()
+    assert display.effects_[0].missing.average[0] > 5
+
+
+def test_a_category_of_a_gradient_boosting_is_not_read_as_a_number():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 6, 400), rng.normal(size=400)]).astype(float)
+    model = HistGradientBoostingRegressor(categorical_features=[0]).fit(X, np.isin(X[:, 0], [1, 2, 5]) * 9.0)
+    display = PartialDependenceDisplay.from_estimator(model, X, [0], categorical_features=[0])
+    heights = [bar.get_height() for bar in display.axes_[0, 0].containers[0]]
+    np.testing.assert_allclose(heights, [0, 9, 9, 0, 0, 9], atol=0.1)
+    assert [text.get_text() for text in display.axes_[0, 0].get_xticklabels()] == list("012345")
+
+
+def test_two_rows_of_two_classes(iris):
+    _, X = iris
+    model = LogisticRegression().fit(X, load_iris().target == 0)
+    display = PartialDependenceDisplay.from_estimator(model, X[[0, 80]], [0])
+    assert display.pd_results[0].average.shape == (1, 2)
+
+
+def test_probabilities_of_a_boosting_stay_probabilities(hastie):
+    clf, X = hastie
+    display = PartialDependenceDisplay.from_estimator(clf, X[:500], [0], grid_resolution=5)
+    assert 0 < display.lines_[0, 0].get_ydata().min() < display.lines_[0, 0].get_ydata().max() < 1
+    PartialDependenceDisplay.from_estimator(clf, X[:500], [0], response_method="predict_proba")
+
+
+# Pictures
+
+
+def test_deciles_are_the_inner_nine_and_lie_in_the_panel(diabetes):
+    X, y = diabetes
+    model = LinearRegression().fit(X, y)
+    display = PartialDependenceDisplay.from_estimator(model, X, ["bmi", ("bmi", "s5")], grid_resolution=5)
+    for number, column in ((2, "bmi"), (8, "s5")):
+        np.testing.assert_allclose(display.deciles[number], np.quantile(X[column], np.arange(1, 10) / 10))
+    ax = display.axes_[0, 1]
+    ticks = display.deciles_hlines_[0, 1]
+    ends = np.array([ticks.get_transform().transform(path) for path in ticks.get_segments()])
+    inside = ax.transAxes.inverted().transform(ends.reshape(-1, 2)).reshape(9, 2, 2)
+    np.testing.assert_allclose(inside[:, :, 0], [[0, 0.05]] * 9, atol=1e-12)
+    # Those beyond the percentiles would lie outside the surface, as 5 % and 95 % are its ends.
+    assert (inside[:, :, 1] > 0).all()
+    assert (inside[:, :, 1] < 1).all()
+
+
+def test_deciles_are_seen_on_black(diabetes):
+    X, y = diabetes
+    model = LinearRegression().fit(X, y)
+    with plt.style.context("dark_background"):
+        display = PartialDependenceDisplay.from_estimator(model, X, ["bmi", ("bmi", "s5")], grid_resolution=5)
+    drawn = (display.deciles_vlines_[0, 0], display.deciles_vlines_[0, 1], display.deciles_hlines_[0, 1])
+    assert {to_hex(lines.get_color()[0]) for lines in drawn} == {"#ffffff"}
+
+
+def test_the_average_is_told_from_the_curves_around_it(hastie):
+    clf, X = hastie
+    options = {"subsample": 5, "grid_resolution": 5, "random_state": 0}
+    kinds = ["individual", "both", "average"]
+    display = PartialDependenceDisplay.from_estimator(clf, X[:100], [0, 1, 2], kind=kinds, **options)
+    individual, both, average = display.lines_[0]
+    assert both[5].get_color() == "tab:orange"
+    assert both[5].get_linestyle() == "--"
+    assert both[0].get_color() == "tab:blue"
+    assert individual[0].get_alpha() == 0.3
+    assert average[5].get_linestyle() == "-"
+    assert average[:5].tolist() == [None] * 5
+    assert all(
+        line.axes is ax
+        for ax, own in zip(display.axes_[0], display.lines_[0], strict=True)
+        for line in own
+        if line
+    )
+    assert [ax.get_legend() is not None for ax in display.axes_[0]] == [False, True, False]
+
+
+def test_styles_of_lines(hastie):
+    clf, X = hastie
+    display = PartialDependenceDisplay.from_estimator(
+        clf,
+        X[:100],
+        [0],
+        kind="both",
+        subsample=5,
+        grid_resolution=5,
+        line_kw={"lw": 3},
+        ice_lines_kw={"color": "tab:green", "linewidth": 0.25},
+        pd_line_kw={"color": "k", "label": "mean"},
+    )
+    assert display.lines_[0, 0, 0].get_color() == "tab:green"
+    assert display.lines_[0, 0, 0].get_linewidth() == 0.25
+    assert display.lines_[0, 0, 5].get_color() == "k"
+    assert display.lines_[0, 0, 5].get_linewidth() == 3
+    assert display.axes_[0, 0].get_legend().get_texts()[0].get_text() == "mean"
+
+
+def test_drawing_again_with_other_options(iris):
+    model, X = iris
+    display = PartialDependenceDisplay.from_estimator(model, X, [3, 2, (3, 2)], target=0)
+    again = display.plot(
+        n_cols=2, pdp_lim={1: (-1, 2), 2: (0, 1)}, line_kw={"color": "C3"}, contour_kw={"cmap": "Blues"}
+    )
+    assert again is display
+    assert display.axes_.shape == (2, 2)
+    assert display.axes_[1, 1] is None
+    assert display.axes_[0, 0].get_ylim() == (-1, 2)
+    assert display.lines_[0, 0].get_color() == "C3"
+    assert display.contours_[1, 0].get_cmap().name == "Blues"
+    np.testing.assert_allclose(display.contours_[1, 0].levels, np.linspace(0, 1, 8))
+
+
+def test_axes_of_a_display_with_gaps_can_be_drawn_into(diabetes):
+    X, y = diabetes
+    features = ["bmi", "s5", "age", "bp"]
+    low, high = LinearRegression().fit(X, y), LinearRegression().fit(X, y + 500)
+    first = Theirs.from_estimator(low, X, features, grid_resolution=3)
+    with pytest.raises(ValueError, match="Expected ax"):
+        Theirs.from_estimator(high, X, features, grid_resolution=3, ax=first.axes_)
+    first = PartialDependenceDisplay.from_estimator(low, X, features, grid_resolution=3)
+    labels = [ax.get_ylabel() for ax in numbered(first.axes_)]
+    second = PartialDependenceDisplay.from_estimator(high, X, features, grid_resolution=3, ax=first.axes_)
+    assert [ax.get_ylabel() for ax in numbered(second.axes_)] == labels
+    assert labels == ["Partial dependence", "", "", "Partial dependence"]
+    for ax in second.axes_:  # the lower curve is still seen
+        for line in ax.get_lines():
+            assert ax.get_ylim()[0] < line.get_ydata().min() < line.get_ydata().max() < ax.get_ylim()[1]
+
+
+def test_bars_of_two_models_are_both_seen(people):
+    first = PartialDependenceDisplay.from_estimator(
+        crossed, people, ["city", ("age", "city")], grid_resolution=3
+    )
+    options = {"grid_resolution": 3, "line_kw": {"label": "new"}}
+    PartialDependenceDisplay.from_estimator(
+        lambda table: crossed(table) + 1, people, ["city", ("age", "city")], ax=first.axes_, **options
+    )
+    old, new = first.axes_[0, 0].containers
+    assert new[0].get_width() < old[0].get_width()
+    assert new[0].get_facecolor() != old[0].get_facecolor()
+    labels = [text.get_text() for text in first.axes_[0, 1].get_legend().get_texts()]
+    assert labels == ["Basel", "Bern", "Genf", "Basel, new", "Bern, new", "Genf, new"]
+
+
+def test_dates_are_written_as_dates(people):
+    display = PartialDependenceDisplay.from_estimator(
+        crossed, people, ["day", ("day", "age"), ("day", "city")], grid_resolution=5
+    )
+    display.figure_.draw_without_rendering()
+    for ax in display.axes_[0]:
+        assert isinstance(ax.xaxis.get_major_formatter(), ConciseDateFormatter)
+        written = [text.get_text() for text in ax.get_xticklabels()]
+        assert "2025" in written
+        assert len(written) <= 6
+
+
+def test_a_model_that_ignores_its_features():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[:, 2] = 1.0
+    display = PartialDependenceDisplay.from_estimator(
+        lambda X: np.full(len(X), 4.0), X, [0, (0, 1), (0, 2), (2, 2 - 1)], grid_resolution=4
+    )
+    display.figure_.draw_without_rendering()
+    low, high = display.axes_[0, 0].get_ylim()
+    assert low < 4 < high
+    assert len(display.level_lines_[0, 2]) == 1  # of the single value
+
+
+def test_figures_are_large_enough_and_users_may_lay_them_out(people):
+    display = PartialDependenceDisplay.from_estimator(
+        crossed, people, ["age", ("city", "member"), ("age", "city"), "day"], grid_resolution=3, n_cols=2
+    )
+    display.figure_.draw_without_rendering()
+    boxes = [ax.get_tightbbox() for ax in numbered(display.axes_)]
+    width, height = display.figure_.canvas.get_width_height()
+    for number, box in enumerate(boxes):
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= width
+        assert box.y1 <= height
+        assert not any(box.overlaps(other) for other in boxes[:number])
+    with pytest.warns(UserWarning, match="layout has changed to tight"):
+        display.figure_.tight_layout()
+
+
+def test_numbers_on_contours_stand_off_the_edge(hastie):
+    clf, X = hastie
+    display = PartialDependenceDisplay.from_estimator(clf, X[:500], [(0, 1)], grid_resolution=20)
+    ax = display.axes_[0, 0]
+    assert ax.texts
+    places = ax.transData.transform([text.get_position() for text in ax.texts])
+    inside = ax.transAxes.inverted().transform(places)
+    assert inside.min() > 0.05
+    assert inside.max() < 0.95
+
+
+def test_names_of_levels_are_no_formulas():
+    X = pd.DataFrame({"price": ["$1 to $2", "$3"] * 20, "x": np.arange(40.0)})
+    display = PartialDependenceDisplay.from_estimator(
+        lambda t: t["x"].to_numpy() * (t["price"] == "$3").to_numpy(),
+        X,
+        ["price", ("price", "x")],
+        grid_resolution=3,
+    )
+    written = [text.get_text() for text in display.axes_[0, 0].get_xticklabels()]
+    assert written == [r"\$1 to \$2", r"\$3"]
+    display.figure_.draw_without_rendering()
+
+
+def test_a_display_made_by_hand_from_results_of_either(diabetes):
+    X, y = diabetes
+    model = LinearRegression().fit(X, y)
+    grid = {"bmi": [0.0, 0.1]}
+    for result in (
+        inspection.partial_dependence(model, X, ["bmi"], custom_values=grid),
+        paribus.partial_dependence(model, X, "bmi", custom_values=grid),
+    ):
+        display = PartialDependenceDisplay(
+            [result], features=[(2,)], feature_names=list(X), target_idx=0, deciles={2: [0.0, 0.05]}
+        ).plot(pdp_lim={1: (100, 300)})
+        assert display.lines_[0, 0].get_xdata().tolist() == [0.0, 0.1]
+        assert display.axes_[0, 0].get_ylim() == (100, 300)
+
+
+# Errors, which are ValueErrors as theirs
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"features": [0]}, "target must be specified for multi-class: one of 0, 1, 2"),
+        ({"features": [0], "target": 3}, "target not in est.classes_, got 3; the classes are 0, 1, 2"),
+        ({"features": [0], "target": 0, "kind": ["average", "both"]}, "as many elements as `features`"),
+        ({"features": [0], "target": 0, "kind": "mean"}, "kind='mean' is not one of"),
+        ({"features": [(0, 1)], "target": 0, "kind": "both"}, r"2-way .*pass kind=\['average'\]"),
+        ({"features": [(0, 1, 2)], "target": 0}, "iterable of size at most 2; paribus.partial_dependence"),
+        ({"features": [], "target": 0}, "features is empty"),
+        ({"features": 0, "target": 0}, "must be a list with an entry for each panel"),
+        ({"features": [9], "target": 0}, "feature 9 is not a column of X, which has 0 to 3"),
+        ({"features": ["petal"], "target": 0}, "'petal' is not a column of X"),
+        ({"features": [0], "target": 0, "subsample": -1}, "should be positive; None draws"),
+        ({"features": [0], "target": 0, "subsample": 1.2}, r"in the \(0, 1\) range; None draws"),
+        ({"features": [0], "target": 0, "grid_resolution": 1}, "grid_resolution=1 must be"),
+        ({"features": [0], "target": 0, "percentiles": (0.9, 0.1)}, "percentiles="),
+        ({"features": [0], "target": 0, "method": "fast"}, "method='fast' is not one of"),
+        ({"features": [0], "target": 0, "response_method": "score"}, "response_method='score' is not one of"),
+        ({"features": [0], "target": 0, "sample_weight": [1.0]}, "sample_weight"),
+        ({"features": [0], "target": 0, "method": "recursion", "kind": "both"}, "ask for kind='average'"),
+    ],
+)
+def test_errors_name_the_way_out(iris, options, match):
+    model, X = iris
+    with pytest.raises(ValueError, match=match):
+        PartialDependenceDisplay.from_estimator(model, X, **options)
+    assert not plt.get_fignums()
+
+
+def test_a_target_that_is_one_too_many(diabetes):
+    X, y = diabetes
+    model = LinearRegression().fit(X, np.column_stack([y, -y]))
+    with pytest.raises(ValueError, match=r"target must be in \[0, n_tasks\), got 2; there are 2 outputs"):
+        PartialDependenceDisplay.from_estimator(model, X, ["bmi"], target=2)
+    with pytest.raises(ValueError, match="target must be specified for multi-output regressors"):
+        PartialDependenceDisplay.from_estimator(model, X, ["bmi"])
+
+
+def test_models_that_cannot_be_asked(iris, diabetes):
+    _, X = iris
+    with pytest.raises(ValueError, match="must be fitted"):
+        PartialDependenceDisplay.from_estimator(LinearRegression(), X, [0])
+    with pytest.raises(ValueError, match=r"X has 10 features, but .* is expecting 4 features"):
+        PartialDependenceDisplay.from_estimator(iris[0], diabetes[0].to_numpy(), [0], target=0)
+    model = LinearRegression().fit(*diabetes)
+    with pytest.raises(ValueError, match="method='recursion' for LinearRegression"):
+        PartialDependenceDisplay.from_estimator(model, diabetes[0], ["bmi"], method="recursion")
+
+
+def test_axes_are_looked_at_before_anything_is_computed(iris):
+    model, X = iris
+    asked = []
+
+    def watched(table):
+        asked.append(len(table))
+        return model.predict_proba(table)[:, 0]
+
+    _, axes = plt.subplots(1, 2)
+    with pytest.raises(ValueError, match="Expected ax to have 1 axes, got 2: one for each entry"):
+        PartialDependenceDisplay.from_estimator(watched, X, [0], ax=axes)
+    PartialDependenceDisplay.from_estimator(model, X, [0], target=0, ax=axes[0])
+    with pytest.raises(ValueError, match=r"please set ax=display\.axes_ instead"):
+        PartialDependenceDisplay.from_estimator(watched, X, [0], ax=axes[0])
+    assert not asked
