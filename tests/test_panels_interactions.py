@@ -359,7 +359,8 @@ def test_labels_of_many_lie_along_the_rays(rng):
         ray = np.degrees(np.arctan2(text.y, text.x))
         assert np.isclose((text.rotation - ray) % 180, [0, 180], atol=1e-5).any()
         assert -90 <= (text.rotation + 180) % 360 - 180 <= 90 + 1e-6  # no name stands on its head
-        assert text.align == ("left" if text.x >= 0 else "right")
+        assert (text.align, text.upright) == ("center", "center")  # the point around which all drawers turn
+        assert np.hypot(*text.offset) > 5 + 9 * 0.3 * len(text.text) / 2  # beyond the node by half its length
 
 
 # --- outputs, errors, names
@@ -437,6 +438,8 @@ def test_labels_of_bars_are_complete_while_they_can_be_read():
     whole = "municipality of somewhere number 1"
     assert ticks(picture(statistics([whole, "b"], [1.0]))) == [f"{whole} × b"]
     assert ticks(ranked(importance([whole, "x" * 60], [2.0, 1.0]))) == [whole, "x" * 22 + "…" + "x" * 21]
+    (label,) = ticks(picture(statistics([whole, "average number of"], [1.0])))
+    assert label == "municipality …ere number 1 × average number of"  # the shorter one is complete
     for size in (1, 2, 3):
         assert len(bars_panel.joined(["y" * 50] * size, " × ")) <= bars_panel.LETTERS + 6
 

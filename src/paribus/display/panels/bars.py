@@ -160,7 +160,13 @@ def joined(names: list[str], by: str, most: int = LETTERS) -> str:
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} more"]
     label = by.join(names)
-    return label if len(label) <= most else by.join(short(name, most // len(names)) for name in names)
+    if len(label) <= most:
+        return label
+    given, room = dict.fromkeys(names, 0), most
+    for rank, name in enumerate(sorted(names, key=len)):  # what short names leave is for the longer ones
+        given[name] = min(len(name), room // (len(names) - rank))
+        room -= given[name]
+    return by.join(short(name, given[name]) for name in names)
 
 
 def _rows(shown: list[int]) -> Floats:

@@ -141,7 +141,7 @@ def _square(labels: list[str]) -> tuple[Axis, Axis, tuple[float, float]]:
     low, high, rows = -0.5, size - 0.5, [float(size - 1 - place) for place in range(size)]
     x = Axis("", "level", tuple((float(p), label) for p, label in enumerate(labels)), turned, low, high)
     y = Axis("", "level", tuple(zip(rows, labels, strict=True)), low=low, high=high)
-    side = max(2.8, size * (0.6 if size <= WRITTEN else 0.3))
+    side = max(3.3, size * (0.6 if size <= WRITTEN else 0.3))
     beside = 0.3 + LETTER * longest
     return x, y, (side + beside + COLOUR_BARS, side + (beside if turned else 0.4) + 0.3)
 
@@ -224,25 +224,38 @@ def _across(own: Floats, strongest: float, largest: float) -> Floats:
 
 def _names(labels: list[str], angles: Floats, across: Floats) -> list[Text]:
     """Return labels outside of the circle: level while few, along the rays when they would meet."""
-    level, size = len(labels) <= LEVEL, 9.0 if len(labels) <= 30 else 8.0
-    names = []
-    for label, angle, node in zip(labels, angles, across, strict=True):
-        x, y = round(float(np.cos(angle)), 9), round(float(np.sin(angle)), 9)
-        away = float(node) / 2 + 5
-        upright = level and x == 0
-        names.append(
-            Text(
-                x,
-                y,
-                label,
-                align="center" if upright else "left" if x >= 0 else "right",
-                upright="center" if not upright else "bottom" if y > 0 else "top",
-                rotation=0.0 if level else float(np.degrees(np.arctan2(y, x))) + 180 * (x < 0),
-                size=size,
-                offset=(x * away, y * away),
-            )
-        )
-    return names
+    named = _level if len(labels) <= LEVEL else _along_ray
+    size = 9.0 if len(labels) <= 30 else 8.0
+    rays = np.round(np.column_stack([np.cos(angles), np.sin(angles)]), 9)
+    return [
+        named(label, float(x), float(y), float(node) / 2 + 5, size)
+        for label, (x, y), node in zip(labels, rays, across, strict=True)
+    ]
+
+
+def _level(label: str, x: float, y: float, away: float, size: float) -> Text:
+    """Return a label beside its node, or above or below it."""
+    offset = (x * away, y * away)
+    if x:
+        return Text(x, y, label, "left" if x > 0 else "right", size=size, offset=offset)
+    return Text(x, y, label, upright="bottom" if y > 0 else "top", size=size, offset=offset)
+
+
+def _along_ray(label: str, x: float, y: float, away: float, size: float) -> Text:
+    """Return a label on the line from the centre through a node, never on its head.
+
+    It is turned around its middle, where every drawer turns words; some do not around their ends.
+    """
+    middle = away + size * sum(map(_wide, label)) / 2
+    turned = float(np.degrees(np.arctan2(y, x))) + 180 * (x < 0)
+    return Text(x, y, label, rotation=turned, size=size, offset=(x * middle, y * middle))
+
+
+def _wide(letter: str) -> float:
+    """Return the width of a letter, as a share of its size, about."""
+    if letter in "iljtfrI.,:;|!'()[] ":
+        return 0.34
+    return 0.9 if letter in "mwMW@%…" else 0.62
 
 
 def _explained(left: float, link: float, node: float, largest: float, unit: str) -> list[Mark]:
