@@ -7,6 +7,7 @@ import pytest
 
 import paribus
 from conftest import numbers
+from paribus.display.figure import Heat, Line, Strip
 
 
 @pytest.fixture(autouse=True)
@@ -15,38 +16,63 @@ def close_figures():
     plt.close("all")
 
 
-def legend(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else []
+def only_panel(effect, **asked):
+    (panel,) = effect.figure(**asked).panels
+    return panel
+
+
+def of(panel, kind):
+    """Return the marks of one kind."""
+    return [mark for mark in panel.marks if isinstance(mark, kind)]
+
+
+def labels(panel):
+    return [mark.label for mark in panel.marks if getattr(mark, "label", None)]
+
+
+def explained(ax):
+    """Return what the only legend of the page that axes are on says."""
+    (legend,) = [part.get_legend() for part in ax.figure.axes if part.get_legend() is not None]
+    return [text.get_text() for text in legend.get_texts()]
 
 
 @pytest.mark.parametrize("kind", ["average", "individual", "both"])
 def test_every_column_has_a_picture(awkward, kind):
     for column in awkward.columns:
         effect = paribus.partial_dependence(numbers, awkward, column, kind=kind, grid_resolution=8)
+        panel = only_panel(effect)
         ax = effect.plot()
         ax.figure.canvas.draw()
-        assert ax.get_xlabel().startswith(column)
-        assert ax.get_ylabel() == "prediction"
-        ticks = [t.get_text() for t in (*ax.get_xticklabels(), *ax.get_xticklabels(minor=True))]
-        assert ("missing" in ticks) == (effect.missing is not None)
+        assert ax.get_xlabel() == panel.x.label
+        assert panel.x.label.startswith(column)
+        assert ax.get_ylabel() == panel.y.label == "prediction"
+        assert (panel.right is not None) == (effect.missing is not None)
+        drawn = [t.get_text() for side in ax.child_axes for t in side.get_xticklabels()]
+        assert any(text.startswith("missing") for text in drawn) == (effect.missing is not None)
 
 
 def test_a_curve_is_the_numbers(rng):
     X = rng.normal(size=(300, 2))
     effect = paribus.partial_dependence(lambda t: t[:, 0] ** 2, X, 0, custom_values={0: [1.0, -1.0, 0.0]})
-    ax = effect.plot()
-    x, y = ax.lines[0].get_data()
-    assert list(x) == [-1.0, 0.0, 1.0]
-    assert list(y) == [1.0, 0.0, 1.0]
-    assert legend(ax) == ["average ± 2 standard errors"]
+    panel = only_panel(effect)
+    (line,) = of(panel, Line)
+    assert line.x.tolist() == [-1.0, 0.0, 1.0]
+    assert line.y.tolist() == [1.0, 0.0, 1.0]
+    assert labels(panel) == explained(effect.plot()) == ["average ± 2 standard errors"]
 
 
 def test_individual_curves_say_how_many_and_the_average_is_over_all(rng):
     X = rng.normal(size=(300, 2))
     effect = paribus.partial_dependence(lambda t: t[:, 0] * t[:, 1], X, 0, kind="both")
-    ax = effect.plot()
-    assert legend(ax) == ["100 of 300 rows", "average ± 2 standard errors"]
-    np.testing.assert_array_equal(ax.lines[-1].get_ydata(), effect.average[0])
+    panel = only_panel(effect)
+    some = "12 of 300 rows, moved to begin at the average"
+    assert labels(panel) == ["90 % of rows", "50 % of rows", some, "average ± 2 standard errors"]
+    assert sorted(explained(effect.plot())) == sorted(labels(panel))
+    *rows, mean = of(panel, Line)
+    np.testing.assert_array_equal(mean.y, effect.average[0])
+    assert len(rows) == 12
+    own = effect.individual[0] - effect.individual[0][:, :1] + effect.average[0, 0]
+    assert all(np.abs(own - row.y).max(axis=1).min() < 1e-12 for row in rows)
 
 
 def test_classes_have_names_and_colours(rng):
@@ -54,7 +80,12 @@ def test_classes_have_names_and_colours(rng):
     effect = paribus.partial_dependence(
         lambda t: np.stack([t[:, 0], t[:, 1]], 1), X, 0, target_names=["p", "q"]
     )
-    assert legend(effect.plot()) == ["p", "q"]
+    panel = only_panel(effect)
+    assert labels(panel) == explained(effect.plot()) == ["p", "q"]
+    assert panel.y.label == "prediction"
+    p, q = of(panel, Line)
+    assert p.color != q.color
+    assert p.dash != q.dash
     assert effect.plot(output="q").get_ylabel() == "prediction (q)"
     with pytest.raises(paribus.OptionError, match="did you mean"):
         effect.plot(output="pp")
@@ -90,7 +121,7 @@ def test_pictures_that_do_not_exist_say_so(rng):
         three.plot()
     two = paribus.partial_dependence(lambda t: t[:, :2], X, [0, 1], grid_resolution=3)
     with pytest.raises(paribus.DrawingError, match="output"):
-        two.plot()
+        two.plot(outputs="color")
     assert two.plot(output=1)
     rows = paribus.partial_dependence(lambda t: t[:, 0], X, [0, 1], grid_resolution=3, kind="individual")
     with pytest.raises(paribus.DrawingError, match="kind='average'"):
@@ -100,6 +131,17 @@ def test_pictures_that_do_not_exist_say_so(rng):
     )
     with pytest.raises(paribus.DrawingError, match="two values"):
         flat.plot()
+
+
+def test_surfaces_and_rows_of_several_outputs_have_panels_of_their_own(rng):
+    X = rng.normal(size=(30, 2))
+    two = paribus.partial_dependence(lambda t: t, X, [0, 1], grid_resolution=3, target_names=["p", "q"])
+    assert [panel.marks[0].unit for panel in two.figure().panels] == ["prediction (p)", "prediction (q)"]
+    rows = paribus.partial_dependence(lambda t: t, X, 0, kind="both", target_names=["p", "q"])
+    one, other = rows.figure().panels
+    assert (one.y.label, other.y.label) == ("prediction (p)", "prediction (q)")
+    for panel, average in zip((one, other), rows.average, strict=True):
+        np.testing.assert_array_equal(of(panel, Line)[-1].y, average)
 
 
 def test_axes_given_are_drawn_on_and_no_figure_is_made(rng):
@@ -119,14 +161,16 @@ def test_panels_share_their_y_axis(rng):
         lambda t: 9 * t["a"] + t["b"], frame, ["a", "b", "c", ("a", "b")], grid_resolution=5
     )
     figure = effects.plot(columns=2)
-    panels = {ax.get_xlabel(): ax for ax in figure.axes if ax.get_ylabel() == "prediction" and ax.lines}
+    panels = {ax.get_xlabel(): ax for ax in figure.axes if ax.get_xlabel() in "abc" and ax.lines}
+    assert len(panels) == 3
     assert len({ax.get_ylim() for ax in panels.values()}) == 1
 
 
 def test_every_value_missing_or_off_the_data_still_draws(rng):
     X = np.column_stack([np.full(20, np.nan), rng.normal(size=20)])
-    paribus.partial_dependence(lambda t: t[:, 1], X, 0).plot()
-    paribus.partial_dependence(lambda t: t[:, 1], X, 1, custom_values={1: [50.0, 60.0]}).plot()
+    paribus.partial_dependence(lambda t: t[:, 1], X, 0).plot().figure.canvas.draw()
+    off = paribus.partial_dependence(lambda t: t[:, 1], X, 1, custom_values={1: [50.0, 60.0]})
+    off.plot().figure.canvas.draw()
     one_row = paribus.partial_dependence(lambda t: t[:, 1], X[:1, [1, 1]], 1, custom_values={1: [0.0, 1.0]})
     one_row.plot().figure.canvas.draw()
 
@@ -138,15 +182,17 @@ def test_levels_are_written_as_they_are_and_told_apart(rng):
     )
     ax = paribus.partial_dependence(lambda t: t["price_$"], frame, "band").plot()
     assert {t.get_text() for t in ax.get_xticklabels()} == {r"\$5-\$10", "none"}
-    ax = paribus.partial_dependence(lambda t: t["price_$"], frame, "town").plot()
-    labels = [t.get_text() for t in ax.get_xticklabels()]
-    assert len(set(labels)) == len(labels) == 30
-    assert max(map(len, labels)) <= 22
+    towns = paribus.partial_dependence(lambda t: t["price_$"], frame, "town")
+    written = [text for _, text in only_panel(towns).x.ticks]
+    assert len(set(written)) == len(written) == 20
+    assert written[-1] == "other (41 levels)"
+    assert max(len(line) for text in written for line in text.split("\n")) <= 22
+    assert [t.get_text() for t in towns.plot().get_xticklabels()] == written
     ax = paribus.partial_dependence(
         lambda t: t["price_$"], frame, ["price_$", "town"], grid_resolution=4
     ).plot()
     assert ax.get_xlabel() == r"price_\$"
-    assert len(ax.lines) == 12
+    assert len(explained(ax)) == 12
     assert "12 of 60 levels" in ax.get_legend().get_title().get_text()
 
 
@@ -159,21 +205,30 @@ def test_no_number_stands_where_only_the_support_is_drawn(rng):
 
 def test_a_flat_surface_shows_its_value(rng):
     X = rng.normal(size=(50, 2))
-    ax = paribus.partial_dependence(lambda t: np.ones(len(t)), X, [0, 1], grid_resolution=4).plot()
-    bar = ax.figure.axes[1]
-    assert bar.get_yticks().tolist() == [1.0]
+    flat = paribus.partial_dependence(lambda t: np.ones(len(t)), X, [0, 1], grid_resolution=4)
+    (heat,) = of(only_panel(flat), Heat)
+    assert (heat.values == 1.0).all()
+    assert heat.low < 1.0 < heat.high
+    bar = next(ax for ax in flat.plot().child_axes if ax.get_ylabel() == "prediction")
+    assert 1.0 in np.round(bar.get_yticks(), 9)
 
 
 def test_the_missing_tick_stands_alone():
     X = np.column_stack([np.where(np.arange(60) % 5, np.linspace(0, 2, 60), np.nan), np.zeros(60)])
-    ax = paribus.partial_dependence(lambda t: np.nan_to_num(t[:, 0]), X, 0).plot()
-    assert max(ax.get_xticks()) <= 2 < ax.get_xticks(minor=True)[0]
+    effect = paribus.partial_dependence(lambda t: np.nan_to_num(t[:, 0]), X, 0)
+    panel = only_panel(effect)
+    assert panel.x.high < 2.1
+    assert panel.right.x.ticks == ((0.0, "missing\n20 %"),)
+    ax = effect.plot()
+    assert max(tick for tick in ax.get_xticks() if tick <= ax.get_xlim()[1]) <= 2
     void = paribus.partial_dependence(
         lambda t: t[:, 1], np.column_stack([np.full(9, np.nan), np.zeros(9)]), 0
     )
+    assert of(only_panel(void), Line)[0].x.size == 0
     ax = void.plot()
     assert list(ax.get_xticks()) == []
-    assert [t.get_text() for t in ax.get_xticklabels(minor=True)] == ["missing"]
+    (side,) = ax.child_axes
+    assert [t.get_text() for t in side.get_xticklabels()] == ["missing\n100 %"]
 
 
 def test_the_support_of_every_split_is_drawn_although_points_lie_on_both_sides(rng):
@@ -181,12 +236,13 @@ def test_the_support_of_every_split_is_drawn_although_points_lie_on_both_sides(r
 
     X = rng.normal(size=(400, 2))
     model = HistGradientBoostingRegressor(max_iter=20).fit(X, np.sin(3 * X[:, 0]))
-    ax = paribus.partial_dependence(model, X, 0, grid_resolution="splits").plot()
-    low, high = ax.get_xlim()
-    bars = ax.containers[0]
-    assert sum(bar.get_width() for bar in bars) > 0.8 * (high - low)
-    tallest = max(bars, key=lambda bar: bar.get_height())
-    assert abs(tallest.get_x()) < 1.5  # where the data is
+    effect = paribus.partial_dependence(model, X, 0, grid_resolution="splits")
+    panel = only_panel(effect)
+    (strip,) = of(panel, Strip)
+    assert strip.width.sum() > 0.8 * (panel.x.high - panel.x.low)
+    assert abs(strip.at[strip.height.argmax()]) < 1.5  # where the data is
+    np.testing.assert_allclose((strip.height * strip.width).sum(), effect.support.sum())
+    assert all(line.steps for line in of(panel, Line))
 
 
 def test_very_many_points_have_a_strip_whichever_way_they_run():
@@ -198,4 +254,6 @@ def test_very_many_points_have_a_strip_whichever_way_they_run():
         np.array([2.0, 1.0, 1.0 - 1e-9, 0.0]),
     ):
         effect = paribus.partial_dependence(lambda t: t[:, 0], X, 0, custom_values={0: values})
-        assert max(bar.get_height() for bar in effect.plot().patches) > 0
+        (strip,) = of(only_panel(effect), Strip)
+        assert strip.height.max() == strip.most > 0
+        np.testing.assert_allclose((strip.height * strip.width).sum(), effect.support.sum())
