@@ -108,7 +108,7 @@ def curve_panel(
         return panel
     side = [*_missing_strip(place, data), *under_missing]
     side += [_at_missing(curve, curve.data or data, len(known)) for curve in known]
-    return replace(panel, right=_missing_panel(tuple(side), data))
+    return replace(panel, right=_missing_panel(place, tuple(side), data))
 
 
 def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
@@ -171,9 +171,10 @@ def _at_missing(curve: Curve, data: Data | None, count: int) -> Points:
     )
 
 
-def _missing_panel(marks: tuple[Mark, ...], data: Data | None) -> Panel:
+def _missing_panel(place: Place, marks: tuple[Mark, ...], data: Data | None) -> Panel:
     part = "" if data is None or not data.whole else f"\n{100 * data.missing / data.whole:.2g} %"
-    ticks = ((0.0, f"missing{part}"),)
+    # The last number of the axis beside it reaches below this panel: its words stand a line deeper.
+    ticks = ((0.0, f"missing{part}" if place.levels else f"\nmissing{part}"),)
     return Panel(marks, Axis(scale="level", ticks=ticks, low=-0.6, high=0.6))
 
 
@@ -208,13 +209,12 @@ def _cells(place: Place, data: Data) -> tuple[Floats, Floats]:
     """Return the edges of the cells of numbers and the weight in each.
 
     A cell reaches half-way to the next point, and beyond the last as far as before it; points on both sides
-    of a step have one together. Of bins the edges are known.
+    of a step have one together, as have those too close to be told apart. Of bins the edges are known.
     """
     if data.edges is not None:
         return data.edges, data.support
     at, weights = place.at, place.total(data.support)
-    first = np.concatenate([[True], np.diff(at) > CROWDED * np.ptp(at)]) if len(at) else np.array([], bool)
-    starts = np.flatnonzero(first)
+    starts = _apart(at)
     weights = np.add.reduceat(weights, starts) if len(starts) else weights
     at = at[starts]
     if len(at) < 2:
@@ -225,12 +225,22 @@ def _cells(place: Place, data: Data) -> tuple[Floats, Floats]:
     return np.concatenate([ends[0], middles, ends[1]]), weights
 
 
+def _apart(at: Floats) -> list[int]:
+    """Return the places that can be told from the one before."""
+    reach = CROWDED * np.ptp(at) if len(at) else 0.0
+    starts, next_ = [], 0
+    while next_ < len(at):
+        starts.append(next_)
+        next_ = int(np.searchsorted(at, at[next_] + reach, side="right"))
+    return starts
+
+
 def strength_of_data(place: Place, data: Data) -> Floats | None:
     """Return how much of its colour a curve keeps at each place, by the density of the data around it."""
     if place.levels or len(place.at) < 3:
         return None
     edges, weights = _cells(place, data)
-    if not weights.any():
+    if len(weights) < 3 or not weights.any():
         return None
     near = max(1, len(weights) // NEAR)
     window = np.ones(2 * near + 1)

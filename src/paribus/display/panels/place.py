@@ -10,12 +10,13 @@ import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus.display.figure import Axis
+from paribus.grid import SPLITS
 from paribus.results import Provenance
 from paribus.results.story import at_value
 
 MOST = 20  # levels that have a place of their own; of more, the rarest share one
-LABEL = 40  # letters of a level that are written on an axis; what a pointer tells has all
-LINE = 20  # letters of one line of a label
+LABEL = 60  # letters of a level that are written on an axis; what a pointer tells has all
+LINE = 24  # letters of one line of a label
 ROOM = 36  # letters that have room beside each other below a panel
 BEYOND = 0.03  # of an axis of numbers: by how much it is longer than they reach
 CROWDED = 1e-3  # of the axis: points that are closer lie on both sides of a step
@@ -56,7 +57,7 @@ class Place:
 
     Every number has a place of its own. ``labels`` are those of levels, None for numbers; ``texts`` name the
     value of each place in full. ``weights (g,)`` is the data at each value, by which the levels that share a
-    place are averaged.
+    place are averaged. ``split`` is whether numbers are those on both sides of each split of a tree.
     """
 
     at: Floats
@@ -65,6 +66,7 @@ class Place:
     labels: tuple[str, ...] | None
     axis: Axis
     weights: Floats
+    split: bool = False
 
     @property
     def levels(self) -> bool:
@@ -73,20 +75,26 @@ class Place:
 
     @property
     def steps(self) -> bool:
-        """Whether some points are closer than can be seen, as on both sides of each split of a tree."""
+        """Whether heights hold between points, some of which are on both sides of a split of a tree."""
         gaps = np.diff(self.at)
-        return not self.levels and len(gaps) > 1 and bool(gaps.min() < CROWDED * np.ptp(self.at))
+        return self.split and len(gaps) > 1 and bool(gaps.min() < CROWDED * np.ptp(self.at))
 
     def average(self, values: Floats) -> Floats:
         """Return values ``(..., g)`` at each place ``(..., p)``: where levels share one, their average.
 
         Of standard errors it is an upper bound: that of an average is no more than the average of theirs.
         """
-        return np.stack([_average(values, group, self.weights) for group in self.groups], axis=-1)
+        found = np.empty((*values.shape[:-1], len(self.groups)))
+        for p, group in enumerate(self.groups):
+            found[..., p] = _average(values, group, self.weights)
+        return found
 
     def total(self, values: Floats) -> Floats:
         """Return the sum ``(..., p)`` of values ``(..., g)`` at each place."""
-        return np.stack([values[..., group].sum(axis=-1) for group in self.groups], axis=-1)
+        found = np.empty((*values.shape[:-1], len(self.groups)))
+        for p, group in enumerate(self.groups):
+            found[..., p] = values[..., group].sum(axis=-1)
+        return found
 
 
 def _average(values: Floats, group: Integers, weights: Floats) -> Floats:
@@ -119,7 +127,7 @@ def place_of(
     values, name = result.grid_values[axis], result.feature_names[axis]
     if result.kinds[axis] in NOMINAL:
         return levels_of(values, name, weights, by, most)
-    return numbers_of(values, name, weights)
+    return replace(numbers_of(values, name, weights), split=result.provenance.grid_resolution == SPLITS)
 
 
 def numbers_of(values: Array, name: str, weights: Floats) -> Place:
@@ -129,7 +137,8 @@ def numbers_of(values: Array, name: str, weights: Floats) -> Place:
     dates = values.dtype.kind == "M"
     unit = " (days)" if values.dtype.kind == "m" else ""
     low, high = _ends(at)
-    drawn = Axis(name + unit, "date" if dates else "number", low=low, high=high)
+    ticks = None if len(at) else ()  # no number stands where no value is
+    drawn = Axis(name + unit, "date" if dates else "number", ticks, low=low, high=high)
     texts = tuple(f"{name} = {at_value(values[g])}" for g in order)
     return Place(at[order], tuple(order[:, None]), texts, None, drawn, weights)
 
