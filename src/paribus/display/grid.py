@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from textwrap import wrap
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from paribus.display.look import BELOW
 WIDTH, HEIGHT = 3.4, 2.6  # inches, of a panel of several
 ALONE = (6.2, 4.2)  # inches, of a panel by itself
 LETTER = 0.085  # inches, of a turned label
+LINE, LETTERS = 0.16, 15  # inches of a line of small print, and its letters in an inch
 LEGEND = 1.6  # inches, of a legend beside a panel
 MARGIN = 0.05  # of the heights, to each side
 NOISE = 3.0  # median lengths of what is around heights: no more of it makes an axis longer
@@ -39,9 +41,19 @@ def figure_of(
     tall = _on_one_axis(panels) if share_y else [_on_own_axis(panel) for panel in panels]
     shown = _labelled_once(tall, columns) if share_y else tall
     titles = [panel.legend_title for panel in shown if panel.legend == "figure" and panel.legend_title]
-    return Figure(
+    figure = Figure(
         tuple(shown), columns, _size(shown, columns), title, few_notes(notes), titles[0] if titles else None
     )
+    return replace(figure, size=(figure.size[0], round(figure.size[1] + _around(figure), 2)))
+
+
+def _around(figure: Figure) -> float:
+    """Return inches that words above and below all panels take."""
+    across = max(30, int(LETTERS * figure.size[0]))
+    lines = sum(len(wrap(note, across)) for note in figure.notes)
+    explained = any(panel.legend == "figure" for panel in figure.panels)
+    lines += 2 * explained + (figure.legend_title is not None) + 2 * (figure.title is not None)
+    return LINE * lines
 
 
 def few_notes(notes: Sequence[str]) -> tuple[str, ...]:
@@ -120,14 +132,18 @@ def _heights(panel: Panel) -> Iterator[tuple[Floats, Floats]]:
     for mark in panel.marks:
         if isinstance(mark, Line):
             yield mark.y, mark.y
-        elif isinstance(mark, Band):
+        elif isinstance(mark, Band) and mark.label is None:
             yield mark.low, mark.high
+        elif isinstance(mark, Band):  # of rows, of which all are to be seen
+            yield mark.low, mark.low
+            yield mark.high, mark.high
         elif isinstance(mark, Points):
             error = 0.0 if mark.error is None or mark.error_along == "x" else np.nan_to_num(mark.error)
             yield mark.y - error, mark.y + error
         elif isinstance(mark, Bars) and not mark.level:
             base = np.zeros_like(mark.length) if mark.base is None else mark.base
-            yield np.minimum(base, base + mark.length), np.maximum(base, base + mark.length)
+            yield base, base
+            yield base + mark.length, base + mark.length
 
 
 def nice_ticks(low: float, high: float) -> list[tuple[float, str]]:
@@ -170,7 +186,7 @@ def _size(panels: Sequence[Panel], columns: int) -> tuple[float, float]:
     wide, high = ALONE if len(panels) == 1 else (WIDTH, HEIGHT)
     width = columns * wide + max(sum(_beside(panel) for panel in row) for row in rows)
     height = sum(high + max(_below(panel) for panel in row) for row in rows)
-    return round(width, 2), round(height + 0.3, 2)
+    return round(width, 2), height
 
 
 def _beside(panel: Panel) -> float:

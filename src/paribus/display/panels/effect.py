@@ -20,7 +20,7 @@ from paribus.states import curve_quantiles
 
 QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the rows' curves, between which bands are drawn
 ICE_LINES = 12  # curves of rows that are drawn
-SHADE = 0.18  # of a band of rows
+SHADE = (0.18, 0.35, 0.5)  # of bands of rows, the widest first, so that a legend tells them apart
 MODELS = 50  # whose own curves are drawn; mean and standard deviation are always of all
 SURE = " ± 2 standard errors"  # what is around an average
 ROW_BAR = 0.5  # width of a band of rows at a level
@@ -130,16 +130,17 @@ def _bands(spread: Spread, place: Place, o: int) -> tuple[list[Mark], list[Mark]
     apart = place.levels or len(place.at) == 1
     marks: list[Mark] = []
     missing: list[Mark] = []
-    for part, low, high in spread.bands():
+    for depth, (part, low, high) in enumerate(spread.bands()):
+        shade = SHADE[min(depth, len(SHADE) - 1)]
         label = f"{100 * part:.4g} % of rows"
         if apart:
-            marks.append(_row_bars(place.at, values[low], values[high], label))
+            marks.append(_row_bars(place.at, values[low], values[high], shade, label))
         else:
             shown = values[low], values[high]
-            marks.append(Band(place.at, *shown, PALETTE[0], label, SHADE, steps=place.steps))
+            marks.append(Band(place.at, *shown, PALETTE[0], label, shade, steps=place.steps))
         if spread.missing is not None:
             ends = spread.missing[o, [low]], spread.missing[o, [high]]
-            missing.append(_row_bars(np.zeros(1), *ends, None))
+            missing.append(_row_bars(np.zeros(1), *ends, shade, None))
     for k, dash, label in _lone(spread):
         line = {"dash": dash, "width": 1.0}
         if apart:
@@ -151,9 +152,9 @@ def _bands(spread: Spread, place: Place, o: int) -> tuple[list[Mark], list[Mark]
     return marks, missing
 
 
-def _row_bars(at: Floats, low: Floats, high: Floats, label: str | None) -> Bars:
+def _row_bars(at: Floats, low: Floats, high: Floats, shade: float, label: str | None) -> Bars:
     width = np.full(len(at), ROW_BAR)
-    return Bars(at, high - low, width, PALETTE[0], base=low, label=label, alpha=SHADE)
+    return Bars(at, high - low, width, PALETTE[0], base=low, label=label, alpha=shade)
 
 
 def _lone(spread: Spread) -> list[tuple[int, str, str]]:
@@ -176,7 +177,8 @@ def _some_rows(effect: PartialDependence, place: Place, o: int) -> list[Mark]:
     assert effect.individual is not None
     curves = place.average(effect.individual[o])
     order = np.argsort(curves.mean(axis=1), kind="stable")
-    drawn = order[np.unique(np.linspace(0, len(order) - 1, min(ICE_LINES, len(order))).astype(int))]
+    some = min(ICE_LINES, len(order))
+    drawn = order[((np.arange(some) + 0.5) * len(order) / some).astype(int)]
     moved = effect.average is not None
     label = f"{len(drawn)} of {len(curves):,} rows" + (", moved to begin at the average" if moved else "")
     lines: list[Mark] = []
