@@ -709,7 +709,7 @@ def _write_cells(ax: Axes, mark: Heat, drawn: Any, zorder: float, place: _Place)
 
     def fitting(letters: int) -> float:
         wide = 72 * place.width / across / (1.3 * LETTER * max(1, letters))
-        return min(wide, 72 * place.height / down / 1.4)
+        return float(min(wide, 72 * place.height / down / 1.4))
 
     if fitting(longest) < SMALLEST:
         return  # numbers that run into each other tell less than colours alone
