@@ -1,11 +1,11 @@
 # The words of CI. PYTHON names the environment's interpreter.
 PYTHON ?= python
 
-.PHONY: install lint types layers test docs ci format timings scale laws floors pictures
+.PHONY: install lint types layers test docs gallery ci format timings scale laws floors pictures
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
-	$(PYTHON) -m pip install --quiet --editable '.[plot]' --group dev
+	$(PYTHON) -m pip install --quiet --editable '.[plot,plotly]' --group dev
 
 lint:  ## style, and formatting that differs
 	$(PYTHON) -m ruff check .
@@ -23,7 +23,10 @@ test:  ## laws, tables, models, defects of others, docstrings
 docs:  ## every code block of README, ARCHITECTURE and docs
 	$(PYTHON) -m pytest README.md ARCHITECTURE.md docs
 
-ci: lint types layers test docs
+gallery:  ## every kind of panel by both drawers, as PNGs in build/gallery; under two minutes
+	$(PYTHON) tests/gallery.py build/gallery
+
+ci: lint types layers test docs gallery
 
 format:
 	$(PYTHON) -m ruff check --fix .
@@ -44,5 +47,5 @@ pictures:  ## those of the documentation, drawn anew
 floors:  ## the tests on the oldest versions we allow; old libraries warn, so warnings are no errors here
 	rm -rf .venv-floors && $(PYTHON) -m venv .venv-floors
 	.venv-floors/bin/python -m pip install --quiet --upgrade pip
-	.venv-floors/bin/python -m pip install --quiet --editable '.[plot]' --group test --constraint tests/floors.txt
+	.venv-floors/bin/python -m pip install --quiet --editable '.[plot,plotly]' --group test --constraint tests/floors.txt
 	.venv-floors/bin/python -m pytest tests src -W default

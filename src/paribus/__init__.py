@@ -57,6 +57,7 @@ if typing.TYPE_CHECKING:
         partial_dependence,
         plan,
     )
+    from paribus.display.scikit_learn import PartialDependenceDisplay
 
 __all__ = [
     "CheckpointError",
@@ -88,6 +89,7 @@ __all__ = [
     "Overlays",
     "ParibusError",
     "PartialDependence",
+    "PartialDependenceDisplay",
     "Provenance",
     "Refits",
     "RefusalError",
@@ -120,11 +122,15 @@ _VERBS = (
 
 
 def __getattr__(name: str) -> typing.Any:
-    """Load the verbs, and all that they need, when the first of them is asked for."""
+    """Load the verbs, and scikit-learn's display, with all that they need, when they are asked for."""
     if name in _VERBS:
         from paribus import api
 
         return getattr(api, name)
+    if name == "PartialDependenceDisplay":
+        from paribus.display import scikit_learn
+
+        return scikit_learn.PartialDependenceDisplay
     raise AttributeError(f"module 'paribus' has no attribute {name!r}")
 
 
