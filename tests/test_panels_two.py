@@ -495,6 +495,20 @@ def test_answers_that_are_no_numbers_leave_a_gap(together):
     assert np.isnan(nothing.values).all()
 
 
+def test_answers_without_end_leave_a_gap_among_steps_and_levels(cars, together):
+    model = DecisionTreeRegressor(max_depth=4).fit(together, product(together))
+    effect = paribus.partial_dependence(model, together, [0, 1], grid_resolution="splits")
+    holes = effect.average.copy()
+    holes[0, :2, 1] = np.inf
+    assert np.isnan(only(told(replace(effect, average=holes)), Heat).values).any()
+    effect = paribus.partial_dependence(claims, cars, ["car", "fuel"])
+    holes = effect.average.copy()
+    holes[0, 0, 1] = np.inf
+    heat = only(told(replace(effect, average=holes)), Heat)
+    assert np.isnan(heat.values).sum() == 1
+    assert heat.high == effect.average[0][np.isfinite(holes[0])].max()
+
+
 def test_pictures_that_do_not_exist_say_so(together, cars):
     rows = paribus.partial_dependence(product, together[:50], [0, 1], grid_resolution=3, kind="individual")
     with pytest.raises(paribus.DrawingError, match="kind='average'"):

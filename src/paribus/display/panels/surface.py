@@ -144,9 +144,8 @@ def _landscape(effect: PartialDependence, o: int) -> Panel:
     words = unit(effect, [o])
     values = np.where(np.isfinite(known.heights), known.heights, np.nan)
     colors, low, high = _colors(values, zero=_has_zero(effect))
-    stepped = x.steps or y.steps or effect.provenance.grid_resolution == SPLITS
     map_: Mark
-    if stepped or _flat(values):
+    if effect.provenance.grid_resolution == SPLITS or _flat(values):
         map_ = _stepped(known, (x, y), edges, (colors, low, high, words))
     else:
         told = known.told(x.texts, y.texts)
@@ -175,7 +174,8 @@ def _stepped(
 
 def _joined(known: Known, axis: int) -> tuple[Known, Integers]:
     """Join neighbours along an axis that are alike, and return where each of the new cells starts."""
-    new = (np.diff(known.heights, axis=axis) != 0).any(axis=1 - axis)
+    along = np.moveaxis(known.heights, axis, 0)
+    new = (along[1:] != along[:-1]).any(axis=1)
     starts = np.flatnonzero(np.concatenate([[True], new]))
     joined = replace(
         known,
@@ -396,7 +396,8 @@ def _level_place(effect: PartialDependence, values: Floats, axis: int) -> Place:
     """Lay out levels: in their order if they have one, else by their average effect."""
     own, other = effect.support.sum(axis=1 - axis), effect.support.sum(axis=axis)
     shares = other if other.any() else np.ones(len(other))
-    by = None if effect.ordered[axis] else np.average(values, axis=1 - axis, weights=shares)
+    known = np.where(np.isfinite(values), values, 0.0)
+    by = None if effect.ordered[axis] else np.average(known, axis=1 - axis, weights=shares)
     return place_of(effect, axis, own, by=by)
 
 
