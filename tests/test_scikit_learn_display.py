@@ -208,6 +208,15 @@ def test_guide_one_class_of_several(iris):
     assert_same_curves(ours, theirs)
 
 
+def test_guide_the_table_of_another_example(iris, hastie):
+    """The guide passes the ten columns of its first example to the model of iris."""
+    mc_clf, X = iris[0], hastie[1][:500]
+    with pytest.warns(UserWarning, match=r"X has 10 columns .* was fitted on 4: the first 4 are taken"):
+        display = PartialDependenceDisplay.from_estimator(mc_clf, X, [3, 2, (3, 2)], target=0)
+    same = PartialDependenceDisplay.from_estimator(mc_clf, X[:, :4], [3, 2, (3, 2)], target=0)
+    assert_same_curves(display, same, 0)
+
+
 @pytest.mark.parametrize(
     ("kind", "centered"),
     [("individual", False), ("both", False), ("both", True)],
@@ -700,6 +709,26 @@ def test_numbers_on_contours_stand_off_the_edge(hastie):
     assert inside.max() < 0.95
 
 
+@pytest.mark.parametrize("names", [{}, {"Bern": "Bern-Bümpliz, Kirche"}], ids=["short", "long"])
+def test_a_legend_within_a_panel_stands_above_its_curves(people, names):
+    X = people.assign(city=people["city"].replace(names))
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4))
+    display = PartialDependenceDisplay.from_estimator(
+        lambda table: crossed(table.assign(city=table["city"].replace({v: k for k, v in names.items()}))),
+        X,
+        ["age", ("age", "city")],
+        grid_resolution=5,
+        ax=axes,
+    )
+    figure.draw_without_rendering()
+    box = axes[1].get_legend().get_window_extent()
+    highest = max(
+        axes[1].transData.transform(line.get_xydata())[:, 1].max() for line in display.level_lines_[1]
+    )
+    assert highest < box.y0
+    assert axes[0].get_ylim() == axes[1].get_ylim()
+
+
 def test_names_of_levels_are_no_formulas():
     X = pd.DataFrame({"price": ["$1 to $2", "$3"] * 20, "x": np.arange(40.0)})
     display = PartialDependenceDisplay.from_estimator(
@@ -775,7 +804,9 @@ def test_models_that_cannot_be_asked(iris, diabetes):
     with pytest.raises(ValueError, match="must be fitted"):
         PartialDependenceDisplay.from_estimator(LinearRegression(), X, [0])
     with pytest.raises(ValueError, match=r"X has 10 features, but .* is expecting 4 features"):
-        PartialDependenceDisplay.from_estimator(iris[0], diabetes[0].to_numpy(), [0], target=0)
+        PartialDependenceDisplay.from_estimator(
+            iris[0], diabetes[0].to_numpy(), [0], target=0, method="brute"
+        )
     model = LinearRegression().fit(*diabetes)
     with pytest.raises(ValueError, match="method='recursion' for LinearRegression"):
         PartialDependenceDisplay.from_estimator(model, diabetes[0], ["bmi"], method="recursion")

@@ -40,6 +40,8 @@ PANEL = (3.2, 2.9)  # inches that a panel needs at least
 LETTER = 0.075  # inches of a letter of a level
 BESIDE = 0.6  # inches of a legend or a colour bar besides its letters
 LONG = 40  # letters from which a figure grows no more
+ROW = 0.19  # inches of a row of a legend
+SHORT = 10  # letters of levels that stand in two columns of a legend within a panel
 EDGE = 0.07  # of a panel, in which the number on a contour would be cut off or stand on the deciles
 NAMED = 10  # levels of a mixed pair that have a colour and a name; the others are drawn grey
 TURNED = 18  # letters along the axis of levels that stand side by side; more of them are written upwards
@@ -168,6 +170,7 @@ n_jobs
         wanted = _kinds(kind, features)
         _check_axes(ax, len(wanted))
         _check_subsample(subsample)
+        X = X if method == "brute" else _own_columns(estimator, X)
         grid = GridOptions.of(percentiles, grid_resolution)
         running = Running.of(True if verbose else None, None, None)
         with _value_errors():
@@ -244,7 +247,8 @@ n_jobs
         _check_axes(ax, len(self.features))
         if ax is None:
             ax = self._new_axes(n_cols)
-        self._drawing = drawing = _Drawing.of(ax, line_kw, ice_lines_kw, pd_line_kw, bar_kw)
+        fixed = pdp_lim is not None
+        self._drawing = drawing = _Drawing.of(ax, fixed, line_kw, ice_lines_kw, pd_line_kw, bar_kw)
         super().plot(
             ax=drawing.axes,
             n_cols=n_cols,
@@ -258,7 +262,7 @@ n_jobs
             centered=centered,
         )
         drawing.keep_labels()
-        self._share_height(drawing.heights if pdp_lim is None else {})
+        self._share_height({} if fixed else drawing.heights)
         self.level_lines_ = np.empty_like(self.axes_, dtype=object)
         for number, lines in drawing.levels.items():
             self.level_lines_.flat[number] = lines
@@ -370,7 +374,8 @@ n_jobs
         """Let scikit-learn draw two numbers or two categories, and draw one of each ourselves."""
         if any(self._levels(pd_plot_idx)) and not categorical:
             self._plot_levels(avg_preds[self.target_idx].T, feature_values, feature_idx, ax, pd_plot_idx)
-            ax.set_ylim(*_apart(Z_level[0], Z_level[-1]))
+            ends = _apart(Z_level[0], Z_level[-1])
+            ax.set_ylim(*(ends if _roomy(ax) or self._drawing.fixed else _headroom(ax, *ends)))
             return
         before = set(ax.texts)
         with warnings.catch_warnings():
@@ -429,11 +434,13 @@ n_jobs
 class _Drawing:
     """What one call of ``plot`` remembers while scikit-learn draws panel after panel.
 
+    The height of curves is ``fixed`` where the user gave it.
     ``heights`` are those of panels that something was drawn into before, ``labels`` are given where the last
     row of such panels has gaps, and ``levels`` are the lines of mixed pairs by the number of the panel.
     """
 
     axes: Any
+    fixed: bool
     line: dict[str, Any]
     individual: dict[str, Any]
     average: dict[str, Any]
@@ -443,7 +450,7 @@ class _Drawing:
     levels: dict[int, tuple[Line2D, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, ax: Any, *styles: dict[str, Any] | None) -> _Drawing:
+    def of(cls, ax: Any, fixed: bool, *styles: dict[str, Any] | None) -> _Drawing:
         """Look at the axes before anything is drawn, and spell out the styles of lines and bars."""
         from matplotlib.cbook import normalize_kwargs
         from matplotlib.lines import Line2D
@@ -453,12 +460,12 @@ class _Drawing:
         line, individual, average = (normalize_kwargs(style or {}, Line2D) for style in lines)
         looks = line, individual, average, normalize_kwargs(bar or {}, Patch)
         if _is_axes(ax):
-            return cls(ax, *looks, {}, {})
+            return cls(ax, fixed, *looks, {}, {})
         given, whole = _given(ax), np.asarray(ax, dtype=object)
         gaps = len(given) < whole.size
         heights = {one: one.get_ylim() for one in given if one.has_data()}
         labels = {one: one.get_ylabel() for one in given if gaps}
-        return cls(np.array(given, dtype=object) if gaps else whole, *looks, heights, labels)
+        return cls(np.array(given, dtype=object) if gaps else whole, fixed, *looks, heights, labels)
 
     def lines(self, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return how individual curves and the average look.
@@ -588,6 +595,24 @@ def _effects(
         answers, _ = replace(call, kind=kind).answer(asked, custom_values=own_values, **options)  # type: ignore[arg-type]
         found.update(zip([(kind, group) for group in asked], answers, strict=True))
     return [found[kind, group] for kind, group in zip(kinds, groups, strict=True)]
+
+
+def _own_columns(estimator: Any, X: Any) -> Any:
+    """Return as many columns of an array as the model was fitted on.
+
+    scikit-learn's recursion does not show X to the model, so that one with columns to spare passes unnoticed:
+    its guide draws a model of the four columns of iris with the ten of another table.
+    """
+    known = getattr(estimator, "n_features_in_", None)
+    if known is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] <= known:
+        return X
+    warnings.warn(
+        f"X has {X.shape[1]} columns and {type(estimator).__name__} was fitted on {known}: the first {known} "
+        "are taken. Pass the table it was fitted on",
+        UserWarning,
+        stacklevel=3,
+    )
+    return X[:, :known]
 
 
 def _response(estimator: Any, method: str, response_method: str) -> str:
@@ -749,13 +774,31 @@ def _narrow_colour_bar(image: AxesImage) -> None:
     figure.colorbar(image, cax=axes.inset_axes((1.04, 0.0, 0.05, 1.0)))
 
 
-def _explain(ax: Axes, title: str) -> None:
-    """Add a legend of levels: beside the panel where the figure makes room, else within."""
+def _roomy(ax: Axes) -> bool:
+    """Tell whether the figure makes room for what stands beside a panel."""
     from matplotlib.figure import Figure
 
+    figure = ax.get_figure()
+    return isinstance(figure, Figure) and figure.get_layout_engine() is not None
+
+
+def _explain(ax: Axes, title: str) -> None:
+    """Add a legend of levels: beside the panel where the figure makes room, else above its curves."""
     lines = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
     lines.sort(key=lambda line: str(line.get_label()).startswith("other ("))
-    figure = ax.get_figure()
-    roomy = isinstance(figure, Figure) and figure.get_layout_engine() is not None
-    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if roomy else {"loc": "best"}
-    ax.legend(handles=lines, title=title, fontsize="small", **place)
+    place: dict[str, Any] = {"bbox_to_anchor": (1.0, 1.0)} if _roomy(ax) else {"ncols": _columns(ax)}
+    ax.legend(handles=lines, title=title, fontsize="small", loc="upper left", **place)
+
+
+def _columns(ax: Axes) -> int:
+    """Return how many names of levels stand beside each other within a panel."""
+    return 2 if max(len(str(line.get_label())) for line in ax.get_lines()) <= SHORT else 1
+
+
+def _headroom(ax: Axes, low: float, high: float) -> tuple[float, float]:
+    """Return the ends of an axis whose legend stands above its curves."""
+    legend = ax.get_legend()
+    assert legend is not None
+    rows = 2 + ceil(len(legend.get_texts()) / _columns(ax))
+    share = min(ROW * rows / ax.get_window_extent().height * ax.figure.dpi, 0.6)
+    return low, low + (high - low) / (1 - share)
