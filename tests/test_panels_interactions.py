@@ -625,6 +625,23 @@ def test_matplotlib_has_a_colour_bar_for_pairs_and_one_for_features(found):
     assert not bars[0].get_tightbbox().overlaps(bars[1].get_tightbbox())
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_axes_given_are_drawn_on_and_no_figure_is_made(found, kind):
+    from paribus.display.drawers.matplotlib import draw
+
+    page, axes = plt.subplots(1, 2, figsize=(11, 4.5))
+    axes[0].set_title("mine")
+    assert draw(picture(found, kind), axes[0]) == (page, [axes[0]])
+    assert axes[0].get_title() == "mine"
+    assert not axes[1].has_data()
+    assert plt.get_fignums() == [page.number]
+    page.canvas.draw()
+    if kind == "heatmap":
+        bars = [bar.get_tightbbox() for bar in axes[0].child_axes]
+        assert len(bars) == 2
+        assert not bars[0].overlaps(bars[1])
+
+
 def test_plotly_draws_every_picture(found, modelled):
     from paribus.display.drawers.plotly import draw
 

@@ -208,7 +208,7 @@ def _behind(result: Importance, shown: list[int], o: int) -> tuple[Bars, list[Po
         for entry, value, error in zip(shown, values, errors, strict=True)
     )
     wide, label = np.full(len(shown), 0.8), "with its interactions"
-    bars = Bars(rows, values, wide, color_of(0), label=label, alpha=0.3, level=True, hover=hover)
+    bars = Bars(rows, values, wide, color_of(0), label=label, alpha=0.4, level=True, hover=hover)
     if not np.isfinite(errors).any():
         return bars, []
     ends = Points(
@@ -244,7 +244,7 @@ def _figure(
     labels = [ranking.labels[entry] for entry in shown]
     ticks = tuple(zip(map(float, _rows(shown)), labels, strict=True))
     names = Axis("", "level", ticks, low=-0.6, high=len(shown) - 0.4)
-    width = 5.6 + LETTER * max(map(len, labels))
+    width = 6.0 + LETTER * max(map(len, labels))
     legend = 0.3 * any(isinstance(mark, Bars) and mark.label is not None for mark in marks)
     size = (width, 1.1 + 0.27 * max(len(shown), 3) + legend + below(notes, width))
     return Figure((Panel(tuple(marks), across, names),), size=size, notes=notes)

@@ -213,7 +213,7 @@ def _links(places: Floats, links: Floats, told: list[list[str]]) -> tuple[list[L
 
 def _link(x: Floats, y: Floats, share: float, hover: tuple[str, ...] = ()) -> Line:
     """Return a link that has a share of the strongest one's strength."""
-    width, alpha = 0.4 + (WIDEST - 0.4) * share, 0.1 + 0.8 * share
+    width, alpha = 0.4 + (WIDEST - 0.4) * share, 0.2 + 0.7 * share
     return Line(x, y, color_of(0), width=width, alpha=alpha, hover=hover)
 
 
