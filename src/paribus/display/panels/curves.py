@@ -21,7 +21,7 @@ from paribus.display.figure import (
     Strip,
 )
 from paribus.display.panels.place import CROWDED, Place, positions
-from paribus.display.panels.words import height, share, shares
+from paribus.display.panels.words import height, percent, share, shares
 from paribus.results.story import at_value
 
 THIN = 0.2  # of the density where most of the data is: below it a curve fades
@@ -172,7 +172,7 @@ def _at_missing(curve: Curve, data: Data | None, count: int) -> Points:
 
 
 def _missing_panel(place: Place, marks: tuple[Mark, ...], data: Data | None) -> Panel:
-    part = "" if data is None or not data.whole else f"\n{100 * data.missing / data.whole:.2g} %"
+    part = "" if data is None or not data.whole else f"\n{percent(data.missing / data.whole)}"
     # The last number of the axis beside it reaches below this panel: its words stand a line deeper.
     ticks = ((0.0, f"missing{part}" if place.levels else f"\nmissing{part}"),)
     return Panel(marks, Axis(scale="level", ticks=ticks, low=-0.6, high=0.6))

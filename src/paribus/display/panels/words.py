@@ -35,7 +35,14 @@ def height(name: str, value: float, error: float | None) -> str:
 
 def share(part: float, whole: float) -> str:
     """Return how much of the data is meant."""
-    return f"{100 * part / whole:.2g} % of the data" if whole else "no data"
+    return f"{percent(part / whole)} of the data" if whole else "no data"
+
+
+def percent(part: float) -> str:
+    """Return a share of the data as it is written: two digits, more where nearly all of it is meant."""
+    if 0 < part < 1e-4:
+        return "under 0.01 %"
+    return f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.4g} %"
 
 
 def shares(weights: Floats, whole: float) -> list[str]:
