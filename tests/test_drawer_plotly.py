@@ -198,11 +198,21 @@ def test_contours_are_filled_and_every_other_is_labelled():
     np.testing.assert_array_equal(filled.z, z)
     assert (filled.contours.start, filled.contours.end, filled.contours.size) == (0.5, 6.5, 0.5)
     assert filled.colorbar.title.text == "effect"
-    told = [np.arange(t.contours.start, t.contours.end + 0.1, t.contours.size) for t in labelled]
-    np.testing.assert_array_equal(np.concatenate(told), [1, 2, 3, 4, 5, 6])
-    assert all(t.contours.showlabels and t.contours.labelformat == ".1f" for t in labelled)
-    dark, light = labelled
-    assert (dark.contours.labelfont.color, light.contours.labelfont.color) == ("#eeeeee", "#222222")
+    assert [t.contours.start for t in labelled] == [t.contours.end for t in labelled] == [1, 2, 3, 4, 5, 6]
+    assert all(t.contours.showlabels and t.contours.labelformat == ".0f" for t in labelled)
+    assert [t.contours.labelfont.color for t in labelled] == ["#eeeeee"] * 4 + ["#222222"] * 2
+    assert filled.colorbar.tickvals == (0, 1, 2, 3, 4, 5, 6, 7)
+
+
+def test_levels_are_written_in_full_and_nothing_has_no_sign():
+    z = np.subtract.outer(np.arange(5.0), np.arange(5.0)) / 40
+    levels = np.array([-0.075, -0.0375, -1e-17, 0.0375, 0.075])
+    filled, *labelled = drawn(
+        Contours(np.arange(5.0), np.arange(5.0), z, levels, look.DIVERGING, "effect")
+    ).data
+    assert filled.colorbar.tickvals == (-0.075, 0, 0.075)
+    assert not np.signbit([t.contours.start for t in labelled if abs(t.contours.start) < 0.01]).any()
+    assert {t.contours.labelformat for t in labelled} == {filled.colorbar.tickformat} == {".3f"}
 
 
 def test_a_hatch_covers_the_cells_of_its_mask():
@@ -280,6 +290,18 @@ def test_levels_have_names_that_are_broken_rather_than_clipped():
     assert "<br>" in long
     assert long.replace("<br>", " ") == names[1]
     assert inside(figure, figure.layout.xaxis)[0] > 0.25
+
+
+def test_names_upwards_are_broken_only_where_lines_fit_between_them():
+    def axis(count):
+        name = "a name of a level that is quite long in words"
+        return Axis(scale="level", turned=True, ticks=tuple((float(at), name) for at in range(count)))
+
+    few, many = (drawn(Points(X, Y, BLUE), x=axis(count)).layout.xaxis for count in (3, 50))
+    assert "<br>" in few.ticktext[0]
+    assert "<br>" not in many.ticktext[0]
+    assert few.tickangle == many.tickangle == -90
+    assert 8 <= many.tickfont.size < few.tickfont.size
 
 
 def test_nothing_said_is_markup():

@@ -49,6 +49,7 @@ INK = "#777777"  # as far from white as from the nearly black of plotly's dark t
 GRID = "rgba(128,128,128,0.22)"
 GAP = 8.0  # pixels between things that must not touch
 BETWEEN = 12.0  # pixels between a panel and the narrow one beside it, so that their numbers do not touch
+SMALLEST_LETTER = 8.0
 SMALLEST = 70.0  # pixels a panel has at least: what does not fit makes the picture larger
 BAR, KEY = 12.0, 46.0  # pixels of a colour bar's thickness, and of what stands before a word of a legend
 FADES = 4  # strengths a line can have: each is a trace
@@ -170,6 +171,14 @@ def _rgba(color: str, alpha: float = 1.0) -> str:
 
 
 @dataclass
+class _Cell:
+    """What each panel has of the page, with all that stands around it, in pixels."""
+
+    width: float
+    height: float
+
+
+@dataclass
 class _Room:
     """Pixels around a panel, for its words, its legend and its colour bar."""
 
@@ -195,9 +204,8 @@ class _Page:
 
     width: float
     height: float
-    head: float
     boxes: list[_Box]
-    rooms: list[_Room]
+    cell: _Cell
     columns: int
     traces: list[Spec] = field(default_factory=list)
     shapes: list[Spec] = field(default_factory=list)
@@ -228,7 +236,8 @@ def _page(figure: Figure) -> _Page:
     columns = max(1, min(figure.columns, len(figure.panels)))
     rows = max(1, math.ceil(len(figure.panels) / columns))
     width, height = figure.size[0] * INCH, figure.size[1] * INCH
-    rooms = [_room(panel, width / columns, height / rows) for panel in figure.panels]
+    cell = _Cell(width / columns, height / rows)
+    rooms = [_room(panel, cell) for panel in figure.panels]
     for number, room in enumerate(rooms):
         room.left = max(other.left for other in rooms[number % columns :: columns])
         room.right = max(other.right for other in rooms[number % columns :: columns])
@@ -241,7 +250,7 @@ def _page(figure: Figure) -> _Page:
     foot = _tall(_notes(figure, width), SMALL) + GAP * bool(figure.notes)
     words = sum(room.top + room.bottom for room in rooms[::columns]) + head + foot
     high = max(SMALLEST, (height - words) / rows)
-    page = _Page(width, rows * high + words, head, [], rooms, columns)
+    page = _Page(width, rows * high + words, [], cell, columns)
     for number, room in enumerate(rooms):
         first = number // columns * columns
         left = sum(other.left + wide + other.right for other in rooms[first:number]) + room.left
@@ -250,22 +259,27 @@ def _page(figure: Figure) -> _Page:
     return page
 
 
-def _room(panel: Panel, width: float, height: float) -> _Room:
+def _room(panel: Panel, cell: _Cell) -> _Room:
+    """Guess the room that words around a panel take."""
     room = _Room()
-    label = _wrapped(panel.y.label, 0.75 * height) if panel.y.label else ""
-    room.left += _tall(label) + _ticks_long(panel, "y", width) + GAP * bool(label)
-    label = _wrapped(panel.x.label, 0.8 * width) if panel.x.label else ""
-    room.bottom += _tall(label) + _ticks_tall(panel, width)
+    label = _label(panel.y, "y", cell)
+    room.left += _tall(label) + _ticks_long(panel, "y", cell) + GAP * bool(label)
+    room.bottom += _tall(_label(panel.x, "x", cell)) + _ticks_tall(panel, cell)
     if panel.right:
-        room.bottom = max(room.bottom, GAP + _ticks_tall(panel.right, width))
-    room.top += _tall(_wrapped(panel.title or "", 0.85 * width, TITLE), TITLE) * bool(panel.title)
-    room.right += sum(_bar_wide(mark, 0.75 * height) for mark in panel.marks)
+        room.bottom = max(room.bottom, GAP + _ticks_tall(panel.right, cell))
+    if panel.title:
+        room.top += _tall(_wrapped(panel.title, 0.85 * cell.width, TITLE), TITLE)
+    room.right += sum(_bar_wide(mark, 0.75 * cell.height) for mark in panel.marks)
     if panel.x.scale != "none" and panel.x.numbers:
         room.right += GAP  # for the half of the last number that stands out
     if panel.legend == "panel":
         words = [*_labels(panel), panel.legend_title or ""]
-        room.right += max(_long(_wrapped(word, BESIDE * width)) for word in words) + KEY + GAP
+        room.right += max(_long(_wrapped(word, BESIDE * cell.width)) for word in words) + KEY + GAP
     return room
+
+
+def _label(axis: Axis, way: Way, cell: _Cell) -> str:
+    return _wrapped(axis.label, 0.75 * cell.height if way == "y" else 0.8 * cell.width) if axis.label else ""
 
 
 def _bar_wide(mark: Mark, height: float) -> float:
@@ -287,31 +301,51 @@ def _number_long(low: float, high: float) -> float:
     return max(_long(f"{end:.{min(decimals, 8)}f}") for end in (low, high))
 
 
-def _ticks_long(panel: Panel, way: Way, width: float) -> float:
+def _ticks_long(panel: Panel, way: Way, cell: _Cell) -> float:
     axis = panel.y if way == "y" else panel.x
     if not axis.numbers or axis.scale == "none":
         return 0.0
     if axis.ticks is not None:
-        return max((_long(text) for _, text in _ticks(axis, width)), default=0.0) + GAP
+        words, size = _ticks(axis, way, cell)
+        return max((_long(text, size) for text in words), default=0.0) + GAP
     low, high = _ends(panel, way)
     return (_long("00:00:00") if axis.scale == "date" else _number_long(low, high)) + GAP
 
 
-def _ticks_tall(panel: Panel, width: float) -> float:
+def _ticks_tall(panel: Panel, cell: _Cell) -> float:
     axis = panel.x
     if not axis.numbers or axis.scale == "none":
         return 0.0
     if axis.turned:
-        return _ticks_long(panel, "x", width)
+        return _ticks_long(panel, "x", cell)
     if axis.ticks is not None:
         return max((_tall(text) for _, text in axis.ticks), default=0.0) + GAP
     return _tall("\n" if axis.scale == "date" else "0") + GAP
 
 
-def _ticks(axis: Axis, width: float) -> list[tuple[float, str]]:
-    """Return places and words, the longest of which are broken rather than clipped."""
-    share = 0.25 if axis.turned else 0.42
-    return [(at, _wrapped(text, share * width)) for at, text in axis.ticks or ()]
+def _ticks(axis: Axis, way: Way, cell: _Cell) -> tuple[list[str], float]:
+    """Return the words at ticks and the size of their letters.
+
+    Long words are broken rather than clipped, into as many lines as fit between two ticks; letters are
+    smaller where not even one does.
+    """
+    words = [text for _, text in axis.ticks or ()]
+    if way == "x" and not axis.turned:
+        return words, FONT
+    between = 0.7 * (cell.height if way == "y" else cell.width) / max(len(words), 1)
+    size = min(FONT, max(SMALLEST_LETTER, between / 1.15))
+    most = max(1, int(0.85 * between / (LEADING * size)))
+    pixels = 0.42 * cell.width if way == "y" else 0.3 * cell.height
+    return [_broken(text, pixels, size, most) for text in words], size
+
+
+def _broken(text: str, pixels: float, size: float, most: int) -> str:
+    """Break text into lines of some pixels, longer ones if there would be more than ``most``."""
+    while True:
+        lines = _wrapped(text, pixels, size)
+        if lines.count("\n") < max(most, text.count("\n") + 1):
+            return lines
+        pixels *= 1.2
 
 
 def _ends(panel: Panel, way: Way) -> tuple[float, float]:
@@ -344,11 +378,9 @@ def _along(mark: Mark, way: Way) -> Iterator[Floats]:
 def _axis(panel: Panel, way: Way, page: _Page, box: _Box) -> Spec:
     """Describe one side of a panel."""
     axis = panel.y if way == "y" else panel.x
-    wide, high = page.width / page.columns, page.height * page.columns / max(len(page.boxes), 1)
-    label = _wrapped(axis.label, 0.75 * high if way == "y" else 0.8 * wide)
     spec: Spec = {
         "domain": page.upwards(box) if way == "y" else page.across(box),
-        "title": {"text": _escaped(label), "font": {"size": FONT + 1}, "standoff": 6},
+        "title": {"text": _escaped(_label(axis, way, page.cell)), "font": {"size": FONT + 1}, "standoff": 6},
         "type": "date" if axis.scale == "date" else "linear",
         "showgrid": way == "y" and axis.scale == "number",
         "gridcolor": GRID,
@@ -367,10 +399,11 @@ def _axis(panel: Panel, way: Way, page: _Page, box: _Box) -> Spec:
     if ends != (None, None):
         spec["range"] = [None if end is None else _place(end, axis) for end in ends]
     if axis.ticks is not None:
-        ticks = _ticks(axis, wide)
+        words, size = _ticks(axis, way, page.cell)
         spec["tickmode"] = "array"
-        spec["tickvals"] = [_place(at, axis) for at, _ in ticks]
-        spec["ticktext"] = [_escaped(text) for _, text in ticks]
+        spec["tickvals"] = [_place(at, axis) for at, _ in axis.ticks]
+        spec["ticktext"] = [_escaped(text) for text in words]
+        spec["tickfont"] = {"size": size}
     if axis.scale == "none":
         spec.update(showticklabels=False, ticks="", showgrid=False)
     return spec
@@ -433,7 +466,7 @@ class _Frame:
     def key(self, label: str) -> str:
         """Break a label that is too long for its legend."""
         above = self.legend == "legend"
-        wide = self.page.width - KEY - 2 * GAP if above else BESIDE * self.page.width / self.page.columns
+        wide = self.page.width - KEY - 2 * GAP if above else BESIDE * self.page.cell.width
         return _wrapped(label, wide)
 
     def edge(self, way: Way) -> dict[str, str]:
@@ -478,7 +511,7 @@ def _draw_panel(page: _Page, number: int, panel: Panel, legend: str) -> None:
 def _narrow(panel: Panel, width: float) -> float:
     """Return how wide the panel to the right is: what it says at its foot must not reach under others."""
     axis = panel.right.x if panel.right else Axis()
-    words = [_long(text, SMALL) for _, text in axis.ticks or () if axis.numbers and not axis.turned]
+    words = [_long(text, SMALL) + 2 * GAP for _, text in axis.ticks or () if axis.numbers and not axis.turned]
     return min(max([panel.beside * width, *words]), 0.4 * width)
 
 
@@ -517,7 +550,7 @@ def _draw_beside(page: _Page, panel: Panel, x: Spec, y: Spec, legend: str, box: 
 def _write_title(page: _Page, title: str, box: _Box) -> None:
     page.annotations.append(
         {
-            "text": _escaped(_wrapped(title, 0.85 * page.width / page.columns, TITLE)),
+            "text": _escaped(_wrapped(title, 0.85 * page.cell.width, TITLE)),
             "xref": "paper",
             "yref": "paper",
             "x": (box.left + box.width / 2) / page.width,
@@ -561,7 +594,7 @@ def _beside(page: _Page, number: int, panel: Panel) -> Spec:
         "tracegroupgap": 0,
         "font": {"size": FONT},
         "title": {
-            "text": _escaped(_wrapped(panel.legend_title or "", BESIDE * page.width / page.columns)),
+            "text": _escaped(_wrapped(panel.legend_title or "", BESIDE * page.cell.width)),
             "font": {"size": FONT},
         },
     }
@@ -597,7 +630,12 @@ def _legend_rows(figure: Figure, width: float) -> int:
     title = _long(figure.legend_title) + GAP if figure.legend_title else 0.0
     if sum(lengths) + title <= width - 2 * GAP:
         return min(1, len(lengths))
-    return math.ceil(len(lengths) / max(1, int(width / max(lengths)))) + bool(title)
+    rows, taken = 1, 0.0
+    for length in lengths:
+        if taken and taken + length > width:
+            rows, taken = rows + 1, 0.0
+        taken += length
+    return rows + bool(title)
 
 
 def _head(figure: Figure, width: float) -> float:
@@ -882,39 +920,41 @@ def _contours(mark: Contours, frame: _Frame) -> None:
         "line": {"width": 0.5, "color": "rgba(0,0,0,0.3)"},
         "colorscale": mark.colors,
         "colorbar": _color_bar(mark, mark.unit, frame)
-        | {"tickvals": mark.levels[::2], "tickformat": _decimals(step)},
+        | {"tickvals": _told(mark), "tickformat": _decimals(_told(mark))},
         **_hover_cells(mark.hover),
     }
     frame.add(mark, field_of | filled)
-    lined = mark.levels[::2]
-    for color, levels in _labelled(
-        mark, lined[(lined > np.nanmin(mark.values)) & (lined < np.nanmax(mark.values))]
-    ):
+    for level, color in _lined(mark):
         written = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
-        ends = {"start": levels[0], "end": levels[-1], "size": 2 * step, "labelformat": _decimals(step)}
-        lines = {"contours": written | ends, "line": {"width": 1.0, "color": color}, "showscale": False}
-        frame.add(mark, field_of | lines)
+        where = {"start": level, "end": level, "size": step, "labelformat": _decimals(_told(mark))}
+        line = {"contours": written | where, "line": {"width": 1.0, "color": color}, "showscale": False}
+        frame.add(mark, field_of | line)
 
 
-def _labelled(mark: Contours, levels: Floats) -> Iterator[tuple[str, list[float]]]:
-    """Yield levels that follow each other and can be read in one colour, and that colour."""
+def _lined(mark: Contours) -> list[tuple[float, str]]:
+    """Return every other level that is reached, and the colour that can be read on its own."""
     from plotly.colors import get_colorscale, sample_colorscale, unlabel_rgb
 
+    least, most = np.nanmin(mark.values), np.nanmax(mark.values)
+    levels = [level for level in _told(mark) if least < level < most]
     low, high = float(mark.levels[0]), float(mark.levels[-1])
-    shares = (levels - low) / ((high - low) or 1.0)
-    found = sample_colorscale(get_colorscale(mark.colors), shares.tolist())
-    light = [np.dot(unlabel_rgb(color), (0.299, 0.587, 0.114)) > 125 for color in found]
-    start = 0
-    for stop in range(1, len(levels) + 1):
-        if stop == len(levels) or light[stop] != light[start]:
-            yield "#222222" if light[start] else "#eeeeee", levels[start:stop].tolist()
-            start = stop
+    shares = [(level - low) / ((high - low) or 1.0) for level in levels]
+    grounds = sample_colorscale(get_colorscale(mark.colors), shares) if levels else []
+    light = [np.dot(unlabel_rgb(ground), (0.299, 0.587, 0.114)) > 127 for ground in grounds]
+    return [(level, "#222222" if bright else "#eeeeee") for level, bright in zip(levels, light, strict=True)]
 
 
-def _decimals(step: float) -> str:
-    """Return how numbers a step apart are written, no longer than needed."""
+def _told(mark: Contours) -> list[float]:
+    """Return every other level, none of them a little less than nothing."""
+    hardly = 1e-9 * np.ptp(mark.levels)
+    return [0.0 if abs(level) < hardly else float(level) for level in mark.levels[::2]]
+
+
+def _decimals(values: Sequence[float]) -> str:
+    """Return how numbers are written in full, no longer than needed."""
+    hardly = 1e-6 * (max(values) - min(values))
     for decimals in range(7):
-        if math.isclose(round(step, decimals), step, rel_tol=1e-6) and step < 1e5:
+        if all(abs(round(value, decimals) - value) <= hardly for value in values) and max(values) < 1e6:
             return f".{decimals}f"
     return ".3g"
 
