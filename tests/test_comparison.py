@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import paribus
+from paribus.display.figure import Line, Points
 
 SAMPLES, ROWS, POINTS = 500, 150, np.array([-1.5, -0.5, 0.5, 1.5])
 
@@ -32,6 +33,19 @@ def answers(predict, X, feature, y=None, **options):
     local = paribus.accumulated_local_effects(predict, X, feature)
     near = paribus.marginal(predict, X, feature, y=y, **options)
     return effect, *local.values(), *near.values()
+
+
+NEAR = "average prediction of rows here"
+
+
+def said(panel):
+    return [mark.label for mark in panel.marks if getattr(mark, "label", None)]
+
+
+def explained(page):
+    """Return what the only legend of a page says."""
+    (legend,) = [ax.get_legend() for ax in page.axes if ax.get_legend() is not None]
+    return [text.get_text() for text in legend.get_texts()]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -92,7 +106,12 @@ def test_levels_are_compared_by_name():
     worth = {"a": 0.0, "b": 3.0, "c": 1.0, "d": 2.0}
     found = paribus.compare(*answers(lambda t: t["city"].map(worth).to_numpy() + t["size"], table, "city"))
     assert found.difference[0] < 1e-9
-    assert found.plot().get_legend() is not None
+    (panel,) = found.figure().panels
+    answers_ = [mark for mark in panel.marks if isinstance(mark, Points)]
+    assert said(panel) == ["partial dependence", "accumulated local effects", NEAR]
+    assert [text for _, text in panel.x.ticks] == ["a", "c", "d", "b"]  # by what they are worth
+    for mark in answers_:
+        np.testing.assert_allclose(np.diff(mark.y), 1.0, atol=0.2)
 
 
 def test_every_feature_at_once_and_one_picture_each():
@@ -108,17 +127,19 @@ def test_every_feature_at_once_and_one_picture_each():
         paribus.marginal(predict, X, y=y, grid_resolution=10),
     )
     assert set(every) == {"x0", "x1"}
-    figure = every.plot()
-    assert len(figure.axes) == 2
-    said = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert said == [
+    figure = every.figure()
+    assert [panel.x.label for panel in figure.panels] == list(every)
+    words = [
         "partial dependence",
         "accumulated local effects",
         "average prediction of rows here",
         "average observed of rows here",
     ]
-    assert figure.axes[1].get_legend() is None
-    assert "no row has" in "".join(text.get_text() for text in figure.axes[0].texts)
+    assert [said(panel) for panel in figure.panels] == [words, words]
+    page = every.plot()
+    assert explained(page) == words
+    assert any("no row has" in note for note in figure.notes)
+    assert "no row has" in page.get_supxlabel().replace("\n", " ")
     assert repr(every).startswith("Comparisons of predict: 2 features")
 
 
@@ -148,8 +169,13 @@ def test_dates_and_several_outputs():
 
     found = paribus.compare(*answers(predict, table, "day"))
     assert (found.share < 1e-9).all()
-    with pytest.raises(paribus.DrawingError, match="one output"):
-        found.plot()
+    figure = found.figure()
+    assert [panel.x.scale for panel in figure.panels] == ["date", "date"]
+    for o, panel in enumerate(figure.panels):
+        line = next(mark for mark in panel.marks if isinstance(mark, Line))
+        np.testing.assert_array_equal(line.y, found.effect.average[o])
+    with pytest.raises(paribus.DrawingError, match="output"):
+        found.plot(outputs="color")
     assert found.plot(output=1).get_xlabel() == "day"
 
 
@@ -213,19 +239,25 @@ def test_levels_in_another_order_are_drawn_where_they_belong():
 
     effect = paribus.partial_dependence(predict, table, "city", custom_values={"city": ["x", "y", "z"]})
     near = paribus.marginal(predict, table, "city", custom_values={"city": ["z", "y"]})["city"]
-    ax = paribus.compare(effect, None, near).plot()
-    bars = {container.get_label(): container.lines[0].get_data() for container in ax.containers[:2]}
-    at, height = bars["average prediction of rows here"]
-    np.testing.assert_allclose(height, 10.0 * np.round(at - at.min() + 1))
+    (panel,) = paribus.compare(effect, None, near).figure().panels
+    assert [text for _, text in panel.x.ticks] == ["x", "y", "z"]
+    drawn = {mark.label: mark for mark in panel.marks if isinstance(mark, Points)}
+    np.testing.assert_allclose(drawn["partial dependence"].y, [0.0, 10.0, 20.0])
+    np.testing.assert_allclose(drawn[NEAR].y, [np.nan, 10.0, 20.0])  # it was not asked about x
+    assert drawn[NEAR].hover[1].startswith("city = y\n" + NEAR + " 10")
 
 
 def test_the_missing_point_is_compared_too():
     X = np.random.default_rng(0).normal(size=(400, 2))
     X[::5, 0] = np.nan
     found = paribus.compare(*answers(lambda t: np.where(np.isnan(t[:, 0]), 9.0, t[:, 0]), X, 0))
-    ax = found.plot()
-    assert len(ax.containers) >= 3  # an average of each kind without a value
-    assert [tick.get_text() for tick in ax.get_xticklabels(minor=True)] == ["missing"]
+    (panel,) = found.figure().panels
+    points = [mark for mark in panel.right.marks if isinstance(mark, Points)]
+    assert len(points) == 3  # an answer of each kind without a value
+    assert all(mark.y[0] == pytest.approx(9.0) for mark in points)
+    assert len({mark.x[0] for mark in points}) == len(points)  # none hides another
+    (side,) = found.plot().child_axes
+    assert [tick.get_text().strip() for tick in side.get_xticklabels()] == ["missing\n20 %"]
 
 
 def test_noise_is_no_difference():

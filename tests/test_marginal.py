@@ -25,6 +25,7 @@ from sklearn.svm import LinearSVC
 
 import paribus
 from conftest import numbers
+from paribus.display.figure import Line, Points
 from paribus.evaluators import brute, marginal, survey
 from paribus.results.marginal import AVERAGES
 
@@ -670,7 +671,7 @@ def test_axes_of_one_point_or_none_have_averages_all_the_same(tmp_path):
     assert list(found["value"].to_frame())[1] == "value"
     found.save(tmp_path / "found.json")
     assert paribus.load(tmp_path / "found.json") == found
-    found.plot()
+    found.plot().canvas.draw()
     plt.close("all")
 
 
@@ -704,41 +705,59 @@ def test_the_story_tells_where_the_model_is_off():
     assert "residual" not in repr(few["x0"])
 
 
+def said(panel):
+    return [mark.label for mark in panel.marks if getattr(mark, "label", None)]
+
+
+def explained(page):
+    """Return what the only legend of a page says."""
+    (legend,) = [ax.get_legend() for ax in page.axes if ax.get_legend() is not None]
+    return [text.get_text() for text in legend.get_texts()]
+
+
 def test_pictures_show_what_there_is(awkward):
     y = numbers(awkward) + np.random.default_rng(0).normal(size=300)
     found = paribus.marginal(numbers, awkward, y=y)
-    figure = found.plot(columns=4)
-    assert len(figure.axes) == len(found)
-    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert labels == ["predicted", "observed"]
-    assert all(panel.get_legend() is None for panel in figure.axes[1:])
-    assert len({panel.get_ylim() for panel in figure.axes}) == 1
+    figure = found.figure(columns=4)
+    assert len(figure.panels) == len(found)
+    assert figure.columns == 4
+    both = ["average prediction of rows here", "average observed of rows here"]
+    assert all(said(panel) == both for panel in figure.panels)
+    assert figure.legend_title == "± 2 standard errors"
+    assert len({panel.y.high for panel in figure.panels}) == 1
+    assert explained(found.plot(columns=4)) == both
     effects = paribus.effects(numbers, awkward)
-    ax = found["gap"].plot(effect=effects["gap"])
+    ax = paribus.compare(effects["gap"], None, found["gap"]).plot()
     assert ax.get_xlabel() == "gap"
-    assert [text.get_text() for text in ax.get_legend().get_texts()][-1] == "partial dependence"
-    drawn = [line.get_ydata() for line in ax.lines]
+    assert explained(ax.figure) == ["partial dependence", *both]
+    (panel,) = paribus.compare(effects["gap"], None, found["gap"]).figure().panels
+    drawn = [mark.y for mark in panel.marks if isinstance(mark, Line)]
     assert any(np.array_equal(line, found["gap"].observed[0], equal_nan=True) for line in drawn)
     assert any(np.array_equal(line, effects["gap"].average[0]) for line in drawn)
-    assert found["city"].plot(effect=effects["city"]).get_xticklabels()[-1].get_text() == "missing"
-    alone = paribus.marginal(None, awkward, ["day"], y=y)["day"].plot()
-    assert [text.get_text() for text in alone.get_legend().get_texts()] == ["observed"]
-    with pytest.raises(paribus.DrawingError, match="on the axis of 'gap'"):
-        found["gap"].plot(effect=effects["city"])
-    with pytest.raises(paribus.DrawingError, match="on the axis of 'gap'"):
-        found["gap"].plot(effect=paribus.effects(numbers, awkward, ["gap"], grid_resolution=5)["gap"])
+    (panel,) = paribus.compare(effects["city"], None, found["city"]).figure().panels
+    assert panel.right.x.ticks[0][1].strip().startswith("missing")
+    assert len([mark for mark in panel.right.marks if isinstance(mark, Points)]) == 3
+    alone = paribus.marginal(None, awkward, ["day"], y=y)["day"]
+    assert said(alone.figure().panels[0]) == explained(alone.plot().figure) == both[1:]
     plt.close("all")
 
 
-def test_several_outputs_have_a_colour_each():
+def test_several_outputs_have_a_panel_each():
     X, codes = frame()[["b", "count"]], np.digitize(target(), [0, 2])
     fitted = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, codes)
     found = paribus.marginal(fitted, X, y=codes)
-    labels = [text.get_text() for text in found["b"].plot().get_legend().get_texts()]
-    assert labels == ["0", "1", "2", "predicted", "observed"]
+    figure = found["b"].figure()
+    assert [panel.y.label for panel in figure.panels] == [f"probability of {k}" for k in range(3)]
+    assert all(len(said(panel)) == 2 for panel in figure.panels)
+    for o, panel in enumerate(figure.panels):
+        drawn = {mark.label: mark.y for mark in panel.marks if isinstance(mark, Line)}
+        np.testing.assert_array_equal(drawn["average observed of rows here"], found["b"].observed[o])
     one = found["b"].plot(output="1")
     assert one.get_ylabel() == "probability of 1"
-    assert len(one.get_legend().get_texts()) == 2
+    assert len(explained(one.figure)) == 2
+    rows = found.figure()  # a row for each class, a column for each feature
+    assert (len(rows.panels), rows.columns) == (6, 2)
+    assert [panel.x.label for panel in rows.panels] == list(found) * 3
     plt.close("all")
 
 

@@ -22,6 +22,7 @@ from sklearn.linear_model import LinearRegression
 
 import paribus
 from paribus.api import call as calls
+from paribus.display.figure import Band, Line, Points
 from paribus.errors import CheckpointError, FormatError, ModelError, OptionError, RefusalError
 from paribus.evaluators.occupancy import Occupancy
 from paribus.evaluators.support import SupportCounter
@@ -206,8 +207,9 @@ def test_a_list_of_one_model_has_no_standard_deviation():
     assert effect.notes == (*one.notes, "a single model in the list does not tell how much models differ")
     assert effect.provenance.model == one.provenance.model
     assert "between" not in repr(effect)
-    labels = [text.get_text() for text in effect.plot().get_legend().get_texts()]
-    assert labels == ["average ± 2 standard errors"]
+    (panel,) = effect.figure().panels
+    assert said(panel) == explained(effect.plot().figure) == ["average ± 2 standard errors"]
+    assert panel.marks == one.figure().panels[0].marks
 
 
 def test_several_outputs_and_a_positive_class():
@@ -660,49 +662,67 @@ def test_slopes_are_of_each_model():
     assert gap.refits.missing is None
 
 
-def lines_of(ax, width):
-    return [line for line in ax.get_lines() if line.get_linewidth() == width and line.get_marker() == "None"]
+def said(panel):
+    return [mark.label for mark in panel.marks if getattr(mark, "label", None)]
+
+
+def explained(page):
+    """Return what the only legend of a page says."""
+    (legend,) = [ax.get_legend() for ax in page.axes if ax.get_legend() is not None]
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def of_models(panel):
+    """Return the heights of each model's own line, thin beside the mean."""
+    return [mark.y for mark in panel.marks if isinstance(mark, Line) and mark.width == 0.7]
+
+
+def dots(panel):
+    """Return each model's own points."""
+    return [mark for mark in panel.marks if isinstance(mark, Points) and mark.marker == "dot"]
 
 
 def test_pictures_draw_each_model_and_say_what_the_band_is():
     effect = paribus.partial_dependence(refits(), table(), "gap", progress=False)
-    ax = effect.plot()
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == [f"each of {MODELS} models", f"average ± 2 standard deviations of {MODELS} models"]
-    thin = [line.get_ydata() for line in lines_of(ax, 0.7)]
-    assert_array_equal(thin, effect.refits.values[:, 0])
-    band = next(c for c in ax.collections if len(c.get_paths()[0].vertices) > 50)
-    heights = band.get_paths()[0].vertices[:, 1]
-    assert heights.max() == pytest.approx(np.max(effect.average + 2 * effect.refits.standard_deviation))
-    missing = [
-        line for line in ax.get_lines() if line.get_marker() == "." and len(line.get_ydata()) == MODELS
-    ]
-    assert_array_equal(missing[0].get_ydata(), effect.refits.missing[:, 0])
+    (panel,) = effect.figure().panels
+    words = [f"each of {MODELS} models", f"average ± 2 standard deviations of {MODELS} models"]
+    assert said(panel) == explained(effect.plot().figure) == words
+    assert_array_equal(of_models(panel), effect.refits.values[:, 0])
+    (band,) = [mark for mark in panel.marks if isinstance(mark, Band)]
+    around = 2 * effect.refits.standard_deviation[0]
+    assert_allclose(band.high, effect.average[0] + around)
+    assert_allclose(band.low, effect.average[0] - around)
+    assert_array_equal([mark.y[0] for mark in dots(panel.right)], effect.refits.missing[:, 0])
+    mean = panel.right.marks[-1]
+    assert mean.y[0] == effect.missing.average[0]
+    assert mean.error[0] == pytest.approx(2 * effect.refits.missing_deviation[0])
 
 
 def test_pictures_of_levels_local_effects_and_several_outputs():
     X = table()
-    ax = paribus.partial_dependence(refits(), X, "city", progress=False).plot()
-    dots = [line for line in ax.get_lines() if line.get_marker() == "."]
-    assert len(dots) == MODELS
-    assert ax.get_legend().get_texts()[-1].get_text() == "average ± 2 standard deviations of 4 models"
+    city = paribus.partial_dependence(refits(), X, "city", progress=False)
+    (panel,) = city.figure().panels
+    order = np.argsort(city.average[0])
+    assert_array_equal([mark.y for mark in dots(panel)], city.refits.values[:, 0][:, order])
+    assert said(panel)[-1] == "average ± 2 standard deviations of 4 models"
     local = paribus.accumulated_local_effects(refits(), X, ["gap"], progress=False)["gap"]
-    ax = local.plot()
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["each of 4 models", "ALE ± 2 standard deviations of 4 models"]
-    assert_array_equal([line.get_ydata() for line in lines_of(ax, 0.7)], local.refits.values[:, 0])
+    (panel,) = local.figure().panels
+    words = ["each of 4 models", "ALE ± 2 standard deviations of 4 models"]
+    assert said(panel) == explained(local.plot().figure) == words
+    assert_array_equal(of_models(panel), local.refits.values[:, 0])
     for verb in (paribus.effects, paribus.accumulated_local_effects):
-        ax = verb(refits("classes"), X, ["gap"], progress=False)["gap"].plot()
-        title = ax.get_legend().get_title().get_text()
-        assert title == "± 2 standard deviations of 4 models\nthin: each model"
-        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1", "2"]
-    figure = paribus.effects(refits(), X, ["temp", "gap", ("temp", "wind")], progress=False).plot()
-    assert sum(ax.get_legend() is not None for ax in figure.axes) == 1
+        found = verb(refits("classes"), X, ["gap"], progress=False)["gap"]
+        (panel,) = found.figure().panels
+        assert "± 2 standard deviations of 4 models" in panel.legend_title
+        assert said(panel) == ["0", "1", "2"]
+        assert len(of_models(panel)) == 3 * MODELS
+    page = paribus.effects(refits(), X, ["temp", "gap", ("temp", "wind")], progress=False).plot()
+    assert len(explained(page)) >= 2
 
 
 def test_of_many_models_some_are_drawn():
     X = np.random.default_rng(0).normal(size=(40, 2))
     models = [lambda X, k=k: k * X[:, 0] for k in range(70)]
-    ax = paribus.partial_dependence(models, X, 0, progress=False).plot()
-    assert len(lines_of(ax, 0.7)) == 50
-    assert ax.get_legend().get_texts()[0].get_text() == "each of 50 of 70 models"
+    (panel,) = paribus.partial_dependence(models, X, 0, progress=False).figure().panels
+    assert len(of_models(panel)) == 50
+    assert said(panel)[0] == "each of 50 of 70 models"

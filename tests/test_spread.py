@@ -19,6 +19,7 @@ from sklearn.ensemble import (
 )
 
 import paribus
+from paribus.display.figure import Band
 from paribus.states import PointValues, known_states, merge_in_order
 from paribus.states.codec import packed, unpacked
 
@@ -444,7 +445,7 @@ def test_what_is_centred_says_so():
     assert centred.notes[-1] == "relative to temp = 3.2"
     assert centred.provenance.scale == "prediction, relative to temp = 3.2"
     assert "spread" not in centred
-    assert centred.plot().get_ylabel() == "prediction, relative to temp = 3.2"
+    assert centred.plot().get_ylabel().replace("\n", " ") == "change in prediction from temp = 3.2"
     again = centred.centred(at=8.0)
     assert again.provenance.scale == "prediction, relative to temp = 8"
     assert [n for n in again.notes if n.startswith("relative")] == ["relative to temp = 8"]
@@ -601,40 +602,46 @@ def test_what_has_no_slope_is_refused():
 # Pictures
 
 
-def words(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
+def words(effect):
+    """Return what the legend of a picture's first panel says."""
+    return [mark.label for mark in effect.figure().panels[0].marks if getattr(mark, "label", None)]
+
+
+def explained(page):
+    """Return what the only legend of a page says."""
+    (legend,) = [ax.get_legend() for ax in page.axes if ax.get_legend() is not None]
+    return [text.get_text() for text in legend.get_texts()]
 
 
 def test_a_legend_says_which_band_is_which():
     bands = ["80 % of rows", "50 % of rows", "median of rows"]
     effect = pd_of(crossing, table(), "gap", spread=True)
-    assert words(effect.plot()) == [*bands, "average ± 2 standard errors"]
+    assert words(effect) == explained(effect.plot().figure) == [*bands, "average ± 2 standard errors"]
     both = pd_of(crossing, table(), "gap", spread=(0.05, 0.3, 0.95), kind="both")
-    assert words(both.plot()) == [
-        "100 of 900 rows",
+    assert words(both) == [
         "90 % of rows",
         "quantile 0.3 of rows",
+        "12 of 900 rows, moved to begin at the average",
         "average ± 2 standard errors",
     ]
-    assert words(effect.centred().plot()) == ["average"]
-    many = pd_of(both_outputs, table(), "gap", spread=(0.1, 0.5, 0.9), target_names=["a", "b"]).plot()
-    assert words(many) == ["a", "b"]
-    title = many.get_legend().get_title().get_text()
-    assert title == "band: 80 % of rows\ndashed: median of rows"
-    towns = paribus.partial_dependence(lambda t: t["size"].to_numpy(), days(), "town", spread=True).plot()
+    assert words(effect.centred()) == ["average"]
+    many = pd_of(both_outputs, table(), "gap", spread=(0.1, 0.5, 0.9), target_names=["a", "b"])
+    own = ["80 % of rows", "median of rows", "average ± 2 standard errors"]
+    assert [panel.y.label for panel in many.figure().panels] == ["prediction (a)", "prediction (b)"]
+    assert words(many) == explained(many.plot()) == own
+    towns = paribus.partial_dependence(lambda t: t["size"].to_numpy(), days(), "town", spread=True)
     assert words(towns) == [*bands, "average ± 2 standard errors"]
 
 
 def test_a_band_is_drawn_where_the_quantiles_are():
     effect = pd_of(crossing, table(), "temp", spread=(0.1, 0.9))
-    ax = effect.plot()
-    vertices = ax.collections[0].get_paths()[0].vertices[:, 1]
-    assert vertices.min() == effect.spread.values.min()
-    assert vertices.max() == effect.spread.values.max()
+    (panel,) = effect.figure().panels
+    (band,) = [mark for mark in panel.marks if isinstance(mark, Band) and mark.label]
+    np.testing.assert_array_equal(band.low, effect.spread.values[0, 0])
+    np.testing.assert_array_equal(band.high, effect.spread.values[0, 1])
 
 
-def test_only_the_first_panel_explains_the_bands():
-    figure = paribus.effects(
-        crossing, table(), ["temp", "wind", "floor"], spread=True, grid_resolution=6
-    ).plot()
-    assert [ax.get_legend() is not None for ax in figure.axes] == [True, False, False]
+def test_the_bands_are_explained_once():
+    found = paribus.effects(crossing, table(), ["temp", "wind", "floor"], spread=True, grid_resolution=6)
+    assert explained(found.plot()) == words(found)
+    assert len(set(words(found))) == len(words(found)) == 4
