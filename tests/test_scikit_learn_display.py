@@ -669,6 +669,28 @@ def test_dates_are_written_as_dates(people):
         assert len(written) <= 6
 
 
+@pytest.mark.parametrize("unit", ["s", "us"])
+def test_durations_are_written_in_their_unit(unit):
+    X = pd.DataFrame(
+        {"wait": pd.to_timedelta(np.arange(0, 600, 10), unit="min").astype(f"timedelta64[{unit}]")}
+    )
+    display = PartialDependenceDisplay.from_estimator(
+        lambda t: t["wait"].dt.total_seconds().to_numpy(), X, ["wait"], percentiles=(0, 1), grid_resolution=5
+    )
+    ax = display.axes_[0, 0]
+    line = display.lines_[0, 0]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0 h", "2 h", "4 h", "6 h", "8 h"]
+    ticks = np.interp(ax.get_xticks(), np.array(line.get_xdata(), float), line.get_ydata())
+    np.testing.assert_allclose(ticks, 3600 * np.arange(0, 10, 2))
+
+
+def test_a_single_value_is_a_point():
+    X = np.column_stack([np.ones(30), np.arange(30.0)])
+    display = PartialDependenceDisplay.from_estimator(lambda X: X.sum(axis=1), X, [0, 1])
+    assert display.lines_[0, 0].get_marker() == "o"
+    assert display.lines_[0, 1].get_marker() == "None"
+
+
 def test_a_model_that_ignores_its_features():
     X = np.random.default_rng(0).normal(size=(50, 3))
     X[:, 2] = 1.0

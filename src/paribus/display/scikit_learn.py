@@ -42,6 +42,7 @@ BESIDE = 0.6  # inches of a legend or a colour bar besides its letters
 LONG = 40  # letters from which a figure grows no more
 ROW = 0.19  # inches of a row of a legend
 SHORT = 10  # letters of levels that stand in two columns of a legend within a panel
+DURATIONS = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0}  # in seconds
 EDGE = 0.07  # of a panel, in which the number on a contour would be cut off or stand on the deciles
 NAMED = 10  # levels of a mixed pair that have a colour and a name; the others are drawn grey
 TURNED = 18  # letters along the axis of levels that stand side by side; more of them are written upwards
@@ -342,7 +343,7 @@ n_jobs
             pd_plot_idx,
             n_lines,
             ice_lines_kw,
-            {"marker": "o", **pd_line_kw} if categorical else pd_line_kw,
+            {"marker": "o", **pd_line_kw} if categorical or len(feature_values) == 1 else pd_line_kw,
             categorical and kind == "average",
             self._drawing.bars(ax),
             {features: _apart(*ends) for features, ends in pdp_lim.items()},
@@ -708,6 +709,9 @@ def _write_levels(ax: Axes, levels: Array) -> None:
 
 
 def _readable_dates(axis: Axis, values: Array) -> None:
+    """Write dates as dates, and times that pass in one of their units."""
+    if values.dtype.kind == "m":
+        _write_durations(axis, values)
     if values.dtype.kind != "M":
         return
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
@@ -715,6 +719,20 @@ def _readable_dates(axis: Axis, values: Array) -> None:
     locator = AutoDateLocator(maxticks=5)  # type: ignore[no-untyped-call]
     axis.set_major_locator(locator)
     axis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+
+
+def _write_durations(axis: Axis, values: Array) -> None:
+    """Write whole days, hours, minutes or seconds, whichever is the longest that fits a few times."""
+    from matplotlib.ticker import MaxNLocator
+
+    second = np.timedelta64(1, "s") / np.ones(1, values.dtype)[0]
+    seconds = values.astype(np.int64) / second
+    name, unit = next(
+        (one for one in DURATIONS.items() if np.ptp(seconds) >= 3 * one[1]), ("s", DURATIONS["s"])
+    )
+    ticks = MaxNLocator(5).tick_values(seconds.min() / unit, seconds.max() / unit)
+    inside = ticks[(ticks >= seconds.min() / unit) & (ticks <= seconds.max() / unit)]
+    axis.set_ticks(inside * unit * second, [f"{tick:g} {name}" for tick in inside])
 
 
 def _apart(low: float, high: float) -> tuple[float, float]:
