@@ -303,6 +303,16 @@ def test_a_network_says_what_widths_and_sizes_mean(found):
     assert max(text.x for text in legend) < figure.panels[0].x.high
 
 
+def test_long_units_are_told_in_lines_that_fit():
+    output = "lives in municipality of somewhere"
+    found = statistics("abc", [1.0, 2.0, 3.0], outputs=(output,), scale="probability")
+    headings = [text for text in words(picture(found, "network")) if text.startswith(("link", "node"))]
+    assert len(headings) == 2
+    for heading in headings:
+        assert max(map(len, heading.split("\n"))) <= pairs_panel.HEADING
+        assert f"(probability of {output})" in heading.replace("\n", " ")
+
+
 @pytest.mark.parametrize("strongest", [0.2, 1.0, 3.0, 9.99, 12345.0, 7e-9])
 def test_examples_are_round_and_none_is_above_the_strongest(strongest):
     examples = pairs_panel._examples(strongest)
@@ -629,17 +639,24 @@ def test_matplotlib_has_a_colour_bar_for_pairs_and_one_for_features(found):
 def test_axes_given_are_drawn_on_and_no_figure_is_made(found, kind):
     from paribus.display.drawers.matplotlib import draw
 
-    page, axes = plt.subplots(1, 2, figsize=(11, 4.5))
+    page, axes = plt.subplots(1, 2)
     axes[0].set_title("mine")
     assert draw(picture(found, kind), axes[0]) == (page, [axes[0]])
     assert axes[0].get_title() == "mine"
     assert not axes[1].has_data()
     assert plt.get_fignums() == [page.number]
     page.canvas.draw()
-    if kind == "heatmap":
-        bars = [bar.get_tightbbox() for bar in axes[0].child_axes]
-        assert len(bars) == 2
-        assert not bars[0].overlaps(bars[1])
+
+
+def test_colour_bars_do_not_meet_on_axes_given(found):
+    from paribus.display.drawers.matplotlib import draw
+
+    page, ax = plt.subplots(figsize=(7, 4.5))
+    draw(picture(found, "heatmap"), ax)
+    page.canvas.draw()
+    bars = [bar.get_tightbbox() for bar in ax.child_axes]
+    assert len(bars) == 2
+    assert not bars[0].overlaps(bars[1])
 
 
 def test_plotly_draws_every_picture(found, modelled):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 
@@ -28,6 +29,7 @@ LEVEL = 12  # features of a network whose labels stand level; those of more lie 
 AWAY = 0.4  # inches, from the circle to where the label of the largest node starts
 RADIUS = 2.0  # inches, of the circle of a network
 EXPLAINED = 1.9  # inches, for what widths and sizes mean
+HEADING = 24  # letters of a line that have room there
 WEAK = 0.01  # of the strongest link: what is weaker is not drawn
 WIDEST = 9.0  # points, of the strongest link
 LARGEST = 26.0  # points across, of the strongest feature's node
@@ -261,31 +263,28 @@ def _wide(letter: str) -> float:
 def _explained(left: float, link: float, node: float, largest: float, unit: str) -> list[Mark]:
     """Say right of the circle what widths and sizes mean, with three round examples of each.
 
-    They are drawn as the links and nodes are, as a legend's own lines and dots come in few sizes.
+    They are drawn as the links and nodes are, as a legend's own lines and dots come in few sizes; and so far
+    apart that they do not meet on smaller pages.
     """
     inch, marks = 1 / RADIUS, list[Mark]()
     if link:
-        marks.append(_heading(left, 1.2 * inch, f"link: interaction\n({unit})"))
-        for row, value in enumerate(_examples(link)):
-            y, ends = (0.9 - 0.24 * row) * inch, np.array([left, left + 0.4 * inch])
-            marks += [_link(ends, np.full(2, y), value / link), _example(left + 0.5 * inch, y, value)]
+        marks.append(_heading(left, 1.48 * inch, "link: interaction", unit))
+        ends = np.array([left, left + 0.4 * inch])
+        for y, value in zip((1.25 * inch, 0.9 * inch, 0.55 * inch), _examples(link), strict=True):
+            number_beside = Text(float(ends[1]), y, number(value), "left", offset=(7.0, 0.0))
+            marks += [_link(ends, np.full(2, y), value / link), number_beside]
     if node:
-        marks.append(_heading(left, -0.15 * inch, f"node: own effect\n({unit})"))
-        examples = _examples(node)
-        sizes = _across(np.array(examples), node, largest)
-        for row, (value, size) in enumerate(zip(examples, sizes, strict=True)):
-            x, y = left + 0.2 * inch, (-0.5 - (0.0, 0.24, 0.56)[row]) * inch
-            dot = Points(np.array([x]), np.array([y]), color_of(1), size=np.array([size]))
-            marks += [dot, _example(left + 0.5 * inch, y, value)]
+        marks.append(_heading(left, -0.27 * inch, "node: own effect", unit))
+        x, examples = left + 0.2 * inch, _examples(node)
+        for y, value in zip((-0.5 * inch, -0.85 * inch, -1.3 * inch), examples, strict=True):
+            size = _across(np.array([value]), node, largest)
+            dot = Points(np.array([x]), np.array([y]), color_of(1), size=size)
+            marks += [dot, Text(x, y, number(value), "left", offset=(LARGEST / 2 + 8, 0.0))]
     return marks
 
 
-def _heading(x: float, y: float, text: str) -> Text:
-    return Text(x, y, text, align="left", upright="center")
-
-
-def _example(x: float, y: float, value: float) -> Text:
-    return Text(x, y, number(value), align="left")
+def _heading(x: float, y: float, what: str, unit: str) -> Text:
+    return Text(x, y, "\n".join([what, *wrap(f"({unit})", HEADING)]), "left", "bottom")
 
 
 def _examples(strongest: float) -> list[float]:
