@@ -1,23 +1,43 @@
-"""Figures in a browser: what they tell when pointed at needs no network and no second package.
+"""Figures in a browser: marks become plotly's traces, shapes and annotations.
 
-Everything is placed by hand in pixels: plotly measures text only when it is shown, and would otherwise let
-long names of levels run out of the picture or across the panel beside it.
+What they tell when pointed at needs no network, and words keep the colours of plotly's template.
 """
 
 from __future__ import annotations
 
-import math
-import textwrap
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paribus.contracts import Flags, Floats
 from paribus.display import look
+from paribus.display.drawers.plotly_page import (
+    BAR,
+    BESIDE,
+    FONT,
+    GAP,
+    KEY,
+    POINT,
+    SMALL,
+    TITLE,
+    Box,
+    Page,
+    Spec,
+    Way,
+    axis_label,
+    bar_width,
+    ends_of,
+    legend_rows,
+    notes_of,
+    shared_out,
+    text_width,
+    tick_words,
+    title_height,
+    wrapped,
+)
 from paribus.display.figure import (
     Axis,
     Band,
@@ -39,22 +59,11 @@ from paribus.display.figure import (
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Way: TypeAlias = Literal["x", "y"]
-Spec: TypeAlias = dict[str, Any]  # what plotly calls a trace, an axis or an annotation, before it is one
-
-INCH, POINT = 96.0, 96.0 / 72.0  # in pixels
-FONT, SMALL, TITLE = 13.0, 11.5, 15.0  # pixels; 13 are the 10 points of a printed figure
-LEADING = 1.3  # height of a line of text, plotly's own
 INK = "#777777"  # as far from white as from the nearly black of plotly's dark theme
 GRID = "rgba(128,128,128,0.22)"
-GAP = 8.0  # pixels between things that must not touch
 BETWEEN = 12.0  # pixels between a panel and the narrow one beside it, so that their numbers do not touch
-SMALLEST_LETTER = 8.0
-SMALLEST = 70.0  # pixels a panel has at least: what does not fit makes the picture larger
-BAR, KEY = 12.0, 46.0  # pixels of a colour bar's thickness, and of what stands before a word of a legend
 FADES = 4  # strengths a line can have: each is a trace
 FADED = 0.25  # of its colour that a line keeps where there is no data at all
-BESIDE = 0.35  # of a panel's share of the page that the words of its own legend take at most
 DAY = 86_400_000.0  # in milliseconds, which plotly's date axes count in
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashdot"}
 MARKERS = {
@@ -88,7 +97,7 @@ def draw(figure: Figure) -> go.Figure:
     import plotly.graph_objects as go
     import plotly.io as pio
 
-    page = _page(figure)
+    page = shared_out(figure)
     for number, panel in enumerate(figure.panels):
         legend = "legend"
         if panel.legend == "panel":
@@ -129,32 +138,6 @@ def _hover(texts: Iterable[str]) -> Spec:
     return {"hoverinfo": "text", "hovertext": told} if told else {"hoverinfo": "skip"}
 
 
-def _long(text: str, size: float = FONT) -> float:
-    """Guess how many pixels the longest line of a text takes, rather too many."""
-    return max((sum(map(_wide, line)) for line in text.split("\n")), default=0.0) * size
-
-
-def _wide(sign: str) -> float:
-    if unicodedata.east_asian_width(sign) in "WF":
-        return 1.05
-    if sign in "iljtf.,:;|!'()[] I":
-        return 0.36
-    return 0.92 if sign in "mwMW@%" else 0.68 if sign.isupper() else 0.6
-
-
-def _wrapped(text: str, pixels: float, size: float = FONT) -> str:
-    """Break text into lines that fit into some pixels."""
-    lines = []
-    for line in text.split("\n"):
-        each = _long(line, size) / max(len(line), 1)
-        lines += textwrap.wrap(line, max(8, int(pixels / max(each, 1.0)))) or [""]
-    return "\n".join(lines)
-
-
-def _tall(text: str, size: float = FONT) -> float:
-    return LEADING * size * (text.count("\n") + 1) if text else 0.0
-
-
 def _rgba(color: str, alpha: float = 1.0) -> str:
     """Give a colour its opacity: one word for fill, line and marker."""
     from plotly.colors import hex_to_rgb
@@ -167,220 +150,19 @@ def _rgba(color: str, alpha: float = 1.0) -> str:
     return f"rgba({red},{green},{blue},{alpha:.4g})"
 
 
-# --- places
-
-
-@dataclass
-class _Cell:
-    """What each panel has of the page, with all that stands around it, in pixels."""
-
-    width: float
-    height: float
-
-
-@dataclass
-class _Room:
-    """Pixels around a panel, for its words, its legend and its colour bar."""
-
-    left: float = GAP
-    right: float = GAP
-    top: float = GAP
-    bottom: float = GAP
-
-
-@dataclass
-class _Box:
-    """A rectangle of the page, in pixels from its lower left."""
-
-    left: float
-    bottom: float
-    width: float
-    height: float
-
-
-@dataclass
-class _Page:
-    """The picture while it is drawn: where panels are, and what was drawn so far."""
-
-    width: float
-    height: float
-    boxes: list[_Box]
-    cell: _Cell
-    columns: int
-    traces: list[Spec] = field(default_factory=list)
-    shapes: list[Spec] = field(default_factory=list)
-    annotations: list[Spec] = field(default_factory=list)
-    layout: Spec = field(default_factory=dict)
-    axes: dict[Way, int] = field(default_factory=lambda: {"x": 0, "y": 0})
-    explained: set[tuple[str, str]] = field(default_factory=set)
-    rows: dict[int, tuple[Axis, str]] = field(default_factory=dict)
-
-    def axis(self, way: Way, spec: Spec) -> str:
-        """Add an axis and return its name."""
-        self.axes[way] += 1
-        number = "" if self.axes[way] == 1 else str(self.axes[way])
-        self.layout[f"{way}axis{number}"] = spec
-        return f"{way}{number}"
-
-    def across(self, box: _Box) -> list[float]:
-        """Return where a box begins and ends, as shares of the width."""
-        return [box.left / self.width, (box.left + box.width) / self.width]
-
-    def upwards(self, box: _Box) -> list[float]:
-        """Return where a box begins and ends, as shares of the height."""
-        return [box.bottom / self.height, (box.bottom + box.height) / self.height]
-
-
-def _page(figure: Figure) -> _Page:
-    """Share out the page: room for words first, and what is left to the panels alike."""
-    columns = max(1, min(figure.columns, len(figure.panels)))
-    rows = max(1, math.ceil(len(figure.panels) / columns))
-    width, height = figure.size[0] * INCH, figure.size[1] * INCH
-    cell = _Cell(width / columns, height / rows)
-    rooms = [_room(panel, cell) for panel in figure.panels]
-    for number, room in enumerate(rooms):
-        room.left = max(other.left for other in rooms[number % columns :: columns])
-        room.right = max(other.right for other in rooms[number % columns :: columns])
-        row = rooms[number // columns * columns :][:columns]
-        room.top, room.bottom = max(other.top for other in row), max(other.bottom for other in row)
-    words = sum(room.left + room.right for room in rooms[:columns])
-    wide = max(SMALLEST, (width - words) / columns)
-    width = columns * wide + words
-    head = _head(figure, width)
-    foot = _tall(_notes(figure, width), SMALL) + GAP * bool(figure.notes)
-    words = sum(room.top + room.bottom for room in rooms[::columns]) + head + foot
-    high = max(SMALLEST, (height - words) / rows)
-    page = _Page(width, rows * high + words, [], cell, columns)
-    for number, room in enumerate(rooms):
-        first = number // columns * columns
-        left = sum(other.left + wide + other.right for other in rooms[first:number]) + room.left
-        above = sum(other.top + high + other.bottom for other in rooms[:first:columns]) + head + room.top
-        page.boxes.append(_Box(left, page.height - above - high, wide, high))
-    return page
-
-
-def _room(panel: Panel, cell: _Cell) -> _Room:
-    """Guess the room that words around a panel take."""
-    room = _Room()
-    label = _label(panel.y, "y", cell)
-    room.left += _tall(label) + _ticks_long(panel, "y", cell) + GAP * bool(label)
-    room.bottom += _tall(_label(panel.x, "x", cell)) + _ticks_tall(panel, cell)
-    if panel.right:
-        room.bottom = max(room.bottom, GAP + _ticks_tall(panel.right, cell))
-    if panel.title:
-        room.top += _tall(_wrapped(panel.title, 0.85 * cell.width, TITLE), TITLE)
-    room.right += sum(_bar_wide(mark, 0.75 * cell.height) for mark in panel.marks)
-    if panel.x.scale != "none" and panel.x.numbers:
-        room.right += GAP  # for the half of the last number that stands out
-    if panel.legend == "panel":
-        words = [*_labels(panel), panel.legend_title or ""]
-        room.right += max(_long(_wrapped(word, BESIDE * cell.width)) for word in words) + KEY + GAP
-    return room
-
-
-def _label(axis: Axis, way: Way, cell: _Cell) -> str:
-    return _wrapped(axis.label, 0.75 * cell.height if way == "y" else 0.8 * cell.width) if axis.label else ""
-
-
-def _bar_wide(mark: Mark, height: float) -> float:
-    """Return how many pixels a mark's colour bar takes, with its numbers and its unit."""
-    if isinstance(mark, Contours):
-        ends, unit = (mark.levels[0], mark.levels[-1]), mark.unit
-    elif isinstance(mark, Heat) and mark.unit is not None:
-        ends, unit = (mark.low, mark.high), mark.unit
-    else:
-        return 0.0
-    return BAR + 3 * GAP + _number_long(*ends) + _tall(_wrapped(unit, height))
-
-
-def _number_long(low: float, high: float) -> float:
-    """Guess how long the numbers of an axis are."""
-    if not (math.isfinite(low) and math.isfinite(high)) or low == high:
-        return 4 * 0.6 * FONT
-    decimals = max(0, -math.floor(math.log10(abs(high - low) / 5)))
-    return max(_long(f"{end:.{min(decimals, 8)}f}") for end in (low, high))
-
-
-def _ticks_long(panel: Panel, way: Way, cell: _Cell) -> float:
-    axis = panel.y if way == "y" else panel.x
-    if not axis.numbers or axis.scale == "none":
-        return 0.0
-    if axis.ticks is not None:
-        words, size = _ticks(axis, way, cell)
-        return max((_long(text, size) for text in words), default=0.0) + GAP
-    low, high = _ends(panel, way)
-    return (_long("00:00:00") if axis.scale == "date" else _number_long(low, high)) + GAP
-
-
-def _ticks_tall(panel: Panel, cell: _Cell) -> float:
-    axis = panel.x
-    if not axis.numbers or axis.scale == "none":
-        return 0.0
-    if axis.turned:
-        return _ticks_long(panel, "x", cell)
-    if axis.ticks is not None:
-        return max((_tall(text) for _, text in axis.ticks), default=0.0) + GAP
-    return _tall("\n" if axis.scale == "date" else "0") + GAP
-
-
-def _ticks(axis: Axis, way: Way, cell: _Cell) -> tuple[list[str], float]:
-    """Return the words at ticks and the size of their letters.
-
-    Long words are broken rather than clipped, into as many lines as fit between two ticks; letters are
-    smaller where not even one does.
-    """
-    words = [text for _, text in axis.ticks or ()]
-    if way == "x" and not axis.turned:
-        return words, FONT
-    between = 0.7 * (cell.height if way == "y" else cell.width) / max(len(words), 1)
-    size = min(FONT, max(SMALLEST_LETTER, between / 1.15))
-    most = max(1, int(0.85 * between / (LEADING * size)))
-    pixels = 0.42 * cell.width if way == "y" else 0.3 * cell.height
-    return [_broken(text, pixels, size, most) for text in words], size
-
-
-def _broken(text: str, pixels: float, size: float, most: int) -> str:
-    """Break text into lines of some pixels, longer ones if there would be more than ``most``."""
-    while True:
-        lines = _wrapped(text, pixels, size)
-        if lines.count("\n") < max(most, text.count("\n") + 1):
-            return lines
-        pixels *= 1.2
-
-
-def _ends(panel: Panel, way: Way) -> tuple[float, float]:
-    """Return the ends of an axis, from its marks where the axis leaves them open."""
-    axis = panel.y if way == "y" else panel.x
-    places = [place for mark in panel.marks for place in _along(mark, way)]
-    found = np.concatenate([np.ravel(place) for place in places]) if places else np.zeros(0)
-    found = found[np.isfinite(found)]
-    low, high = (float(found.min()), float(found.max())) if found.size else (0.0, 1.0)
-    return (low if axis.low is None else axis.low), (high if axis.high is None else axis.high)
-
-
-def _along(mark: Mark, way: Way) -> Iterator[Floats]:
-    """Yield the places a mark takes along an axis."""
-    if isinstance(mark, Line | Points | Contours):
-        yield mark.x if way == "x" else mark.y
-    elif isinstance(mark, Band):
-        yield from (mark.x,) if way == "x" else (mark.low, mark.high)
-    elif isinstance(mark, Heat | Hatch):
-        yield mark.x_edges if way == "x" else mark.y_edges
-    elif isinstance(mark, Bars):
-        base = np.zeros(len(mark.at)) if mark.base is None else mark.base
-        upright = (way == "y") != mark.level
-        yield from (base, base + mark.length) if upright else (mark.at,)
-
-
 # --- axes
 
 
-def _axis(panel: Panel, way: Way, page: _Page, box: _Box) -> Spec:
+def _axis(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
     """Describe one side of a panel."""
     axis = panel.y if way == "y" else panel.x
     spec: Spec = {
         "domain": page.upwards(box) if way == "y" else page.across(box),
-        "title": {"text": _escaped(_label(axis, way, page.cell)), "font": {"size": FONT + 1}, "standoff": 6},
+        "title": {
+            "text": _escaped(axis_label(axis, way, page.cell)),
+            "font": {"size": FONT + 1},
+            "standoff": 6,
+        },
         "type": "date" if axis.scale == "date" else "linear",
         "showgrid": way == "y" and axis.scale == "number",
         "gridcolor": GRID,
@@ -395,11 +177,11 @@ def _axis(panel: Panel, way: Way, page: _Page, box: _Box) -> Spec:
     }
     ends: tuple[float | None, float | None] = (axis.low, axis.high)
     if any(isinstance(mark, Heat | Contours) for mark in panel.marks):
-        ends = _ends(panel, way)  # colours reach up to the axes
+        ends = ends_of(panel, way)  # colours reach up to the axes
     if ends != (None, None):
         spec["range"] = [None if end is None else _place(end, axis) for end in ends]
     if axis.ticks is not None:
-        words, size = _ticks(axis, way, page.cell)
+        words, size = tick_words(axis, way, page.cell)
         spec["tickmode"] = "array"
         spec["tickvals"] = [_place(at, axis) for at, _ in axis.ticks]
         spec["ticktext"] = [_escaped(text) for text in words]
@@ -432,12 +214,12 @@ def _lengths(values: Floats, axis: Axis) -> Floats:
 class _Frame:
     """A panel while its marks are drawn."""
 
-    page: _Page
+    page: Page
     x: Axis
     y: Axis
     names: dict[Way, str]
     legend: str
-    box: _Box
+    box: Box
     groups: dict[str, str]  # the label that explains a colour
     room: float = GAP  # pixels to the right where the next colour bar begins
     edges: dict[Way, str] = field(default_factory=dict)
@@ -467,7 +249,7 @@ class _Frame:
         """Break a label that is too long for its legend."""
         above = self.legend == "legend"
         wide = self.page.width - KEY - 2 * GAP if above else BESIDE * self.page.cell.width
-        return _wrapped(label, wide)
+        return wrapped(label, wide)
 
     def edge(self, way: Way) -> dict[str, str]:
         """Return axes on which one way the panel is 1 long, whatever is zoomed to."""
@@ -478,12 +260,12 @@ class _Frame:
         return {f"{way}axis": self.names[way], f"{other}axis": self.edges[other]}
 
 
-def _draw_panel(page: _Page, number: int, panel: Panel, legend: str) -> None:
+def _draw_panel(page: Page, number: int, panel: Panel, legend: str) -> None:
     """Draw a panel, and the narrow ones beside and above it on its axes."""
     outer = page.boxes[number]
     wide = outer.width - (_narrow(panel, outer.width) + BETWEEN if panel.right else 0.0)
     high = outer.height - (panel.beside * outer.height + BETWEEN if panel.top else 0.0)
-    box = _Box(outer.left, outer.bottom, wide, high)
+    box = Box(outer.left, outer.bottom, wide, high)
     x, y = _axis(panel, "x", page, box), _axis(panel, "y", page, box)
     shared = page.rows.get(number // page.columns)
     if shared and not panel.y.numbers and _alike(shared[0], panel.y):
@@ -496,12 +278,12 @@ def _draw_panel(page: _Page, number: int, panel: Panel, legend: str) -> None:
     room = outer.width - wide + GAP
     _draw_marks(_Frame(page, panel.x, panel.y, names, legend, box, _groups(panel), room), panel)
     if panel.right:
-        beside = _Box(box.left + wide + BETWEEN, box.bottom, outer.width - wide - BETWEEN, high)
+        beside = Box(box.left + wide + BETWEEN, box.bottom, outer.width - wide - BETWEEN, high)
         x, y = _axis(panel.right, "x", page, beside), _follow(panel, "y", page, beside, names["y"])
         x["tickfont"] = {"size": SMALL}
         _draw_beside(page, panel.right, x, y, legend, beside, panel)
     if panel.top:
-        above = _Box(box.left, box.bottom + high + BETWEEN, wide, outer.height - high - BETWEEN)
+        above = Box(box.left, box.bottom + high + BETWEEN, wide, outer.height - high - BETWEEN)
         x, y = _follow(panel, "x", page, above, names["x"]), _axis(panel.top, "y", page, above)
         _draw_beside(page, panel.top, x, y, legend, above, panel)
     if panel.title:
@@ -511,7 +293,9 @@ def _draw_panel(page: _Page, number: int, panel: Panel, legend: str) -> None:
 def _narrow(panel: Panel, width: float) -> float:
     """Return how wide the panel to the right is: what it says at its foot must not reach under others."""
     axis = panel.right.x if panel.right else Axis()
-    words = [_long(text, SMALL) + 2 * GAP for _, text in axis.ticks or () if axis.numbers and not axis.turned]
+    words = [
+        text_width(text, SMALL) + 2 * GAP for _, text in axis.ticks or () if axis.numbers and not axis.turned
+    ]
     return min(max([panel.beside * width, *words]), 0.4 * width)
 
 
@@ -519,7 +303,7 @@ def _alike(one: Axis, two: Axis) -> bool:
     return (one.scale, one.low, one.high) == (two.scale, two.low, two.high)
 
 
-def _joined(page: _Page, x: Spec, y: Spec) -> dict[Way, str]:
+def _joined(page: Page, x: Spec, y: Spec) -> dict[Way, str]:
     """Add two axes that meet, with a line along each that has ticks."""
     names: dict[Way, str] = {"x": page.axis("x", x), "y": page.axis("y", y)}
     x["anchor"], y["anchor"] = names["y"], names["x"]
@@ -532,14 +316,14 @@ def _joined(page: _Page, x: Spec, y: Spec) -> dict[Way, str]:
     return names
 
 
-def _follow(panel: Panel, way: Way, page: _Page, box: _Box, name: str) -> Spec:
+def _follow(panel: Panel, way: Way, page: Page, box: Box, name: str) -> Spec:
     """Describe the axis of a narrow panel that it shares with the panel beside it."""
     spec = _axis(panel, way, page, box)
     spec.update(matches=name, showticklabels=False, title=None, ticks="")
     return spec
 
 
-def _draw_beside(page: _Page, panel: Panel, x: Spec, y: Spec, legend: str, box: _Box, main: Panel) -> None:
+def _draw_beside(page: Page, panel: Panel, x: Spec, y: Spec, legend: str, box: Box, main: Panel) -> None:
     names = _joined(page, x, y)
     groups = _groups(main) | _groups(panel)
     right = main.right is panel
@@ -547,10 +331,10 @@ def _draw_beside(page: _Page, panel: Panel, x: Spec, y: Spec, legend: str, box: 
     _draw_marks(_Frame(page, x_axis, y_axis, names, legend, box, groups), panel)
 
 
-def _write_title(page: _Page, title: str, box: _Box) -> None:
+def _write_title(page: Page, title: str, box: Box) -> None:
     page.annotations.append(
         {
-            "text": _escaped(_wrapped(title, 0.85 * page.cell.width, TITLE)),
+            "text": _escaped(wrapped(title, 0.85 * page.cell.width, TITLE)),
             "xref": "paper",
             "yref": "paper",
             "x": (box.left + box.width / 2) / page.width,
@@ -572,19 +356,13 @@ def _groups(panel: Panel) -> dict[str, str]:
     return found
 
 
-def _labels(panel: Panel) -> list[str]:
-    panels = [each for each in (panel, panel.right, panel.top) if each]
-    labels = [getattr(mark, "label", None) for each in panels for mark in each.marks]
-    return list(dict.fromkeys(label for label in labels if label))
-
-
 # --- legends and notes
 
 
-def _beside(page: _Page, number: int, panel: Panel) -> Spec:
+def _beside(page: Page, number: int, panel: Panel) -> Spec:
     """Place the legend of one panel to its right, after its colour bars."""
     box = page.boxes[number]
-    bars = sum(_bar_wide(mark, box.height) for mark in panel.marks)
+    bars = sum(bar_width(mark, box.height) for mark in panel.marks)
     return {
         "x": (box.left + box.width + GAP + bars) / page.width,
         "y": page.upwards(box)[1],
@@ -594,18 +372,18 @@ def _beside(page: _Page, number: int, panel: Panel) -> Spec:
         "tracegroupgap": 0,
         "font": {"size": FONT},
         "title": {
-            "text": _escaped(_wrapped(panel.legend_title or "", BESIDE * page.cell.width)),
+            "text": _escaped(wrapped(panel.legend_title or "", BESIDE * page.cell.width)),
             "font": {"size": FONT},
         },
     }
 
 
-def _above(page: _Page, figure: Figure) -> Spec:
+def _above(page: Page, figure: Figure) -> Spec:
     """Place the legend of all panels above them, below the title."""
     return {
         "orientation": "h",
         "x": 0.5,  # plotly breaks its lines as if it began at the left edge, wherever it does
-        "y": 1 - (GAP + _title_tall(figure)) / page.height,
+        "y": 1 - (GAP + title_height(figure)) / page.height,
         "xanchor": "center",
         "yanchor": "top",
         "bgcolor": "rgba(0,0,0,0)",
@@ -614,41 +392,12 @@ def _above(page: _Page, figure: Figure) -> Spec:
         "title": {
             "text": _escaped(figure.legend_title or ""),
             "font": {"size": FONT},
-            "side": "top center" if _legend_rows(figure, page.width) > 1 else "left",
+            "side": "top center" if legend_rows(figure, page.width) > 1 else "left",
         },
     }
 
 
-def _title_tall(figure: Figure) -> float:
-    return _tall(figure.title, TITLE + 2) + GAP if figure.title else 0.0
-
-
-def _legend_rows(figure: Figure, width: float) -> int:
-    """Guess how many lines the legend above all panels has, with its title."""
-    labels = [label for panel in figure.panels if panel.legend == "figure" for label in _labels(panel)]
-    lengths = [_long(label) + KEY for label in dict.fromkeys(labels)]
-    title = _long(figure.legend_title) + GAP if figure.legend_title else 0.0
-    if sum(lengths) + title <= width - 2 * GAP:
-        return min(1, len(lengths))
-    rows, taken = 1, 0.0
-    for length in lengths:
-        if taken and taken + length > width:
-            rows, taken = rows + 1, 0.0
-        taken += length
-    return rows + bool(title)
-
-
-def _head(figure: Figure, width: float) -> float:
-    """Return the pixels that the title and the legend take above all panels."""
-    rows = _legend_rows(figure, width)
-    return _title_tall(figure) + GAP + rows * 1.55 * FONT + GAP * bool(rows)
-
-
-def _notes(figure: Figure, width: float) -> str:
-    return "\n".join(_wrapped(note, width - 2 * GAP, SMALL) for note in figure.notes)
-
-
-def _say(page: _Page, figure: Figure) -> None:
+def _say(page: Page, figure: Figure) -> None:
     """Write the title, and the notes in small print below all panels."""
     if figure.title:
         page.layout["title"] = {
@@ -662,7 +411,7 @@ def _say(page: _Page, figure: Figure) -> None:
     if figure.notes:
         page.annotations.append(
             {
-                "text": _escaped(_notes(figure, page.width)),
+                "text": _escaped(notes_of(figure, page.width)),
                 "xref": "paper",
                 "yref": "paper",
                 "x": GAP / page.width,
@@ -889,7 +638,7 @@ def _color_bar(mark: Mark, unit: str, frame: _Frame) -> Spec:
     """Place a colour bar beside its own panel."""
     page, box = frame.page, frame.box
     begins = box.left + box.width + frame.room
-    frame.room += _bar_wide(mark, box.height)
+    frame.room += bar_width(mark, box.height)
     return {
         "x": begins / page.width,
         "xanchor": "left",
@@ -899,7 +648,7 @@ def _color_bar(mark: Mark, unit: str, frame: _Frame) -> Spec:
         "ypad": 0,
         "thickness": BAR,
         "outlinewidth": 0,
-        "title": {"text": _escaped(_wrapped(unit, box.height)), "side": "right", "font": {"size": FONT}},
+        "title": {"text": _escaped(wrapped(unit, box.height)), "side": "right", "font": {"size": FONT}},
     }
 
 
