@@ -71,7 +71,22 @@ def height_and_weight():
     panel.figure.savefig(HERE / "height-and-weight.png", dpi=110)
 
 
+def insurance():
+    """Draw what the page on pictures shows, with the table that it makes."""
+    page = (HERE.parent / "pictures.md").read_text()
+    first = page.split("```python\n")[1].split("```")[0].replace("effects.plot()", "")
+    made: dict = {}
+    exec(first, made)  # the page's own code, so that picture and words cannot drift apart
+    model, X = made["model"], made["X"]
+    made["effects"].plot().savefig(HERE / "effects.png", dpi=80)
+    rows = paribus.partial_dependence(model, X, "age", kind="both", grid_resolution=30)
+    rows.plot().figure.savefig(HERE / "rows.png", dpi=80)
+    pairs = [("age", "power"), ("power", "region"), ("region", "bonus")]
+    paribus.effects(model, X, pairs, grid_resolution=25).plot().savefig(HERE / "pairs.png", dpi=80)
+
+
 if __name__ == "__main__":
     matplotlib.use("Agg")
+    insurance()
     noise_of_a_subsample()
     height_and_weight()
