@@ -159,7 +159,7 @@ def _output_of(effect: PartialDependence, name: str) -> int:
 def _titles(result: HStatistics, shown: list[int], o: int) -> list[str]:
     """Return what is above each panel: in one line if all of them have room for it."""
     names = [[result.feature_names[place] for place in result.pairs[entry]] for entry in shown]
-    pairs = [joined(pair, " × ", TITLE) for pair in names]
+    pairs = [joined(pair, " × ", TITLE - 4) for pair in names]
     sizes = [_size(result, entry, o) for entry in shown]
     long = any(len(pair) + len(size) > TITLE - 2 for pair, size in zip(pairs, sizes, strict=True))
     return [pair + (":\n" if long else ": ") + size for pair, size in zip(pairs, sizes, strict=True)]
