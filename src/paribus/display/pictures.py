@@ -91,7 +91,7 @@ def _figure(
     else:
         columns = min(columns, len(results))
         panels = _rows(results, panel, outputs, columns)
-    told = (*background(results[0]), *notes)
+    told = (*background(results[0]), *_means(results), *notes)
     return figure_of(panels, columns=columns, share_y=options.share_y, title=options.title, notes=told)
 
 
@@ -129,6 +129,16 @@ def background(result: Any) -> tuple[str, ...]:
     if len(set(told.values())) == 1:
         return tuple(set(told.values()))
     return tuple(f"{name}: {line}" for name, line in told.items())
+
+
+def _means(results: Sequence[Any]) -> tuple[str, ...]:
+    """Return the line that says that surfaces of several models are the mean of theirs."""
+    counts = {
+        len(result.refits.models)
+        for result in results
+        if len(getattr(result, "grid_values", ())) > 1 and getattr(result, "refits", None) is not None
+    }
+    return tuple(f"surfaces are the mean of {count} models" for count in counts if count > 1)
 
 
 def _background(provenance: Provenance) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from paribus.contracts import Floats
 from paribus.display.panels.place import Laid, short
 from paribus.results import Provenance
+from paribus.results.joint import ONLY
 from paribus.results.story import number, with_error
 
 RELATIVE = ", relative to "  # what follows it in a scale is where a centred effect is zero
@@ -21,9 +22,12 @@ def unit(result: Laid, outputs: list[int]) -> str:
 def unit_of(scale: str, output: str) -> str:
     """Return the scale of one output; of a centred effect, what it is a change from."""
     base, _, where = scale.partition(RELATIVE)
+    base, joint, _ = base.partition(f", {ONLY}")
     name = short(output)
     if name != "prediction":
         base = f"{base} of {name}" if base == "probability" else f"{base} ({name})"
+    if joint:
+        base = f"joint effect on {base}"
     return f"change in {base}\nfrom {where}" if where else base
 
 
