@@ -72,6 +72,15 @@ class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ig
     See Also
     --------
     paribus.effects : The numbers alone; its results have richer pictures of their own.
+
+    Notes
+    -----
+    What differs from scikit-learn 1.9, besides the numbers (see ``method`` of `from_estimator`): levels of text
+    are in the order of the alphabet as there, but those of a category in its declared order, and all by their
+    names; a missing value is no point of the axis but in ``effects_``; two-way panels have deciles of both
+    features; a panel of averages beside panels of individual curves has its line among its own ``lines_``; the
+    average among individual curves is orange; what is drawn into used axes hides nothing that was there; and a
+    figure that is made here is as large as its panels need.
     """
 
     lines_: Array
@@ -115,7 +124,8 @@ class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ig
 n_jobs
             As for `paribus.partial_dependence`: any fitted model or callable, any table, whole numbers too.
             Text, categories and booleans are levels without being named in ``categorical_features``. The
-            percentiles are interpolated linearly, and whole numbers are asked at whole points.
+            percentiles are interpolated linearly, and whole numbers are asked at whole points. Of an array
+            with more columns than the model was fitted on, the first are taken, with a warning.
         features : list of str, int or pairs of them
             One panel each. Two numbers are drawn as contours, two categories as a heat map, and a number
             with a category as one line per level.
