@@ -75,12 +75,12 @@ class PartialDependenceDisplay(inspection.PartialDependenceDisplay):  # type: ig
 
     Notes
     -----
-    What differs from scikit-learn 1.9, besides the numbers (see ``method`` of `from_estimator`): levels of text
-    are in the order of the alphabet as there, but those of a category in its declared order, and all by their
-    names; a missing value is no point of the axis but in ``effects_``; two-way panels have deciles of both
-    features; a panel of averages beside panels of individual curves has its line among its own ``lines_``; the
-    average among individual curves is orange; what is drawn into used axes hides nothing that was there; and a
-    figure that is made here is as large as its panels need.
+    What differs from scikit-learn 1.9, besides the numbers (see ``method`` of `from_estimator`): levels of
+    text are in the order of the alphabet as there, but those of a category in its declared order, and all
+    by their names; a missing value is no point of the axis but in ``effects_``; two-way panels have deciles
+    of both features; a panel of averages beside panels of individual curves has its line among its own
+    ``lines_``; the average among individual curves is orange; what is drawn into used axes hides nothing
+    that was there; and a figure that is made here is as large as its panels need.
     """
 
     lines_: Array
