@@ -112,7 +112,8 @@ def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
     if not ends:
         return np.nan, np.nan
     lows, highs = (np.concatenate(side) for side in zip(*ends, strict=True))
-    middle, half = (lows + highs) / 2, (highs - lows) / 2
+    with np.errstate(invalid="ignore"):  # what is infinite has no room on any axis
+        middle, half = (lows + highs) / 2, (highs - lows) / 2
     known = np.isfinite(middle)
     middle, half = middle[known], np.nan_to_num(half[known])
     if not len(middle):
