@@ -408,6 +408,14 @@ def test_panels_without_numbers_follow_the_first_of_their_row():
     assert [figure.layout[f"yaxis{n}"].matches for n in ("", 2, 3, 4)] == [None, "y", None, "y3"]
 
 
+def test_panels_without_numbers_follow_only_an_axis_like_their_own():
+    marks = (Line(X, Y, BLUE),)
+    axes = Axis(low=0.0, high=1.0), Axis(low=0.0, high=9.0), Axis(low=0.0, high=9.0, numbers=False)
+    other = Axis(low=0.0, high=5.0, numbers=False)
+    figure = draw(Figure(tuple(Panel(marks, y=axis) for axis in (*axes, other)), 4))
+    assert [figure.layout[f"yaxis{n}"].matches for n in ("", 2, 3, 4)] == [None, None, "y2", None]
+
+
 def test_equal_units_are_as_long():
     figure = drawn(Line(X, Y, BLUE), equal=True, x=Axis(scale="none"), y=Axis(scale="none"))
     assert figure.layout.yaxis.scaleanchor == "x"

@@ -271,7 +271,8 @@ def _draw_panel(page: Page, number: int, panel: Panel, legend: str) -> None:
     if shared and not panel.y.numbers and _alike(shared[0], panel.y):
         y["matches"] = shared[1]
     names = _joined(page, x, y)
-    page.rows.setdefault(number // page.columns, (panel.y, names["y"]))
+    if panel.y.numbers:  # panels after it without numbers of their own are read off these
+        page.rows[number // page.columns] = (panel.y, names["y"])
     if panel.equal:
         y.update(scaleanchor=names["x"], constrain="domain")
         x.update(constrain="domain")
