@@ -153,7 +153,8 @@ def _bands(spread: Spread, place: Place, o: int) -> tuple[list[Mark], list[Mark]
 
 
 def _row_bars(at: Floats, low: Floats, high: Floats, shade: float, label: str | None) -> Bars:
-    width = np.full(len(at), ROW_BAR)
+    width, known = np.full(len(at), ROW_BAR), np.isfinite(low) & np.isfinite(high)
+    low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
     return Bars(at, high - low, width, PALETTE[0], base=low, label=label, alpha=shade)
 
 
