@@ -46,6 +46,7 @@ from paribus.api.running import Running
 from paribus.data.read import table_of
 from paribus.data.rows import rows_of
 from paribus.data.summary import edges_of
+from paribus.display.figure import Hatch, Line
 from paribus.evaluators import survey
 from paribus.evaluators.local import brute, trees
 from paribus.evaluators.local.order import similar_order
@@ -1693,8 +1694,11 @@ def test_pictures_show_what_there_is():
     assert drawn(effect, ax=ax) is ax
     surface = one(model, X, ("a", "b"), grid_resolution=12)
     assert surface.empty.any()
-    panel = drawn(surface)
-    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["no rows"]
+    (panel,) = surface.figure().panels
+    (hatch,) = [mark for mark in panel.marks if isinstance(mark, Hatch)]
+    assert hatch.label == "no rows"
+    np.testing.assert_array_equal(hatch.mask, surface.empty.T)
+    drawn(surface)
     plt.close("all")
 
 
@@ -1705,7 +1709,6 @@ def test_cells_without_rows_are_hatched_and_no_others():
     surface = one(lambda X: X[:, 0] * X[:, 1], X, (0, 1), **options)
     assert surface.empty.tolist() == [[False, False], [False, True]]
     panel = drawn(surface)
-    panel.get_legend().remove()
     panel.figure.canvas.draw()
     pixels = np.asarray(panel.figure.canvas.buffer_rgba())[::-1, :, :3].astype(int)
     for (i, j), empty in np.ndenumerate(surface.empty):
@@ -1720,11 +1723,15 @@ def test_cells_without_rows_are_hatched_and_no_others():
 def test_several_outputs_have_a_colour_each():
     model, X = library("LightGBM of classes")
     found = ale(model, X, ["a", ("a", "b")])
-    labels = [text.get_text() for text in drawn(found["a"]).get_legend().get_texts()]
-    assert labels == ["0", "1", "2"]
+    (panel,) = found["a"].figure().panels
+    lines = [mark for mark in panel.marks if isinstance(mark, Line)]
+    assert [line.label for line in lines] == ["0", "1", "2"]
+    assert len({line.color for line in lines}) == 3
+    drawn(found["a"])
     assert drawn(found["a"], output="1").get_ylabel() == "effect on probability of 1"
+    assert len(found["a", "b"].figure().panels) == 3
     with pytest.raises(paribus.DrawingError, match="output="):
-        found["a", "b"].plot()
+        found["a", "b"].plot(outputs="color")
     drawn(found["a", "b"], output=2)
     with pytest.raises(paribus.ParibusError, match="no"):
         found["a"].plot(output="9")
@@ -1733,9 +1740,12 @@ def test_several_outputs_have_a_colour_each():
 
 def test_effects_without_errors_or_rows_are_drawn():
     X = np.random.default_rng(1).normal(size=(2, 2))
-    for rows in (1, 2):
-        for effect in ale(lambda X: X[:, 0] * X[:, 1], X[:rows], [0, (0, 1)]).values():
-            drawn(effect)
+    for effect in ale(lambda X: X[:, 0] * X[:, 1], X, [0, (0, 1)]).values():
+        drawn(effect)
+    lonely = ale(lambda X: X[:, 0] * X[:, 1], X[:1], [0, (0, 1)])
+    drawn(lonely["x0"])
+    with pytest.raises(paribus.DrawingError, match="two values of each"):
+        lonely["x0", "x1"].plot()
     nothing = ale(lambda t: t["y"].to_numpy(), pd.DataFrame({"none": [np.nan] * 5, "y": np.arange(5.0)}))
     drawn(nothing["none"])
     drawn(nothing)
