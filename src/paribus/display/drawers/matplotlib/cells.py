@@ -1,0 +1,119 @@
+"""Marks that cover a panel: maps of cells, contours, and cells that are struck out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paribus.display.drawers.matplotlib.ink import (
+    LETTER,
+    SMALLEST,
+    color_map,
+    escaped,
+    ink,
+    legible,
+    rgba,
+    said_in_legend,
+    scaled,
+)
+from paribus.display.drawers.matplotlib.place import Place
+from paribus.display.figure import Contours, Hatch, Heat
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw_heat(ax: Axes, mark: Heat, zorder: float, place: Place) -> Any:
+    """Colour cells, and return what the colour bar explains."""
+    drawn = ax.pcolormesh(
+        mark.x_edges,
+        mark.y_edges,
+        np.ma.masked_invalid(mark.values),
+        cmap=color_map(mark.colors),
+        vmin=mark.low,
+        vmax=mark.high,
+        zorder=zorder,
+    )
+    if mark.written:
+        _write_cells(ax, mark, drawn, zorder, place)
+    return drawn
+
+
+def _write_cells(ax: Axes, mark: Heat, drawn: Any, zorder: float, place: Place) -> None:
+    """Write numbers into cells, as large as the longest of them fits."""
+    down, across = mark.values.shape
+    longest = max(len(word) for row in mark.written for word in row)
+
+    def fitting(letters: int) -> float:
+        wide = 72 * place.width / across / (1.3 * LETTER * max(1, letters))
+        return float(min(wide, 72 * place.height / down / 1.4))
+
+    if fitting(longest) < SMALLEST:
+        return  # numbers that run into each other tell less than colours alone
+    # Room for what most numbers take, so that two marks in one panel have letters of one size.
+    size = max(SMALLEST, min(scaled(9), fitting(max(5, longest))))
+    x = (mark.x_edges[:-1] + mark.x_edges[1:]) / 2
+    y = (mark.y_edges[:-1] + mark.y_edges[1:]) / 2
+    for row, words in enumerate(mark.written):
+        for column, word in enumerate(words):
+            value = mark.values[row, column]
+            color = ink() if np.isnan(value) else legible(drawn.to_rgba(value))
+            ax.text(
+                x[column],
+                y[row],
+                escaped(word),
+                ha="center",
+                va="center",
+                fontsize=size,
+                color=color,
+                zorder=zorder,
+                clip_on=True,
+            )
+
+
+def draw_contours(ax: Axes, mark: Contours, zorder: float, place: Place) -> Any:
+    """Fill contours with lines at every other level, and return what the colour bar explains."""
+    values = np.ma.masked_invalid(mark.values)
+    least, most = float(values.min()), float(values.max())
+    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
+    extend: Any = beyond[least < mark.levels[0], most > mark.levels[-1]]
+    filled = ax.contourf(
+        mark.x, mark.y, values, levels=mark.levels, cmap=mark.colors, extend=extend, zorder=zorder
+    )
+    lined = [level for level in mark.levels[::2] if least < level < most]
+    if lined:
+        colors = [legible(filled.to_rgba(level)) for level in lined]
+        lines = ax.contour(
+            mark.x, mark.y, values, levels=lined, colors=colors, linewidths=0.6, alpha=0.7, zorder=zorder
+        )
+        ax.clabel(lines, fontsize=scaled(7.5), fmt=_number, zorder=zorder)
+    return filled
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
+
+
+def draw_hatch(ax: Axes, mark: Hatch, zorder: float, place: Place) -> None:
+    """Strike cells out."""
+    from matplotlib import rcParams
+    from matplotlib.collections import PolyCollection
+
+    row, column = np.nonzero(mark.mask)
+    left, right = mark.x_edges[column], mark.x_edges[column + 1]
+    low, high = mark.y_edges[row], mark.y_edges[row + 1]
+    x, y = np.stack([left, right, right, left], axis=1), np.stack([low, low, high, high], axis=1)
+    cells = PolyCollection(
+        list(np.stack([x, y], axis=2)),
+        # The colours below are veiled as well: the lines alone are lost on dark ones.
+        facecolors=[rgba(rcParams["axes.facecolor"], 0.5)],
+        edgecolors=[ink(0.55)],
+        linewidths=0,
+        hatch="////",
+        antialiaseds=False,
+        label=said_in_legend(mark) if len(row) else None,
+        zorder=zorder,
+    )
+    ax.add_collection(cells)
+    ax.autoscale_view()

@@ -1,0 +1,82 @@
+"""Colours of the theme, and words as matplotlib has to be given them."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from paribus.display.figure import Band, Bars, Hatch, Line, Points
+from paribus.display.look import INK
+
+if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
+
+
+Color: TypeAlias = tuple[float, float, float, float]
+FAINT = 0.65  # of the ink, for what is read last
+SMALLEST = 5.0  # points of letters that can still be read
+LETTER = 0.55  # width of a letter, as a share of its height
+
+
+def escaped(text: str) -> str:
+    """Return text as matplotlib has to be given it, to be read as it is and never as a formula."""
+    return text.replace("$", r"\$")
+
+
+def said_in_legend(mark: Line | Band | Points | Bars | Hatch) -> str | None:
+    """Return what a legend calls a mark; an underscore in front would keep it out of the legend."""
+    if mark.label is None:
+        return None
+    return escaped(f" {mark.label}" if mark.label.startswith("_") else mark.label)
+
+
+def in_lines(text: str, inches: float) -> str:
+    """Return a label in as many lines as it needs to be no longer than its axis."""
+    from matplotlib import rcParams
+
+    letters = int(72 * inches / (LETTER * float(rcParams["font.size"])))
+    return escaped("\n".join(wrap(text, max(12, letters), break_long_words=False)))
+
+
+def ink(alpha: float = 1.0) -> Color:
+    """Return the colour of the theme's text."""
+    return rgba(INK, alpha)
+
+
+def rgba(name: str, alpha: float = 1.0) -> Color:
+    """Return a colour with its opacity; ink is that of the theme's text."""
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgba
+
+    return to_rgba(rcParams["text.color"] if name == INK else name, alpha)
+
+
+def veil(alpha: float) -> float:
+    """Return how much of its colour a mark shows: what is just seen on white is not seen on black."""
+    from matplotlib import rcParams
+
+    dark = legible(rgba(rcParams["axes.facecolor"])) == "white"
+    return min(1.0, 1.75 * alpha) if dark else alpha
+
+
+def color_map(colors: str | tuple[str, ...]) -> Colormap:
+    """Return a colour map by its name or by its colours."""
+    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if isinstance(colors, str):
+        return colormaps[colors]
+    return LinearSegmentedColormap.from_list("of the figure", list(colors))
+
+
+def legible(ground: Any) -> str:
+    """Return black or white, whichever can be read on a colour."""
+    red, green, blue = (float(part) for part in ground[:3])
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
+
+
+def scaled(points: float) -> float:
+    """Return a size meant beside letters of ten points, beside those of the theme."""
+    from matplotlib import rcParams
+
+    return points * float(rcParams["font.size"]) / 10

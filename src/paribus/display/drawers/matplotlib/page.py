@@ -1,0 +1,160 @@
+"""New pages, axes that somebody has, and PNGs without any window."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from paribus.display.drawers.matplotlib.ink import FAINT, escaped, ink
+from paribus.display.drawers.matplotlib.legends import entries_of, legend_above, legend_within
+from paribus.display.drawers.matplotlib.panel import draw_panel
+from paribus.display.drawers.matplotlib.place import Place
+from paribus.display.figure import Figure
+from paribus.errors import DrawingError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Page
+
+
+def draw(figure: Figure, ax: Any = None) -> tuple[Page, list[Axes]]:
+    """Draw a figure, and return matplotlib's own figure with the axes of its panels.
+
+    Parameters
+    ----------
+    figure : Figure
+        What is to be seen.
+    ax : Axes or sequence of Axes, optional
+        Where: as many as there are panels. What they already show, their labels and titles stay; limits
+        widen. None makes a new figure with pyplot.
+
+    Returns
+    -------
+    page : matplotlib.figure.Figure
+        The page the axes are on.
+    axes : list of Axes
+        One for each panel, in their order.
+    """
+    if ax is not None:
+        return _draw_on(figure, _given(ax, len(figure.panels)))
+    import matplotlib.pyplot as plt
+
+    page = plt.figure(figsize=figure.size, layout=_layout(figure))
+    return page, _draw_new(figure, page)
+
+
+def png(figure: Figure, dpi: int = 110) -> bytes:
+    """Return a figure as the bytes of a PNG file; pyplot never hears of it."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Page
+
+    page = Page(figsize=figure.size, layout=_layout(figure))
+    FigureCanvasAgg(page)
+    _draw_new(figure, page)
+    written = BytesIO()
+    page.savefig(written, format="png", dpi=dpi)
+    return written.getvalue()
+
+
+def _layout(figure: Figure) -> Literal["constrained", "compressed"]:
+    """Return the layout: the constrained one cuts labels off axes whose shape is fixed."""
+    return "compressed" if any(panel.equal for panel in figure.panels) else "constrained"
+
+
+def _given(ax: Any, panels: int) -> list[Axes]:
+    """Return the axes somebody has as a list of as many as there are panels."""
+    from matplotlib.axes import Axes
+
+    axes = list(np.ravel(np.asarray(ax, dtype=object)))
+    other = [type(one).__name__ for one in axes if not isinstance(one, Axes)]
+    if other:
+        raise DrawingError(f"ax takes matplotlib's axes, one or several, not {other[0]}")
+    if len(axes) != panels:
+        raise DrawingError(f"{len(axes)} axes were given for {panels} panels; give one for each")
+    return axes
+
+
+def _draw_new(figure: Figure, page: Page) -> list[Axes]:
+    columns = max(1, min(figure.columns, len(figure.panels)))
+    rows = -(-len(figure.panels) // columns)
+    notes = _fitting(page, figure.notes, figure.size[0] - 0.15)
+    high = figure.size[1] - 0.15 * len(notes.splitlines())
+    place = Place(0.75 * figure.size[0] / columns, 0.7 * high / rows)
+    # A row without height above the panels: what its legend needs is made room for like any other label,
+    # below a title that is there or comes later. Legends of the page itself would lie on the title.
+    grid = page.add_gridspec(rows + 1, columns, height_ratios=[1e-6] + [1.0] * rows)
+    axes = []
+    for number, panel in enumerate(figure.panels):
+        ax = page.add_subplot(grid[1 + number // columns, number % columns])
+        draw_panel(ax, panel, place)
+        axes.append(ax)
+    entries = entries_of(
+        ax for ax, panel in zip(axes, figure.panels, strict=True) if panel.legend == "figure"
+    )
+    if entries:
+        legend_above(page, page.add_subplot(grid[0, :]), entries, figure.legend_title)
+        page.sca(axes[-1])
+    if figure.title is not None:
+        page.suptitle(escaped(figure.title), x=0.01, ha="left", fontsize="large")
+    if notes:
+        page.supxlabel(notes, x=0.01, ha="left", fontsize="small", color=ink(FAINT))
+    return axes
+
+
+def _draw_on(figure: Figure, axes: list[Axes]) -> tuple[Page, list[Axes]]:
+    explained: set[str] = set()
+    for ax, panel in zip(axes, figure.panels, strict=True):
+        box = ax.get_window_extent()
+        dpi = ax.figure.dpi
+        draw_panel(ax, panel, Place(box.width / dpi, box.height / dpi, given=True))
+        legend_within(ax, panel.legend_title or figure.legend_title, explained)
+        if panel.legend == "figure":
+            explained |= set(entries_of([ax]))
+        if ax.figure.figure.get_layout_engine() is None:
+            _make_room(ax)
+    if figure.title is not None and not axes[0].get_title():
+        axes[0].set_title(escaped(figure.title))
+    if figure.notes:
+        _notes_below(axes[-1], figure.notes)
+    return axes[0].figure.figure, axes
+
+
+def _make_room(ax: Axes) -> None:
+    """Make axes smaller by what stands beside them, on a page without a layout that would."""
+    box = ax.get_window_extent()
+    parts = [part.get_tightbbox() for part in ax.child_axes]
+    right = max([0.0, *(part.x1 - box.x1 for part in parts if part is not None)]) / box.width
+    above = max([0.0, *(part.y1 - box.y1 for part in parts if part is not None)]) / box.height
+    if right or above:
+        place = ax.get_position()
+        ax.set_position((place.x0, place.y0, place.width * (1 - right), place.height * (1 - above)))
+
+
+def _fitting(page: Page, notes: tuple[str, ...], inches: float) -> str:
+    """Return notes with lines as long as fit, by what their own letters take."""
+    text = "  ".join(notes)
+    if not text:
+        return ""
+    probe = page.text(0, 0, escaped(text), fontsize="small")
+    letters = inches * page.dpi / probe.get_window_extent().width * len(text)
+    probe.remove()
+    return "\n".join(escaped(line) for note in notes for line in wrap(note, max(20, int(0.95 * letters))))
+
+
+def _notes_below(ax: Axes, notes: tuple[str, ...]) -> None:
+    """Write notes below everything else on the x-axis, whatever its labels' height."""
+    ax.annotate(
+        _fitting(ax.figure.figure, notes, max(2.5, ax.get_window_extent().width / ax.figure.dpi)),
+        (0.5, 0),
+        (0, -4),
+        xycoords=ax.xaxis.label,
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize="small",
+        color=ink(FAINT),
+        annotation_clip=False,
+    )
