@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
 from html import escape
 from importlib.util import find_spec
-from itertools import islice
 from typing import Any
 
 from paribus.display.draw import BACKENDS
-from paribus.display.figure import Figure
 from paribus.errors import DrawingError
 from paribus.results.ranked import Ranked
 
@@ -36,20 +33,9 @@ def _png(result: Any) -> bytes | None:
     if find_spec(BACKENDS[0]) is None:
         return None
     try:
-        figure = _figure(result)
+        figure = result.figure(k=PANELS) if isinstance(result, Ranked) else result.figure()
     except DrawingError:  # such as three features at once, or one output of several that nobody named
         return None
     from paribus.display.drawers.matplotlib import png
 
     return png(figure, DPI)
-
-
-def _figure(result: Any) -> Figure:
-    if not isinstance(result, Ranked) or len(result) <= PANELS:
-        figure: Figure = result.figure()
-        return figure
-    from paribus.display.pictures import Options, several
-
-    first: Mapping[Any, Any] = dict(islice(result.items(), PANELS))
-    more = f"{PANELS} of {len(result):,} effects"
-    return several(list(first.values()), (more, *result.notes), Options())

@@ -12,7 +12,7 @@ from paribus.display.panels.answers import comparison_panel, marginal_panel, ove
 from paribus.display.panels.effect import effect_panel
 from paribus.display.panels.local import local_panel
 from paribus.display.panels.surface import local_surface_panel, surface_panel
-from paribus.errors import DrawingError, one_of
+from paribus.errors import DrawingError, OptionError, one_of
 from paribus.results import Comparison, LocalEffect, Marginal, Overlay, PartialDependence, Provenance
 from paribus.results.outputs import chosen
 from paribus.results.ranked import Ranked
@@ -25,11 +25,12 @@ class Options:
     """What is asked of a picture of one result or of many.
 
     ``output`` is one output of several; else ``outputs`` says whether they are colours of one panel or have
-    panels of their own.
+    panels of their own. Of many results ``k`` are drawn.
     """
 
     output: str | int | None = None
     outputs: str | None = None
+    k: int = 24
     columns: int = 3
     share_y: bool = True
     title: str | None = None
@@ -37,14 +38,15 @@ class Options:
 
 def picture(result: Any, options: Options) -> Figure:
     """Return the figure of a result, or of a mapping of results."""
-    results = list(result.values()) if isinstance(result, Ranked) else [result]
-    return several(results, result.notes, options)
-
-
-def several(results: Sequence[Any], notes: Sequence[str], options: Options) -> Figure:
-    """Return the figure of results of one kind."""
-    if not results:
+    every = list(result.values()) if isinstance(result, Ranked) else [result]
+    if not every:
         raise DrawingError("there is no effect to draw")
+    if options.k < 1:
+        raise OptionError(f"k={options.k} leaves nothing to draw; pass a positive number")
+    results, notes = every[: options.k], result.notes
+    if len(results) < len(every):
+        told = dict.fromkeys(note for one in results for note in one.notes)
+        notes = (f"the strongest {len(results)} of {len(every):,}; k= draws more", *told)
     return _figure(results, PANELS[type(results[0])], notes, options, together=_together(results))
 
 

@@ -33,6 +33,7 @@ class Pictured(Shown):
         *,
         output: str | int | None = None,
         outputs: str | None = None,
+        k: int = 24,
         columns: int = 3,
         share_y: bool = True,
         title: str | None = None,
@@ -47,7 +48,7 @@ class Pictured(Shown):
         """
         from paribus.display.pictures import Options, picture
 
-        return picture(self, Options(output, outputs, columns, share_y, title))
+        return picture(self, Options(output, outputs, k, columns, share_y, title))
 
     def plot(
         self,
@@ -55,6 +56,7 @@ class Pictured(Shown):
         ax: Any = None,
         output: str | int | None = None,
         outputs: str | None = None,
+        k: int = 24,
         columns: int = 3,
         share_y: bool = True,
         title: str | None = None,
@@ -78,6 +80,8 @@ class Pictured(Shown):
         outputs : {"color", "rows"}, optional
             Whether several outputs are colours of one panel, or have panels of their own; colours where
             these have no other meaning.
+        k : int
+            Of many effects, how many are drawn, the strongest; a line below says if there are more.
         columns : int
             Panels beside each other, at most.
         share_y : bool
@@ -94,5 +98,7 @@ class Pictured(Shown):
         """
         from paribus.display.draw import draw_result
 
-        figure = self.figure(output=output, outputs=outputs, columns=columns, share_y=share_y, title=title)
+        figure = self.figure(
+            output=output, outputs=outputs, k=k, columns=columns, share_y=share_y, title=title
+        )
         return draw_result(self, figure, backend, ax)
