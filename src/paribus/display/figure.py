@@ -40,6 +40,8 @@ class Plain:
 def _same(one: object, two: object) -> bool:
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
         return one.shape == two.shape and bool(np.array_equal(one, two, equal_nan=one.dtype.kind == "f"))
+    if isinstance(one, np.ndarray) or isinstance(two, np.ndarray):  # an array is never a number or nothing
+        return False
     return bool(one == two)
 
 
