@@ -1,0 +1,362 @@
+"""Figures as plain data: when they are equal, how panels share axes, and who draws them."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import paribus
+from handmade import importance, statistics
+from paribus.display import draw as drawing
+from paribus.display.draw import draw
+from paribus.display.figure import Band, Figure, Heat, Line, Panel, Points, Strip
+from paribus.display.grid import NO_PANEL, few_notes, figure_of, nice_ticks
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Close the pictures a test has drawn."""
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120), "c": rng.normal(size=120)})
+    table["gap"] = np.where(rng.random(120) < 0.2, np.nan, rng.normal(size=120))
+    table["city"] = rng.choice(["Bern", "Basel", "Genf"], 120)
+    return table
+
+
+def model(table):
+    gap, bern = table["gap"].fillna(3).to_numpy(), (table["city"] == "Bern").to_numpy()
+    return 4 * table["a"].to_numpy() + table["b"].to_numpy() * gap + bern
+
+
+def two(table):
+    return np.column_stack([model(table), 100 * model(table)])
+
+
+def effects(frame, features=None, predict=model, **options):
+    return paribus.effects(predict, frame, features, progress=False, grid_resolution=6, **options)
+
+
+def results(frame):
+    """Return a result of every kind that has panels."""
+    y = model(frame) + np.arange(len(frame)) % 5
+    found = effects(frame)
+    local = paribus.accumulated_local_effects(model, frame, progress=False)
+    near = paribus.marginal(model, frame, y=y, progress=False)
+    other = effects(frame, predict=lambda t: 2 * model(t))
+    rows = effects(frame, ["a", "gap", "city"], kind="both")
+    pair = effects(frame, [("a", "b"), ("a", "city")])
+    compared = paribus.compare(found, local, near)
+    overlaid = paribus.overlay({"one": found, "two": other})
+    return [found, local, near, rows, pair, compared, overlaid, found["gap"], near["city"], pair["a", "b"]]
+
+
+# --- equality
+
+
+def test_the_same_result_has_the_same_figure(frame):
+    for result in results(frame):
+        assert result.figure() == result.figure()
+
+
+def test_a_saved_result_has_the_same_figure(frame, tmp_path):
+    for number, result in enumerate(results(frame)):
+        if hasattr(result, "save"):
+            result.save(tmp_path / f"{number}.json")
+            assert paribus.load(tmp_path / f"{number}.json").figure() == result.figure()
+
+
+def test_results_of_the_same_data_have_equal_figures(frame):
+    assert effects(frame).figure() == effects(frame.copy()).figure()
+    moved = frame.assign(a=frame["a"] + 1e-9)
+    assert effects(frame).figure() != effects(moved).figure()
+
+
+def some_marks():
+    x = np.array([0.0, 1.0, 2.0])
+    line = Line(x, np.array([1.0, np.nan, 3.0]), "ink", "one", hover=("a", "b", "c"))
+    return line, Band(x, x, x + 1, "ink"), Points(x, x, "ink", size=np.array([1.0, 2.0, 3.0]))
+
+
+def test_a_changed_number_or_word_makes_figures_unequal():
+    line, band, points = some_marks()
+    again = some_marks()[0]
+    assert line == again  # NaN is equal to itself
+    assert line != replace(line, y=np.array([1.0, np.nan, 3.0 + 1e-15 * 4]))
+    assert line != replace(line, y=np.array([1.0, 2.0, 3.0]))
+    assert line != replace(line, y=line.y[:2])
+    assert line != replace(line, hover=("a", "b", "d"))
+    assert line != replace(line, label="two")
+    assert line != replace(line, strength=np.ones(3))
+    assert points != replace(points, size=6.0)
+    assert points != replace(points, size=np.array([1.0, 2.0, 4.0]))
+    assert line != band
+    assert line != "a line"
+    panel = Panel((line, band))
+    assert panel == Panel((again, band))
+    assert panel != Panel((band, line))
+    assert panel != replace(panel, right=Panel((points,)))
+    figure = Figure((panel,), notes=("few rows",))
+    assert figure == Figure((Panel((again, band)),), notes=("few rows",))
+    assert figure != replace(figure, notes=("many rows",))
+    assert figure != replace(figure, panels=(panel, panel))
+    assert figure != replace(figure, size=(1.0, 2.0))
+
+
+def test_figures_cannot_be_hashed_as_arrays_cannot():
+    with pytest.raises(TypeError):
+        hash(Figure((Panel(some_marks()),)))
+
+
+# --- panels in rows
+
+
+def heights(panel):
+    """Return the heights of the curves of a panel and of the one beside it."""
+    parts = [panel] if panel.right is None else [panel, panel.right]
+    marks = [mark for part in parts for mark in part.marks if isinstance(mark, (Line, Points))]
+    return np.concatenate([mark.y for mark in marks])
+
+
+def test_panels_of_one_unit_have_one_axis_that_holds_every_height(frame):
+    figure = effects(frame).figure()
+    assert len(figure.panels) == 5
+    (low,) = {panel.y.low for panel in figure.panels}
+    (high,) = {panel.y.high for panel in figure.panels}
+    for panel in figure.panels:
+        assert low < heights(panel).min()
+        assert heights(panel).max() < high
+        if panel.right is not None:
+            assert (panel.right.y.low, panel.right.y.high) == (low, high)
+    assert list(effects(frame)) == [panel.x.label for panel in figure.panels]  # the strongest first
+
+
+def test_panels_by_themselves_have_axes_of_their_own(frame):
+    shared, own = effects(frame).figure(), effects(frame).figure(share_y=False)
+    assert len({panel.y.high for panel in own.panels}) == len(own.panels)
+    assert all(panel.y.numbers and panel.y.label == "prediction" for panel in own.panels)
+    for one, other in zip(shared.panels, own.panels, strict=True):
+        assert one.marks == other.marks
+        assert other.y.high - other.y.low <= one.y.high - one.y.low
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 9])
+def test_the_label_of_y_stands_once_in_a_row(frame, columns):
+    figure = effects(frame).figure(columns=columns)
+    assert figure.columns == min(columns, 5)
+    for place, panel in enumerate(figure.panels):
+        begins = place % figure.columns == 0
+        assert (panel.y.label == "prediction") == begins
+        assert panel.y.numbers == begins
+
+
+def test_ticks_are_inside_and_none_stands_below_the_curves(frame):
+    for result in (effects(frame), effects(frame, predict=lambda t: 1 / (1 + np.exp(-model(t))))):
+        figure = result.figure()
+        lowest = min(heights(panel).min() for panel in figure.panels)
+        for panel in figure.panels:
+            ticks = [tick for tick, _ in panel.y.ticks]
+            assert 2 <= len(ticks) <= 12
+            span = panel.y.high - panel.y.low
+            assert all(lowest - 0.1 * span <= tick <= panel.y.high for tick in ticks)
+            assert any(isinstance(mark, Strip) for mark in panel.marks)
+            assert panel.y.low < lowest - 0.05 * span  # room for the data
+    assert min(ticks) >= 0  # a probability is not negative
+
+
+def test_ticks_are_round_and_written_as_they_are():
+    assert nice_ticks(0.0, 1.0) == [(0.2 * k, f"{0.2 * k:.1f}") for k in range(6)]
+    assert [text for _, text in nice_ticks(-1e4, 1e4)] == ["−10,000", "−5,000", "0", "5,000", "10,000"]
+    assert [text for _, text in nice_ticks(0.0, 12.5)] == ["0.0", "2.5", "5.0", "7.5", "10.0", "12.5"]
+    assert nice_ticks(1e-9, 6e-9)[0][1] == "1e-09"
+    for low, high in ((-3.7, 11.2), (0.0313, 0.0317), (5e7, 9e7), (-1e-3, 2e5)):
+        ticks = nice_ticks(low, high)
+        assert 3 <= len(ticks) <= 10
+        assert len({text for _, text in ticks}) == len(ticks)
+        assert all(low <= tick <= high for tick, _ in ticks)
+
+
+def test_a_flat_curve_has_an_axis_around_it(frame):
+    for value in (0.0, 5.0, -1e9):
+        figure = effects(frame, ["a"], lambda t, value=value: np.full(len(t), value)).figure()
+        (panel,) = figure.panels
+        assert panel.y.low < value < panel.y.high
+        assert panel.y.ticks
+
+
+def test_rounding_is_no_effect(frame):
+    rng = np.random.default_rng(0)
+    figure = effects(frame, ["a"], lambda t: 7 + 1e-14 * rng.normal(size=len(t))).figure()
+    (panel,) = figure.panels
+    assert panel.y.high - panel.y.low > 0.1
+
+
+def test_far_errors_at_one_place_do_not_make_the_axis_long(frame):
+    x = np.arange(20.0)
+    error = np.where(x == 19, 1e6, 0.1)
+    (panel,) = figure_of([Panel((Points(x, np.sin(x), "ink", error=error),))]).panels
+    assert -3 < panel.y.low < -1.1 < 1.1 < panel.y.high < 3
+
+
+def test_surfaces_keep_their_own_axes_among_curves(frame):
+    figure = effects(frame, ["a", "b", ("a", "b")]).figure()
+    (surface,) = [panel for panel in figure.panels if panel.x.label == "a" and panel.y.label == "b"]
+    assert surface.y.numbers
+    assert len({panel.y.high for panel in figure.panels if panel is not surface}) == 1
+
+
+def test_outputs_in_rows_share_axes_only_with_their_own_kind(frame):
+    found = effects(frame, ["a", "b"], two, target_names=["small", "large"])
+    figure = found.figure(outputs="rows")
+    assert (figure.columns, len(figure.panels)) == (2, 4)
+    assert [panel.y.label for panel in figure.panels] == ["prediction (small)", "", "prediction (large)", ""]
+    small, _, large, _ = figure.panels
+    assert large.y.high > 20 * small.y.high
+
+
+def test_rows_of_outputs_are_filled_up_where_results_do_not(frame):
+    found = effects(frame, ["a", "b", "c"], two)
+    figure = found.figure(outputs="rows", columns=2)
+    assert figure.columns == 2
+    assert [panel == NO_PANEL for panel in figure.panels] == [False] * 4 + [False, True, False, True]
+    found.plot(outputs="rows", columns=2).canvas.draw()
+
+
+def test_pictures_grow_with_their_panels(frame):
+    found = effects(frame)
+    one, five = found["a"].figure().size, found.figure().size
+    assert five[0] > one[0]
+    assert five[1] > one[1] * 0.9
+    tall = found.figure(columns=1).size
+    assert tall[0] < five[0]
+    assert tall[1] > five[1]
+
+
+def test_long_turned_labels_make_a_picture_higher(frame):
+    names = frame["city"] + " of the confederation, in full"
+    short, long = (effects(frame.assign(city=city), ["city"]).figure() for city in (frame["city"], names))
+    assert long.panels[0].x.turned
+    assert long.size[1] > short.size[1] + 0.5
+
+
+def test_a_title_only_if_asked(frame):
+    found = effects(frame, ["a"])
+    assert found.figure().title is None
+    assert found.figure(title="What a does").title == "What a does"
+    assert found.plot(title="What a does").get_suptitle() == "What a does"
+
+
+def test_notes_say_whose_numbers_and_over_whom(frame):
+    assert effects(frame).figure().notes[0] == "model, 120 rows (unweighted)"
+    weighted = effects(frame, ["a"], sample_weight=np.arange(120.0)).figure()
+    assert weighted.notes[0].startswith("model, 120 rows (")
+    assert "unweighted" not in weighted.notes[0]
+    assert any("gap is missing in" in note for note in effects(frame)["gap"].figure().notes)
+    slices = {"first": effects(frame[:50]), "rest": effects(frame[50:])}
+    notes = paribus.overlay(slices).figure().notes
+    assert notes[:2] == ("first: model, 50 rows (unweighted)", "rest: model, 70 rows (unweighted)")
+    same = paribus.overlay({"one": effects(frame, ["a"]), "two": effects(frame, ["a"])}).figure().notes
+    assert same[0] == "model, 120 rows (unweighted)"
+
+
+def test_of_many_notes_the_first_are_written():
+    assert few_notes(["a", "b"]) == ("a", "b")
+    assert few_notes([str(k) for k in range(4)]) == ("0", "1", "2", "3")
+    assert few_notes([str(k) for k in range(9)]) == ("0", "1", "2", "3", "and 5 more in .notes")
+
+
+# --- who draws
+
+
+def test_a_figure_needs_no_plotting_package():
+    script = """
+import sys, numpy as np, paribus
+X = np.random.default_rng(0).normal(size=(50, 3))
+y = X[:, 0]
+f = lambda t: t[:, 0] * t[:, 1]
+found = paribus.effects(f, X, [0, 1, (0, 1)], progress=False, kind="both", grid_resolution=5)
+local = paribus.accumulated_local_effects(f, X, progress=False)
+near = paribus.marginal(f, X, y=y, progress=False)
+print(found, local, near)
+for result in (found["x0"], found["x0", "x1"], local, near, paribus.compare(found, local, near),
+               paribus.overlay({"one": local, "two": local})):
+    assert result.figure().panels
+statistics = paribus.h_statistic(f, X, progress=False)
+assert statistics.figure().panels
+packages = {"matplotlib", "plotly", "IPython", "PIL"}
+loaded = sorted(packages & {name.partition(".")[0] for name in sys.modules})
+assert not loaded, loaded
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_each_backend_draws_its_own(frame):
+    import plotly.graph_objects as go
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Page
+
+    found = effects(frame, ["a", "gap", ("a", "b")])
+    assert isinstance(found.plot(), Page)
+    assert isinstance(found["a"].plot(), Axes)
+    for result in (found, found["a"], found["a", "b"]):
+        assert isinstance(result.plot(backend="plotly"), go.Figure)
+        assert isinstance(draw(result.figure(), backend="plotly"), go.Figure)
+        assert isinstance(draw(result.figure()), Page)
+
+
+def test_who_cannot_draw_says_so(frame):
+    found = effects(frame, ["a", "b"])
+    with pytest.raises(paribus.OptionError, match="backend='nope'"):
+        found.plot(backend="nope")
+    with pytest.raises(paribus.OptionError, match="matplotlib"):
+        found["a"].plot(backend="matplotlb")
+    ax = plt.figure().add_subplot()
+    with pytest.raises(paribus.DrawingError, match="matplotlib draws"):
+        found["a"].plot(backend="plotly", ax=ax)
+    with pytest.raises(paribus.DrawingError, match="1 axes were given for 2 panels"):
+        found.plot(ax=ax)
+    with pytest.raises(paribus.OptionError, match="outputs='colour'"):
+        found.plot(outputs="colour")
+    with pytest.raises(paribus.DrawingError, match="no effect to draw"):
+        type(found)([]).figure()
+    assert not ax.has_data()
+
+
+@pytest.mark.parametrize(("backend", "extra"), [("matplotlib", "plot"), ("plotly", "plotly")])
+def test_a_package_that_is_not_there_is_named(frame, monkeypatch, backend, extra):
+    monkeypatch.setattr(drawing, "find_spec", lambda name: None)
+    found = effects(frame, ["a"])
+    with pytest.raises(paribus.DrawingError, match=rf"{backend} is not installed.*paribus\[{extra}\]"):
+        found.plot(backend=backend)
+    assert found.figure().panels
+
+
+def test_axes_given_are_drawn_on_in_their_order(frame):
+    page, axes = plt.subplots(1, 3)
+    axes[1].set_ylabel("mine")
+    found = effects(frame, ["a", "b", "city"])
+    assert found.plot(ax=axes) is page
+    assert [ax.get_xlabel() for ax in axes] == list(found)
+    assert axes[1].get_ylabel() == "mine"
+    assert plt.get_fignums() == [page.number]
+
+
+def test_interactions_and_importance_are_figures_too():
+    found = statistics(["a", "b", "c"], [4.0, 1.0, 0.5])
+    ranked = importance(["a", "b"], [[2.0], [1.0]])
+    assert found.figure() == found.figure()
+    assert found.figure() != statistics(["a", "b", "c"], [4.0, 1.0, 0.6]).figure()
+    assert found.figure(kind="heatmap") != found.figure()
+    assert any(isinstance(mark, Heat) for mark in found.figure(kind="heatmap").panels[0].marks)
+    assert ranked.figure() == ranked.figure()
+    assert ranked.figure() != importance(["a", "b"], [[2.0], [1.5]]).figure()
