@@ -1,0 +1,8 @@
+"""Figures in a browser, drawn by plotly.
+
+What they tell when pointed at needs no network, and words keep the colours of plotly's template.
+"""
+
+from paribus.display.drawers.plotly.page import draw
+
+__all__ = ["draw"]

@@ -1,0 +1,157 @@
+"""Marks that cover a panel: maps of cells, contours, and cells that are struck out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from paribus.contracts import Flags, Floats
+from paribus.display import look
+from paribus.display.drawers.plotly.axes import places
+from paribus.display.drawers.plotly.frame import Frame
+from paribus.display.drawers.plotly.place import Spec
+from paribus.display.drawers.plotly.room import BAR, bar_width
+from paribus.display.drawers.plotly.words import FONT, SMALL, escaped, hover_cells, wrapped
+from paribus.display.figure import Band, Contours, Hatch, Heat, Mark
+
+
+def draw_heat(mark: Heat, frame: Frame) -> None:
+    """Colour cells, with a colour bar where they have a unit."""
+    frame.covered = True
+    spec: Spec = {
+        "type": "heatmap",
+        "x": places(mark.x_edges, frame.x),
+        "y": places(mark.y_edges, frame.y),
+        "z": mark.values,
+        "colorscale": mark.colors if isinstance(mark.colors, str) else _evenly(mark.colors),
+        "zmin": mark.low,
+        "zmax": mark.high,
+        "showscale": mark.unit is not None,
+        "hoverongaps": False,
+        **hover_cells(mark.hover),
+    }
+    if mark.written:
+        spec["text"] = [[escaped(text) for text in row] for row in mark.written]
+        spec["texttemplate"] = "%{text}"
+    if mark.unit is not None:
+        spec["colorbar"] = _color_bar(mark, mark.unit, frame)
+    frame.add(mark, spec)
+
+
+def _evenly(colors: tuple[str, ...]) -> list[tuple[float, str]]:
+    return list(zip(np.linspace(0, 1, len(colors)).tolist(), colors, strict=True))
+
+
+def _color_bar(mark: Mark, unit: str, frame: Frame) -> Spec:
+    """Place a colour bar beside its own panel."""
+    page, box = frame.page, frame.box
+    begins = box.left + box.width + frame.room
+    frame.room += bar_width(mark, box.height)
+    return {
+        "x": begins / page.width,
+        "xanchor": "left",
+        "xpad": 0,
+        "y": sum(page.upwards(box)) / 2,
+        "len": box.height / page.height,
+        "ypad": 0,
+        "thickness": BAR,
+        "outlinewidth": 0,
+        "title": {"text": escaped(wrapped(unit, box.height)), "side": "right", "font": {"size": FONT}},
+    }
+
+
+def draw_contours(mark: Contours, frame: Frame) -> None:
+    """Fill contours with lines at every other level."""
+    frame.covered = True
+    step = float(np.ptp(mark.levels)) / max(len(mark.levels) - 1, 1) or 1.0
+    # Plotly fills below the first and above the last level too, so that the outermost need not be told.
+    inner = mark.levels[1:-1] if len(mark.levels) > 3 else mark.levels
+    field_of = {
+        "type": "contour",
+        "x": places(mark.x, frame.x),
+        "y": places(mark.y, frame.y),
+        "z": mark.values,
+        "hoverinfo": "skip",
+    }
+    filled = {
+        "contours": {"start": inner[0], "end": inner[-1], "size": step, "coloring": "fill"},
+        "line": {"width": 0.5, "color": "rgba(0,0,0,0.3)"},
+        "colorscale": mark.colors,
+        "colorbar": _color_bar(mark, mark.unit, frame)
+        | {"tickvals": _told(mark), "tickformat": _decimals(_told(mark))},
+        **hover_cells(mark.hover),
+    }
+    frame.add(mark, field_of | filled)
+    for level, color in _lined(mark):
+        written = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
+        where = {"start": level, "end": level, "size": step, "labelformat": _decimals(_told(mark))}
+        line = {"contours": written | where, "line": {"width": 1.0, "color": color}, "showscale": False}
+        frame.add(mark, field_of | line)
+
+
+def _lined(mark: Contours) -> list[tuple[float, str]]:
+    """Return every other level that is reached, and the colour that can be read on its own."""
+    from plotly.colors import get_colorscale, sample_colorscale, unlabel_rgb
+
+    least, most = np.nanmin(mark.values), np.nanmax(mark.values)
+    levels = [level for level in _told(mark) if least < level < most]
+    low, high = float(mark.levels[0]), float(mark.levels[-1])
+    shares = [(level - low) / ((high - low) or 1.0) for level in levels]
+    grounds = sample_colorscale(get_colorscale(mark.colors), shares) if levels else []
+    light = [np.dot(unlabel_rgb(ground), (0.299, 0.587, 0.114)) > 127 for ground in grounds]
+    return [(level, "#222222" if bright else "#eeeeee") for level, bright in zip(levels, light, strict=True)]
+
+
+def _told(mark: Contours) -> list[float]:
+    """Return every other level, none of them a little less than nothing."""
+    hardly = 1e-9 * np.ptp(mark.levels)
+    return [0.0 if abs(level) < hardly else float(level) for level in mark.levels[::2]]
+
+
+def _decimals(values: Sequence[float]) -> str:
+    """Return how numbers are written in full, no longer than needed."""
+    hardly = 1e-6 * (max(values) - min(values))
+    for decimals in range(7):
+        if all(abs(round(value, decimals) - value) <= hardly for value in values) and max(values) < 1e6:
+            return f".{decimals}f"
+    return ".3g"
+
+
+def draw_hatch(mark: Hatch, frame: Frame) -> None:
+    """Strike cells out."""
+    outlines = []
+    for bottom, top, row in zip(mark.y_edges[:-1], mark.y_edges[1:], mark.mask, strict=True):
+        for run in _runs(row):
+            left, right = mark.x_edges[run.start], mark.x_edges[run.stop]
+            outlines.append((np.array([left, right, right, left]), np.array([bottom, bottom, top, top])))
+    # Dark strokes on a pale wash are seen on any colour of a scale and on either background.
+    pattern = {"shape": "/", "fgcolor": "rgba(60,60,60,0.9)", "bgcolor": "rgba(235,235,235,0.3)"}
+    style = {"fillpattern": pattern | {"size": 7, "solidity": 0.14}}
+    fill_outlines(mark, frame, outlines, style, look.INK)
+
+
+def fill_outlines(
+    mark: Band | Hatch, frame: Frame, outlines: list[tuple[Floats, Floats]], style: Spec, color: str
+) -> None:
+    """Fill what some outlines enclose, as one trace."""
+    if not outlines:
+        return
+    x = np.concatenate([np.append(along, along[0]) for along, _ in outlines])
+    y = np.concatenate([np.append(upwards, np.nan) for _, upwards in outlines])
+    spec = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": places(x, frame.x),
+        "y": places(y, frame.y),
+        "fill": "toself",
+        "line": {"width": 0, "color": "rgba(0,0,0,0)"},
+        "hoverinfo": "skip",
+    }
+    frame.add(mark, spec | style, mark.label, color)
+
+
+def _runs(mask: Flags) -> list[slice]:
+    """Return where a mask is true, one slice for each run."""
+    turns = np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0))
+    return [slice(start, stop) for start, stop in zip(turns[::2], turns[1::2], strict=True)]
