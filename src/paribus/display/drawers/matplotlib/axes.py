@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from paribus.display.drawers.matplotlib.ink import LETTER, SMALLEST, escaped, in_lines
+from paribus.display.drawers.matplotlib.ink import LETTER, SMALLEST, escaped, words_along
 from paribus.display.drawers.matplotlib.place import Place
 from paribus.display.figure import Axis
 
@@ -39,7 +39,7 @@ def draw_axis(
         side.get_offset_text().set_visible(False)
     _ends(ax, axis, along, before.get(along))
     if axis.label and not side.get_label_text():
-        side.set_label_text(in_lines(axis.label, place.width if along == "x" else place.height))
+        side.set_label_text(words_along(axis.label, place.width if along == "x" else place.height))
 
 
 def limits(ax: Axes) -> dict[str, tuple[float, float]]:

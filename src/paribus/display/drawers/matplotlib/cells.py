@@ -18,6 +18,7 @@ from paribus.display.drawers.matplotlib.ink import (
     scaled,
 )
 from paribus.display.drawers.matplotlib.place import Place
+from paribus.display.drawers.shared import lined_levels
 from paribus.display.figure import Contours, Hatch, Heat
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ def draw_contours(ax: Axes, mark: Contours, zorder: float, place: Place) -> Any:
     filled = ax.contourf(
         mark.x, mark.y, values, levels=mark.levels, cmap=mark.colors, extend=extend, zorder=zorder
     )
-    lined = [level for level in mark.levels[::2] if least < level < most]
+    lined = lined_levels(mark)
     if lined:
-        colors = [legible(filled.to_rgba(level)) for level in lined]
+        colors = [legible(ground) for ground in filled.to_rgba(np.array(lined))]
         lines = ax.contour(
             mark.x, mark.y, values, levels=lined, colors=colors, linewidths=0.6, alpha=0.7, zorder=zorder
         )

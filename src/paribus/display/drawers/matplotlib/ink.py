@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from paribus.display.drawers.shared import in_lines, is_light
 from paribus.display.figure import Band, Bars, Hatch, Line, Points
 from paribus.display.look import INK
 
@@ -30,12 +30,12 @@ def said_in_legend(mark: Line | Band | Points | Bars | Hatch) -> str | None:
     return escaped(f" {mark.label}" if mark.label.startswith("_") else mark.label)
 
 
-def in_lines(text: str, inches: float) -> str:
+def words_along(text: str, inches: float) -> str:
     """Return a label in as many lines as it needs to be no longer than its axis."""
     from matplotlib import rcParams
 
-    letters = int(72 * inches / (LETTER * float(rcParams["font.size"])))
-    return escaped("\n".join(wrap(text, max(12, letters), break_long_words=False)))
+    letters = max(12, int(72 * inches / (LETTER * float(rcParams["font.size"]))))
+    return escaped(in_lines(text, lambda line: letters, break_words=False))
 
 
 def ink(alpha: float = 1.0) -> Color:
@@ -71,8 +71,7 @@ def color_map(colors: str | tuple[str, ...]) -> Colormap:
 
 def legible(ground: Any) -> str:
     """Return black or white, whichever can be read on a colour."""
-    red, green, blue = (float(part) for part in ground[:3])
-    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
+    return "black" if is_light(ground) else "white"
 
 
 def scaled(points: float) -> float:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from paribus.contracts import Flags, Floats
+from paribus.contracts import Floats
 from paribus.display.drawers.matplotlib.cells import draw_contours, draw_hatch, draw_heat
 from paribus.display.drawers.matplotlib.ink import escaped, ink, rgba, said_in_legend, scaled, veil
 from paribus.display.drawers.matplotlib.place import Place
+from paribus.display.drawers.shared import faded, strip_heights
 from paribus.display.figure import (
     Band,
     Bars,
@@ -25,7 +26,7 @@ from paribus.display.figure import (
     Strip,
     Text,
 )
-from paribus.display.look import STRIP
+from paribus.display.stretches import alone
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,8 +45,6 @@ MARKER = {
     "bar": "_",
     "dot": ".",
 }
-FADES = 4  # strengths of a line that can be told apart
-FADED = 0.25  # of its colour that a line keeps where there is no data at all
 
 
 def _line(ax: Axes, mark: Line, zorder: float, place: Place) -> None:
@@ -59,7 +58,7 @@ def _line(ax: Axes, mark: Line, zorder: float, place: Place) -> None:
         "dash_capstyle": "butt",
         "zorder": zorder,
     }
-    runs = _runs(mark)
+    runs = faded(mark)
     strongest = max((share for _, _, share in runs), default=0.0)
     label = said_in_legend(mark)
     for first, last, share in runs:
@@ -72,31 +71,9 @@ def _line(ax: Axes, mark: Line, zorder: float, place: Place) -> None:
             **style,
         )
         label = None if told else label
-    alone = _alone(mark.y)
-    if alone.any():  # a line between fewer than two points cannot be seen
-        ax.plot(mark.x[alone], mark.y[alone], ".", color=style["color"], alpha=mark.alpha, zorder=zorder)
-
-
-def _alone(y: Floats) -> Flags:
-    """Return which points have no neighbour that a line could lead to."""
-    there: Flags = np.concatenate([[False], np.isfinite(y), [False]])
-    return np.asarray(there[1:-1] & ~there[:-2] & ~there[2:])
-
-
-def _runs(mark: Line) -> list[tuple[int, int, float]]:
-    """Return first point, last point and share of colour of each part of a line; parts share their ends."""
-    points = len(mark.x)
-    if mark.strength is None or points < 2:
-        return [(0, points - 1, 1.0)]
-    strength = np.nan_to_num(np.clip(mark.strength, 0.0, 1.0))
-    between = strength[:-1] if mark.steps else (strength[:-1] + strength[1:]) / 2
-    levels = np.maximum(1, np.ceil(between * FADES - 1e-9))
-    starts = np.flatnonzero(np.diff(levels, prepend=np.nan))
-    ends = [*starts[1:], points - 1]
-    return [
-        (int(first), int(last), FADED + (1 - FADED) * float(levels[first]) / FADES)
-        for first, last in zip(starts, ends, strict=True)
-    ]
+    points = alone(np.isfinite(mark.y))
+    if points:  # a line between fewer than two points cannot be seen
+        ax.plot(mark.x[points], mark.y[points], ".", color=style["color"], alpha=mark.alpha, zorder=zorder)
 
 
 def _band(ax: Axes, mark: Band, zorder: float, place: Place) -> None:
@@ -165,7 +142,7 @@ def _bars(ax: Axes, mark: Bars, zorder: float, place: Place) -> None:
 def _strip(ax: Axes, mark: Strip, zorder: float, place: Place) -> None:
     from matplotlib.collections import PolyCollection
 
-    tall = STRIP * mark.height / mark.most if mark.most > 0 else 0.0 * mark.height
+    tall = strip_heights(mark)
     low, high, zero = mark.at - mark.width / 2, mark.at + mark.width / 2, np.zeros_like(tall)
     along = np.stack([low, high, high, low], axis=1)
     shapes = _facing(mark.along, along, np.stack([zero, zero, tall, tall], axis=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from paribus.display.drawers.matplotlib.axes import draw_axis, limits
-from paribus.display.drawers.matplotlib.ink import LETTER, escaped, in_lines, ink, scaled
+from paribus.display.drawers.matplotlib.ink import LETTER, escaped, ink, scaled, words_along
 from paribus.display.drawers.matplotlib.legends import legend_beside
 from paribus.display.drawers.matplotlib.marks import PENS
 from paribus.display.drawers.matplotlib.place import GAP, Place, above, right_of
@@ -117,4 +117,4 @@ def _color_bars(ax: Axes, colored: list[tuple[ScalarMappable, str]], beyond: flo
         bar = ax.figure.colorbar(mappable, cax=side)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize="small", length=2)
-        bar.set_label(in_lines(unit, tall * height))
+        bar.set_label(words_along(unit, tall * height))

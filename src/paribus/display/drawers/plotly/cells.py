@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paribus.contracts import Flags, Floats
+from paribus.contracts import Floats
 from paribus.display import look
 from paribus.display.drawers.plotly.axes import places
 from paribus.display.drawers.plotly.frame import Frame
 from paribus.display.drawers.plotly.place import Spec
 from paribus.display.drawers.plotly.room import BAR, bar_width
 from paribus.display.drawers.plotly.words import FONT, SMALL, escaped, hover_cells, wrapped
+from paribus.display.drawers.shared import is_light, lined_levels, told_levels
 from paribus.display.figure import Band, Contours, Hatch, Heat, Mark
+from paribus.display.stretches import stretches
 
 
 def draw_heat(mark: Heat, frame: Frame) -> None:
@@ -79,13 +81,13 @@ def draw_contours(mark: Contours, frame: Frame) -> None:
         "line": {"width": 0.5, "color": "rgba(0,0,0,0.3)"},
         "colorscale": mark.colors,
         "colorbar": _color_bar(mark, mark.unit, frame)
-        | {"tickvals": _told(mark), "tickformat": _decimals(_told(mark))},
+        | {"tickvals": told_levels(mark), "tickformat": _decimals(told_levels(mark))},
         **hover_cells(mark.hover),
     }
     frame.add(mark, field_of | filled)
     for level, color in _lined(mark):
         written = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
-        where = {"start": level, "end": level, "size": step, "labelformat": _decimals(_told(mark))}
+        where = {"start": level, "end": level, "size": step, "labelformat": _decimals(told_levels(mark))}
         line = {"contours": written | where, "line": {"width": 1.0, "color": color}, "showscale": False}
         frame.add(mark, field_of | line)
 
@@ -94,19 +96,12 @@ def _lined(mark: Contours) -> list[tuple[float, str]]:
     """Return every other level that is reached, and the colour that can be read on its own."""
     from plotly.colors import get_colorscale, sample_colorscale, unlabel_rgb
 
-    least, most = np.nanmin(mark.values), np.nanmax(mark.values)
-    levels = [level for level in _told(mark) if least < level < most]
+    levels = lined_levels(mark)
     low, high = float(mark.levels[0]), float(mark.levels[-1])
     shares = [(level - low) / ((high - low) or 1.0) for level in levels]
     grounds = sample_colorscale(get_colorscale(mark.colors), shares) if levels else []
-    light = [np.dot(unlabel_rgb(ground), (0.299, 0.587, 0.114)) > 127 for ground in grounds]
+    light = [is_light([part / 255 for part in unlabel_rgb(ground)]) for ground in grounds]
     return [(level, "#222222" if bright else "#eeeeee") for level, bright in zip(levels, light, strict=True)]
-
-
-def _told(mark: Contours) -> list[float]:
-    """Return every other level, none of them a little less than nothing."""
-    hardly = 1e-9 * np.ptp(mark.levels)
-    return [0.0 if abs(level) < hardly else float(level) for level in mark.levels[::2]]
 
 
 def _decimals(values: Sequence[float]) -> str:
@@ -122,7 +117,7 @@ def draw_hatch(mark: Hatch, frame: Frame) -> None:
     """Strike cells out."""
     outlines = []
     for bottom, top, row in zip(mark.y_edges[:-1], mark.y_edges[1:], mark.mask, strict=True):
-        for run in _runs(row):
+        for run in stretches(row):
             left, right = mark.x_edges[run.start], mark.x_edges[run.stop]
             outlines.append((np.array([left, right, right, left]), np.array([bottom, bottom, top, top])))
     # Dark strokes on a pale wash are seen on any colour of a scale and on either background.
@@ -149,9 +144,3 @@ def fill_outlines(
         "hoverinfo": "skip",
     }
     frame.add(mark, spec | style, mark.label, color)
-
-
-def _runs(mask: Flags) -> list[slice]:
-    """Return where a mask is true, one slice for each run."""
-    turns = np.flatnonzero(np.diff(mask.astype(np.int8), prepend=0, append=0))
-    return [slice(start, stop) for start, stop in zip(turns[::2], turns[1::2], strict=True)]

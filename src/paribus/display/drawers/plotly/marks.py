@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from paribus.contracts import Floats
+from paribus.contracts import Floats, Integers
 from paribus.display import look
 from paribus.display.drawers.plotly.axes import lengths, place_at, places
-from paribus.display.drawers.plotly.cells import _runs, draw_contours, draw_hatch, draw_heat, fill_outlines
+from paribus.display.drawers.plotly.cells import draw_contours, draw_hatch, draw_heat, fill_outlines
 from paribus.display.drawers.plotly.frame import Frame
 from paribus.display.drawers.plotly.ink import INK, rgba
 from paribus.display.drawers.plotly.place import POINT, Spec, Way
 from paribus.display.drawers.plotly.words import escaped, hover
+from paribus.display.drawers.shared import faded, strip_heights
 from paribus.display.figure import (
     Axis,
     Band,
@@ -30,9 +30,8 @@ from paribus.display.figure import (
     Strip,
     Text,
 )
+from paribus.display.stretches import alone, stretches
 
-FADES = 4  # strengths a line can have: each is a trace
-FADED = 0.25  # of its colour that a line keeps where there is no data at all
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashdot"}
 MARKERS = {
     "circle": "circle",
@@ -47,49 +46,39 @@ MARKERS = {
 
 
 def _line(mark: Line, frame: Frame) -> None:
-    pieces = list(_faded(mark))
-    strongest = max(strength for strength, _ in pieces)
+    pieces = _strengths(mark)
+    strongest = max(pieces)
     shape = "hv" if mark.steps else "linear"
     style = {"width": mark.width * POINT, "dash": DASHES[mark.dash], "shape": shape, "simplify": False}
-    for strength, points in pieces:
-        told = [mark.hover[point] if point >= 0 else "" for point in points] if mark.hover else ()
+    for strength, joined in pieces.items():
+        told = [mark.hover[point] if point >= 0 else "" for point in joined] if mark.hover else ()
         spec = {
             "type": "scatter",
             "mode": "lines",
-            "x": places(mark.x[points], frame.x),
-            "y": places(np.where(points >= 0, mark.y[points], np.nan), frame.y),
+            "x": places(mark.x[joined], frame.x),
+            "y": places(np.where(joined >= 0, mark.y[joined], np.nan), frame.y),
             "line": style | {"color": rgba(mark.color, mark.alpha * strength)},
         }
         frame.add(mark, spec | hover(told), mark.label, mark.color, strength == strongest)
-    there = np.pad(np.isfinite(mark.y), 1)
-    alone = there[1:-1] & ~there[:-2] & ~there[2:]
-    if alone.any():  # a line between fewer than two points cannot be seen
+    points = alone(np.isfinite(mark.y))
+    if points:  # a line between fewer than two points cannot be seen
         spec = {
             "type": "scatter",
             "mode": "markers",
-            "x": places(mark.x[alone], frame.x),
-            "y": places(mark.y[alone], frame.y),
+            "x": places(mark.x[points], frame.x),
+            "y": places(mark.y[points], frame.y),
             "marker": {"color": rgba(mark.color, mark.alpha), "size": 3 * POINT},
         }
         frame.add(mark, spec | {"hoverinfo": "skip"}, mark.label, mark.color, explains=False)
 
 
-def _faded(mark: Line) -> Iterator[tuple[float, NDArray[np.int64]]]:
-    """Yield shares of colour and the points joined with them, -1 between pieces, which share their ends."""
-    if mark.strength is None or len(mark.x) < 2:
-        yield 1.0, np.arange(len(mark.x))
-        return
-    strength = np.nan_to_num(np.clip(mark.strength, 0.0, 1.0))
-    between = strength[:-1] if mark.steps else (strength[:-1] + strength[1:]) / 2
-    kinds = np.maximum(1, np.ceil(between * FADES - 1e-9))
-    for kind in np.unique(kinds):
-        points: list[int] = []
-        for start in np.flatnonzero(kinds == kind).tolist():
-            if points and points[-1] == start:
-                points.append(start + 1)
-            else:
-                points += [*([-1] if points else []), start, start + 1]
-        yield FADED + (1 - FADED) * float(kind) / FADES, np.array(points)
+def _strengths(mark: Line) -> dict[float, Integers]:
+    """Return shares of colour and the points joined with them, -1 between pieces: each is a trace."""
+    joined: dict[float, list[int]] = {}
+    for first, last, share in faded(mark):
+        before = joined.setdefault(share, [])
+        before += [*([-1] if before else []), *range(first, last + 1)]
+    return {share: np.array(joined[share], dtype=np.int64) for share in sorted(joined)}
 
 
 def _band(mark: Band, frame: Frame) -> None:
@@ -98,7 +87,7 @@ def _band(mark: Band, frame: Frame) -> None:
         x, low, high = np.repeat(x, 2)[1:], np.repeat(low, 2)[:-1], np.repeat(high, 2)[:-1]
     outlines = [
         (np.append(x[run], x[run][::-1]), np.append(low[run], high[run][::-1]))
-        for run in _runs(np.isfinite(low + high))
+        for run in stretches(np.isfinite(low + high))
     ]
     fill_outlines(mark, frame, outlines, {"fillcolor": rgba(mark.color, mark.alpha)}, mark.color)
 
@@ -161,7 +150,7 @@ def _strip(mark: Strip, frame: Frame) -> None:
         "type": "bar",
         "orientation": "v" if upright else "h",
         mark.along: places(mark.at, axis),
-        "y" if upright else "x": look.STRIP * mark.height / (mark.most or 1.0),
+        "y" if upright else "x": strip_heights(mark),
         "width": lengths(mark.width, axis),
         "marker": {"color": rgba(INK, 0.45), "line": {"width": 0}},
         **frame.edge(mark.along),

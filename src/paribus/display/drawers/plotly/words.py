@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 
 from paribus.display.drawers.plotly.place import Spec
+from paribus.display.drawers.shared import in_lines
 
 FONT, SMALL, TITLE = 13.0, 11.5, 15.0  # pixels; 13 are the 10 points of a printed figure
 LEADING = 1.3  # height of a line of text, plotly's own
@@ -47,11 +47,12 @@ def _wide(sign: str) -> float:
 
 def wrapped(text: str, pixels: float, size: float = FONT) -> str:
     """Break text into lines that fit into some pixels."""
-    lines = []
-    for line in text.split("\n"):
+
+    def letters(line: str) -> int:
         each = text_width(line, size) / max(len(line), 1)
-        lines += textwrap.wrap(line, max(8, int(pixels / max(each, 1.0)))) or [""]
-    return "\n".join(lines)
+        return max(8, int(pixels / max(each, 1.0)))
+
+    return in_lines(text, letters, break_words=True)
 
 
 def text_height(text: str, size: float = FONT) -> float:
