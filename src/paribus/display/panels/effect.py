@@ -176,17 +176,16 @@ def _some_rows(effect: PartialDependence, place: Place, o: int) -> list[Mark]:
     even distances in the order of their curves' height, so that the same picture comes out every time.
     """
     assert effect.individual is not None
-    curves = place.average(effect.individual[o])
+    curves = place.average(np.where(np.isfinite(effect.individual[o]), effect.individual[o], np.nan))
     order = np.argsort(curves.mean(axis=1), kind="stable")
     some = min(ICE_LINES, len(order))
     drawn = order[((np.arange(some) + 0.5) * len(order) / some).astype(int)]
-    moved = effect.average is not None
+    start = np.nan if effect.average is None else float(place.average(effect.average[o])[0])
+    moved = bool(np.isfinite(start))
     label = f"{len(drawn)} of {len(curves):,} rows" + (", moved to begin at the average" if moved else "")
     lines: list[Mark] = []
     for row in drawn:
-        y = curves[row]
-        if effect.average is not None:
-            y = y - y[0] + place.average(effect.average[o])[0]
+        y = curves[row] - curves[row, 0] + start if moved else curves[row]
         style = {"width": 0.7, "alpha": 0.55, "steps": place.steps}
         lines.append(Line(place.at, y, INK, None if lines else label, **style))  # type: ignore[arg-type]
     return lines
