@@ -353,10 +353,10 @@ def test_axes_given_are_drawn_on_in_their_order(frame):
 
 def test_interactions_and_importance_are_figures_too():
     found = statistics(["a", "b", "c"], [4.0, 1.0, 0.5])
-    ranked = importance(["a", "b"], [[2.0], [1.0]])
+    ranked = importance(["a", "b"], [2.0, 1.0])
     assert found.figure() == found.figure()
     assert found.figure() != statistics(["a", "b", "c"], [4.0, 1.0, 0.6]).figure()
     assert found.figure(kind="heatmap") != found.figure()
     assert any(isinstance(mark, Heat) for mark in found.figure(kind="heatmap").panels[0].marks)
     assert ranked.figure() == ranked.figure()
-    assert ranked.figure() != importance(["a", "b"], [[2.0], [1.5]]).figure()
+    assert ranked.figure() != importance(["a", "b"], [2.0, 1.5]).figure()

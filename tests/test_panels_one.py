@@ -421,6 +421,24 @@ def test_rows_alone_are_not_moved(rng):
         assert (np.abs(effect.individual[0] - line.y).max(axis=1) == 0).any()
 
 
+def test_rows_that_begin_beyond_every_number_are_not_moved_there(rng):
+    X = rng.normal(size=(60, 2))
+    X[:, 1] = np.arange(60)
+
+    def model(table):
+        return np.where((table[:, 0] < -1) & (table[:, 1] > 30), np.inf, table[:, 0] + table[:, 1])
+
+    effect = effect_of(model, X, 0, kind="both", custom_values={0: [-2.0, 0.0, 1.0]})
+    panel = panel_of(effect)
+    lines = of(panel, Line)[:-1]
+    assert len(lines) == 12
+    assert "12 of 60 rows" in said(panel)
+    for line in lines:
+        known = np.isfinite(line.y)
+        assert known[1:].all()
+        assert (np.abs(effect.individual[0][:, known] - line.y[known]).max(axis=1) == 0).any()
+
+
 def test_rows_at_levels_are_bars_without_lines_between_levels(awkward):
     effect = effect_of(numbers, awkward, "city", kind="both")
     panel = panel_of(effect)
