@@ -12,7 +12,8 @@ import paribus
 from conftest import numbers
 from paribus.display.figure import Bars, Contours, Figure, Hatch, Heat, Line, Points, Rug, Rule, Strip
 from paribus.display.look import DIVERGING, SEQUENTIAL
-from paribus.display.panels.surface import CUT, local_surface_panel, surface_panel
+from paribus.display.panels.families import CUT
+from paribus.display.panels.surface import local_surface_panel, surface_panel
 
 NOMINAL = {"level", "city", "flag"}
 

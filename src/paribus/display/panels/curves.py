@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from paribus.contracts import Array, Flags, Floats
+from paribus.contracts import Array, Floats
 from paribus.display.figure import (
     Axis,
     Band,
@@ -20,8 +20,9 @@ from paribus.display.figure import (
     Rug,
     Strip,
 )
-from paribus.display.panels.place import CROWDED, Place, positions
+from paribus.display.panels.place import CROWDED, Place, positions, reach
 from paribus.display.panels.words import height, percent, share, shares
+from paribus.display.stretches import alone, stretches
 from paribus.results.story import at_value
 
 THIN = 0.2  # of the density where most of the data is: below it a curve fades
@@ -121,7 +122,7 @@ def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
         at = place.at + curve.aside
         yield Points(at, y, curve.color, curve.label, curve.marker, error=around, hover=hover)
         return
-    for run in _runs(np.isfinite(y)):
+    for run in stretches(np.isfinite(y)):
         if around is not None:
             ends = y[run] - around[run], y[run] + around[run]
             yield Band(place.at[run], *ends, curve.color, alpha=curve.shade, steps=place.steps)
@@ -136,9 +137,9 @@ def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
         strength=strength_of_data(place, data),
         hover=hover,
     )
-    alone = np.array([run.start for run in _runs(np.isfinite(y)) if run.stop - run.start == 1], dtype=int)
-    if len(alone):  # no line reaches them
-        yield Points(place.at[alone], y[alone], curve.color, marker=curve.marker, size=4.0)
+    points = alone(np.isfinite(y))
+    if points:  # no line reaches them
+        yield Points(place.at[points], y[points], curve.color, marker=curve.marker, size=4.0)
 
 
 def _hover(place: Place, curve: Curve, y: Floats, error: Floats | None, data: Data) -> tuple[str, ...]:
@@ -148,12 +149,6 @@ def _hover(place: Place, curve: Curve, y: Floats, error: Floats | None, data: Da
         known = None if error is None else float(error[p])
         lines.append("\n".join([text, height(curve.name, float(y[p]), known), *told[p : p + 1]]))
     return tuple(lines)
-
-
-def _runs(known: Flags) -> list[slice]:
-    """Return the stretches of places that are known."""
-    ends = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(int)))
-    return [slice(int(first), int(stop)) for first, stop in zip(ends[::2], ends[1::2], strict=True)]
 
 
 def _at_missing(curve: Curve, data: Data | None, count: int) -> Points:
@@ -220,9 +215,7 @@ def _cells(place: Place, data: Data) -> tuple[Floats, Floats]:
     if len(at) < 2:
         around = 0.5 * (abs(float(at[0])) or 1.0) if len(at) else 0.5
         return np.concatenate([at - around, at + around]), weights
-    middles = (at[1:] + at[:-1]) / 2
-    ends = 2 * at[:1] - middles[:1], 2 * at[-1:] - middles[-1:]
-    return np.concatenate([ends[0], middles, ends[1]]), weights
+    return reach(at), weights
 
 
 def _apart(at: Floats) -> list[int]:

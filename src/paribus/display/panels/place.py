@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Protocol
@@ -19,6 +20,8 @@ LABEL = 60  # letters of a level that are written on an axis; what a pointer tel
 LINE = 24  # letters of one line of a label
 ROOM = 36  # letters that have room beside each other below a panel
 BEYOND = 0.03  # of an axis of numbers: by how much it is longer than they reach
+NAMED = 10  # lines of names that have room one above the other
+ONE_LINE = 20  # letters of a name where there are more
 CROWDED = 1e-3  # of the axis: points that are closer lie on both sides of a step
 
 
@@ -225,3 +228,25 @@ def positions(values: Array) -> Floats:
     if values.dtype.kind == "m":
         return np.asarray(values / np.timedelta64(1, "D"))
     return values.astype(np.float64)
+
+
+def stacked(labels: Sequence[str]) -> Sequence[str]:
+    """Return names that stand one above the other: of many, each has one short line."""
+    named = [folded(label) for label in labels]
+    if sum(name.count("\n") + 1 for name in named) > NAMED:
+        named = [short(label, ONE_LINE) for label in labels]
+    return named if len(set(named)) == len(labels) else labels
+
+
+def between(at: Floats) -> Floats:
+    """Return the edges of cells that end half-way between points, and at the outermost."""
+    return np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])
+
+
+def reach(at: Floats) -> Floats:
+    """Return the edges of the cells the data is counted in: as far on the outer side of an end point."""
+    edges = between(at)
+    if len(at) < 2:
+        return edges
+    edges[0], edges[-1] = 2 * at[0] - edges[1], 2 * at[-1] - edges[-2]
+    return edges

@@ -31,6 +31,11 @@ def unit_of(scale: str, output: str) -> str:
     return f"change in {base}\nfrom {where}" if where else base
 
 
+def one_line(text: str) -> str:
+    """Return words without breaks, as a pointer tells them."""
+    return text.replace("\n", " ")
+
+
 def height(name: str, value: float, error: float | None) -> str:
     """Return a line of what a pointer tells: a height, and its standard error if it is known."""
     known = error is not None and np.isfinite(error)

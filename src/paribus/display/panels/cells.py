@@ -1,0 +1,77 @@
+"""What is known in the cells of two features, and its colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from paribus.contracts import Flags, Floats
+from paribus.display.figure import Hatch, Mark
+from paribus.display.look import DIVERGING, SEQUENTIAL
+from paribus.display.panels.words import RELATIVE, height, share
+from paribus.results import PartialDependence
+from paribus.results.joint import ONLY
+
+ROUNDING = 1e-9  # of the mean, at least of one: what is smaller is no hill
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known in each cell ``(y, x)``: heights, errors, the data, and whether it is off the data."""
+
+    heights: Floats
+    errors: Floats | None
+    weights: Floats
+    off: Flags | None
+    name: str
+    whole: float
+
+    def told(self, across: Sequence[str], up: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """Return what a pointer tells of each cell."""
+        return tuple(
+            tuple(self._cell(words, row, (j, i)) for i, words in enumerate(across))
+            for j, row in enumerate(up)
+        )
+
+    def _cell(self, across: str, up: str, cell: tuple[int, int]) -> str:
+        error = None if self.errors is None else float(self.errors[cell])
+        told = height(self.name, float(self.heights[cell]), error)
+        return "\n".join([across, up, told, share(float(self.weights[cell]), self.whole)])
+
+
+def mask_of(effect: PartialDependence) -> Flags | None:
+    """Return which cells are off the data, if that was asked."""
+    return None if effect.extrapolation is None else effect.extrapolation.mask
+
+
+def hatched(x_edges: Floats, y_edges: Floats, off: Flags | None, label: str) -> list[Mark]:
+    """Return the mark of cells off the data, if there are any."""
+    return [] if off is None or not off.any() else [Hatch(x_edges, y_edges, off, label)]
+
+
+def has_zero(effect: PartialDependence) -> bool:
+    """Whether zero is where nothing happens, rather than a prediction like others."""
+    scale = effect.provenance.scale
+    return RELATIVE in scale or scale.endswith(ONLY)
+
+
+def flat(values: Floats) -> bool:
+    """Tell whether values are one but for rounding."""
+    known = values[np.isfinite(values)]
+    return not len(known) or bool(np.ptp(known) <= ROUNDING * max(1.0, abs(float(known.mean()))))
+
+
+def colors_of(values: Floats, *, zero: bool) -> tuple[str, float, float]:
+    """Return the colours of values and their ends: around a zero as far on both sides."""
+    known = values[np.isfinite(values)]
+    if zero:
+        largest = float(np.abs(known).max(initial=0.0))
+        largest = largest if largest > ROUNDING else 1.0
+        return DIVERGING, -largest, largest
+    if flat(values):  # ends that are numbers a person can read
+        middle = float(known.mean()) if len(known) else 0.0
+        aside = 0.1 * abs(middle) if abs(middle) > ROUNDING else 1.0
+        return SEQUENTIAL, middle - aside, middle + aside
+    return SEQUENTIAL, float(known.min()), float(known.max())

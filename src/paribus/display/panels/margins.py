@@ -1,0 +1,109 @@
+"""Axes of numbers, and where the data lies along the upper and the right side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from paribus.contracts import Floats, Integers
+from paribus.display.figure import Axis, Bars, Mark, Panel, Rug
+from paribus.display.look import INK
+from paribus.display.panels.place import Laid, Place, place_of, positions
+from paribus.display.panels.words import share
+from paribus.results import PartialDependence
+from paribus.results.story import at_value, number
+
+NARROW = 1 / 60  # of an axis: cells of the data that are closer share a bar
+
+
+def distinct_numbers(effect: Laid, axis: int, weights: Floats) -> Place:
+    """Lay out an axis of numbers; one that was asked twice has one place."""
+    place = place_of(effect, axis, weights)
+    once = np.concatenate([[True], np.diff(place.at) > 0])
+    kept = np.flatnonzero(once)
+    return replace(
+        place,
+        at=place.at[once],
+        groups=tuple(place.groups[p] for p in kept),
+        texts=tuple(place.texts[p] for p in kept),
+    )
+
+
+def asked_at(place: Place) -> Integers:
+    """Return which value of the result stands at each place of numbers."""
+    return np.concatenate(place.groups)
+
+
+def weights_at(place: Place, weights: Floats) -> Floats:
+    """Return the weight at each place of numbers."""
+    return np.asarray(weights[asked_at(place)])
+
+
+def inner_deciles(effect: PartialDependence, places: tuple[Place, Place]) -> list[Mark]:
+    """Return the inner deciles of the data along both sides, as far as they lie on the picture."""
+    rugs: list[Mark] = []
+    for axis, place in enumerate(places):
+        deciles = effect.deciles[axis]
+        if deciles is None:
+            continue
+        at = positions(deciles[1:-1])
+        seen = np.flatnonzero((at >= place.at[0]) & (at <= place.at[-1]))
+        name = effect.feature_names[axis]
+        told = tuple(f"{10 * (d + 1)} % of the data up to {name} = {at_value(deciles[d + 1])}" for d in seen)
+        if len(seen):
+            rugs.append(Rug(at[seen], "y" if axis else "x", told))
+    return rugs
+
+
+def with_margins(
+    marks: tuple[Mark, ...],
+    places: tuple[Place, Place],
+    edges: tuple[Floats, Floats],
+    weights: tuple[Floats, Floats],
+) -> Panel:
+    """Return a panel of numbers with the density of the data, whose cells end at ``edges``, beside it."""
+    x, y = (replace(place.axis, low=float(place.at[0]), high=float(place.at[-1])) for place in places)
+    across, up = (
+        density(place, ends, data) for place, ends, data in zip(places, edges, weights, strict=True)
+    )
+    return Panel(marks, x, y, right=data_beside(y, up, level=True), top=data_beside(x, across, level=False))
+
+
+def density(place: Place, edges: Floats, weights: Floats) -> Bars:
+    """Return bars as high as the data is dense, none of them too narrow to be seen."""
+    passed = np.concatenate([[0.0], np.cumsum(weights)])
+    low, high = float(place.at[0]), float(place.at[-1])
+    kept = [low]
+    for edge in edges[(edges > low) & (edges < high)].tolist():
+        if edge - kept[-1] >= NARROW * (high - low) <= high - edge:
+            kept.append(edge)
+    ends = np.array([*kept, high])
+    inside = np.diff(np.interp(ends, edges, passed))
+    width = np.diff(ends)
+    texts = [text_at(place, end) for end in ends]
+    whole = float(weights.sum())
+    told = tuple(
+        f"{place.axis.label}: {a} to {b}\n{share(float(part), whole)}"
+        for (a, b), part in zip(pairwise(texts), inside, strict=True)
+    )
+    return Bars((ends[1:] + ends[:-1]) / 2, inside / width, width, INK, alpha=0.35, hover=told)
+
+
+def text_at(place: Place, at: float) -> str:
+    """Return a place between values as a person writes it."""
+    if place.axis.scale == "date":
+        return at_value(np.datetime64(round(86400 * at), "s"))
+    return number(at)
+
+
+def data_beside(axis: Axis, bars: Bars, *, level: bool) -> Panel | None:
+    """Return the narrow panel of the data on the same axis; none where there is no data."""
+    most = float(bars.length.max(initial=0.0))
+    if not most > 0:
+        return None
+    along = replace(axis, label="", numbers=False)
+    height_ = Axis(scale="none", low=0.0, high=1.05 * most)
+    marks = (replace(bars, level=level),)
+    return Panel(marks, height_, along) if level else Panel(marks, along, height_)
