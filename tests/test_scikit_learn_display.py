@@ -28,7 +28,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
-from paribus.display.scikit_learn import NAMED, PartialDependenceDisplay
+from paribus.display.scikit_learn import PartialDependenceDisplay
+from paribus.display.scikit_learn.panels import NAMED
 
 Theirs = inspection.PartialDependenceDisplay
 ATTRIBUTES = ["axes_", "lines_", "contours_", "bars_", "heatmaps_", "deciles_vlines_", "deciles_hlines_"]
