@@ -134,7 +134,7 @@ def test_values_stand_where_they_are(awkward, column):
         assert panel.x.label == "wait (days)"
         assert_allclose(at, values / np.timedelta64(1, "D"))
     else:
-        assert panel.x.scale == "number"
+        assert panel.x.scale == ("level" if column == "constant" else "number")
         assert_array_equal(at, np.sort(values.astype(float)))
     if panel.x.low is not None:
         assert panel.x.low < at.min()
@@ -552,6 +552,31 @@ def test_a_single_point_is_a_point_with_its_error(rng):
     both = panel_of(effect_of(lambda t: t[:, 0] * t[:, 1], X, 0, custom_values={0: [0.5]}, kind="both"))
     assert len(of(both, Bars)) == 2
     assert not of(both, Line)
+
+
+def test_a_single_value_is_the_only_number_on_its_axis():
+    day = pd.Timestamp("2026-03-01")
+    frame = pd.DataFrame({"big": [1e12] * 9, "day": [day] * 9, "wait": [pd.Timedelta(hours=36)] * 9})
+    for name, text in (("big", "1e+12"), ("day", "2026-03-01"), ("wait", "1.5")):
+        panel = panel_of(effect_of(lambda t: np.column_stack([np.ones(len(t))] * 3), frame, name))
+        ((at, label),) = panel.x.ticks
+        assert label == text
+        points = of(panel, Points)
+        assert_allclose(np.mean([mark.x[0] for mark in points]), at)
+        assert len({mark.x[0] for mark in points}) == 3  # none hides another
+        assert all(panel.x.low < mark.x[0] < panel.x.high for mark in points)
+        strip = only(panel, Strip)
+        assert strip.width[0] < panel.x.high - panel.x.low
+
+
+def test_a_single_value_of_a_slice_stands_where_it_is_on_the_axis_of_others(rng):
+    X = rng.normal(size=(80, 2))
+    same = X[:20].copy()
+    same[:, 0] = 0.25
+    parts = {"all": effect_of(first, X, 0), "same": effect_of(first, same, 0)}
+    panel = panel_of(paribus.overlay(parts))
+    assert panel.x.scale == "number"
+    assert only(panel, Points).x.tolist() == [0.25]
 
 
 def test_a_constant_feature_and_one_level_are_points(rng):

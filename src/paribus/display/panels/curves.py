@@ -119,7 +119,7 @@ def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
     error = None if curve.error is None else place.average(curve.error)
     hover = _hover(place, curve, y, error, data)
     if place.levels or len(place.at) == 1:
-        at = place.at + curve.aside
+        at = place.at + (curve.aside if place.axis.scale == "level" else 0.0)
         yield Points(at, y, curve.color, curve.label, curve.marker, error=around, hover=hover)
         return
     for run in stretches(np.isfinite(y)):
@@ -213,8 +213,7 @@ def _cells(place: Place, data: Data) -> tuple[Floats, Floats]:
     weights = np.add.reduceat(weights, starts) if len(starts) else weights
     at = at[starts]
     if len(at) < 2:
-        around = 0.5 * (abs(float(at[0])) or 1.0) if len(at) else 0.5
-        return np.concatenate([at - around, at + around]), weights
+        return np.concatenate([at - LEVEL / 2, at + LEVEL / 2]), weights
     return reach(at), weights
 
 

@@ -13,7 +13,7 @@ from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus.display.figure import Axis
 from paribus.grid import SPLITS
 from paribus.results import Provenance
-from paribus.results.story import at_value
+from paribus.results.story import at_value, number
 
 MOST = 20  # levels that have a place of their own; of more, the rarest share one
 LABEL = 60  # letters of a level that are written on an axis; what a pointer tells has all
@@ -139,9 +139,13 @@ def numbers_of(values: Array, name: str, weights: Floats) -> Place:
     order = np.argsort(at, kind="stable")
     dates = values.dtype.kind == "M"
     unit = " (days)" if values.dtype.kind == "m" else ""
-    low, high = _ends(at)
-    ticks = None if len(at) else ()  # no number stands where no value is
-    drawn = Axis(name + unit, "date" if dates else "number", ticks, low=low, high=high)
+    if len(at) == 1:  # what surrounds a single value is no number
+        text = at_value(values[0]) if dates else number(at[0])
+        drawn = Axis(name + unit, "level", ((at[0], text),), low=at[0] - 0.6, high=at[0] + 0.6)
+    else:
+        low, high = _ends(at)
+        ticks = None if len(at) else ()  # no number stands where no value is
+        drawn = Axis(name + unit, "date" if dates else "number", ticks, low=low, high=high)
     texts = tuple(f"{name} = {at_value(values[g])}" for g in order)
     return Place(at[order], tuple(order[:, None]), texts, None, drawn, weights)
 
@@ -175,6 +179,7 @@ def on_the_same(place: Place, values: Array, result: Laid, weights: Floats) -> P
     seen = np.flatnonzero(within)
     return replace(
         own_place,
+        axis=place.axis,
         at=at[seen],
         groups=tuple(own_place.groups[p] for p in seen),
         texts=tuple(own_place.texts[p] for p in seen),
