@@ -360,3 +360,65 @@ def test_interactions_and_importance_are_figures_too():
     assert any(isinstance(mark, Heat) for mark in found.figure(kind="heatmap").panels[0].marks)
     assert ranked.figure() == ranked.figure()
     assert ranked.figure() != importance(["a", "b"], [2.0, 1.5]).figure()
+
+
+# --- any table
+
+
+def some_column(rng, rows):
+    """Return a column of any kind, now and then with gaps."""
+    kinds = [
+        lambda: rng.normal(size=rows),
+        lambda: rng.lognormal(0, 3, rows),
+        lambda: rng.integers(0, 4, rows).astype(float),
+        lambda: np.full(rows, 1e12),
+        lambda: np.full(rows, np.nan),
+        lambda: rng.choice(["a", "<b>$c_1$</b>", "a level with a very long name " * 3], rows),
+        lambda: rng.choice([f"level {k}" for k in range(50)], rows),
+        lambda: pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 10**7, rows), unit="s"),
+        lambda: pd.to_timedelta(rng.integers(0, 10**6, rows), unit="s"),
+        lambda: rng.random(rows) < 0.3,
+    ]
+    column = pd.Series(kinds[rng.integers(len(kinds))]())
+    gaps = rng.random(rows) < rng.choice([0.0, 0.0, 0.1, 0.95])
+    return column.mask(gaps) if gaps.any() and column.dtype.kind != "b" else column
+
+
+def any_model(rng, outputs):
+    """Return a model of any table that answers NaN now and then."""
+    bad, size = rng.choice([0.0, 0.0, np.nan]), rng.choice([1e-9, 1.0, 1e9])
+
+    def answer(table):
+        codes = [np.asarray(pd.util.hash_pandas_object(table[name], index=False)) for name in table]
+        code = sum(column % 97 for column in codes).astype(float)
+        return (
+            np.where(code % 5 == 0, code + bad, code)[:, None] * size * np.arange(1, outputs + 1)
+        ).squeeze()
+
+    return answer
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_table_has_pictures_by_every_drawer(seed):
+    rng = np.random.default_rng(seed)
+    rows, outputs = int(rng.choice([2, 30, 60])), int(rng.choice([1, 1, 3]))
+    table = pd.DataFrame({name: some_column(rng, rows) for name in ("one", "two")})
+    weights = None if rng.random() < 0.5 else 1.0 + np.arange(rows) % 3
+    options = {"sample_weight": weights, "progress": False}
+    answer = any_model(rng, outputs)
+    kind = str(rng.choice(["average", "individual", "both"]))
+    found = paribus.effects(answer, table, kind=kind, grid_resolution=7, **options)
+    other = paribus.effects(any_model(rng, outputs), table, kind=kind, grid_resolution=4, **options)
+    near = paribus.marginal(answer, table, **options)
+    local = paribus.accumulated_local_effects(answer, table, **options)
+    shown = [found, near, local]
+    if kind != "individual":
+        shown.append(paribus.overlay({"one": found, "two": other}))
+    for result in shown:
+        figure = result.figure()
+        assert figure == result.figure()
+        draw(figure).canvas.draw()
+        assert len(draw(figure, backend="plotly").to_json()) > 1_000
+        for panel in figure.panels:
+            assert panel.y.low is None or np.isfinite([panel.y.low, panel.y.high]).all()
+        plt.close("all")
