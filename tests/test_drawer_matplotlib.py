@@ -1,5 +1,6 @@
 """The matplotlib drawer: every mark is drawn with the numbers it has, and what axes already say stays."""
 
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -468,3 +469,75 @@ def test_axes_of_a_part_of_a_page_are_axes():
     assert shown is page
     assert axes == list(given)
     assert given[0].get_ylim() == given[1].get_ylim()
+
+
+def test_labels_keep_their_own_lines_and_break_before_an_error():
+    words = "change in prediction\nfrom its mean"
+    assert drawn(Line(X, Y, "#0072B2"), y=Axis(words)).get_ylabel() == words
+    narrow = Figure(
+        (Panel((Line(X, Y, "#0072B2"),), x=Axis("increase of the error ± 2 standard errors")),), 1, (3.4, 3.0)
+    )
+    assert draw(narrow)[1][0].get_xlabel() == "increase of the error\n± 2 standard errors"
+    wide = drawn(Line(X, Y, "#0072B2"), x=Axis("increase ± 2 standard errors"))
+    assert wide.get_xlabel() == "increase ± 2 standard errors"
+
+
+@pytest.mark.parametrize(("theme", "ground"), [("default", 0.0), ("dark_background", 1.0)])
+def test_ticks_of_the_rug_are_seen_on_colours_like_their_ink(theme, ground):
+    with plt.style.context(theme):
+        page, (ax,) = draw(of(Heat(EDGES, EDGES, 0 * TABLE + ground, "gray", 0.0, 1.0, None), Rug(X + 0.25)))
+        page.canvas.draw()
+        seen = np.asarray(page.canvas.buffer_rgba())[..., :3].mean(axis=2) / 255
+        box = ax.get_window_extent()
+        row = seen[seen.shape[0] - int(box.y0) - 4, int(box.x0) + 3 : int(box.x1) - 3]
+        other = np.flatnonzero(np.abs(row - ground) > 0.5)
+        assert np.count_nonzero(np.diff(other) > 5) == len(X) - 1
+
+
+def test_large_and_small_numbers_have_their_power_at_each_tick():
+    right = Panel(
+        (Bars(X * 1e-7, Y, ONES * 1e-8, "ink", level=True),), Axis(scale="none"), Axis(numbers=False)
+    )
+    page, (ax,) = draw(
+        of(
+            Line(X * 1e6, X * 1e-7, "#0072B2"),
+            Heat(EDGES * 1e6, EDGES * 1e-7, TABLE * 1e6, "viridis", 1e6, 8e6, "unit"),
+            right=right,
+        )
+    )
+    page.canvas.draw()
+    across = [text.get_text() for text in ax.get_xticklabels()]
+    assert {"0", "1e6", "2e6"} <= {word.replace(".0", "") for word in across}
+    assert all(
+        word.endswith("e\N{MINUS SIGN}7")
+        for word in (text.get_text() for text in ax.get_yticklabels())
+        if word != "0"
+    )
+    for one in (ax, *ax.child_axes):
+        assert not one.xaxis.get_offset_text().get_text()
+        assert not one.yaxis.get_offset_text().get_text()
+    assert any(text.get_text() == "5e6" for part in ax.child_axes for text in part.get_yticklabels())
+
+
+def test_numbers_of_axes_that_show_something_stay_as_they_are():
+    _, ax = plt.subplots()
+    ax.plot(X * 1e6, Y)
+    before = ax.xaxis.get_major_formatter()
+    draw(of(Line(X * 1e6, Y, "#0072B2")), ax)
+    assert ax.xaxis.get_major_formatter() is before
+
+
+def test_figures_can_be_pickled():
+    page, _ = draw(of(Line(X * 1e6, Y, "#0072B2")))
+    again = pickle.loads(pickle.dumps(page))
+    again.canvas.draw()
+    assert [t.get_text() for t in again.axes[0].get_xticklabels()] == [
+        t.get_text() for t in page.axes[0].get_xticklabels()
+    ]
+
+
+def test_numbers_on_contours_are_as_short_as_at_ticks():
+    ax = drawn(Contours(X, X, TABLE * 1e6, np.linspace(1, 8, 8) * 1e6, "viridis", "unit"))
+    words = {text.get_text() for text in ax.texts}
+    assert words
+    assert words <= {"3e6", "5e6", "7e6"}

@@ -1,5 +1,7 @@
 """The plotly drawer: what its traces say is what the marks say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -454,3 +456,23 @@ def test_the_theme_colours_words_and_may_be_chosen():
 
 def test_a_figure_without_panels_is_empty():
     assert not draw(Figure(())).data
+
+
+def test_names_in_a_small_panel_do_not_touch():
+    """Twenty names one above the other, and beside each other upwards, in a grid of six panels."""
+    names = tuple((float(level), f"level {level}") for level in range(20))
+    side = Axis("levels", scale="level", ticks=names, low=-0.5, high=19.5)
+    panel = Panel((Points(X, Y, BLUE),), replace(side, turned=True), side)
+    page = draw(Figure((panel,) * 6, 3, (12.0, 8.0)))
+    for axis, long in ((page.layout.yaxis, page.layout.height), (page.layout.xaxis, page.layout.width)):
+        between = long * (axis.domain[1] - axis.domain[0]) / 20
+        assert axis.tickfont.size <= between
+        assert axis.tickfont.size >= 6.5
+
+
+def test_the_mode_bar_hides_no_title_and_sends_nothing_away():
+    bar = draw(Figure((Panel((Line(X, Y, BLUE),)),))).layout.modebar
+    assert bar.orientation == "v"
+    assert bar.bgcolor == "rgba(0,0,0,0)"
+    assert "sendChartToCloud" in bar.remove
+    assert bar.color is not None  # plotly would give it that of its transparent ground

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch  # type: ignore[import-untyped]
@@ -13,9 +13,6 @@ from paribus.contracts import NOMINAL, Array
 from paribus.data.features import by_position
 from paribus.display.scikit_learn.arguments import Columns
 from paribus.results import PartialDependence
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from paribus.evaluators.ask import KINDS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 Columns: TypeAlias = tuple[int, ...]
 
 

@@ -31,7 +31,6 @@ from paribus.results import PartialDependence
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 PANEL = (3.2, 2.9)  # inches that a panel needs at least
 LETTER = 0.075  # inches of a letter of a level
 BESIDE = 0.6  # inches of a legend or a colour bar besides its letters

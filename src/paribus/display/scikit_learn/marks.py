@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
     from matplotlib.text import Text
 
-
 ROW = 0.19  # inches of a row of a legend
 SHORT = 10  # letters of levels that stand in two columns of a legend within a panel
 EDGE = 0.07  # of a panel, in which the number on a contour would be cut off or stand on the deciles

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-
 NAMED = 10  # levels of a mixed pair that have a colour and a name; the others are drawn grey
 
 

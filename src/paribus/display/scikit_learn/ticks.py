@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-
 DURATIONS = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0}  # in seconds
 TURNED = 18  # letters along the axis of levels that stand side by side; more of them are written upwards
 

@@ -27,15 +27,17 @@ def draw_axis(
         locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
         side.set_major_locator(locator)
         side.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    elif axis.scale == "number" and not place.given:
-        ax.ticklabel_format(axis=along, useOffset=False)
+    elif axis.scale == "number" and side.isDefault_majfmt and not before:
+        from paribus.display.drawers.matplotlib.numbers import WholeNumbers
+
+        side.set_major_formatter(WholeNumbers())
     ax.tick_params(
         axis=along,
         labelsize=_tick_size(axis, along, place),
         **({"labelrotation": 90} if axis.turned else {}),
         **({} if axis.numbers else {f"label{'bottom' if along == 'x' else 'left'}": False}),
     )
-    if not axis.numbers:
+    if not axis.numbers:  # dates have a year at the end of the axis, which belongs to the numbers
         side.get_offset_text().set_visible(False)
     _ends(ax, axis, along, before.get(along))
     if axis.label and not side.get_label_text():

@@ -93,7 +93,9 @@ def draw_contours(ax: Axes, mark: Contours, zorder: float, place: Place) -> Any:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
+    """Return a number on a contour as short as it is at a tick."""
+    digits, _, power = f"{value:.3g}".partition("e")
+    return (f"{digits}e{int(power)}" if power else digits).replace("-", "\N{MINUS SIGN}")
 
 
 def draw_hatch(ax: Axes, mark: Hatch, zorder: float, place: Place) -> None:
@@ -118,3 +120,11 @@ def draw_hatch(ax: Axes, mark: Hatch, zorder: float, place: Place) -> None:
     )
     ax.add_collection(cells)
     ax.autoscale_view()
+
+
+def is_covered(ax: Axes) -> bool:
+    """Tell whether axes show colours on which ink is not read."""
+    from matplotlib.collections import QuadMesh
+    from matplotlib.contour import ContourSet
+
+    return any(isinstance(drawn, QuadMesh | ContourSet) for drawn in ax.collections)

@@ -11,7 +11,6 @@ from paribus.display.look import INK
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
-
 Color: TypeAlias = tuple[float, float, float, float]
 FAINT = 0.65  # of the ink, for what is read last
 SMALLEST = 5.0  # points of letters that can still be read

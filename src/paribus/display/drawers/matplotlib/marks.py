@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.display.drawers.matplotlib.cells import draw_contours, draw_hatch, draw_heat
+from paribus.display.drawers.matplotlib.cells import draw_contours, draw_hatch, draw_heat, is_covered
 from paribus.display.drawers.matplotlib.ink import escaped, ink, rgba, said_in_legend, scaled, veil
 from paribus.display.drawers.matplotlib.place import Place
 from paribus.display.drawers.shared import faded, strip_heights
@@ -31,7 +31,6 @@ from paribus.display.stretches import alone
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import Collection
-
 
 RUG = 0.03  # height of a tick of the rug, as a share of the panel
 DASH = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
@@ -150,11 +149,16 @@ def _strip(ax: Axes, mark: Strip, zorder: float, place: Place) -> None:
 
 
 def _rug(ax: Axes, mark: Rug, zorder: float, place: Place) -> None:
+    from matplotlib import rcParams
     from matplotlib.collections import LineCollection
+    from matplotlib.patheffects import withStroke
 
     along = np.stack([mark.at, mark.at], axis=1)
     shapes = _facing(mark.along, along, np.tile([0.0, RUG], (len(mark.at), 1)))
     ticks = LineCollection(list(shapes), colors=[ink(0.7)], linewidths=1.0, zorder=zorder)
+    if is_covered(ax):
+        ticks.set_colors([ink()])
+        ticks.set_path_effects([withStroke(linewidth=2.6, foreground=rgba(rcParams["axes.facecolor"], 0.8))])
     _add_at_edge(ax, mark.along, shapes, ticks)
 
 

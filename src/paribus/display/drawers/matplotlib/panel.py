@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
 
-
 Side: TypeAlias = Literal["main", "right", "top"]
 BAR = 0.14  # inches that a colour bar is wide
 COLORED = 0.8  # inches that a colour bar takes with its words
@@ -109,12 +108,14 @@ def _bare(ax: Axes, panel: Panel, side: Side, given: bool) -> None:
 
 def _color_bars(ax: Axes, colored: list[tuple[ScalarMappable, str]], beyond: float, height: float) -> None:
     """Explain colours so many inches to the right of axes, several of them below each other."""
+    from paribus.display.drawers.matplotlib.numbers import WholeNumbers
+
     share = 1 / max(1, len(colored))
     for number, (mappable, unit) in enumerate(colored):
         tall = share if len(colored) == 1 else 0.9 * share
         bounds = (beyond, 1 - number * share - tall, BAR, tall)
         side = ax.inset_axes(bounds, transform=right_of(ax))
-        bar = ax.figure.colorbar(mappable, cax=side)
+        bar = ax.figure.colorbar(mappable, cax=side, format=WholeNumbers())
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize="small", length=2)
         bar.set_label(words_along(unit, tall * height))

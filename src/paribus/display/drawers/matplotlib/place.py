@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.transforms import Transform
 
-
 GAP = 0.06  # inches between a panel and what stands beside it
 
 

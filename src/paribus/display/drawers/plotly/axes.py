@@ -15,7 +15,8 @@ from paribus.display.drawers.plotly.words import FONT, LEADING, escaped, text_he
 from paribus.display.figure import Axis, Band, Bars, Contours, Hatch, Heat, Line, Mark, Panel, Points
 
 DAY = 86_400_000.0  # in milliseconds, which plotly's date axes count in
-SMALLEST_LETTER = 8.0
+SMALLEST_LETTER = 8.0  # pixels of what is read with ease
+LEAST_LETTER = 6.5  # of what can be read, where names would touch otherwise
 
 
 def describe_axis(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
@@ -47,6 +48,8 @@ def describe_axis(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
         spec["range"] = [None if end is None else place_at(end, axis) for end in ends]
     if axis.ticks is not None:
         words, size = tick_words(axis, way, page.cell)
+        if way == "y" or axis.turned:
+            size = min(size, _fitting(words, box.height if way == "y" else box.width))
         spec["tickmode"] = "array"
         spec["tickvals"] = [place_at(at, axis) for at, _ in axis.ticks]
         spec["ticktext"] = [escaped(text) for text in words]
@@ -118,6 +121,12 @@ def tick_words(axis: Axis, way: Way, cell: Cell) -> tuple[list[str], float]:
     most = max(1, int(0.85 * between / (LEADING * size)))
     pixels = 0.42 * cell.width if way == "y" else 0.3 * cell.height
     return [_broken(text, pixels, size, most) for text in words], size
+
+
+def _fitting(words: list[str], length: float) -> float:
+    """Return the size of letters at which words stand one above the other without touching."""
+    lines = max((word.count("\n") + 1 for word in words), default=1)
+    return max(LEAST_LETTER, length / max(len(words), 1) / (1.05 * lines))
 
 
 def _broken(text: str, pixels: float, size: float, most: int) -> str:

@@ -110,7 +110,7 @@ def _decimals(values: Sequence[float]) -> str:
     for decimals in range(7):
         if all(abs(round(value, decimals) - value) <= hardly for value in values) and max(values) < 1e6:
             return f".{decimals}f"
-    return ".3g"
+    return ".3~g"
 
 
 def draw_hatch(mark: Hatch, frame: Frame) -> None:

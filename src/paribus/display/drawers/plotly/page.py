@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from paribus.display.drawers.plotly.ink import INK
 from paribus.display.drawers.plotly.legends import legend_above, legend_beside
 from paribus.display.drawers.plotly.panel import draw_panel
 from paribus.display.drawers.plotly.place import GAP, Page
@@ -13,6 +14,16 @@ from paribus.display.figure import Figure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+# Along the right side, as in a row it would hide titles and legends. Buttons without a use are left out, and
+# the one that sends what is drawn to a cloud.
+MODE_BAR = {
+    "orientation": "v",
+    "bgcolor": "rgba(0,0,0,0)",
+    "color": "rgba(128,128,128,0.6)",
+    "activecolor": INK,
+    "remove": ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "sendChartToCloud"],
+}
 
 
 def draw(figure: Figure) -> go.Figure:
@@ -50,6 +61,7 @@ def draw(figure: Figure) -> go.Figure:
         font={"size": FONT},
         barmode="overlay",
         hovermode="closest",
+        modebar=MODE_BAR,
         hoverlabel={"align": "left", "font": {"size": FONT}},
         showlegend=True,
         shapes=page.shapes,
