@@ -140,6 +140,19 @@ def test_panels_of_one_unit_have_one_axis_that_holds_every_height(frame):
     assert list(effects(frame)) == [panel.x.label for panel in figure.panels]  # the strongest first
 
 
+def test_panels_without_data_below_have_the_axis_of_those_beside_them(frame):
+    table = frame.assign(off=0.0, none=np.nan)
+    found = paribus.effects(
+        model, table, ["a", "off", "none"], custom_values={"off": [8.0, 9.0]}, progress=False
+    )
+    local = paribus.accumulated_local_effects(model, table, ["a", "off", "none"], progress=False)
+    for figure in (found.figure(), local.figure()):
+        strips = [any(isinstance(mark, Strip) for mark in panel.marks) for panel in figure.panels]
+        assert set(strips) == {True, False}
+        assert len({(panel.y.low, panel.y.high) for panel in figure.panels}) == 1
+        assert [panel.y.numbers for panel in figure.panels] == [True, False, False]
+
+
 def test_panels_by_themselves_have_axes_of_their_own(frame):
     shared, own = effects(frame).figure(), effects(frame).figure(share_y=False)
     assert len({panel.y.high for panel in own.panels}) == len(own.panels)

@@ -68,14 +68,14 @@ def has_curves(panel: Panel) -> bool:
 
 
 def _on_own_axis(panel: Panel) -> Panel:
-    return _with_ends(panel, *_reach([panel])) if has_curves(panel) else panel
+    return _with_ends(panel, *_ends([panel])) if has_curves(panel) else panel
 
 
 def _on_one_axis(panels: Sequence[Panel]) -> list[Panel]:
     """Give panels of curves of the same unit one y-axis; all probabilities are of one unit."""
     ends = {}
     for unit in {_unit(panel) for panel in panels if has_curves(panel)}:
-        ends[unit] = _reach([panel for panel in panels if has_curves(panel) and _unit(panel) == unit])
+        ends[unit] = _ends([panel for panel in panels if has_curves(panel) and _unit(panel) == unit])
     return [_with_ends(panel, *ends[_unit(panel)]) if has_curves(panel) else panel for panel in panels]
 
 
@@ -84,16 +84,24 @@ def _unit(panel: Panel) -> str:
     return "probability" if label.startswith("probability") else label
 
 
-def _with_ends(panel: Panel, low: float, high: float) -> Panel:
-    """Set the ends of y, with room for the data below the curves, where no numbers stand.
+def _ends(panels: Sequence[Panel]) -> tuple[float, float, float]:
+    """Return where the axis of panels begins and ends, and where its numbers do: above the room for the data.
+
+    One panel that shows its data is enough, else those beside it would have another axis.
+    """
+    low, high = _reach(panels)
+    data = any(isinstance(mark, Strip) and mark.along == "x" for panel in panels for mark in panel.marks)
+    return low - BELOW * (high - low) if data else low, high, low
+
+
+def _with_ends(panel: Panel, floor: float, high: float, low: float) -> Panel:
+    """Set the ends of y, and its numbers, which are not lower than the curves.
 
     A probability is not negative, and no tick should say so.
     """
     if panel.y.scale == "none" or not np.isfinite([low, high]).all():
         return panel
     ticks = tuple((tick, text) for tick, text in nice_ticks(low, high) if low <= tick <= high)
-    strip = any(isinstance(mark, Strip) and mark.along == "x" for mark in panel.marks)
-    floor = low - BELOW * (high - low) if strip else low
     y = replace(panel.y, low=floor, high=high, ticks=ticks)
     right = (
         panel.right if panel.right is None else replace(panel.right, y=replace(y, label="", numbers=False))
