@@ -108,8 +108,19 @@ def _together(parts: list[Part], o: int) -> tuple[Array, Place]:
         for level, weight in zip(part.grid_values[0].tolist(), shares, strict=True):
             weights[levels.index(level)] += weight
     named = values if len(levels) == len(values) else objects(levels)
-    by = sorted_by(first, o) if len(levels) == len(values) else None
-    return named, levels_of(named, name, weights, by)
+    return named, levels_of(named, name, weights, _sorted_together(parts, levels, o))
+
+
+def _sorted_together(parts: list[Part], levels: list[object], o: int) -> Floats | None:
+    """Return what the levels of all parts are sorted by: the height of each in the first that knows it."""
+    heights: dict[object, float] = {}
+    for part in parts:
+        by = sorted_by(part, o)
+        if by is None:
+            return None
+        for level, height in zip(part.grid_values[0].tolist(), by.tolist(), strict=True):
+            heights.setdefault(level, height)
+    return np.array([heights[level] for level in levels])
 
 
 def marginal_curves(marginal: Marginal, o: int) -> list[Curve]:
