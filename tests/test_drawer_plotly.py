@@ -459,15 +459,21 @@ def test_a_figure_without_panels_is_empty():
 
 
 def test_names_in_a_small_panel_do_not_touch():
-    """Twenty names one above the other, and beside each other upwards, in a grid of six panels."""
+    """Twenty names one above the other, and side by side upwards, in a grid of maps with the data beside."""
     names = tuple((float(level), f"level {level}") for level in range(20))
-    side = Axis("levels", scale="level", ticks=names, low=-0.5, high=19.5)
-    panel = Panel((Points(X, Y, BLUE),), replace(side, turned=True), side)
-    page = draw(Figure((panel,) * 6, 3, (12.0, 8.0)))
-    for axis, long in ((page.layout.yaxis, page.layout.height), (page.layout.xaxis, page.layout.width)):
-        between = long * (axis.domain[1] - axis.domain[0]) / 20
-        assert axis.tickfont.size <= between
-        assert axis.tickfont.size >= 6.5
+    up = Axis("levels", scale="level", ticks=names, low=-0.5, high=19.5)
+    across, edges, bare = replace(up, turned=True), np.arange(21.0) - 0.5, Axis(scale="none")
+    bars = Bars(np.arange(20.0), np.ones(20), np.ones(20), "ink")
+    panel = Panel(
+        (Heat(edges, edges, np.eye(20), "viridis", 0.0, 1.0, "unit"),),
+        across,
+        up,
+        right=Panel((replace(bars, level=True),), bare, replace(up, numbers=False)),
+        top=Panel((bars,), replace(across, numbers=False), bare),
+    )
+    layout = draw(Figure((panel,) * 6, 3, (11.0, 6.0))).layout
+    for axis, long in ((layout.yaxis, layout.height), (layout.xaxis, layout.width)):
+        assert 6.5 <= axis.tickfont.size < long * (axis.domain[1] - axis.domain[0]) / 20
 
 
 def test_the_mode_bar_hides_no_title_and_sends_nothing_away():

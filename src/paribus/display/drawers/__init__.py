@@ -1,1 +1,1 @@
-"""Figures become visible: one file for each plotting package, all drawing the same marks."""
+"""Figures become visible: a package for each plotting package, all drawing the same marks."""
