@@ -33,7 +33,9 @@ HEAVY = (
 def test_what_is_public_is_what_is_listed():
     verbs = {name for name in paribus.__all__ if inspect.isfunction(getattr(paribus, name))}
     # What is loaded when it is asked for: the verbs, and a class of scikit-learn's.
-    public = {name for name in vars(paribus) if not name.startswith("_")} | verbs | {"PartialDependenceDisplay"}
+    public = (
+        {name for name in vars(paribus) if not name.startswith("_")} | verbs | {"PartialDependenceDisplay"}
+    )
     modules = {name for name in public if inspect.ismodule(getattr(paribus, name))}
     assert public - modules == set(paribus.__all__) - {"__version__"}
     assert verbs - set(vars(paribus)) == set(paribus.api.__all__)  # which are loaded when they are asked for
