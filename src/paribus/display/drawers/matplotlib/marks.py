@@ -158,7 +158,7 @@ def _rug(ax: Axes, mark: Rug, zorder: float, place: Place) -> None:
     ticks = LineCollection(list(shapes), colors=[ink(0.7)], linewidths=1.0, zorder=zorder)
     if is_covered(ax):
         ticks.set_colors([ink()])
-        ticks.set_path_effects([withStroke(linewidth=2.6, foreground=rgba(rcParams["axes.facecolor"], 0.8))])
+        ticks.set_path_effects([withStroke(linewidth=2.2, foreground=rgba(rcParams["axes.facecolor"], 0.8))])
     _add_at_edge(ax, mark.along, shapes, ticks)
 
 
