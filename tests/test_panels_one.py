@@ -348,6 +348,19 @@ def test_the_rarest_levels_share_the_last_place(towns):
     assert_array_equal(points.y[:-1], np.sort(effect.average[0, own]))
 
 
+def test_the_rarest_levels_of_a_local_effect_share_a_place_and_the_others_keep_their_order(towns):
+    frame, model = towns
+    effect = local_of(model, frame, "town")
+    panel = panel_of(effect)
+    rare = np.argsort(-effect.support, kind="stable")[MOST - 1 :]
+    own = np.setdiff1d(np.arange(60), rare)
+    assert written(panel)[:-1] == effect.grid_values[0][own].tolist()
+    points = only(panel, Points)
+    assert_array_equal(points.y[:-1], effect.ale[0, own])
+    assert points.y[-1] == pytest.approx(np.average(effect.ale[0, rare], weights=effect.support[rare]))
+    assert_allclose(only(panel, Strip).height.sum(), effect.support.sum())
+
+
 def test_twenty_levels_have_a_place_each(towns):
     frame, model = towns
     some = frame[frame["town"] < "town 20"]

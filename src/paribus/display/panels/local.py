@@ -19,7 +19,7 @@ def local_panel(effect: LocalEffect, outputs: list[int]) -> Panel:
     data = local_data(effect)
     # Bins are between values: no value has a weight of its own.
     weights = data.support if data.edges is None else effect.ale[0] * 0.0
-    place = place_of(effect, 0, weights, most=max(len(weights), 1))
+    place = place_of(effect, 0, weights)
     under: list[Mark] = []
     missing: list[Mark] = []
     for curve, o in zip(curves, outputs, strict=True):
