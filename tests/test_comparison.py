@@ -289,3 +289,12 @@ def test_other_models_and_weights_are_refused():
     observed = paribus.marginal(curved, X, 0, y=X[:, 1])["x0"]
     assert paribus.compare(effect, local, observed).marginal is observed
     assert paribus.compare(effect.centred(), None, None).plot() is not None
+
+
+def test_a_feature_without_any_value_has_nothing_to_compare():
+    frame = pd.DataFrame({"none": [np.nan] * 40, "x": np.arange(40.0)})
+    effect = paribus.partial_dependence(lambda t: t["x"], frame, "none")
+    local = paribus.accumulated_local_effects(lambda t: t["x"], frame, "none")["none"]
+    found = paribus.compare(effect, local)
+    assert np.isnan(found.difference).all()
+    assert found.at == (None,)

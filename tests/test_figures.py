@@ -190,12 +190,34 @@ def test_ticks_are_round_and_written_as_they_are():
     assert nice_ticks(0.0, 1.0) == [(0.2 * k, f"{0.2 * k:.1f}") for k in range(6)]
     assert [text for _, text in nice_ticks(-1e4, 1e4)] == ["−10,000", "−5,000", "0", "5,000", "10,000"]
     assert [text for _, text in nice_ticks(0.0, 12.5)] == ["0.0", "2.5", "5.0", "7.5", "10.0", "12.5"]
-    assert nice_ticks(1e-9, 6e-9)[0][1] == "1e-09"
+    assert nice_ticks(1e-9, 6e-9)[0][1] == "1e−9"
     for low, high in ((-3.7, 11.2), (0.0313, 0.0317), (5e7, 9e7), (-1e-3, 2e5)):
         ticks = nice_ticks(low, high)
         assert 3 <= len(ticks) <= 10
         assert len({text for _, text in ticks}) == len(ticks)
         assert all(low <= tick <= high for tick, _ in ticks)
+
+
+def test_one_that_has_no_picture_leaves_the_others_theirs(frame):
+    asked = ["a", ("a", "b"), ("b", "c")]
+    every = paribus.effects(lambda t: t["a"], frame, asked, custom_values={"c": [1.0]}, grid_resolution=4)
+    figure = every.figure()
+    assert len(figure.panels) == 2
+    assert any(note.startswith("b x c is not drawn: a surface needs") for note in figure.notes)
+    lone = paribus.effects(
+        lambda t: t["a"], frame, [("b", "c")], custom_values={"c": [1.0]}, grid_resolution=4
+    )
+    with pytest.raises(paribus.DrawingError, match="two values of each"):
+        lone.figure()
+
+
+def test_of_many_effects_the_strongest_are_drawn(frame):
+    every = effects(frame)
+    figure = every.figure(k=2)
+    assert [panel.x.label for panel in figure.panels] == list(every)[:2]
+    assert figure.notes[1] == f"the strongest 2 of {len(every)}; k= draws more"
+    with pytest.raises(paribus.OptionError, match="k=0"):
+        every.figure(k=0)
 
 
 def test_a_flat_curve_has_an_axis_around_it(frame):

@@ -93,10 +93,13 @@ def test_shares_stand_where_errors_end(found):
 
 
 def test_a_pointer_tells_strength_and_share_with_their_errors(found):
-    assert one(picture(found), Bars).hover[0] == "a × b\nstrength 3 ± 0.15\nH² 0.9 ± 0.045"
+    assert (
+        one(picture(found), Bars).hover[0]
+        == "a × b\nstrength 3, standard error 0.15\nH² 0.9, standard error 0.045"
+    )
     with np.errstate(divide="ignore"):
         vanished = statistics("ab", [4.0], joint=[0.0])
-    assert one(picture(vanished), Bars).hover == ("a × b\nstrength 2 ± 0.1",)
+    assert one(picture(vanished), Bars).hover == ("a × b\nstrength 2, standard error 0.1",)
     assert words(picture(vanished)) == []
 
 
@@ -209,8 +212,12 @@ def test_the_weakest_colour_is_told_from_none():
 
 def test_cells_tell_their_pair_and_features_their_own_effect(found):
     pairs, own = marks(picture(found, "heatmap"), Heat)
-    assert pairs.hover[-1][1] == pairs.hover[-2][0] == "a × b\nstrength 3 ± 0.15\nH² 0.9 ± 0.045"
-    assert own.hover[-1][0] == "a\nown effect 1 ± 0.05"
+    assert (
+        pairs.hover[-1][1]
+        == pairs.hover[-2][0]
+        == "a × b\nstrength 3, standard error 0.15\nH² 0.9, standard error 0.045"
+    )
+    assert own.hover[-1][0] == "a\nown effect 1, standard error 0.05"
     assert pairs.hover[-1][0] == own.hover[-1][1] == ""
 
 
@@ -280,9 +287,9 @@ def test_a_network_draws_links_as_wide_as_they_are_strong(found):
 def test_links_and_nodes_tell_what_they_are(found):
     figure = picture(found, "network")
     hover = links(figure)[-1].hover
-    assert hover[5] == "a × b\nstrength 3 ± 0.15\nH² 0.9 ± 0.045"
+    assert hover[5] == "a × b\nstrength 3, standard error 0.15\nH² 0.9, standard error 0.045"
     points = nodes(figure)
-    assert points.hover[:2] == ("a\nown effect 1 ± 0.05", "b\nown effect 2 ± 0.1")
+    assert points.hover[:2] == ("a\nown effect 1, standard error 0.05", "b\nown effect 2, standard error 0.1")
     assert (hover[0], hover[-1]) == points.hover[:2]  # a pointer at the end of a link is on a node
 
 
@@ -489,8 +496,8 @@ def test_importance_by_effect_shows_interactions_behind():
     assert figure.panels[0].x.label == "loss in $\n± 2 standard errors"
     assert figure.notes == ("500 of 20,000 rows", "1 feature is exactly zero", "few rows")
     assert figure.panels[0].x.high > 6 + 1.2
-    assert own.hover[0] == "b + c\nimportance 3 ± 0.3"
-    assert together.hover[0] == "b + c\nwith its interactions 6 ± 0.6"
+    assert own.hover[0] == "b + c\nimportance 3, standard error 0.3"
+    assert together.hover[0] == "b + c\nwith its interactions 6, standard error 0.6"
 
 
 def test_importance_by_permutation_may_be_negative():
@@ -666,7 +673,7 @@ def test_plotly_draws_every_picture(found, modelled):
         drawn = draw(figure)
         assert len(drawn.data) + len(drawn.layout.annotations) > 0
     told = [trace.hovertext for trace in draw(picture(found, "network")).data if trace.hovertext is not None]
-    assert "a × b<br>strength 3 ± 0.15" in str(told)
+    assert "a × b<br>strength 3, standard error 0.15" in str(told)
 
 
 def test_composing_imports_no_plotting_package():

@@ -127,7 +127,7 @@ def test_contours_are_the_surface_at_round_levels(together):
     assert contours.colors == SEQUENTIAL
     assert (panel.x.low, panel.x.high) == (contours.x[0], contours.x[-1])
     assert f"x0 = {contours.x[2]:.4g}\nx1 = {contours.y[3]:.4g}\nprediction " in contours.hover[3][2]
-    assert " ± " in contours.hover[3][2]
+    assert ", standard error " in contours.hover[3][2]
     assert contours.hover[4][4].endswith("% of the data")
 
 

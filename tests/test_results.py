@@ -14,6 +14,7 @@ import paribus
 from conftest import numbers
 from paribus import PartialDependence, Provenance
 from paribus.results.storage import _digest
+from paribus.results.story import at_value
 
 
 def two_outputs(table):
@@ -396,3 +397,8 @@ def test_the_order_of_given_levels_is_meant_and_that_of_declared_numbers_is_not(
     assert paribus.marginal(zero, frame, ["c"], custom_values=given)["c"].ordered == (True,)
     same_but_for_order = paribus.partial_dependence(zero, frame, "c", custom_values={"c": ["low"]})
     assert same_but_for_order != dataclasses.replace(same_but_for_order, ordered=(False,))
+
+
+def test_durations_are_told_in_days():
+    assert at_value(np.timedelta64(36, "h")) == "1.5 days"
+    assert at_value(np.timedelta64(90, "s")) == "0.001042 days"

@@ -171,7 +171,7 @@ def _round_step(about: float) -> float:
 
 def _written(value: float, digits: int, step: float) -> str:
     if digits > 5 or step >= 1e6:
-        return f"{value:.3g}"
+        return f"{value:.3g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-").replace("-", "−")
     if step * 10**digits % 1 > 1e-9:  # of steps of 2.5
         digits += 1
     text = f"{value:,.{digits}f}"

@@ -55,7 +55,7 @@ def _together(results: Sequence[Any]) -> bool:
     if not isinstance(results[0], (PartialDependence, LocalEffect)):
         return False
     plain = all(result.get("individual") is None and result.get("spread") is None for result in results)
-    return plain and all(len(result.grid_values) == 1 for result in results)
+    return plain and all(_ways(result) == 1 for result in results)
 
 
 def _effect(effect: PartialDependence, outputs: list[int]) -> Panel:
@@ -84,6 +84,9 @@ def _figure(
     ``together`` is whether outputs can be colours of one panel.
     """
     outputs = chosen(results[0].output_names, options.output)
+    if len(results) > 1:
+        results, refused = _drawable(results, panel, outputs)
+        notes = (*refused, *notes)
     together = _asked(options.outputs, together, len(outputs))
     columns = max(1, options.columns)
     if together or len(outputs) == 1:
@@ -95,6 +98,28 @@ def _figure(
         panels = _rows(results, panel, outputs, columns)
     told = (*background(results[0]), *_means(results), *notes)
     return figure_of(panels, columns=columns, share_y=options.share_y, title=options.title, notes=told)
+
+
+def _drawable(
+    results: Sequence[Any], panel: Callable[[Any, list[int]], Panel], outputs: list[int]
+) -> tuple[list[Any], list[str]]:
+    """Return the results that have a panel, and why others have none: these are no reason to draw nothing."""
+    kept, refused = [], []
+    for result in results:
+        try:
+            if _ways(result) > 1:  # those of one feature always have
+                panel(result, outputs[:1])
+        except DrawingError as error:
+            refused.append(f"{' x '.join(result.feature_names)} is not drawn: {error}")
+        else:
+            kept.append(result)
+    if not kept:
+        raise DrawingError("; ".join(refused))
+    return kept, refused
+
+
+def _ways(result: Any) -> int:
+    return len(result.feature_names)
 
 
 def _asked(outputs: str | None, together: bool, count: int) -> bool:
@@ -136,9 +161,7 @@ def background(result: Any) -> tuple[str, ...]:
 def _means(results: Sequence[Any]) -> tuple[str, ...]:
     """Return the line that says that surfaces of several models are the mean of theirs."""
     counts = {
-        len(result.refits.models)
-        for result in results
-        if len(getattr(result, "grid_values", ())) > 1 and getattr(result, "refits", None) is not None
+        len(result.refits.models) for result in results if _ways(result) > 1 and result.refits is not None
     }
     return tuple(f"surfaces are the mean of {count} models" for count in counts if count > 1)
 

@@ -257,7 +257,9 @@ def at_values(local: LocalEffect, effect: PartialDependence, curves: Floats) -> 
         found = np.array([places.get(level, -1) for level in asked.tolist()], dtype=np.int64)
         return curves[:, found[found >= 0]], found >= 0
     edges, points = (_numbers(values) for values in (own, asked))
-    known = (points >= edges[0]) & (points <= edges[-1]) if len(edges) else np.zeros(len(points), bool)
+    if not len(edges):
+        return curves[:, :0], np.zeros(len(points), bool)
+    known = (points >= edges[0]) & (points <= edges[-1])
     return np.stack([np.interp(points[known], edges, curve) for curve in curves]), known
 
 

@@ -111,7 +111,7 @@ class Provenance:
         if self.sampled_rows is not None:
             return f"{self.sampled_rows:,} of {self.rows:,} rows, drawn with seed {self.seed} ({weighted})"
         read = "" if self.source is None else f", read from {self.source}"
-        return f"{self.rows:,} rows ({weighted}{read})"
+        return f"{self.rows:,} row{'s' * (self.rows != 1)} ({weighted}{read})"
 
 
 SKIPPED = 3  # named in a note; the provenance has all

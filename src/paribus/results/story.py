@@ -36,6 +36,8 @@ def at_value(value: Any) -> str:
         return number(float(value))
     if isinstance(value, np.datetime64):
         return str(value.astype("datetime64[s]")).replace("T00:00:00", "")
+    if isinstance(value, np.timedelta64):
+        return f"{number(float(value / np.timedelta64(1, 'D')))} days"
     return str(value)
 
 

@@ -29,6 +29,7 @@ THIN = 0.2  # of the density where most of the data is: below it a curve fades
 FAINTEST = 0.3  # of its colour that a curve keeps where there is no data
 NEAR = 20  # a curve's density at a point is that of its neighbourhood, one in so many points to each side
 LEVEL = 0.8  # width of a level's bar
+SPREAD = 1.8  # times as far apart points stand in the panel of a missing value, which is a narrow one
 LEAN = 0.5  # how far from the middle the first and last of several points at one level stand, at most
 
 
@@ -157,7 +158,7 @@ def _at_missing(curve: Curve, data: Data | None, count: int) -> Points:
     value, error, around = curve.missing
     hover = "\n".join(["missing", height(curve.name, value, error), share(data.missing, data.whole)])
     return Points(
-        np.array([curve.aside if count > 1 else 0.0]),
+        np.array([SPREAD * curve.aside if count > 1 else 0.0]),
         np.array([value]),
         curve.color,
         marker=curve.marker,

@@ -10,8 +10,8 @@ from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.display.figure import Axis, Line, Mark, Panel, Points, Rule, Strip
 from paribus.display.look import color_of, dash_of, marker_of
 from paribus.display.panels.cells import mask_of
-from paribus.display.panels.margins import asked_at, density, distinct_numbers
-from paribus.display.panels.place import Place, reach, short, stacked
+from paribus.display.panels.margins import asked_at, density
+from paribus.display.panels.place import Place, place_of, reach, short, stacked
 from paribus.display.panels.words import height, one_line, share
 from paribus.results import LocalEffect, PartialDependence
 from paribus.results.story import at_value
@@ -48,7 +48,7 @@ def family_of(effect: PartialDependence, o: int, *, flip: bool) -> Family:
         return (array if flip else array.T)[:, picked]
 
     levels, numeric = (0, 1) if flip else (1, 0)
-    numbers = distinct_numbers(effect, numeric, effect.support.sum(axis=levels))
+    numbers = place_of(effect, numeric, effect.support.sum(axis=levels))
     picked = asked_at(numbers)
     weights, mask = by_level(effect.support), mask_of(effect)
     off = _beyond(weights > 0)
@@ -71,7 +71,7 @@ def local_family_of(effect: LocalEffect, o: int, *, flip: bool) -> Family:
     bins = effect.support if flip else effect.support.T
     # A value is the end of one bin and the beginning of the next.
     beside = np.pad(bins, ((0, 0), (0, 1))) + np.pad(bins, ((0, 0), (1, 0)))
-    numbers = distinct_numbers(effect, numeric, beside.sum(axis=0))
+    numbers = place_of(effect, numeric, beside.sum(axis=0))
     return Family(
         numbers,
         effect.feature_names[levels],

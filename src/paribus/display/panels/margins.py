@@ -10,25 +10,12 @@ import numpy as np
 from paribus.contracts import Floats, Integers
 from paribus.display.figure import Axis, Bars, Mark, Panel, Rug
 from paribus.display.look import INK
-from paribus.display.panels.place import Laid, Place, place_of, positions
+from paribus.display.panels.place import Place, positions
 from paribus.display.panels.words import share
 from paribus.results import PartialDependence
 from paribus.results.story import at_value, number
 
 NARROW = 1 / 60  # of an axis: cells of the data that are closer share a bar
-
-
-def distinct_numbers(effect: Laid, axis: int, weights: Floats) -> Place:
-    """Lay out an axis of numbers; one that was asked twice has one place."""
-    place = place_of(effect, axis, weights)
-    once = np.concatenate([[True], np.diff(place.at) > 0])
-    kept = np.flatnonzero(once)
-    return replace(
-        place,
-        at=place.at[once],
-        groups=tuple(place.groups[p] for p in kept),
-        texts=tuple(place.texts[p] for p in kept),
-    )
 
 
 def asked_at(place: Place) -> Integers:

@@ -136,7 +136,7 @@ def place_of(
 def numbers_of(values: Array, name: str, weights: Floats) -> Place:
     """Lay out numbers or dates."""
     at = positions(values)
-    order = np.argsort(at, kind="stable")
+    at, order = np.unique(at, return_index=True)  # a value that is asked for twice has one place
     dates = values.dtype.kind == "M"
     unit = " (days)" if values.dtype.kind == "m" else ""
     if len(at) == 1:  # what surrounds a single value is no number
@@ -147,7 +147,7 @@ def numbers_of(values: Array, name: str, weights: Floats) -> Place:
         ticks = None if len(at) else ()  # no number stands where no value is
         drawn = Axis(name + unit, "date" if dates else "number", ticks, low=low, high=high)
     texts = tuple(f"{name} = {at_value(values[g])}" for g in order)
-    return Place(at[order], tuple(order[:, None]), texts, None, drawn, weights)
+    return Place(at, tuple(order[:, None]), texts, None, drawn, weights)
 
 
 def _ends(at: Floats) -> tuple[float, float] | tuple[None, None]:

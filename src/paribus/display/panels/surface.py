@@ -13,7 +13,6 @@ from paribus.display.panels.cells import Known, colors_of, flat, has_zero, hatch
 from paribus.display.panels.families import family_of, family_panel, local_family_of, shown_levels
 from paribus.display.panels.margins import (
     asked_at,
-    distinct_numbers,
     inner_deciles,
     text_at,
     weights_at,
@@ -70,7 +69,7 @@ def _some_values(effect: Laid) -> None:
 
 
 def _landscape(effect: PartialDependence, o: int) -> Panel:
-    x, y = (distinct_numbers(effect, axis, effect.support.sum(axis=1 - axis)) for axis in (0, 1))
+    x, y = (place_of(effect, axis, effect.support.sum(axis=1 - axis)) for axis in (0, 1))
     if min(len(x.at), len(y.at)) < 2:
         raise DrawingError("a surface needs at least two values of each feature; read to_frame()")
     known = _at_points(effect, o, x, y)

@@ -8,7 +8,8 @@ from paribus.contracts import Floats
 from paribus.display.panels.place import Laid, short
 from paribus.results import Provenance
 from paribus.results.joint import ONLY
-from paribus.results.story import number, with_error
+from paribus.results.story import number
+from paribus.results.story import short as short_number
 
 RELATIVE = ", relative to "  # what follows it in a scale is where a centred effect is zero
 
@@ -37,9 +38,11 @@ def one_line(text: str) -> str:
 
 
 def height(name: str, value: float, error: float | None) -> str:
-    """Return a line of what a pointer tells: a height, and its standard error if it is known."""
-    known = error is not None and np.isfinite(error)
-    return f"{name} {with_error(value, error) if known and error is not None else number(value)}"
+    """Return what a pointer tells: a height, and its standard error if it is known."""
+    told = f"{name} {number(value)}"
+    if error is None or not np.isfinite(error):
+        return told
+    return f"{told}, standard error {short_number(error)}"
 
 
 def share(part: float, whole: float) -> str:
