@@ -457,3 +457,12 @@ def test_any_table_has_pictures_by_every_drawer(seed):
         for panel in figure.panels:
             assert panel.y.low is None or np.isfinite([panel.y.low, panel.y.high]).all()
         plt.close("all")
+
+
+def test_sizes_are_those_asked_for_and_wrong_options_say_what_is_right(frame):
+    every = effects(frame)
+    assert every.figure(figsize=(5, 3)).size == (5, 3)
+    wrong = {"columns": 2.5, "k": "many", "share_y": "all", "title": 3, "figsize": (3,), "figsize ": (0, 2)}
+    for name, value in wrong.items():
+        with pytest.raises(paribus.OptionError, match=f"{name.strip()}="):
+            every.figure(**{name.strip(): value})

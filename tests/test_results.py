@@ -15,6 +15,7 @@ from conftest import numbers
 from paribus import PartialDependence, Provenance
 from paribus.results.storage import _digest
 from paribus.results.story import at_value
+from paribus.results.story import number as told
 
 
 def two_outputs(table):
@@ -399,6 +400,10 @@ def test_the_order_of_given_levels_is_meant_and_that_of_declared_numbers_is_not(
     assert same_but_for_order != dataclasses.replace(same_but_for_order, ordered=(False,))
 
 
-def test_durations_are_told_in_days():
+def test_numbers_and_durations_are_told_as_people_do():
     assert at_value(np.timedelta64(36, "h")) == "1.5 days"
-    assert at_value(np.timedelta64(90, "s")) == "0.001042 days"
+    assert at_value(np.timedelta64(90, "s")) == "1.5 minutes"
+    assert at_value(np.timedelta64(-48, "ms")) == "-48 ms"
+    assert at_value(np.timedelta64(0, "s")) == "0 µs"
+    assert [told(v) for v in (1_000_003.0, 0.99996, 1.0, 12.3456)] == ["1,000,003", "0.99996", "1", "12.35"]
+    assert told(1e12 + 2e8) == "1.0002e+12"

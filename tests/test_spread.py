@@ -621,7 +621,7 @@ def test_a_legend_says_which_band_is_which():
     assert words(both) == [
         "90 % of rows",
         "quantile 0.3 of rows",
-        "12 of 900 rows, moved to begin at the average",
+        "12 of 900 rows",
         "average ± 2 standard errors",
     ]
     assert words(effect.centred()) == ["average"]

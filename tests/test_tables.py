@@ -467,3 +467,16 @@ def test_few_weighted_rows_of_many_are_quick():
     )
     assert effect.provenance.block_rows > 1000
     assert effect.provenance.predictions == 100 * 20
+
+
+def test_dates_with_a_zone_say_that_they_are_told_in_utc(tmp_path):
+    when = pd.date_range("2024-06-30 20:00", periods=50, freq="15min", tz="America/New_York")
+    frame = pd.DataFrame({"when": when, "x": np.arange(50.0)})
+    frame.to_parquet(tmp_path / "zoned.parquet")
+    tables = frame, pl.from_pandas(frame), pa.Table.from_pandas(frame), tmp_path / "zoned.parquet"
+    for table in tables:
+        effect = paribus.partial_dependence(lambda t: np.asarray(t["x"], float), table, "when")
+        assert "when is told in UTC; its own zone is America/New_York" in effect.notes
+    for other in (when.tz_convert("UTC"), when.tz_localize(None)):
+        effect = paribus.partial_dependence(lambda t: t["x"], frame.assign(when=other), "when")
+        assert not any("UTC" in note for note in effect.notes)

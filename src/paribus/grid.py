@@ -314,6 +314,8 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
     cells = written(like, feature, values, exact=summary.kind != "numeric")
     if summary.missing_row is not None:
         cells = summary.missing_row.with_missing(feature, cells)
+    if cells.column.zone not in (None, "UTC"):
+        notes.append(f"{summary.name} is told in UTC; its own zone is {cells.column.zone}")
     if given is None:
         notes.extend(_hardly_varies(summary))
     if summary.infinite:

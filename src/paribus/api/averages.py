@@ -50,7 +50,7 @@ def marginal(
     feature_names: Any = None,
     response_method: str = "auto",
     percentiles: tuple[float, float] = (0.05, 0.95),
-    grid_resolution: int | str = 100,
+    grid_resolution: int | str = 20,
     custom_values: Mapping[Any, Any] | None = None,
     target_names: Any = None,
     n_jobs: int | None = None,
@@ -92,7 +92,8 @@ def marginal(
     sample_weight, categorical_features, feature_names, response_method, target_names
         As for `partial_dependence`.
     percentiles, grid_resolution, custom_values
-        As for `partial_dependence`, whose axes these are.
+        As for `partial_dependence`, whose axes these are; fewer cells by default, as each needs rows of its
+        own.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 

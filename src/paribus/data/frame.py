@@ -246,6 +246,13 @@ def _has_zone(series: nw.Series[Any]) -> bool:
     return getattr(getattr(series.to_native(), "dtype", None), "tz", None) is not None
 
 
+def _zone(series: nw.Series[Any]) -> str | None:
+    """Return the time zone of dates that have one."""
+    if _has_zone(series):
+        return str(series.to_native().dtype.tz)
+    return series.dtype.time_zone if isinstance(series.dtype, nw.Datetime) else None
+
+
 def _read(name: str, series: nw.Series[Any]) -> Column:
     kind = _kind(name, series)
     absent = series.is_null()
@@ -257,7 +264,7 @@ def _read(name: str, series: nw.Series[Any]) -> Column:
     if kind in ("category", "string"):
         return _read_levels(name, kind, series, present, missing)
     if kind == "datetime":
-        return Column(name, kind, _date_values(present), missing)
+        return Column(name, kind, _date_values(present), missing, zone=_zone(series))
     if kind is None:
         return _read_objects(name, present, missing)
     values = np.asarray(present.to_numpy())

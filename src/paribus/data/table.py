@@ -20,7 +20,7 @@ class Column:
 
     ``levels`` is the declared order of a category column, else None; ``ranked`` tells that it is one of rank,
     as of ordered categories. ``codes`` and ``found`` spell the values as ``found[codes]`` where the library
-    knows such codes.
+    knows such codes. ``zone`` is the time zone of dates that have one; their values are in UTC.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Column:
     codes: Integers | None = None
     found: tuple[Any, ...] = ()
     ranked: bool = False
+    zone: str | None = None
 
     def and_missing(self) -> Column:
         """Return the column with a missing value at its end."""

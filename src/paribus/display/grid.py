@@ -11,6 +11,7 @@ import numpy as np
 from paribus.contracts import Floats
 from paribus.display.figure import Axis, Band, Bars, Contours, Figure, Heat, Line, Panel, Points, Strip
 from paribus.display.look import BELOW
+from paribus.display.ticks import nice_ticks
 
 WIDTH, HEIGHT = 3.4, 2.6  # inches, of a panel of several
 ALONE = (6.2, 4.2)  # inches, of a panel by itself
@@ -19,7 +20,6 @@ LINE, LETTERS = 0.16, 15  # inches of a line of small print, and its letters in 
 LEGEND = 1.6  # inches, of a legend beside a panel
 MARGIN = 0.05  # of the heights, to each side
 NOISE = 3.0  # median lengths of what is around heights: no more of it makes an axis longer
-TICKS = 5  # numbers on an axis, about
 NOTES = 4  # that are written below a picture
 NO_PANEL = Panel((), Axis(scale="none"), Axis(scale="none"))
 
@@ -153,29 +153,6 @@ def _heights(panel: Panel) -> Iterator[tuple[Floats, Floats]]:
             base = np.zeros_like(mark.length) if mark.base is None else mark.base
             yield base, base
             yield base + mark.length, base + mark.length
-
-
-def nice_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return round numbers between two ends, as they are written."""
-    step = _round_step((high - low) / TICKS)
-    first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
-    digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
-    return [(k * step, _written(k * step, digits, step)) for k in range(first, last + 1)]
-
-
-def _round_step(about: float) -> float:
-    """Return 1, 2, 2.5 or 5 times a power of ten, whichever is nearest."""
-    power = 10.0 ** np.floor(np.log10(about))
-    return float(power * min((1, 2, 2.5, 5, 10), key=lambda step: abs(np.log(about / power / step))))
-
-
-def _written(value: float, digits: int, step: float) -> str:
-    if digits > 5 or step >= 1e6:
-        return f"{value:.3g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-").replace("-", "−")
-    if step * 10**digits % 1 > 1e-9:  # of steps of 2.5
-        digits += 1
-    text = f"{value:,.{digits}f}"
-    return text.replace("-", "−") if float(text.replace(",", "")) else text.replace("-", "")
 
 
 def _labelled_once(panels: Sequence[Panel], columns: int) -> list[Panel]:

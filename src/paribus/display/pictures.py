@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from paribus.display.figure import Figure, Panel
 from paribus.display.grid import NO_PANEL, figure_of
@@ -17,6 +20,7 @@ from paribus.results import Comparison, LocalEffect, Marginal, Overlay, PartialD
 from paribus.results.outputs import chosen
 from paribus.results.ranked import Ranked
 
+FLAT = 20  # times the effects on an output: on an axis as long as that they could not be seen
 OUTPUTS = ("color", "rows")  # where several outputs go
 
 
@@ -34,6 +38,26 @@ class Options:
     columns: int = 3
     share_y: bool = True
     title: str | None = None
+    figsize: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("k", self.k), ("columns", self.columns)):
+            if not isinstance(value, Integral) or value < 1:
+                raise OptionError(f"{name}={value!r} must be a positive whole number")
+        if not isinstance(self.share_y, bool):
+            raise OptionError(f"share_y={self.share_y!r} must be True or False")
+        if self.title is not None and not isinstance(self.title, str):
+            raise OptionError(f"title={self.title!r} must be text")
+        if self.figsize is not None and not _is_size(self.figsize):
+            raise OptionError(f"figsize={self.figsize!r} must be a width and a height in inches")
+
+
+def _is_size(size: Any) -> bool:
+    return (
+        isinstance(size, tuple)
+        and len(size) == 2
+        and all(isinstance(side, (int, float)) and side > 0 for side in size)
+    )
 
 
 def picture(result: Any, options: Options) -> Figure:
@@ -41,8 +65,6 @@ def picture(result: Any, options: Options) -> Figure:
     every = list(result.values()) if isinstance(result, Ranked) else [result]
     if not every:
         raise DrawingError("there is no effect to draw")
-    if options.k < 1:
-        raise OptionError(f"k={options.k} leaves nothing to draw; pass a positive number")
     results, notes = every[: options.k], result.notes
     if len(results) < len(every):
         told = dict.fromkeys(note for one in results for note in one.notes)
@@ -56,6 +78,19 @@ def _together(results: Sequence[Any]) -> bool:
         return False
     plain = all(result.get("individual") is None and result.get("spread") is None for result in results)
     return plain and all(_ways(result) == 1 for result in results)
+
+
+def _of_one_size(results: Sequence[Any]) -> bool:
+    """Tell whether outputs can stand on one axis without one of them being flat there."""
+    curves = [result.ale if isinstance(result, LocalEffect) else result.average for result in results]
+    known = [curve for curve in curves if curve is not None and curve.shape[1]]
+    if not known or results[0].provenance.scale == "probability":
+        return True
+    every = np.concatenate(known, axis=1)
+    if not np.isfinite(every).all():
+        return True
+    moved = np.ptp(every, axis=1)
+    return not np.ptp(every) > FLAT * np.min(moved, initial=np.inf, where=moved > 0)
 
 
 def _effect(effect: PartialDependence, outputs: list[int]) -> Panel:
@@ -87,8 +122,11 @@ def _figure(
     if len(results) > 1:
         results, refused = _drawable(results, panel, outputs)
         notes = (*refused, *notes)
-    together = _asked(options.outputs, together, len(outputs))
-    columns = max(1, options.columns)
+    if options.outputs is None:
+        together = together and _of_one_size(results)
+    else:
+        together = _asked(options.outputs, together, len(outputs))
+    columns = options.columns
     if together or len(outputs) == 1:
         panels = [panel(result, outputs) for result in results]
     elif len(results) == 1:
@@ -97,7 +135,8 @@ def _figure(
         columns = min(columns, len(results))
         panels = _rows(results, panel, outputs, columns)
     told = (*background(results[0]), *_means(results), *notes)
-    return figure_of(panels, columns=columns, share_y=options.share_y, title=options.title, notes=told)
+    figure = figure_of(panels, columns=columns, share_y=options.share_y, title=options.title, notes=told)
+    return figure if options.figsize is None else replace(figure, size=options.figsize)
 
 
 def _drawable(
@@ -122,10 +161,8 @@ def _ways(result: Any) -> int:
     return len(result.feature_names)
 
 
-def _asked(outputs: str | None, together: bool, count: int) -> bool:
-    """Tell whether outputs are colours."""
-    if outputs is None:
-        return together
+def _asked(outputs: str, together: bool, count: int) -> bool:
+    """Tell whether outputs are to be colours, if they can."""
     one_of("outputs", outputs, OUTPUTS)
     if outputs == "color" and not together and count > 1:
         raise DrawingError(

@@ -62,7 +62,7 @@ def _parts(
     asked = f"interaction({first!r}, {second!r})"
     if first == second:
         raise OptionError(f"{asked} is of one feature; name two")
-    pair = (first, second) if (first, second) in effects else (second, first)
+    pair = (second, first) if (second, first) in effects else (first, second)
     lacking = [
         str(key) if isinstance(key, tuple) else repr(key) for key in (*pair, pair) if key not in effects
     ]

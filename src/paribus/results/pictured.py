@@ -37,6 +37,7 @@ class Pictured(Shown):
         columns: int = 3,
         share_y: bool = True,
         title: str | None = None,
+        figsize: tuple[float, float] | None = None,
     ) -> Figure:
         """Return the picture as plain data: panels of lines, bands, points, cells, with their words.
 
@@ -48,7 +49,7 @@ class Pictured(Shown):
         """
         from paribus.display.pictures import Options, picture
 
-        return picture(self, Options(output, outputs, k, columns, share_y, title))
+        return picture(self, Options(output, outputs, k, columns, share_y, title, figsize))
 
     def plot(
         self,
@@ -60,6 +61,7 @@ class Pictured(Shown):
         columns: int = 3,
         share_y: bool = True,
         title: str | None = None,
+        figsize: tuple[float, float] | None = None,
         backend: str = "matplotlib",
     ) -> Any:
         """Draw one panel for each effect, the strongest first.
@@ -88,6 +90,8 @@ class Pictured(Shown):
             Whether panels of one unit have one y-axis, so that sizes compare.
         title : str, optional
             A title above everything; there is none otherwise.
+        figsize : tuple of two numbers, optional
+            Width and height of a new figure in inches; what its panels need otherwise.
         backend : {"matplotlib", "plotly"}
             Who draws. With plotly a pointer tells values, effects, standard errors and shares of the data.
 
@@ -99,6 +103,12 @@ class Pictured(Shown):
         from paribus.display.draw import draw_result
 
         figure = self.figure(
-            output=output, outputs=outputs, k=k, columns=columns, share_y=share_y, title=title
+            output=output,
+            outputs=outputs,
+            k=k,
+            columns=columns,
+            share_y=share_y,
+            title=title,
+            figsize=figsize,
         )
         return draw_result(self, figure, backend, ax)

@@ -26,8 +26,10 @@ ROUNDING = 1e-12  # of what came out: a smaller residual is none
 
 
 def number(value: float) -> str:
-    """Return a number in four digits."""
-    return f"{value:.4g}"
+    """Return a number in four digits; large ones, and what is not quite 1, in more."""
+    if 1e4 <= abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:.6g}" if 0.9995 <= value < 1 or abs(value) >= 1e9 else f"{value:.4g}"
 
 
 def at_value(value: Any) -> str:
@@ -37,8 +39,18 @@ def at_value(value: Any) -> str:
     if isinstance(value, np.datetime64):
         return str(value.astype("datetime64[s]")).replace("T00:00:00", "")
     if isinstance(value, np.timedelta64):
-        return f"{number(float(value / np.timedelta64(1, 'D')))} days"
+        unit, name = duration_unit(float(abs(value) / np.timedelta64(1, "D")))
+        return f"{number(float(value / np.timedelta64(1, 'D')) / unit)} {name}"
     return str(value)
+
+
+def duration_unit(days: float) -> tuple[float, str]:
+    """Return the unit a person would tell a duration in, as a number of days, and its name."""
+    units = {"days": 1.0, "hours": 1 / 24, "minutes": 1 / 1440, "seconds": 1 / 86_400, "ms": 1 / 86_400_000}
+    for name, unit in units.items():
+        if days >= unit:
+            return unit, name
+    return units["ms"] / 1000, "µs"
 
 
 def effect_story(effect: PartialDependence) -> str:

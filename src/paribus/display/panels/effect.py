@@ -170,24 +170,21 @@ def _lone(spread: Spread) -> list[tuple[int, str, str]]:
 
 
 def _some_rows(effect: PartialDependence, place: Place, o: int) -> list[Mark]:
-    """Return the curves of a few rows, from low to high ones, each moved to begin where the average does.
+    """Return the curves of a few rows, from low to high ones: bands do not tell how rows differ in shape.
 
-    What the bands do not tell is how rows differ in shape; where they begin, the bands do. Rows are taken at
-    even distances in the order of their curves' height, so that the same picture comes out every time.
+    Rows are taken at even distances in the order of their curves' height, so that the same picture comes out
+    every time.
     """
     assert effect.individual is not None
     curves = place.average(np.where(np.isfinite(effect.individual[o]), effect.individual[o], np.nan))
     order = np.argsort(curves.mean(axis=1), kind="stable")
     some = min(ICE_LINES, len(order))
     drawn = order[((np.arange(some) + 0.5) * len(order) / some).astype(int)]
-    start = np.nan if effect.average is None else float(place.average(effect.average[o])[0])
-    moved = bool(np.isfinite(start))
-    label = f"{len(drawn)} of {len(curves):,} rows" + (", moved to begin at the average" if moved else "")
+    label = f"{len(drawn)} of {len(curves):,} rows"
     lines: list[Mark] = []
     for row in drawn:
-        y = curves[row] - curves[row, 0] + start if moved else curves[row]
         style = {"width": 0.7, "alpha": 0.55, "steps": place.steps}
-        lines.append(Line(place.at, y, INK, None if lines else label, **style))  # type: ignore[arg-type]
+        lines.append(Line(place.at, curves[row], INK, None if lines else label, **style))  # type: ignore[arg-type]
     return lines
 
 

@@ -17,7 +17,7 @@ from paribus.errors import DrawingError, OptionError, one_of
 from paribus.results import HStatistics, Importance
 from paribus.results.hstatistics import STATISTICS
 from paribus.results.outputs import chosen
-from paribus.results.story import exactly_zero, short, with_error
+from paribus.results.story import exactly_zero, number, short
 
 if TYPE_CHECKING:
     from paribus.results import Effects, PartialDependence
@@ -167,6 +167,7 @@ def _titles(result: HStatistics, shown: list[int], o: int) -> list[str]:
 
 def _size(result: HStatistics, entry: int, o: int) -> str:
     ratio = result.pairwise
-    strength = with_error(float(ratio.strength[entry, o]), float(ratio.strength_error[entry, o]))
     share = float(ratio.share[entry, o])
-    return f"strength {strength}" + (f", H² {short(100 * share)} %" if np.isfinite(share) else "")
+    return f"strength {number(float(ratio.strength[entry, o]))}" + (
+        f", H² {short(share)}" if np.isfinite(share) else ""
+    )

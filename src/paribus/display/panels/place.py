@@ -11,13 +11,15 @@ import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus.display.figure import Axis
+from paribus.display.ticks import nice_ticks
 from paribus.grid import SPLITS
 from paribus.results import Provenance
-from paribus.results.story import at_value, number
+from paribus.results.story import at_value, duration_unit, number
 
 MOST = 20  # levels that have a place of their own; of more, the rarest share one
-LABEL = 60  # letters of a level that are written on an axis; what a pointer tells has all
+LABEL = 60  # letters of a level that are written; what a pointer tells has all
 LINE = 24  # letters of one line of a label
+ACROSS = 22  # turned lines of labels that have room beside each other below a panel
 ROOM = 36  # letters that have room beside each other below a panel
 BEYOND = 0.03  # of an axis of numbers: by how much it is longer than they reach
 NAMED = 10  # lines of names that have room one above the other
@@ -138,16 +140,24 @@ def numbers_of(values: Array, name: str, weights: Floats) -> Place:
     at = positions(values)
     at, order = np.unique(at, return_index=True)  # a value that is asked for twice has one place
     dates = values.dtype.kind == "M"
-    unit = " (days)" if values.dtype.kind == "m" else ""
     if len(at) == 1:  # what surrounds a single value is no number
-        text = at_value(values[0]) if dates else number(at[0])
-        drawn = Axis(name + unit, "level", ((at[0], text),), low=at[0] - 0.6, high=at[0] + 0.6)
+        text = number(at[0]) if values.dtype.kind not in "mM" else at_value(values[0])
+        drawn = Axis(name, "level", ((at[0], text),), low=at[0] - 0.6, high=at[0] + 0.6)
     else:
         low, high = _ends(at)
         ticks = None if len(at) else ()  # no number stands where no value is
-        drawn = Axis(name + unit, "date" if dates else "number", ticks, low=low, high=high)
+        drawn = Axis(name, "date" if dates else "number", ticks, low=low, high=high)
+        drawn = _in_its_unit(drawn, at) if values.dtype.kind == "m" and len(at) else drawn
     texts = tuple(f"{name} = {at_value(values[g])}" for g in order)
     return Place(at, tuple(order[:, None]), texts, None, drawn, weights)
+
+
+def _in_its_unit(axis: Axis, days: Floats) -> Axis:
+    """Return the axis of durations with ticks in the unit that a person would tell them in."""
+    unit, name = duration_unit(float(np.abs(days).max()))
+    low, high = float(days.min()) / unit, float(days.max()) / unit
+    ticks = tuple((tick * unit, text) for tick, text in nice_ticks(low, high)) if high > low else None
+    return replace(axis, label=f"{axis.label} ({name})", ticks=ticks)
 
 
 def _ends(at: Floats) -> tuple[float, float] | tuple[None, None]:
@@ -193,7 +203,7 @@ def levels_of(values: Array, name: str, weights: Floats, by: Floats | None = Non
     rare = _rare(weights, most)
     if len(rare):
         groups = [group for group in groups if group[0] not in rare]
-    labels = [short(at_value(values[group[0]])) for group in groups]
+    labels = _brief([_visible(at_value(values[group[0]])) for group in groups])
     texts = [f"{name} = {at_value(values[group[0]])}" for group in groups]
     if len(rare):
         groups.append(np.sort(rare))
@@ -201,6 +211,17 @@ def levels_of(values: Array, name: str, weights: Floats, by: Floats | None = Non
         texts.append(f"{len(rare):,} other levels of {name}, averaged over the data")
     at = np.arange(len(groups), dtype=float)
     return Place(at, tuple(groups), tuple(texts), tuple(labels), _named(name, labels), weights)
+
+
+def _visible(level: str) -> str:
+    """Return a level as it is written; blanks in quotes, as they could not be seen."""
+    return level if level.strip() else f'"{level}"'
+
+
+def _brief(labels: list[str]) -> list[str]:
+    """Return labels that have room beside each other when they are turned, in up to three lines."""
+    lines = min(3, max(1, int(ACROSS / max(len(labels), 1))))
+    return [short(label, LINE * lines) for label in labels]
 
 
 def _rare(weights: Floats, most: int) -> Integers:
