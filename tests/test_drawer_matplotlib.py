@@ -1,7 +1,8 @@
 """The matplotlib drawer: every mark is drawn with the numbers it has, and what axes already say stays."""
 
 import pickle
-from itertools import pairwise
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from matplotlib.collections import PolyCollection, QuadMesh  # noqa: E402
 from matplotlib.colors import to_rgba  # noqa: E402
 
 from paribus.display.drawers.matplotlib import draw, png  # noqa: E402
+from paribus.display.drawers.matplotlib.smallprint import SmallPrint  # noqa: E402
 from paribus.display.figure import (  # noqa: E402
     Axis,
     Band,
@@ -28,7 +30,8 @@ from paribus.display.figure import (  # noqa: E402
     Strip,
     Text,
 )
-from paribus.display.look import STRIP  # noqa: E402
+from paribus.display.grid import nice_ticks  # noqa: E402
+from paribus.display.look import BELOW, STRIP  # noqa: E402
 from paribus.errors import DrawingError  # noqa: E402
 
 X = np.array([0.0, 1.0, 2.0, 3.0])
@@ -178,12 +181,29 @@ def test_heat_has_its_numbers_written_to_be_read():
     assert ax.texts[-1].get_color() == "black"
 
 
-def test_numbers_that_do_not_fit_are_not_written():
-    _, (ax, *_) = plt.subplots(1, 3)
-    draw(of(MARKS["heat"]), ax)
-    assert ax.texts
-    draw(of(Heat(EDGES, EDGES, TABLE, "viridis", 1, 8, None, written=(("a long word",) * 4,) * 4)), ax)
-    assert {text.get_text() for text in ax.texts}.isdisjoint({"a long word"})
+def inked(ax):
+    """Return how much of axes is dark."""
+    ax.figure.canvas.draw()
+    box = ax.get_window_extent()
+    seen = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3].mean(axis=2)[::-1]
+    return float((seen[int(box.y0) + 2 : int(box.y1) - 2, int(box.x0) + 2 : int(box.x1) - 2] < 150).mean())
+
+
+def test_numbers_in_cells_are_as_small_as_cells_and_none_where_they_would_not_be_read():
+    white = Heat(
+        EDGES, EDGES, 0 * TABLE, ("#ffffff", "#ffffff"), 0.0, 1.0, None, written=(("-123.4",) * 4,) * 4
+    )
+    page, (ax, other) = plt.subplots(1, 2)
+    draw(of(white), ax)
+    assert inked(ax) > 0
+    before = ax.texts[0].get_fontsize()
+    page.set_size_inches(4.4, 3.3)
+    page.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert ax.texts[0].get_fontsize() < before
+    assert all(box.width < ax.get_window_extent().width / 4 for box in boxes)
+    draw(of(replace(white, written=(("a word as long as this",) * 4,) * 4)), other)
+    assert inked(other) == 0
 
 
 def test_own_colours_of_heat_run_from_the_first_to_the_last():
@@ -341,11 +361,12 @@ def test_limits_of_axes_that_show_something_widen():
     ax.plot([-10, 1], [0, 1])
     low, _ = ax.get_xlim()
     draw(of(MARKS["line"], x=Axis(low=0, high=7), y=Axis(low=-3, high=2)), ax)
-    assert ax.get_xlim() == (low, 7)
-    assert ax.get_ylim()[0] == -3
-    assert ax.get_ylim()[1] == 2
+    wider, high = ax.get_xlim()
+    assert low - 0.5 < wider < low
+    assert high == 7
+    assert ax.get_ylim() == (-3, 2)
     draw(of(Line(X, 10 * Y, "ink")), ax)
-    assert ax.get_xlim() == (low, 7)
+    assert ax.get_xlim() == (wider, 7)
     assert ax.get_ylim()[1] >= 50
 
 
@@ -373,6 +394,236 @@ def test_axes_may_be_an_array_but_as_many_as_panels():
         draw(two, given[0])
     with pytest.raises(DrawingError, match="not Figure"):
         draw(of(MARKS["line"]), page)
+
+
+def curves(low, high, **of):
+    """Return a figure of one panel from low to high, with the strip of data below."""
+    y = np.linspace(low, high, 4)
+    floor = low - BELOW * (high - low)
+    axis = Axis("y", low=floor, high=high, ticks=tuple(nice_ticks(low, high)))
+    return Figure((Panel((Line(X, y, "#0072B2", label="mean"), Strip(X, Y, ONES, most=5.0)), y=axis),), **of)
+
+
+def words_along_y(ax):
+    ax.figure.canvas.draw()
+    low, high = sorted(ax.get_ylim())
+    return {
+        tick: text.get_text()
+        for tick, text in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)
+        if low <= tick <= high
+    }
+
+
+def test_axes_that_share_a_side_show_all_that_is_drawn_on_any_of_them():
+    _, axes = plt.subplots(1, 3, sharey=True)
+    for ax, (low, high) in zip(axes, [(0, 1), (-5, 0.5), (0, 30)], strict=True):
+        draw(curves(low, high), ax)
+    assert axes[0].get_ylim() == (-5 - BELOW * 5.5, 30)
+    _, axes = plt.subplots(2, 1, sharex=True)
+    draw(of(MARKS["line"], x=Axis(low=0, high=3)), axes[0])
+    draw(of(MARKS["line"], x=Axis(low=2, high=8)), axes[1])
+    assert axes[0].get_xlim() == (0, 8)
+
+
+def test_what_is_drawn_later_on_axes_is_seen():
+    _, ax = plt.subplots()
+    draw(curves(0, 1), ax)
+    ax.plot([0, 1], [0.5, 0.6])
+    assert ax.get_ylim() == (-BELOW, 1)
+    ax.plot([0, 1], [0, 3])
+    assert ax.get_ylim()[1] > 3
+    assert ax.get_ylim()[0] == -BELOW
+
+
+def test_limits_set_after_something_is_shown_stay():
+    _, ax = plt.subplots()
+    ax.plot([0, 1], [0, 1])
+    ax.set(xlim=(-1, 1), ylim=(0, 1))
+    ticks = ((0.0, "zero"), (9.0, "nine"))
+    draw(of(MARKS["line"], x=Axis(scale="level", ticks=ticks, low=0, high=9), y=Axis(low=-3, high=2)), ax)
+    assert ax.get_xlim() == (-1, 1)
+    assert ax.get_ylim() == (0, 1)
+
+
+def test_an_axis_has_the_planned_numbers_until_it_shows_something_else():
+    _, ax = plt.subplots()
+    draw(curves(100, 160), ax)
+    assert words_along_y(ax) == dict(nice_ticks(100, 160))
+    ax.set_ylim(0, 400)
+    numbers = words_along_y(ax)
+    assert len(numbers) >= 4
+    assert min(numbers) >= 400 * STRIP
+    assert max(numbers) > 350
+    assert all(float(word) == tick for tick, word in numbers.items())
+    ax.set_ylim(120.00001, 120.00004)
+    assert len(set(words_along_y(ax).values())) == len(words_along_y(ax)) >= 3
+    assert not ax.yaxis.get_offset_text().get_text()
+    ax.set_ylim(400, 0)
+    assert max(words_along_y(ax)) <= 400 * (1 - STRIP)
+    ax.set_ylim(0, 40000)
+    assert "20,000" in words_along_y(ax).values()
+
+
+@pytest.mark.parametrize("prepare", ["limits", "line", "result"])
+def test_the_whole_axis_has_numbers_whatever_it_showed(prepare):
+    _, ax = plt.subplots()
+    if prepare == "limits":
+        ax.set_ylim(0, 1000)
+    elif prepare == "line":
+        ax.plot([0, 1], [0, 1000])
+    else:
+        draw(curves(0, 1000), ax)
+    draw(curves(100, 160), ax)
+    assert min(words_along_y(ax)) <= 250
+    assert max(words_along_y(ax)) >= 800
+
+
+def test_ticks_and_scales_somebody_has_set_stay():
+    _, (ax, other) = plt.subplots(1, 2)
+    ax.set_yticks([1.0, 2.0])
+    other.set_yscale("log")
+    before = other.yaxis.get_major_locator()
+    for one in (ax, other):
+        draw(curves(1, 5), one)
+    assert list(ax.get_yticks()) == [1.0, 2.0]
+    assert other.yaxis.get_major_locator() is before
+
+
+def small_print(ax):
+    return [text.get_text().split("\n") for text in ax.texts if isinstance(text, SmallPrint)]
+
+
+def test_a_single_label_is_written_below_with_the_notes():
+    _, ax = plt.subplots()
+    draw(curves(0, 1, notes=("note",)), ax)
+    assert ax.get_legend() is None
+    assert small_print(ax) == [["mean", "note"]]
+    draw(curves(0, 2, notes=("another", "note")), ax)
+    assert small_print(ax) == [["mean", "note", "another"]]
+    draw(of(MARKS["line"]), ax)
+    assert small_print(ax) == [["note", "another"]]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["mean", "a"]
+
+
+def test_notes_of_several_panels_stand_once_below_the_last():
+    _, axes = plt.subplots(2, 2)
+    panel = curves(0, 1).panels[0]
+    draw(Figure((panel,) * 4, notes=("note",)), axes)
+    assert [small_print(ax) for ax in axes.flat] == [[], [], [], [["mean", "note"]]]
+
+
+@pytest.mark.parametrize("size", [(3, 2), (6, 4)])
+def test_a_legend_on_given_axes_hides_nothing(size):
+    page, ax = plt.subplots(figsize=size)
+    lines = tuple(Line(X, Y * slope, "ink", label=f"a rather long name {slope}") for slope in (-1, 0, 1))
+    draw(of(*lines, x=Axis("x")), ax)
+    page.canvas.draw()
+    legend, inside = ax.get_legend().get_window_extent(), ax.get_window_extent()
+    paths = [line.get_transform().transform_path(line.get_path()) for line in ax.lines]
+    assert not any(path.intersects_bbox(legend, filled=False) for path in paths)
+    if legend.y1 < inside.y0:
+        assert legend.y1 < ax.xaxis.label.get_window_extent().y0
+    else:
+        assert legend.width * legend.height < inside.width * inside.height / 3
+    assert legend.x0 >= 0
+    assert legend.x1 <= page.bbox.width
+    assert legend.y0 >= 0
+
+
+def test_words_around_given_axes_have_room_on_a_plain_page():
+    page, axes = plt.subplots(2, 2, figsize=(6, 4.5))
+    kept = [ax.get_position().bounds for ax in axes.flat[1:]]
+    figure = curves(0, 1, notes=("one note", "another note"))
+    figure = replace(figure, panels=(replace(figure.panels[0], x=Axis("the x")),))
+    draw(figure, axes[0, 0])
+    assert [ax.get_position().bounds for ax in axes.flat[1:]] == kept
+    for ax in axes.flat[1:]:
+        draw(figure, ax)
+    page.canvas.draw()
+    words = [ax.get_tightbbox() for ax in axes.flat]
+    assert not any(one.overlaps(two) for one, two in combinations(words, 2))
+    assert all(box.y0 >= 0 and box.x0 >= 0 for box in words)
+    assert all(ax.get_window_extent().height > 50 for ax in axes.flat)
+
+
+def test_given_axes_of_one_row_stay_as_high():
+    _, axes = plt.subplots(1, 2)
+    figure = curves(0, 1)
+    draw(Figure(figure.panels * 2, notes=("one",) * 3), axes)
+    assert axes[0].get_position().y0 == axes[1].get_position().y0 > 0.11
+
+
+def test_what_short_colour_bars_say_is_written_below():
+    low = Heat(
+        EDGES, EDGES, np.where(STRUCK, np.nan, TABLE), "viridis", 1.0, 8.0, "the strength of it (unit)"
+    )
+    high = Heat(EDGES, EDGES, np.where(STRUCK, TABLE, np.nan), "RdBu_r", 1.0, 8.0, "its own effect (unit)")
+    page, axes = plt.subplots(1, 2, figsize=(6, 2))
+    draw(of(low, high, equal=True), axes[0])
+    page.canvas.draw()
+    assert [part.get_ylabel() for part in axes[0].child_axes] == ["", ""]
+    assert " ".join(small_print(axes[0])[0]) == (
+        "upper colours: the strength of it (unit) lower colours: its own effect (unit)"
+    )
+    _, ax = plt.subplots(figsize=(6, 6))
+    draw(of(low, high, equal=True), ax)
+    assert all(part.get_ylabel() for part in ax.child_axes)
+    assert not small_print(ax)
+
+
+def test_a_picture_without_axes_shrinks_as_a_whole():
+    marks = (Points(X, Y, "ink", size=20.0), Line(X, Y, "ink", width=4.0), Text(0.0, 1.0, "a", size=10.0))
+    figure = Figure((Panel(marks, x=Axis(scale="none"), y=Axis(scale="none")),), size=(8, 6))
+    sizes = []
+    for wide in (20, 5):
+        _, ax = plt.subplots(figsize=(wide, wide), layout="constrained")
+        draw(figure, ax)
+        sizes.append((ax.collections[0].get_sizes()[0], ax.lines[0].get_linewidth(), ax.texts[0].get_size()))
+    assert sizes[0] == (400, 4, 10)
+    assert all(small < 0.8 * large for small, large in zip(sizes[1], sizes[0], strict=True))
+
+
+def test_words_that_would_be_tiny_beside_each_other_are_turned():
+    ticks = tuple((float(i), "a word of some length") for i in range(8))
+    ax = drawn(MARKS["line"], x=Axis(scale="level", ticks=ticks))
+    assert {text.get_rotation() for text in ax.get_xticklabels()} == {90}
+    assert ax.get_xticklabels()[0].get_size() >= 8
+
+
+def test_a_long_name_is_no_longer_than_its_axis():
+    name = (
+        "a_very_long_name_of_a_feature_that_has_no_space_anywhere_and_is_longer_than_its_panel_twice_or_more"
+    )
+    page, (ax,) = draw(of(MARKS["line"], x=Axis(name), y=Axis(name)))
+    page.canvas.draw()
+    assert ax.yaxis.label.get_window_extent().height <= ax.get_window_extent().height
+    assert ax.xaxis.label.get_window_extent().width <= ax.get_window_extent().width
+
+
+@pytest.mark.parametrize("inches", [1.5, 2.5, 5])
+@pytest.mark.parametrize(
+    "ends", [(25e3, 180e3), (100_000_123, 100_300_000), (0, 1), (-1e-7, 2e-7), (2e6, 9e7), (1900, 1999)]
+)
+def test_numbers_along_an_axis_keep_apart(inches, ends):
+    page, ax = plt.subplots(figsize=(inches, 2), layout="constrained")
+    draw(of(Line(np.linspace(*ends, 4), Y, "ink"), x=Axis("x", low=ends[0], high=ends[1])), ax)
+    page.canvas.draw()
+    words = [text for text in ax.get_xticklabels() if text.get_text()]
+    assert len(words) >= {1.5: 1, 2.5: 2, 5: 3}[inches]
+    assert len({text.get_text() for text in words}) == len(words)
+    boxes = [text.get_window_extent() for text in words]
+    assert all(one.x1 < two.x0 for one, two in pairwise(boxes))
+
+
+@pytest.mark.parametrize("days", [40, 300, 700, 1090, 4000])
+@pytest.mark.parametrize("inches", [1.2, 2.0, 3.4])
+def test_dates_along_an_axis_keep_apart(days, inches):
+    page, ax = plt.subplots(figsize=(inches, 2), layout="constrained")
+    draw(of(Line(19000 + np.linspace(0, days, 4), Y, "ink"), x=Axis("day", "date")), ax)
+    page.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.get_xticklabels() if text.get_text()]
+    assert len(boxes) >= 2
+    assert all(one.x1 < two.x0 for one, two in pairwise(boxes))
 
 
 # --- words
@@ -439,7 +690,7 @@ def test_notes_stand_below_in_lines_that_fit():
     assert box.y1 < ax.xaxis.label.get_window_extent().y0
     _, own = plt.subplots(layout="constrained")
     draw(Figure((Panel((MARKS["line"],)),), notes=notes), own)
-    assert own.texts[0].get_text().startswith("first note\na second note")
+    assert own.texts[0].get_text().startswith("a\nfirst note\na second note")
 
 
 def test_greys_are_those_of_the_theme():
@@ -500,14 +751,14 @@ def test_large_and_small_numbers_have_their_power_at_each_tick():
     )
     page, (ax,) = draw(
         of(
-            Line(X * 1e6, X * 1e-7, "#0072B2"),
-            Heat(EDGES * 1e6, EDGES * 1e-7, TABLE * 1e6, "viridis", 1e6, 8e6, "unit"),
+            Line(X * 1e7, X * 1e-7, "#0072B2"),
+            Heat(EDGES * 1e7, EDGES * 1e-7, TABLE * 1e6, "viridis", 1e6, 8e6, "unit"),
             right=right,
         )
     )
     page.canvas.draw()
     across = [text.get_text() for text in ax.get_xticklabels()]
-    assert {"0", "1e6", "2e6"} <= {word.replace(".0", "") for word in across}
+    assert {"0", "1e7", "2e7"} <= {word.replace(".0", "") for word in across}
     assert all(
         word.endswith("e\N{MINUS SIGN}7")
         for word in (text.get_text() for text in ax.get_yticklabels())
@@ -528,7 +779,9 @@ def test_numbers_of_axes_that_show_something_stay_as_they_are():
 
 
 def test_figures_can_be_pickled():
-    page, _ = draw(of(Line(X * 1e6, Y, "#0072B2")))
+    page, (ax,) = draw(of(Line(X * 1e6, Y, "#0072B2")))
+    draw(Figure((Panel((MARKS["line"],)),), notes=("note",)), ax)
+    page.canvas.draw()
     again = pickle.loads(pickle.dumps(page))
     again.canvas.draw()
     assert [t.get_text() for t in again.axes[0].get_xticklabels()] == [

@@ -2,82 +2,119 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
 
 from paribus.display.drawers.matplotlib.ink import LETTER, SMALLEST, escaped, words_along
 from paribus.display.drawers.matplotlib.place import Place
 from paribus.display.figure import Axis
+from paribus.display.look import BELOW
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Along: TypeAlias = Literal["x", "y"]
+TURNED = 0.6  # of the usual letters: words that would have to be smaller are written upwards
+NOTHING = (np.inf, -np.inf)  # where something reaches that is not there
+
 
 def draw_axis(
-    ax: Axes, axis: Axis, along: Literal["x", "y"], place: Place, before: dict[str, tuple[float, float]]
+    ax: Axes, axis: Axis, along: Along, place: Place, before: dict[Along, tuple[float, float]], *, strip: bool
 ) -> None:
-    """Give one side of a panel its ends, ticks and label; what somebody wrote there stays."""
+    """Give one side of a panel its ends, ticks and label; what somebody wrote there stays.
+
+    ``before`` is where the data reached that axes showed before, ``strip`` whether data lies along the axis'
+    start.
+    """
     side = ax.xaxis if along == "x" else ax.yaxis
-    if axis.scale == "none":
-        side.set_ticks([])
-    elif axis.ticks is not None:
-        side.set_ticks([at for at, _ in axis.ticks], [escaped(word) for _, word in axis.ticks])
-    elif axis.scale == "date":
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-        locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
-        side.set_major_locator(locator)
-        side.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    elif axis.scale == "number" and side.isDefault_majfmt and not before:
-        from paribus.display.drawers.matplotlib.numbers import WholeNumbers
-
-        side.set_major_formatter(WholeNumbers())
+    size, turned = _tick_size(axis, along, place)
+    _draw_ticks(ax, axis, along, size, shown=bool(before), strip=strip)
     ax.tick_params(
         axis=along,
-        labelsize=_tick_size(axis, along, place),
-        **({"labelrotation": 90} if axis.turned else {}),
+        labelsize=size,
+        **({"labelrotation": 90} if turned else {}),
         **({} if axis.numbers else {f"label{'bottom' if along == 'x' else 'left'}": False}),
     )
     if not axis.numbers:  # dates have a year at the end of the axis, which belongs to the numbers
         side.get_offset_text().set_visible(False)
-    _ends(ax, axis, along, before.get(along))
+    _ends(ax, axis, along, before.get(along, NOTHING))
     if axis.label and not side.get_label_text():
         side.set_label_text(words_along(axis.label, place.width if along == "x" else place.height))
 
 
-def limits(ax: Axes) -> dict[str, tuple[float, float]]:
-    """Return the ends of both sides, as they are."""
-    return {"x": ax.get_xlim(), "y": ax.get_ylim()}
+def _draw_ticks(ax: Axes, axis: Axis, along: Along, size: float, *, shown: bool, strip: bool) -> None:
+    """Set where ticks are and what they say, by no means that would move the ends of the axis."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    from paribus.display.drawers.matplotlib.numbers import PlainNumbers, RoundDates, RoundTicks
+
+    side = ax.xaxis if along == "x" else ax.yaxis
+    ticks = axis.ticks or ()
+    ends = None if axis.low is None or axis.high is None else (axis.low, axis.high)
+    if axis.scale == "none":
+        side.set_major_locator(NullLocator())
+    elif axis.scale == "date":
+        from matplotlib.dates import ConciseDateFormatter
+
+        dates = RoundDates(size)
+        side.set_major_locator(dates)
+        side.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
+    elif axis.ticks is not None and (axis.scale == "level" or ends is None):
+        side.set_major_locator(FixedLocator([at for at, _ in ticks]))
+        side.set_major_formatter(FixedFormatter([escaped(word) for _, word in ticks]))
+    elif side.get_scale() == "linear" and side.isDefault_majloc:
+        below = BELOW / (1 + BELOW) if strip else 0.0
+        side.set_major_locator(RoundTicks(size, [at for at, _ in ticks], ends, below))
+        if side.isDefault_majfmt and (ticks or not shown):
+            side.set_major_formatter(PlainNumbers((at, escaped(word)) for at, word in ticks))
 
 
-def _ends(ax: Axes, axis: Axis, along: Literal["x", "y"], before: tuple[float, float] | None) -> None:
-    """Set the ends of an axis; on one that showed something, both can be seen."""
-    free = ax.get_autoscalex_on() if along == "x" else ax.get_autoscaley_on()
-    if before is None and not free:
-        return  # somebody has set them for what was to come
+def reach(ax: Axes) -> dict[Along, tuple[float, float]]:
+    """Return where the data of axes lies along both sides, if they show any."""
+    if not ax.has_data():
+        return {}
+    return {"x": tuple(ax.dataLim.intervalx), "y": tuple(ax.dataLim.intervaly)}
+
+
+def _ends(ax: Axes, axis: Axis, along: Along, before: tuple[float, float]) -> None:
+    """Let an axis show what it showed and what the panel is to show.
+
+    Ends count as data that has no margin, and are not set: what is drawn later, or on axes that share this
+    one, makes it longer, and ends that somebody has set stay.
+    """
+    interval = f"interval{along}"
+    planned = [end for end in (axis.low, axis.high) if end is not None]
+    drawn = [*ax.texts, *ax.patches, *ax.lines, *ax.collections]
+    if planned and drawn:
+        now = getattr(ax.dataLim, interval)
+        low = min(now) if axis.low is None else axis.low
+        high = max(now) if axis.high is None else axis.high
+        known = [end for end in (low, high, *before) if np.isfinite(end)]
+        setattr(ax.dataLim, interval, (min(known), max(known)))
+        getattr(drawn[-1].sticky_edges, along).extend(planned)
     ax.autoscale_view()
-    now = limits(ax)[along]
-    if not free:
-        now = tuple(getattr(ax.dataLim, f"interval{along}"))
-    low = min(now) if axis.low is None else axis.low
-    high = max(now) if axis.high is None else axis.high
-    if before is not None:
-        low, high = min(low, *before), max(high, *before)
-        if before[0] > before[1]:
-            low, high = high, low
-    if before is not None or axis.low is not None or axis.high is not None:
-        (ax.set_xlim if along == "x" else ax.set_ylim)(low, high)
 
 
-def _tick_size(axis: Axis, along: Literal["x", "y"], place: Place) -> float:
-    """Return the points of tick words: fewer when many have to stand beside each other."""
+def follow(ax: Axes, axis: Axis, along: Along) -> None:
+    """Let axes beside a panel follow its ends, where the panel's own are planned."""
+    if axis.low is not None or axis.high is not None:
+        setattr(ax.dataLim, f"interval{along}", NOTHING)
+        ax.autoscale_view()
+
+
+def _tick_size(axis: Axis, along: Along, place: Place) -> tuple[float, bool]:
+    """Return the points of tick words, fewer when many are side by side, and whether they are turned."""
     from matplotlib import rcParams
 
     usual = 0.9 * float(rcParams["font.size"])
     if not axis.ticks:
-        return usual
+        return usual, axis.turned
     points = 72 * (place.width if along == "x" else place.height)
-    if (along == "x") == axis.turned or along == "y":
-        taken = 1.25 * len(axis.ticks)
-    else:
-        taken = sum(LETTER * (2 + max(map(len, word.split("\n")))) for _, word in axis.ticks)
-    return max(SMALLEST, min(usual, points / taken))
+    each = points / (1.25 * len(axis.ticks))
+    if along == "y" or axis.turned:
+        return max(SMALLEST, min(usual, each)), axis.turned
+    size = points / sum(LETTER * (2 + max(map(len, word.split("\n")))) for _, word in axis.ticks)
+    if size < TURNED * usual and each > size:
+        return max(SMALLEST, min(usual, each)), True
+    return max(SMALLEST, min(usual, size)), False

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus.display.drawers.matplotlib.ink import (
-    LETTER,
-    SMALLEST,
     color_map,
     escaped,
     ink,
@@ -37,40 +35,25 @@ def draw_heat(ax: Axes, mark: Heat, zorder: float, place: Place) -> Any:
         zorder=zorder,
     )
     if mark.written:
-        _write_cells(ax, mark, drawn, zorder, place)
+        _write_cells(ax, mark, drawn, zorder)
     return drawn
 
 
-def _write_cells(ax: Axes, mark: Heat, drawn: Any, zorder: float, place: Place) -> None:
+def _write_cells(ax: Axes, mark: Heat, drawn: Any, zorder: float) -> None:
     """Write numbers into cells, as large as the longest of them fits."""
-    down, across = mark.values.shape
-    longest = max(len(word) for row in mark.written for word in row)
+    from paribus.display.drawers.matplotlib.fitted import CellNumber
 
-    def fitting(letters: int) -> float:
-        wide = 72 * place.width / across / (1.3 * LETTER * max(1, letters))
-        return float(min(wide, 72 * place.height / down / 1.4))
-
-    if fitting(longest) < SMALLEST:
-        return  # numbers that run into each other tell less than colours alone
     # Room for what most numbers take, so that two marks in one panel have letters of one size.
-    size = max(SMALLEST, min(scaled(9), fitting(max(5, longest))))
+    letters = max(5, *(len(word) for row in mark.written for word in row))
+    cell = float(np.diff(mark.x_edges).min()), float(np.diff(mark.y_edges).min())
     x = (mark.x_edges[:-1] + mark.x_edges[1:]) / 2
     y = (mark.y_edges[:-1] + mark.y_edges[1:]) / 2
     for row, words in enumerate(mark.written):
         for column, word in enumerate(words):
             value = mark.values[row, column]
             color = ink() if np.isnan(value) else legible(drawn.to_rgba(value))
-            ax.text(
-                x[column],
-                y[row],
-                escaped(word),
-                ha="center",
-                va="center",
-                fontsize=size,
-                color=color,
-                zorder=zorder,
-                clip_on=True,
-            )
+            style = {"fontsize": scaled(9), "color": color, "zorder": zorder}
+            ax.add_artist(CellNumber(x[column], y[row], escaped(word), cell, letters, **style))
 
 
 def draw_contours(ax: Axes, mark: Contours, zorder: float, place: Place) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paribus.display.drawers.shared import in_lines, is_light
@@ -10,6 +12,7 @@ from paribus.display.look import INK
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure as Page
 
 Color: TypeAlias = tuple[float, float, float, float]
 FAINT = 0.65  # of the ink, for what is read last
@@ -34,7 +37,18 @@ def words_along(text: str, inches: float) -> str:
     from matplotlib import rcParams
 
     letters = max(12, int(72 * inches / (LETTER * float(rcParams["font.size"]))))
-    return escaped(in_lines(text, lambda line: letters, break_words=False))
+    return escaped(in_lines(text, lambda line: letters, break_words=True))
+
+
+def fitting(page: Page, notes: Sequence[str], inches: float) -> str:
+    """Return notes with lines as long as fit, by what their own letters take."""
+    text = "  ".join(notes)
+    if not text:
+        return ""
+    probe = page.text(0, 0, escaped(text), fontsize="small")
+    letters = inches * page.dpi / probe.get_window_extent().width * len(text)
+    probe.remove()
+    return "\n".join(escaped(line) for note in notes for line in wrap(note, max(20, int(0.95 * letters))))
 
 
 def ink(alpha: float = 1.0) -> Color:

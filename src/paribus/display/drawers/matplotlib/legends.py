@@ -1,9 +1,11 @@
-"""Legends: above all panels, beside one, or within axes that somebody has."""
+"""Legends: above all panels, beside one, or within or below axes that somebody has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from paribus.display.drawers.matplotlib.ink import escaped
 from paribus.display.drawers.matplotlib.place import GAP, right_of
@@ -12,7 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Page
+    from matplotlib.transforms import Bbox
 
+LARGE = 1 / 3  # of axes: a legend that takes more of them stands below
 BARE: dict[str, Any] = {"frameon": False, "borderpad": 0.3, "borderaxespad": 0.0}
 
 
@@ -49,23 +53,72 @@ def legend_above(page: Page, ax: Axes, entries: dict[str, Artist], title: str | 
             break
 
 
-def legend_within(ax: Axes, title: str | None, explained: set[str]) -> None:
-    """Explain labels on somebody's axes where they hide least, with what was explained there before.
+def legend_within(ax: Axes, entries: dict[str, Artist], title: str | None) -> None:
+    """Explain labels on somebody's axes where they hide nothing: within if there is room, else below."""
+    legend = _legend(ax, entries, title, loc="best", framealpha=0.75)
+    inside, box = ax.get_window_extent(), legend.get_window_extent()
+    large = box.width * box.height > LARGE * inside.width * inside.height
+    if large or box.width > inside.width or box.height > inside.height or _hides(ax, box):
+        _legend_below(ax, entries, title)
 
-    What is ``explained`` on other axes of the same picture is not told again.
-    """
-    before = ax.get_legend()
-    entries: dict[str, Artist] = {}
-    if before is not None:
-        title = before.get_title().get_text() or title
-        entries = {
-            text.get_text(): handle
-            for text, handle in zip(before.get_texts(), before.legend_handles, strict=True)
-            if handle is not None
-        }
-    entries |= {label: handle for label, handle in entries_of([ax]).items() if label not in explained}
-    if entries:
-        _legend(ax, entries, title, loc="best", framealpha=0.75)
+
+def explained_before(ax: Axes) -> tuple[dict[str, Artist], str | None]:
+    """Return what a legend on axes explains already, and its title."""
+    legend = ax.get_legend()
+    if legend is None:
+        return {}, None
+    pairs = zip(legend.get_texts(), legend.legend_handles, strict=True)
+    entries = {text.get_text(): handle for text, handle in pairs if handle is not None}
+    return entries, legend.get_title().get_text() or None
+
+
+def _hides(ax: Axes, box: Bbox) -> bool:
+    """Tell whether a curve, a point or a word lies below a legend."""
+    if any(box.overlaps(text.get_window_extent()) for text in ax.texts if text.get_text()):
+        return True
+    curves = [line.get_transform().transform_path(line.get_path()) for line in ax.lines]
+    areas = [
+        part.get_transform().transform_path(path)
+        for part in ax.collections
+        if not np.any(part.get_offsets())
+        for path in part.get_paths()
+    ]
+    points = [
+        part.get_offset_transform().transform(np.asarray(part.get_offsets(), dtype=float))
+        for part in ax.collections
+        if np.any(part.get_offsets())
+    ]
+    return (
+        any(curve.intersects_bbox(box, filled=False) for curve in curves)
+        or any(area.intersects_bbox(box, filled=True) for area in areas)
+        or any(box.contains(x, y) for each in points for x, y in each)
+        or any(box.overlaps(patch.get_window_extent()) for patch in ax.patches)
+    )
+
+
+def _legend_below(ax: Axes, entries: dict[str, Artist], title: str | None) -> None:
+    """Explain labels below the label of the x-axis, in as many columns as fit."""
+    from matplotlib.transforms import ScaledTranslation
+
+    box, words = ax.get_window_extent(), ax.xaxis.get_tightbbox()
+    below = 0.0 if words is None else (box.y0 - words.y0) / ax.figure.dpi
+    down = ScaledTranslation(0, -below - GAP, ax.figure.dpi_scale_trans)
+    under = ax.transAxes + down
+    for columns in range(min(len(entries), 4), 0, -1):
+        legend = _legend(
+            ax,
+            entries,
+            title,
+            ncols=columns,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=under,
+            columnspacing=1.0,
+            handlelength=1.6,
+            **BARE,
+        )
+        if legend.get_window_extent().width <= 1.2 * box.width:
+            break
 
 
 def legend_beside(ax: Axes, title: str | None) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import Collection
 
+READ = 0.72  # of their size that words have at least in a picture that is drawn smaller than planned
 RUG = 0.03  # height of a tick of the rug, as a share of the panel
 DASH = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 MARKER = {
@@ -50,7 +51,7 @@ def _line(ax: Axes, mark: Line, zorder: float, place: Place) -> None:
     style: dict[str, Any] = {
         "color": rgba(mark.color),
         "linestyle": DASH[mark.dash],
-        "linewidth": mark.width,
+        "linewidth": place.scale * mark.width,
         "drawstyle": "steps-post" if mark.steps else "default",
         # Ends that reach beyond their point would lie twice where runs join.
         "solid_capstyle": "butt",
@@ -109,7 +110,7 @@ def _points(ax: Axes, mark: Points, zorder: float, place: Place) -> None:
     ax.scatter(
         mark.x,
         mark.y,
-        s=np.asarray(mark.size, dtype=float) ** 2,
+        s=(place.scale * np.asarray(mark.size, dtype=float)) ** 2,
         color=color,
         alpha=mark.alpha,
         marker=marker,
@@ -184,12 +185,12 @@ def _text(ax: Axes, mark: Text, zorder: float, place: Place) -> None:
     ax.annotate(
         escaped(mark.text),
         (mark.x, mark.y),
-        mark.offset,
+        (place.scale * mark.offset[0], place.scale * mark.offset[1]),
         textcoords="offset points",
         ha=mark.align,
         va=mark.upright,
         rotation=mark.rotation,
-        fontsize=scaled(mark.size),
+        fontsize=max(READ, place.scale) * scaled(mark.size),
         color=rgba(mark.color),
         alpha=mark.alpha,
         zorder=zorder,

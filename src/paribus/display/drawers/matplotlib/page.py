@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from io import BytesIO
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from paribus.display.drawers.matplotlib.ink import FAINT, escaped, ink
-from paribus.display.drawers.matplotlib.legends import entries_of, legend_above, legend_within
+from paribus.display.drawers.matplotlib.given import draw_on
+from paribus.display.drawers.matplotlib.ink import FAINT, escaped, fitting, ink
+from paribus.display.drawers.matplotlib.legends import entries_of, legend_above
 from paribus.display.drawers.matplotlib.panel import draw_panel
 from paribus.display.drawers.matplotlib.place import Place
 from paribus.display.figure import Figure
@@ -39,7 +39,7 @@ def draw(figure: Figure, ax: Any = None) -> tuple[Page, list[Axes]]:
         One for each panel, in their order.
     """
     if ax is not None:
-        return _draw_on(figure, _given(ax, len(figure.panels)))
+        return draw_on(figure, _given(ax, len(figure.panels)))
     import matplotlib.pyplot as plt
 
     page = plt.figure(figsize=figure.size, layout=_layout(figure))
@@ -80,7 +80,7 @@ def _given(ax: Any, panels: int) -> list[Axes]:
 def _draw_new(figure: Figure, page: Page) -> list[Axes]:
     columns = max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(figure.panels) // columns)
-    notes = _fitting(page, figure.notes, figure.size[0] - 0.15)
+    notes = fitting(page, figure.notes, figure.size[0] - 0.15)
     high = figure.size[1] - 0.15 * len(notes.splitlines())
     place = Place(0.75 * figure.size[0] / columns, 0.7 * high / rows)
     # A row without height above the panels: what its legend needs is made room for like any other label,
@@ -102,59 +102,3 @@ def _draw_new(figure: Figure, page: Page) -> list[Axes]:
     if notes:
         page.supxlabel(notes, x=0.01, ha="left", fontsize="small", color=ink(FAINT))
     return axes
-
-
-def _draw_on(figure: Figure, axes: list[Axes]) -> tuple[Page, list[Axes]]:
-    explained: set[str] = set()
-    for ax, panel in zip(axes, figure.panels, strict=True):
-        box = ax.get_window_extent()
-        dpi = ax.figure.dpi
-        draw_panel(ax, panel, Place(box.width / dpi, box.height / dpi, given=True))
-        legend_within(ax, panel.legend_title or figure.legend_title, explained)
-        if panel.legend == "figure":
-            explained |= set(entries_of([ax]))
-        if ax.figure.figure.get_layout_engine() is None:
-            _make_room(ax)
-    if figure.title is not None and not axes[0].get_title():
-        axes[0].set_title(escaped(figure.title))
-    if figure.notes:
-        _notes_below(axes[-1], figure.notes)
-    return axes[0].figure.figure, axes
-
-
-def _make_room(ax: Axes) -> None:
-    """Make axes smaller by what stands beside them, on a page without a layout that would."""
-    box = ax.get_window_extent()
-    parts = [part.get_tightbbox() for part in ax.child_axes]
-    right = max([0.0, *(part.x1 - box.x1 for part in parts if part is not None)]) / box.width
-    above = max([0.0, *(part.y1 - box.y1 for part in parts if part is not None)]) / box.height
-    if right or above:
-        place = ax.get_position()
-        ax.set_position((place.x0, place.y0, place.width * (1 - right), place.height * (1 - above)))
-
-
-def _fitting(page: Page, notes: tuple[str, ...], inches: float) -> str:
-    """Return notes with lines as long as fit, by what their own letters take."""
-    text = "  ".join(notes)
-    if not text:
-        return ""
-    probe = page.text(0, 0, escaped(text), fontsize="small")
-    letters = inches * page.dpi / probe.get_window_extent().width * len(text)
-    probe.remove()
-    return "\n".join(escaped(line) for note in notes for line in wrap(note, max(20, int(0.95 * letters))))
-
-
-def _notes_below(ax: Axes, notes: tuple[str, ...]) -> None:
-    """Write notes below everything else on the x-axis, whatever its labels' height."""
-    ax.annotate(
-        _fitting(ax.figure.figure, notes, max(2.5, ax.get_window_extent().width / ax.figure.dpi)),
-        (0.5, 0),
-        (0, -4),
-        xycoords=ax.xaxis.label,
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize="small",
-        color=ink(FAINT),
-        annotation_clip=False,
-    )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from paribus.display.drawers.matplotlib.axes import draw_axis, limits
+from paribus.display.drawers.matplotlib.axes import draw_axis, follow, reach
 from paribus.display.drawers.matplotlib.ink import LETTER, escaped, ink, scaled, words_along
 from paribus.display.drawers.matplotlib.legends import legend_beside
 from paribus.display.drawers.matplotlib.marks import PENS
 from paribus.display.drawers.matplotlib.place import GAP, Place, above, right_of
-from paribus.display.figure import Axis, Contours, Heat, Panel
+from paribus.display.figure import Axis, Contours, Heat, Panel, Strip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +22,11 @@ COLORED = 0.8  # inches that a colour bar takes with its words
 SMALL = 0.8  # of the usual letters, for the words of narrow panels
 
 
-def draw_panel(ax: Axes, panel: Panel, place: Place) -> None:
-    """Draw a panel with what stands beside it: the narrow panels first, then a colour bar, then a legend."""
+def draw_panel(ax: Axes, panel: Panel, place: Place) -> list[tuple[Axes, str]]:
+    """Draw a panel with what stands beside it: the narrow panels first, then colour bars, then a legend.
+
+    Returned are the axes of colour bars, and what they say.
+    """
     place = _without_sides(panel, place)
     colored = _draw_marks(ax, panel, place, "main")
     beyond, highest = GAP, ax
@@ -30,16 +34,19 @@ def draw_panel(ax: Axes, panel: Panel, place: Place) -> None:
         wide = max(panel.beside * place.width, _words_width(panel.right.x))
         beside = ax.inset_axes((beyond, 0.0, wide, 1.0), transform=right_of(ax), sharey=ax)
         _draw_marks(beside, panel.right, place, "right")
+        follow(beside, panel.y, "y")
         beyond += wide + GAP
     if panel.top is not None:
         high = panel.beside * place.height
         highest = ax.inset_axes((0.0, GAP, 1.0, high), transform=above(ax), sharex=ax)
         _draw_marks(highest, panel.top, place, "top")
-    _color_bars(ax, colored, beyond + GAP, place.height)
+        follow(highest, panel.x, "x")
+    bars = _color_bars(ax, colored, beyond + GAP, place.height)
     if panel.title is not None and not ax.get_title(loc="left") and not ax.get_title():
         highest.set_title(escaped(panel.title), loc="left", fontsize="medium")
     if panel.legend == "panel" and not place.given:
         legend_beside(ax, panel.legend_title)
+    return bars
 
 
 def _without_sides(panel: Panel, place: Place) -> Place:
@@ -50,8 +57,8 @@ def _without_sides(panel: Panel, place: Place) -> Place:
         bars = any(getattr(mark, "unit", None) is not None for mark in panel.marks)
         width = max(0.5 * width, (1 - wide) * width - (COLORED if bars else 0.0))
     if panel.equal:
-        return Place(min(width, place.height), min(width, place.height), place.given)
-    return Place(width, place.height, place.given)
+        return replace(place, width=min(width, place.height), height=min(width, place.height))
+    return replace(place, width=width)
 
 
 def _words_width(axis: Axis) -> float:
@@ -62,7 +69,7 @@ def _words_width(axis: Axis) -> float:
 
 def _draw_marks(ax: Axes, panel: Panel, place: Place, side: Side) -> list[tuple[ScalarMappable, str]]:
     """Draw marks on axes, the first lowest, and return what needs a colour bar."""
-    before = limits(ax) if ax.has_data() else {}
+    before = reach(ax)
     if side != "main" or not place.given:
         _bare(ax, panel, side, place.given)
     elif not before and panel.x.scale == panel.y.scale == "none":
@@ -76,16 +83,20 @@ def _draw_marks(ax: Axes, panel: Panel, place: Place, side: Side) -> list[tuple[
     if panel.equal:
         ax.set_aspect("equal", adjustable="box")
     if side != "right":
-        draw_axis(ax, panel.y, "y", place, before)
+        draw_axis(ax, panel.y, "y", place, before, strip=_has_strip(panel, "x"))
     else:
         ax.tick_params(axis="y", left=False, labelleft=False)
     if side != "top":
-        draw_axis(ax, panel.x, "x", place, before)
+        draw_axis(ax, panel.x, "x", place, before, strip=_has_strip(panel, "y"))
         if side == "right":
             ax.tick_params(axis="x", labelsize=SMALL * scaled(10))
     else:
         ax.tick_params(axis="x", bottom=False, labelbottom=False)
     return colored
+
+
+def _has_strip(panel: Panel, along: Literal["x", "y"]) -> bool:
+    return any(isinstance(mark, Strip) and mark.along == along for mark in panel.marks)
 
 
 def _bare(ax: Axes, panel: Panel, side: Side, given: bool) -> None:
@@ -106,11 +117,13 @@ def _bare(ax: Axes, panel: Panel, side: Side, given: bool) -> None:
         ax.grid(visible=True, axis=along, color=ink(0.12), linewidth=0.7)
 
 
-def _color_bars(ax: Axes, colored: list[tuple[ScalarMappable, str]], beyond: float, height: float) -> None:
+def _color_bars(
+    ax: Axes, colored: list[tuple[ScalarMappable, str]], beyond: float, height: float
+) -> list[tuple[Axes, str]]:
     """Explain colours so many inches to the right of axes, several of them below each other."""
     from paribus.display.drawers.matplotlib.numbers import WholeNumbers
 
-    share = 1 / max(1, len(colored))
+    share, bars = 1 / max(1, len(colored)), []
     for number, (mappable, unit) in enumerate(colored):
         tall = share if len(colored) == 1 else 0.9 * share
         bounds = (beyond, 1 - number * share - tall, BAR, tall)
@@ -118,4 +131,6 @@ def _color_bars(ax: Axes, colored: list[tuple[ScalarMappable, str]], beyond: flo
         bar = ax.figure.colorbar(mappable, cax=side, format=WholeNumbers())
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize="small", length=2)
-        bar.set_label(words_along(unit, tall * height))
+        bar.set_label(words_along(unit, 0.9 * tall * height))
+        bars.append((side, unit))
+    return bars

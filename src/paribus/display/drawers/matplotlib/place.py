@@ -14,11 +14,16 @@ GAP = 0.06  # inches between a panel and what stands beside it
 
 @dataclass(frozen=True)
 class Place:
-    """Where a panel is drawn: its size in inches, and whether its axes are somebody's own."""
+    """Where a panel is drawn: its size in inches, and whether its axes are somebody's own.
+
+    ``scale`` is the share of their size that points, lines and words have where a panel without axes is drawn
+    smaller than it was planned.
+    """
 
     width: float
     height: float
     given: bool = False
+    scale: float = 1.0
 
 
 def right_of(ax: Axes) -> Transform:
