@@ -65,14 +65,13 @@ def test_individual_curves_say_how_many_and_the_average_is_over_all(rng):
     X = rng.normal(size=(300, 2))
     effect = paribus.partial_dependence(lambda t: t[:, 0] * t[:, 1], X, 0, kind="both")
     panel = only_panel(effect)
-    some = "12 of 300 rows, moved to begin at the average"
+    some = "12 of 300 rows"
     assert labels(panel) == ["90 % of rows", "50 % of rows", some, "average ± 2 standard errors"]
     assert sorted(explained(effect.plot())) == sorted(labels(panel))
     *rows, mean = of(panel, Line)
     np.testing.assert_array_equal(mean.y, effect.average[0])
     assert len(rows) == 12
-    own = effect.individual[0] - effect.individual[0][:, :1] + effect.average[0, 0]
-    assert all(np.abs(own - row.y).max(axis=1).min() < 1e-12 for row in rows)
+    assert all((effect.individual[0] == row.y).all(axis=1).any() for row in rows)
 
 
 def test_classes_have_names_and_colours(rng):
@@ -186,7 +185,7 @@ def test_levels_are_written_as_they_are_and_told_apart(rng):
     written = [text for _, text in only_panel(towns).x.ticks]
     assert len(set(written)) == len(written) == 20
     assert written[-1] == "other (41 levels)"
-    assert max(len(line) for text in written for line in text.split("\n")) <= 22
+    assert max(len(line) for text in written for line in text.split("\n")) <= 24
     assert [t.get_text() for t in towns.plot().get_xticklabels()] == written
     ax = paribus.partial_dependence(
         lambda t: t["price_$"], frame, ["price_$", "town"], grid_resolution=4

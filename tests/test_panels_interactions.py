@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -586,7 +587,7 @@ def test_effects_that_no_panel_shows_are_refused(modelled):
     zero = statistics("abc", np.zeros(3))
     with pytest.raises(paribus.DrawingError, match="3 pairs are exactly zero"):
         picture(zero, "panels", effects=modelled.effects)
-    other = statistics(("x0", "x1"), [1.0], outputs=("cost",))
+    other = alike(statistics(("x0", "x1"), [1.0], outputs=("cost",)), modelled.effects["x1", "x0"])
     with pytest.raises(paribus.DrawingError, match="of prediction, not of cost"):
         picture(other, "panels", effects=modelled.effects)
 
@@ -601,8 +602,24 @@ def test_titles_are_in_lines_that_fit(modelled):
     assert renamed(brief, effect).panels[0].title == "b × c: strength 3, H² 2.2"
 
 
+def alike(result, effect):
+    """A result built by hand, as if of the model and rows of an effect."""
+    one, two = result.provenance, effect.provenance
+    same = {name: getattr(two, name) for name in ("model", "scale", "rows", "fingerprint", "weights")}
+    return replace(result, provenance=replace(one, **same))
+
+
+def test_effects_of_other_rows_models_or_scales_are_refused(modelled):
+    for name, value in {"scale": "log-odds", "fingerprint": "other", "rows": 7, "model": "Forest"}.items():
+        provenance = replace(modelled.statistics.provenance, **{name: value})
+        found = replace(modelled.statistics, provenance=provenance)
+        with pytest.raises(paribus.DrawingError, match=f"another {name}"):
+            picture(found, "panels", k=1, effects=modelled.effects)
+
+
 def renamed(result, effect):
     """Panels of a result built by hand: every pair has the same effect."""
+    result = alike(result, effect)
     names = result.feature_names
     effects = {tuple(names[place] for place in pair): effect for pair in result.pairs}
     return picture(result, "panels", effects=effects)

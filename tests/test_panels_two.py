@@ -277,7 +277,7 @@ def test_dates_stand_where_they_are(awkward):
     days = effect.grid_values[0].astype("datetime64[s]").astype(np.int64) / 86400
     np.testing.assert_allclose(contours.x, days)
     assert "day = 2026-" in contours.hover[0][0]
-    assert only(panel.top, Bars).hover[0].startswith("day: 2026-01-")
+    assert only(panel.top, Bars).hover[0].startswith("day: 2025-12-")  # half-way beyond the first day
     assert "day = 2026-" in of(panel, Rug)[0].hover[0]
 
 
@@ -320,7 +320,13 @@ def test_cells_of_levels_have_numbers_that_can_be_read(cars):
 
 @pytest.mark.parametrize(
     ("factor", "shift", "shown"),
-    [(1e-4, 0.0, "0.00020"), (1.0, 1e3, "1,002.0"), (1e8, 0.0, "2e+08"), (0.0, 5.0, "5")],
+    [
+        (1e-4, 0.0, "0.00020"),
+        (1.0, 1e3, "1,002.0"),
+        (1e8, 0.0, "2.0e8"),
+        (1.0, 1e5, "100,002.0"),
+        (0.0, 5.0, "5"),
+    ],
 )
 def test_numbers_in_cells_are_brief_and_tell_cells_apart(factor, shift, shown):
     frame = pd.DataFrame({"a": ["x", "y"] * 50, "b": ["p", "p", "q", "q"] * 25})
@@ -330,6 +336,10 @@ def test_numbers_in_cells_are_brief_and_tell_cells_apart(factor, shift, shown):
     written = only(told(effect), Heat).written
     assert written[0][1] == shown
     assert len({word for row in written for word in row}) == (4 if factor else 1)
+    far = paribus.partial_dependence(
+        lambda t: 1e9 + (2 * (t["a"] == "y") + (t["b"] == "q")).to_numpy(float), frame, ["a", "b"]
+    )
+    assert only(told(far), Heat).written == ()  # numbers that fit would all be the same
 
 
 def test_a_number_in_a_cell_that_is_almost_zero_has_no_sign():

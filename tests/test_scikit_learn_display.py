@@ -850,3 +850,12 @@ def test_axes_are_looked_at_before_anything_is_computed(iris):
     with pytest.raises(ValueError, match=r"please set ax=display\.axes_ instead"):
         PartialDependenceDisplay.from_estimator(watched, X, [0], ax=axes[0])
     assert not asked
+
+
+def test_columns_to_spare_are_refused_where_scikit_learn_refuses_them(rng):
+    from sklearn.linear_model import LinearRegression
+
+    X = rng.normal(size=(40, 5))
+    model = LinearRegression().fit(X[:, :3], X[:, 0])
+    with pytest.raises(ValueError, match="5"):
+        PartialDependenceDisplay.from_estimator(model, X, [0])

@@ -30,6 +30,7 @@ def figure_of(
     columns: int = 3,
     share_y: bool = True,
     title: str | None = None,
+    background: Sequence[str] = (),
     notes: Sequence[str] = (),
 ) -> Figure:
     """Put panels in rows of at most ``columns``.
@@ -42,9 +43,29 @@ def figure_of(
     shown = _labelled_once(tall, columns) if share_y else tall
     titles = [panel.legend_title for panel in shown if panel.legend == "figure" and panel.legend_title]
     figure = Figure(
-        tuple(shown), columns, _size(shown, columns), title, few_notes(notes), titles[0] if titles else None
+        tuple(shown),
+        columns,
+        _size(shown, columns),
+        title,
+        (*background, *_cut(tall), *few_notes(notes)),
+        titles[0] if titles else None,
     )
     return replace(figure, size=(figure.size[0], round(figure.size[1] + _around(figure), 2)))
+
+
+def _cut(panels: Sequence[Panel]) -> list[str]:
+    """Return the line that says which panels do not show all of what is around heights."""
+    names = [panel.x.label for panel in panels if _reaches_beyond(panel)]
+    return [f"bands or error bars of {', '.join(names)} reach beyond the axis"] if names else []
+
+
+def _reaches_beyond(panel: Panel) -> bool:
+    low, high = panel.y.low, panel.y.high
+    if low is None or high is None or not has_curves(panel):
+        return False
+    parts = [part for part in (panel, panel.right) if part is not None]
+    ends = [pair for part in parts for pair in _heights(part)]
+    return any(bool((lows < low).any() or (highs > high).any()) for lows, highs in ends)
 
 
 def _around(figure: Figure) -> float:
@@ -130,7 +151,7 @@ def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
     half = np.minimum(half, NOISE * np.median(wide)) if len(wide) else half
     low, high = float((middle - half).min()), float((middle + half).max())
     span = high - low
-    if span <= 1e-9 * max(1.0, abs(low)):  # rounding is no effect
+    if span <= max(1e-9 * max(abs(low), abs(high)), 1e-13):  # rounding is no effect
         span = 0.1 * abs(high) or 1.0
         return low - span, high + span
     return low - MARGIN * span, high + MARGIN * span

@@ -134,8 +134,10 @@ def _figure(
     else:
         columns = min(columns, len(results))
         panels = _rows(results, panel, outputs, columns)
-    told = (*background(results[0]), *_means(results), *notes)
-    figure = figure_of(panels, columns=columns, share_y=options.share_y, title=options.title, notes=told)
+    lines = (*background(results[0]), *_means(results))
+    figure = figure_of(
+        panels, columns=columns, share_y=options.share_y, title=options.title, background=lines, notes=notes
+    )
     return figure if options.figsize is None else replace(figure, size=options.figsize)
 
 

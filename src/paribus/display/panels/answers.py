@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -13,7 +14,8 @@ from paribus.data.kinds import objects
 from paribus.display.figure import Dash, Marker, Panel
 from paribus.display.look import PALETTE, color_of, dash_of, marker_of
 from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
-from paribus.display.panels.effect import SURE, around_of, effect_curves, twice
+from paribus.display.panels.effect import effect_curves
+from paribus.display.panels.effect import sorted_by as effect_sorted_by
 from paribus.display.panels.local import local_curves, local_data
 from paribus.display.panels.place import Place, levels_of, numbers_of, on_the_same, place_of
 from paribus.display.panels.words import unit, whole
@@ -28,7 +30,6 @@ LOOKS: dict[str, tuple[str, str, Dash, Marker]] = {
     "predicted": ("average prediction of rows here", PALETTE[2], "dashdot", "square"),
     "observed": ("average observed of rows here", PALETTE[3], "dotted", "cross"),
 }
-AROUND = SURE.strip()  # what is drawn around each answer
 AVERAGES = ("predicted", "observed")
 
 
@@ -42,16 +43,14 @@ def comparison_panel(comparison: Comparison, o: int) -> Panel:
         curves.append(_elsewhere(_looking(laid, "local"), place, effect, local))
     if marginal is not None:
         curves += [_elsewhere(curve, place, effect, marginal) for curve in marginal_curves(marginal, o)]
-    panel = curve_panel(place, beside_each_other(curves), data_of(effect), unit(effect, [o]))
-    return replace(panel, legend_title=AROUND)
+    return _laid(place, curves, data_of(effect), unit(effect, [o]))
 
 
 def marginal_panel(marginal: Marginal, o: int) -> Panel:
     """Return the averages of one output."""
     place = place_of(marginal, 0, marginal.support, by=sorted_by(marginal, o))
     curves = marginal_curves(marginal, o)
-    panel = curve_panel(place, beside_each_other(curves), data_of(marginal), unit(marginal, [o]))
-    return replace(panel, legend_title=AROUND)
+    return _laid(place, curves, data_of(marginal), unit(marginal, [o]))
 
 
 def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
@@ -70,8 +69,23 @@ def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
     alike = all(part.provenance.fingerprint == first.provenance.fingerprint for part in others)
     data = data_of(first) if alike and len(values) == len(first.grid_values[0]) else None
     words = f"effect on {unit(first, [o])}" if isinstance(first, LocalEffect) else unit(first, [o])
+    return _laid(place, curves, data, words)
+
+
+def _laid(place: Place, curves: list[Curve], data: Data | None, words: str) -> Panel:
+    """Return the panel of answers, and say what is drawn around them: once, if it is the same for all."""
+    around = {_around(curve) for curve in curves if curve.error is not None}
+    if len(around) > 1:
+        curves = [
+            replace(curve, label=f"{curve.label} {_around(curve)}") if curve.error is not None else curve
+            for curve in curves
+        ]
     panel = curve_panel(place, beside_each_other(curves), data, words)
-    return replace(panel, legend_title=AROUND if isinstance(first, Marginal) else around_of(first)[2].strip())
+    return replace(panel, legend_title=around.pop() if len(around) == 1 else None)
+
+
+def _around(curve: Curve) -> str:
+    return re.sub("standard (error|deviation)", r"± 2 standard \1s", curve.called)
 
 
 def _answers(part: Part, o: int) -> list[Curve]:
@@ -132,8 +146,8 @@ def marginal_curves(marginal: Marginal, o: int) -> list[Curve]:
         error, gap = marginal[f"{name}_error"], None
         if marginal.missing is not None:
             wrong = float(getattr(marginal.missing, f"{name}_error")[o])
-            gap = float(getattr(marginal.missing, name)[o]), wrong, 2 * wrong
-        curve = Curve(marginal[name][o], "", name, None, error[o], twice(error[o]), gap)
+            gap = float(getattr(marginal.missing, name)[o]), wrong
+        curve = Curve(marginal[name][o], "", name, error=error[o], missing=gap)
         curves.append(_looking(curve, name))
     return curves
 
@@ -165,8 +179,8 @@ def _weights(result: Part) -> Floats:
 
 def sorted_by(result: Part, o: int) -> Floats | None:
     """Return what levels without an order of their own are sorted by: heights of an output."""
+    if isinstance(result, PartialDependence):
+        return effect_sorted_by(result, o)
     if isinstance(result, LocalEffect) or result.ordered[0]:
         return None
-    if isinstance(result, PartialDependence):
-        return None if result.average is None else result.average[o]
     return marginal_curves(result, o)[0].heights

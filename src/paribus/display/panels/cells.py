@@ -14,7 +14,8 @@ from paribus.display.panels.words import RELATIVE, height, share
 from paribus.results import PartialDependence
 from paribus.results.joint import ONLY
 
-ROUNDING = 1e-9  # of the mean, at least of one: what is smaller is no hill
+ROUNDING = 1e-9  # of the largest: what is smaller is no hill
+NOTHING = 1e-13  # in units of the prediction: what is left where numbers cancel out
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,9 @@ def has_zero(effect: PartialDependence) -> bool:
 def flat(values: Floats) -> bool:
     """Tell whether values are one but for rounding."""
     known = values[np.isfinite(values)]
-    return not len(known) or bool(np.ptp(known) <= ROUNDING * max(1.0, abs(float(known.mean()))))
+    if not len(known):
+        return True
+    return bool(np.ptp(known) <= max(ROUNDING * float(np.abs(known).max()), NOTHING))
 
 
 def colors_of(values: Floats, *, zero: bool) -> tuple[str, float, float]:
@@ -68,10 +71,10 @@ def colors_of(values: Floats, *, zero: bool) -> tuple[str, float, float]:
     known = values[np.isfinite(values)]
     if zero:
         largest = float(np.abs(known).max(initial=0.0))
-        largest = largest if largest > ROUNDING else 1.0
+        largest = largest if largest > NOTHING else 1.0
         return DIVERGING, -largest, largest
     if flat(values):  # ends that are numbers a person can read
         middle = float(known.mean()) if len(known) else 0.0
-        aside = 0.1 * abs(middle) if abs(middle) > ROUNDING else 1.0
+        aside = 0.1 * abs(middle) if abs(middle) > NOTHING else 1.0
         return SEQUENTIAL, middle - aside, middle + aside
     return SEQUENTIAL, float(known.min()), float(known.max())

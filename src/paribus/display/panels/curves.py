@@ -22,7 +22,7 @@ from paribus.display.figure import (
 )
 from paribus.display.panels.place import CROWDED, Place, positions, reach
 from paribus.display.panels.words import height, percent, share, shares
-from paribus.display.stretches import alone, stretches
+from paribus.display.stretches import stretches
 from paribus.results.story import at_value
 
 THIN = 0.2  # of the density where most of the data is: below it a curve fades
@@ -37,9 +37,10 @@ LEAN = 0.5  # how far from the middle the first and last of several points at on
 class Curve:
     """Heights ``(g,)`` along an axis, and how they look.
 
-    ``error`` is the standard error of each, told by a pointer; ``around`` is what is drawn to each side of
-    it, a band or error bars. ``missing`` is the same at a missing value: height, error and what is drawn
-    around. ``name`` is what a pointer calls a height, ``label`` what the legend calls the curve.
+    ``error`` is how uncertain each is, told by a pointer as what it is ``called``; two of it are drawn to
+    each side, as a band or error bars, and nothing where it is not known. ``missing`` is height and error at
+    a missing value. ``models (m, g)`` are the curves whose standard deviation the error is, if it is one.
+    ``name`` is what a pointer calls a height, ``label`` what the legend calls the curve.
     ``aside`` moves points at levels, so that those of several curves stand beside each other. ``place`` is
     where the heights are and ``data`` what lies there, if not those of the panel.
     """
@@ -49,8 +50,9 @@ class Curve:
     name: str
     label: str | None = None
     error: Floats | None = None
-    around: Floats | None = None
-    missing: tuple[float, float | None, float | None] | None = None
+    called: str = "standard error"
+    missing: tuple[float, float | None] | None = None
+    models: Floats | None = None
     dash: Dash = "solid"
     marker: Marker = "circle"
     width: float = 1.8
@@ -116,15 +118,15 @@ def curve_panel(
 def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
     """Yield a line and its band along numbers, or points with error bars at levels."""
     y = place.average(curve.heights)
-    around = None if curve.around is None else np.nan_to_num(place.average(curve.around))
-    error = None if curve.error is None else place.average(curve.error)
+    error = _error_at(place, curve)
+    around = None if error is None else 2 * error
     hover = _hover(place, curve, y, error, data)
     if place.levels or len(place.at) == 1:
         at = place.at + (curve.aside if place.axis.scale == "level" else 0.0)
         yield Points(at, y, curve.color, curve.label, curve.marker, error=around, hover=hover)
         return
-    for run in stretches(np.isfinite(y)):
-        if around is not None:
+    if around is not None:
+        for run in stretches(np.isfinite(y + around)):
             ends = y[run] - around[run], y[run] + around[run]
             yield Band(place.at[run], *ends, curve.color, alpha=curve.shade, steps=place.steps)
     yield Line(
@@ -138,9 +140,16 @@ def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
         strength=strength_of_data(place, data),
         hover=hover,
     )
-    points = alone(np.isfinite(y))
-    if points:  # no line reaches them
-        yield Points(place.at[points], y[points], curve.color, marker=curve.marker, size=4.0)
+
+
+def _error_at(place: Place, curve: Curve) -> Floats | None:
+    """Return how uncertain heights are at each place, infinite ones as not known."""
+    if curve.error is None:
+        return None
+    error = place.average(curve.error)
+    if curve.models is not None and any(len(group) > 1 for group in place.groups):
+        error = np.std(place.average(curve.models), axis=0, ddof=1)
+    return np.where(np.isfinite(error), error, np.nan)
 
 
 def _hover(place: Place, curve: Curve, y: Floats, error: Floats | None, data: Data) -> tuple[str, ...]:
@@ -148,21 +157,23 @@ def _hover(place: Place, curve: Curve, y: Floats, error: Floats | None, data: Da
     lines = []
     for p, text in enumerate(place.texts):
         known = None if error is None else float(error[p])
-        lines.append("\n".join([text, height(curve.name, float(y[p]), known), *told[p : p + 1]]))
+        heights = height(curve.name, float(y[p]), known, curve.called)
+        lines.append("\n".join([text, heights, *told[p : p + 1]]))
     return tuple(lines)
 
 
 def _at_missing(curve: Curve, data: Data | None, count: int) -> Points:
     assert curve.missing is not None
     assert data is not None
-    value, error, around = curve.missing
-    hover = "\n".join(["missing", height(curve.name, value, error), share(data.missing, data.whole)])
+    value, error = curve.missing
+    told = height(curve.name, value, error, curve.called)
+    hover = "\n".join(["missing", told, share(data.missing, data.whole)])
     return Points(
         np.array([SPREAD * curve.aside if count > 1 else 0.0]),
         np.array([value]),
         curve.color,
         marker=curve.marker,
-        error=None if around is None else np.nan_to_num(np.array([around])),
+        error=None if error is None or not np.isfinite(error) else np.array([2 * error]),
         hover=(hover,),
     )
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from paribus.display.look import INK, PALETTE, color_of, dash_of, marker_of
 from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
 from paribus.display.panels.place import Place, place_of
 from paribus.display.panels.words import unit, whole
-from paribus.results import PartialDependence, Refits, Spread
-from paribus.results.spread import read_only
+from paribus.results import LocalEffect, PartialDependence, Refits, Spread
 from paribus.states import curve_quantiles
 
 QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the rows' curves, between which bands are drawn
@@ -28,7 +26,7 @@ ROW_BAR = 0.5  # width of a band of rows at a level
 
 def effect_panel(effect: PartialDependence, outputs: list[int]) -> Panel:
     """Return the panel of an effect of one feature; several outputs are curves of several colours."""
-    place = place_of(effect, 0, effect.support, by=_sorted_by(effect, outputs[0]))
+    place = place_of(effect, 0, effect.support, by=sorted_by(effect, outputs[0]))
     gap = 0.0 if effect.missing is None else effect.missing.support
     data = Data(effect.support, whole(effect.provenance), gap, effect.deciles[0])
     under, under_missing = _of_rows(effect, place, outputs)
@@ -38,16 +36,18 @@ def effect_panel(effect: PartialDependence, outputs: list[int]) -> Panel:
         under, under_missing = [*under, *lines], [*under_missing, *points]
     words = unit(effect, outputs)
     panel = curve_panel(place, curves, data, words, under=under, under_missing=under_missing)
-    return replace(panel, legend_title=f"average{around_of(effect)[2]}" if len(outputs) > 1 else None)
+    return replace(panel, legend_title=f"average{around_of(effect).words}" if len(outputs) > 1 else None)
 
 
-def _sorted_by(effect: PartialDependence, o: int) -> Floats | None:
+def sorted_by(effect: PartialDependence, o: int) -> Floats | None:
     """Return what levels without an order of their own are sorted by: the effect on an output."""
     if effect.ordered[0]:
         return None
     if effect.average is not None:
         return np.asarray(effect.average[o])
-    return None if effect.individual is None else np.asarray(effect.individual[o].mean(axis=0))
+    if effect.individual is None:
+        return None
+    return np.asarray(np.average(effect.individual[o], axis=0, weights=effect.row_weights))
 
 
 def effect_curves(effect: PartialDependence, outputs: list[int]) -> list[Curve]:
@@ -56,23 +56,22 @@ def effect_curves(effect: PartialDependence, outputs: list[int]) -> list[Curve]:
         return []
     many, missing = len(outputs) > 1, effect.missing
     of_rows = effect.individual is not None or effect.spread is not None
-    around, at_missing, words = around_of(effect)
+    around = around_of(effect)
     curves = []
     for series, o in enumerate(outputs):
-        error = None if effect.standard_error is None else effect.standard_error[o]
         gap = None
         if missing is not None and missing.average is not None:
-            known = None if missing.standard_error is None else float(missing.standard_error[o])
-            gap = float(missing.average[o]), known, None if at_missing is None else float(at_missing[o])
+            gap = float(missing.average[o]), None if around.missing is None else float(around.missing[o])
         curves.append(
             Curve(
                 effect.average[o],
                 PALETTE[1] if of_rows and not many else color_of(series),
                 effect.output_names[o] if many else "average",
-                effect.output_names[o] if many else f"average{words}",
-                error,
-                None if around is None else around[o],
+                effect.output_names[o] if many else f"average{around.words}",
+                around.of(o),
+                around.called,
                 gap,
+                around.models_of(o),
                 dash_of(series),
                 marker_of(series),
             )
@@ -80,23 +79,41 @@ def effect_curves(effect: PartialDependence, outputs: list[int]) -> list[Curve]:
     return curves
 
 
-def around_of(effect: Any) -> tuple[Floats | None, Floats | None, str]:
-    """Return what is drawn to each side ``(o, g)``, at missing ``(o,)``, and in words.
+@dataclass(frozen=True, eq=False)
+class Around:
+    """How uncertain curves are: each ``(o, g)``, at a missing value ``(o,)``, in words and in a legend's.
 
-    That is how far models differ where there are several, else how well the average is known.
+    ``models (m, o, g)`` are the curves whose standard deviation it is, if it is one.
     """
-    refits, missing = effect.refits, effect.missing
+
+    each: Floats | None = None
+    missing: Floats | None = None
+    called: str = ""
+    words: str = ""
+    models: Floats | None = None
+
+    def of(self, o: int) -> Floats | None:
+        """Return that of one output."""
+        return None if self.each is None else self.each[o]
+
+    def models_of(self, o: int) -> Floats | None:
+        """Return the models' curves of one output."""
+        return None if self.models is None else self.models[:, o]
+
+
+def around_of(effect: PartialDependence | LocalEffect) -> Around:
+    """Return how far models differ where there are several, else how well the average is known.
+
+    Where that is not known, as of a single row, nothing is drawn: an error that is not known is not zero.
+    """
+    refits, missing, errors = effect.refits, effect.missing, effect.standard_error
     if refits is not None and len(refits.models) > 1:
+        called = f"standard deviation of {len(refits.models)} models"
         words = f" ± 2 standard deviations of {len(refits.models)} models"
-        return twice(refits.standard_deviation), twice(refits.missing_deviation), words
-    if effect.standard_error is None:
-        return None, None, ""
-    return twice(effect.standard_error), twice(None if missing is None else missing.standard_error), SURE
-
-
-def twice(errors: Floats | None) -> Floats | None:
-    """Return what is drawn to each side."""
-    return None if errors is None else np.asarray(2 * np.nan_to_num(errors))
+        return Around(refits.standard_deviation, refits.missing_deviation, called, words, refits.values)
+    at_missing = None if missing is None else missing.standard_error
+    known = [array for array in (errors, at_missing) if array is not None and np.isfinite(array).any()]
+    return Around(errors, at_missing, "standard error", SURE) if known else Around()
 
 
 def _of_rows(effect: PartialDependence, place: Place, outputs: list[int]) -> tuple[list[Mark], list[Mark]]:
@@ -104,7 +121,7 @@ def _of_rows(effect: PartialDependence, place: Place, outputs: list[int]) -> tup
     if len(outputs) > 1:  # bands of rows of several outputs could not be told from each other
         return [], []
     o = outputs[0]
-    spread = effect.spread if effect.spread is not None else _spread_of(effect)
+    spread = _pooled_spread(effect, place)
     if spread is None:
         return [], []
     marks, missing = _bands(spread, place, o)
@@ -113,20 +130,32 @@ def _of_rows(effect: PartialDependence, place: Place, outputs: list[int]) -> tup
     return marks, missing
 
 
-def _spread_of(effect: PartialDependence) -> Spread | None:
-    """Return quantiles of the individual curves, if there are any."""
-    if effect.individual is None or not effect.individual.size:
-        return None
-    values = curve_quantiles(effect.individual, effect.row_weights, QUANTILES)
-    gap = None if effect.missing is None else effect.missing.individual
-    missing = None if gap is None else curve_quantiles(gap[..., None], effect.row_weights, QUANTILES)[..., 0]
-    read_only(values)
-    return Spread(np.array(QUANTILES), values, 0.0, missing)
+def _pooled_spread(effect: PartialDependence, place: Place) -> Spread | None:
+    """Return quantiles ``(o, q, p)`` of the rows' curves at each place.
+
+    Where levels share a place, each row's own average over them is taken first; without the rows' curves
+    nothing is known there.
+    """
+    curves, wanted, missing = effect.individual, effect.spread, effect.missing
+    if curves is None or not curves.size:
+        if wanted is None:
+            return None
+        values = place.average(wanted.values)
+        values[..., [len(group) > 1 for group in place.groups]] = np.nan
+        return Spread(wanted.probabilities, values, wanted.rank_error, wanted.missing)
+    chances = QUANTILES if wanted is None else tuple(wanted.probabilities.tolist())
+    gap = None if missing is None else missing.individual
+    found, last = (
+        None if each is None else curve_quantiles(each, effect.row_weights, chances)
+        for each in (place.average(curves), None if gap is None else gap[..., None])
+    )
+    assert found is not None
+    return Spread(np.array(chances), found, 0.0, None if last is None else last[..., 0])
 
 
 def _bands(spread: Spread, place: Place, o: int) -> tuple[list[Mark], list[Mark]]:
     """Return a band between each two symmetric quantiles, and a line for each of the others."""
-    values = place.average(spread.values[o])
+    values = spread.values[o]
     apart = place.levels or len(place.at) == 1
     marks: list[Mark] = []
     missing: list[Mark] = []
@@ -142,7 +171,7 @@ def _bands(spread: Spread, place: Place, o: int) -> tuple[list[Mark], list[Mark]
             ends = spread.missing[o, [low]], spread.missing[o, [high]]
             missing.append(_row_bars(np.zeros(1), *ends, shade, None))
     for k, dash, label in _lone(spread):
-        line = {"dash": dash, "width": 1.0}
+        line = {"dash": dash, "width": 1.0, "steps": place.steps}
         if apart:
             marks.append(Points(place.at, values[k], PALETTE[0], label, "bar", 14.0))
         else:
@@ -176,7 +205,10 @@ def _some_rows(effect: PartialDependence, place: Place, o: int) -> list[Mark]:
     every time.
     """
     assert effect.individual is not None
-    curves = place.average(np.where(np.isfinite(effect.individual[o]), effect.individual[o], np.nan))
+    curves = (
+        effect.individual[o] if effect.row_weights is None else effect.individual[o][effect.row_weights > 0]
+    )
+    curves = place.average(np.where(np.isfinite(curves), curves, np.nan))
     order = np.argsort(curves.mean(axis=1), kind="stable")
     some = min(ICE_LINES, len(order))
     drawn = order[((np.arange(some) + 0.5) * len(order) / some).astype(int)]

@@ -12,7 +12,7 @@ from paribus.display.look import color_of, dash_of, marker_of
 from paribus.display.panels.cells import mask_of
 from paribus.display.panels.margins import asked_at, density
 from paribus.display.panels.place import Place, place_of, reach, short, stacked
-from paribus.display.panels.words import height, one_line, share
+from paribus.display.panels.words import height, one_line, share, whole
 from paribus.results import LocalEffect, PartialDependence
 from paribus.results.story import at_value
 
@@ -37,6 +37,7 @@ class Family:
     off: Flags
     cells: Floats
     edges: Floats
+    whole: float
     beside: str = ""
 
 
@@ -62,6 +63,7 @@ def family_of(effect: PartialDependence, o: int, *, flip: bool) -> Family:
         off if mask is None else off | by_level(mask),
         weights,
         reach(numbers.at),
+        whole(effect.provenance),
     )
 
 
@@ -82,6 +84,7 @@ def local_family_of(effect: LocalEffect, o: int, *, flip: bool) -> Family:
         _beyond(beside > 0),
         bins,
         numbers.at,
+        whole(effect.provenance),
         " in the bins beside it",
     )
 
@@ -110,10 +113,9 @@ def shown_levels(family: Family, *, by_height: bool) -> Integers:
 def family_panel(family: Family, shown: Integers, words: str, *, zero: bool) -> Panel:
     """Return a curve for each level that is shown, over the data along the numbers."""
     marks: list[Mark] = [*_strip(family), *([Rule(0.0)] if zero else [])]
-    whole = float(family.cells.sum())
     names = stacked([short(family.levels[level]) for level in shown])
     for series, level in enumerate(shown.tolist()):
-        marks += _curve(family, level, series, names[series], _told(family, level, one_line(words), whole))
+        marks += _curve(family, level, series, names[series], _told(family, level, one_line(words)))
     title, count = family.name, len(family.levels)
     if len(shown) < count:
         title += f" ({len(shown)} of {count:,} levels)"
@@ -124,7 +126,7 @@ def _strip(family: Family) -> list[Strip]:
     """Return how dense the data is along the numbers, at all levels together."""
     if len(family.numbers.at) < 2 or not family.cells.any():
         return []
-    bars = density(family.numbers, family.edges, family.cells.sum(axis=0))
+    bars = density(family.numbers, family.edges, family.cells.sum(axis=0), family.whole)
     return [Strip(bars.at, bars.length, bars.width, float(bars.length.max()), hover=bars.hover)]
 
 
@@ -147,7 +149,7 @@ def _curve(family: Family, level: int, series: int, label: str, told: tuple[str,
     return [line, Points(x[-1:], y[-1:], color, marker=marker, alpha=float(strength[-1]))]
 
 
-def _told(family: Family, level: int, name: str, whole: float) -> tuple[str, ...]:
+def _told(family: Family, level: int, name: str) -> tuple[str, ...]:
     errors = family.errors
     return tuple(
         "\n".join(
@@ -157,7 +159,7 @@ def _told(family: Family, level: int, name: str, whole: float) -> tuple[str, ...
                 height(
                     name, float(family.heights[level, g]), None if errors is None else float(errors[level, g])
                 ),
-                share(float(family.weights[level, g]), whole) + (family.beside if whole else ""),
+                share(float(family.weights[level, g]), family.whole) + family.beside,
             ]
         )
         for g, words in enumerate(family.numbers.texts)

@@ -144,8 +144,20 @@ def _effects_of(result: HStatistics, shown: list[int], effects: Effects | None) 
                 f"kind='panels' needs the effect of {first} x {second}; pass effects= with these pairs: "
                 f"paribus.effects(model, X, {asked}){fewer}"
             )
+        _check_alike(result, effect)
         found.append(effect)
     return found
+
+
+def _check_alike(result: HStatistics, effect: PartialDependence) -> None:
+    """Refuse effects of another model, of other rows or on another scale: they are not what is strong."""
+    one, two = result.provenance, effect.provenance
+    for what in ("model", "scale", "rows", "fingerprint", "weights"):
+        if getattr(one, what) != getattr(two, what):
+            raise DrawingError(
+                f"effects= have another {what} than these interactions ({getattr(two, what)}, not "
+                f"{getattr(one, what)}); pass those of the same model and rows, with the same response_method"
+            )
 
 
 def _output_of(effect: PartialDependence, name: str) -> int:

@@ -27,7 +27,7 @@ def local_panel(effect: LocalEffect, outputs: list[int]) -> Panel:
         under, missing = [*under, *lines], [*missing, *points]
     words = f"effect on {unit(effect, outputs)}"
     panel = curve_panel(place, curves, data, words, under=under, under_missing=missing)
-    return replace(panel, legend_title=f"ALE{around_of(effect)[2]}" if len(outputs) > 1 else None)
+    return replace(panel, legend_title=f"ALE{around_of(effect).words}" if len(outputs) > 1 else None)
 
 
 def local_data(effect: LocalEffect) -> Data:
@@ -39,23 +39,24 @@ def local_data(effect: LocalEffect) -> Data:
 
 def local_curves(effect: LocalEffect, outputs: list[int], level: float = 0.0) -> list[Curve]:
     """Return the curve of each output, moved up by ``level``."""
-    around, at_missing, words = around_of(effect)
+    around = around_of(effect)
     many, curves = len(outputs) > 1, []
     for series, o in enumerate(outputs):
         gap = None
         if effect.missing is not None:
-            drawn = None if at_missing is None else float(at_missing[o])
-            gap = float(effect.missing.ale[o]) + level, float(effect.missing.standard_error[o]), drawn
+            error = None if around.missing is None else float(around.missing[o])
+            gap = float(effect.missing.ale[o]) + level, error
         name = effect.output_names[o] if many else "ALE"
         curves.append(
             Curve(
                 effect.ale[o] + level,
                 color_of(series),
                 name,
-                name if many else f"ALE{words}",
-                effect.standard_error[o],
-                None if around is None else around[o],
+                name if many else f"ALE{around.words}",
+                around.of(o),
+                around.called,
                 gap,
+                around.models_of(o),
                 dash_of(series),
                 marker_of(series),
             )

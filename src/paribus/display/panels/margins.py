@@ -23,11 +23,6 @@ def asked_at(place: Place) -> Integers:
     return np.concatenate(place.groups)
 
 
-def weights_at(place: Place, weights: Floats) -> Floats:
-    """Return the weight at each place of numbers."""
-    return np.asarray(weights[asked_at(place)])
-
-
 def inner_deciles(effect: PartialDependence, places: tuple[Place, Place]) -> list[Mark]:
     """Return the inner deciles of the data along both sides, as far as they lie on the picture."""
     rugs: list[Mark] = []
@@ -49,17 +44,21 @@ def with_margins(
     places: tuple[Place, Place],
     edges: tuple[Floats, Floats],
     weights: tuple[Floats, Floats],
+    whole: float,
 ) -> Panel:
     """Return a panel of numbers with the density of the data, whose cells end at ``edges``, beside it."""
     x, y = (replace(place.axis, low=float(place.at[0]), high=float(place.at[-1])) for place in places)
     across, up = (
-        density(place, ends, data) for place, ends, data in zip(places, edges, weights, strict=True)
+        density(place, ends, data, whole) for place, ends, data in zip(places, edges, weights, strict=True)
     )
     return Panel(marks, x, y, right=data_beside(y, up, level=True), top=data_beside(x, across, level=False))
 
 
-def density(place: Place, edges: Floats, weights: Floats) -> Bars:
-    """Return bars as high as the data is dense, none of them too narrow to be seen."""
+def density(place: Place, edges: Floats, weights: Floats, whole: float) -> Bars:
+    """Return bars as high as the data is dense, none of them too narrow to be seen.
+
+    The cells of the first and the last value reach beyond the axis, and are told whole.
+    """
     passed = np.concatenate([[0.0], np.cumsum(weights)])
     low, high = float(place.at[0]), float(place.at[-1])
     kept = [low]
@@ -67,15 +66,15 @@ def density(place: Place, edges: Floats, weights: Floats) -> Bars:
         if edge - kept[-1] >= NARROW * (high - low) <= high - edge:
             kept.append(edge)
     ends = np.array([*kept, high])
-    inside = np.diff(np.interp(ends, edges, passed))
-    width = np.diff(ends)
-    texts = [text_at(place, end) for end in ends]
-    whole = float(weights.sum())
+    cells = np.array([edges[0], *kept[1:], edges[-1]])
+    inside = np.diff(np.interp(cells, edges, passed))
+    texts = [text_at(place, end) for end in cells]
     told = tuple(
         f"{place.axis.label}: {a} to {b}\n{share(float(part), whole)}"
         for (a, b), part in zip(pairwise(texts), inside, strict=True)
     )
-    return Bars((ends[1:] + ends[:-1]) / 2, inside / width, width, INK, alpha=0.35, hover=told)
+    dense = inside / np.diff(cells)
+    return Bars((ends[1:] + ends[:-1]) / 2, dense, np.diff(ends), INK, alpha=0.35, hover=told)
 
 
 def text_at(place: Place, at: float) -> str:

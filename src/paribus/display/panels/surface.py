@@ -15,12 +15,11 @@ from paribus.display.panels.margins import (
     asked_at,
     inner_deciles,
     text_at,
-    weights_at,
     with_margins,
 )
 from paribus.display.panels.place import Laid, Place, between, place_of, reach
 from paribus.display.panels.tables import table_panel
-from paribus.display.panels.words import one_line, unit
+from paribus.display.panels.words import one_line, unit, whole
 from paribus.errors import DrawingError
 from paribus.grid import SPLITS
 from paribus.results import LocalEffect, PartialDependence
@@ -84,8 +83,8 @@ def _landscape(effect: PartialDependence, o: int) -> Panel:
         told = known.told(x.texts, y.texts)
         map_ = Contours(x.at, y.at, values, _round_levels(low, high), colors, words, hover=told)
     marks = (map_, *hatched(*edges, known.off, "no row combines these"), *inner_deciles(effect, (x, y)))
-    data = (weights_at(x, effect.support.sum(axis=1)), weights_at(y, effect.support.sum(axis=0)))
-    return with_margins(marks, (x, y), (reach(x.at), reach(y.at)), data)
+    data = known.weights.sum(axis=0), known.weights.sum(axis=1)
+    return with_margins(marks, (x, y), (reach(x.at), reach(y.at)), data, known.whole)
 
 
 def _stepped(
@@ -129,7 +128,7 @@ def _at_points(effect: PartialDependence, o: int, x: Place, y: Place) -> Known:
         effect.support[at].T,
         None if mask is None else mask[at].T,
         one_line(unit(effect, [o])),
-        float(effect.support.sum()),
+        whole(effect.provenance),
     )
 
 
@@ -161,7 +160,7 @@ def _cells(effect: LocalEffect, o: int, words: str) -> Panel:
         effect.support.T,
         effect.empty.T,
         one_line(words),
-        float(effect.support.sum()),
+        whole(effect.provenance),
     )
     shown = np.where(np.isfinite(known.heights), known.heights, np.nan)
     texts = [_ranges(effect, axis) for axis in (0, 1)]
@@ -169,7 +168,7 @@ def _cells(effect: LocalEffect, o: int, words: str) -> Panel:
     heat = Heat(x.at, y.at, shown, colors, low, high, words, hover=known.told(*texts))
     marks = (heat, *hatched(x.at, y.at, known.off, "no rows"))
     data = effect.support.sum(axis=1), effect.support.sum(axis=0)
-    return with_margins(marks, (x, y), (x.at, y.at), data)
+    return with_margins(marks, (x, y), (x.at, y.at), data, known.whole)
 
 
 def _middles(corners: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +13,12 @@ from paribus.display.look import INK
 from paribus.display.panels.cells import Known, colors_of, flat, has_zero, hatched, mask_of
 from paribus.display.panels.margins import data_beside
 from paribus.display.panels.place import Place, place_of, stacked
-from paribus.display.panels.words import one_line, share, unit
+from paribus.display.panels.words import one_line, share, unit, whole
 from paribus.results import PartialDependence
 
 WRITTEN = 64  # cells that have room for a number each
 ABREAST = 12  # such cells in a row or column
-LETTERS = 7  # of a number in a cell
+LETTERS = 10  # of a number in a cell; shorter ones would not be told apart
 LEVEL_BAR = 0.8  # width of the bar of a level
 
 
@@ -33,7 +34,7 @@ def table_panel(effect: PartialDependence, o: int) -> Panel:
         x.total(y.total(support).T),
         None if mask is None else x.total(y.total((~mask).astype(float)).T) == 0,
         one_line(unit(effect, [o])),
-        float(support.sum()),
+        whole(effect.provenance),
     )
     shown = np.where(np.isfinite(known.heights), known.heights, np.nan)
     edges, words = (_around(x), _around(y)), unit(effect, [o])
@@ -46,8 +47,8 @@ def table_panel(effect: PartialDependence, o: int) -> Panel:
         marks,
         across,
         up,
-        right=data_beside(up, _level_bars(y, known.weights.sum(axis=1)), level=True),
-        top=data_beside(across, _level_bars(x, known.weights.sum(axis=0)), level=False),
+        right=data_beside(up, _level_bars(y, known.weights.sum(axis=1), known.whole), level=True),
+        top=data_beside(across, _level_bars(x, known.weights.sum(axis=0), known.whole), level=False),
     )
 
 
@@ -88,8 +89,7 @@ def _upright(place: Place) -> Axis:
     return replace(place.axis, ticks=tuple(zip(place.at.tolist(), names, strict=True)), turned=False)
 
 
-def _level_bars(place: Place, weights: Floats) -> Bars:
-    whole = float(weights.sum())
+def _level_bars(place: Place, weights: Floats, whole: float) -> Bars:
     told = tuple(
         f"{text}\n{share(float(part), whole)}" for text, part in zip(place.texts, weights, strict=True)
     )
@@ -103,16 +103,25 @@ def _written(values: Floats, off: Flags | None) -> tuple[tuple[str, ...], ...]:
     """
     if values.size > WRITTEN or max(values.shape) > ABREAST:
         return ()
-    texts = [[f"{value:.3g}" for value in row] for row in values.tolist()]
-    if not flat(values):
-        decimals = max(0, 1 - int(np.floor(np.log10(np.nanmax(values) - np.nanmin(values)))))
-        plain = [[_plain(value, decimals) for value in row] for row in values.tolist()]
-        texts = plain if max(len(text) for row in plain for text in row) <= LETTERS else texts
+    texts = next((texts for texts in _texts(values) if max(map(len, sum(texts, []))) <= LETTERS), None)
+    if texts is None:
+        return ()
     legible = np.isfinite(values) if off is None else np.isfinite(values) & ~off
     return tuple(
         tuple(text if there else "" for text, there in zip(*pair, strict=True))
         for pair in zip(texts, legible.tolist(), strict=True)
     )
+
+
+def _texts(values: Floats) -> Iterator[list[list[str]]]:
+    """Yield cells in numbers that differ where cells do: plain, and as powers of ten."""
+    if flat(values):
+        yield [[f"{value:.3g}" for value in row] for row in values.tolist()]
+        return
+    finest = int(np.floor(np.log10(np.nanmax(values) - np.nanmin(values)))) - 1
+    largest = int(np.floor(np.log10(np.nanmax(np.abs(values)))))
+    yield [[_plain(value, max(0, -finest)) for value in row] for row in values.tolist()]
+    yield [[f"{value:.{largest - finest}e}".replace("e+0", "e") for value in row] for row in values.tolist()]
 
 
 def _plain(value: float, decimals: int) -> str:

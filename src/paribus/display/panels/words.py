@@ -8,10 +8,11 @@ from paribus.contracts import Floats
 from paribus.display.panels.place import Laid, short
 from paribus.results import Provenance
 from paribus.results.joint import ONLY
+from paribus.results.relative import RELATIVE as AT
 from paribus.results.story import number
 from paribus.results.story import short as short_number
 
-RELATIVE = ", relative to "  # what follows it in a scale is where a centred effect is zero
+RELATIVE = f", {AT}"  # what follows it in a scale is where a centred effect is zero
 
 
 def unit(result: Laid, outputs: list[int]) -> str:
@@ -37,12 +38,12 @@ def one_line(text: str) -> str:
     return text.replace("\n", " ")
 
 
-def height(name: str, value: float, error: float | None) -> str:
-    """Return what a pointer tells: a height, and its standard error if it is known."""
+def height(name: str, value: float, error: float | None, called: str = "standard error") -> str:
+    """Return what a pointer tells: a height, and how uncertain it is if that is known."""
     told = f"{name} {number(value)}"
     if error is None or not np.isfinite(error):
         return told
-    return f"{told}, standard error {short_number(error)}"
+    return f"{told}, {called} {short_number(error)}"
 
 
 def share(part: float, whole: float) -> str:

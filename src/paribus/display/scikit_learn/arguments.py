@@ -70,10 +70,12 @@ def own_columns(estimator: Any, X: Any) -> Any:
     """Return as many columns of an array as the model was fitted on.
 
     scikit-learn's recursion does not show X to the model, so that one with columns to spare passes unnoticed:
-    its guide draws a model of the four columns of iris with the ten of another table.
+    its guide draws a model of the four columns of iris with the ten of another table. Any other model refuses
+    such a table, here as there.
     """
     known = getattr(estimator, "n_features_in_", None)
-    if known is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] <= known:
+    recursive = hasattr(estimator, "_compute_partial_dependence_recursion")
+    if not recursive or known is None or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] <= known:
         return X
     warnings.warn(
         f"X has {X.shape[1]} columns and {type(estimator).__name__} was fitted on {known}: the first {known} "
