@@ -600,6 +600,15 @@ def test_a_long_name_is_no_longer_than_its_axis():
     assert ax.xaxis.label.get_window_extent().width <= ax.get_window_extent().width
 
 
+def test_years_have_no_comma_and_thousands_do():
+    def words(low, high):
+        ax = drawn(Line(np.linspace(low, high, 4), Y, "ink"), x=Axis("x", low=low, high=high))
+        return {text.get_text() for text in ax.get_xticklabels()}
+
+    assert "1960" in words(1940, 1990)
+    assert {"50,000", "100,000"} <= words(20e3, 180e3)
+
+
 @pytest.mark.parametrize("inches", [1.5, 2.5, 5])
 @pytest.mark.parametrize(
     "ends", [(25e3, 180e3), (100_000_123, 100_300_000), (0, 1), (-1e-7, 2e-7), (2e6, 9e7), (1900, 1999)]

@@ -482,3 +482,47 @@ def test_the_mode_bar_hides_no_title_and_sends_nothing_away():
     assert bar.bgcolor == "rgba(0,0,0,0)"
     assert "sendChartToCloud" in bar.remove
     assert bar.color is not None  # plotly would give it that of its transparent ground
+
+
+def ticks_of(low, high, count):
+    """Return where plotly puts ticks, as its source has it."""
+    rough = (high - low) / count
+    base = 10.0 ** np.floor(np.log10(rough))
+    step = base * min(each for each in (2, 5, 10) if each >= rough / base)
+    return step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+
+
+@pytest.mark.parametrize("inches", [2.6, 3.4, 8.0])
+@pytest.mark.parametrize("ends", [(10.0, 95.0), (0.05, 0.95), (-1.0, 4.0), (1900.0, 1999.0), (25e3, 185e3)])
+def test_an_axis_has_several_numbers_and_they_keep_apart(inches, ends):
+    x = np.linspace(*ends, 4)
+    figure = draw(
+        Figure((Panel((Line(x, Y, BLUE),), x=Axis("x", low=ends[0], high=ends[1])),), 1, (inches, 3))
+    )
+    axis = figure.layout.xaxis
+    ticks = ticks_of(*ends, axis.nticks)
+    assert 3 <= len(ticks) <= 9
+    assert axis.tickvals is None  # which would stay when somebody zooms
+    pixels = (axis.domain[1] - axis.domain[0]) * figure.layout.width
+    letters = max(len(f"{tick:.1f}".removesuffix(".0")) for tick in ticks)
+    assert (ticks[1] - ticks[0]) / (ends[1] - ends[0]) * pixels > 0.55 * 13 * letters
+
+
+def test_thousands_are_in_full_and_millions_have_their_power():
+    def axis(scale):
+        return drawn(Line(X * scale, Y, BLUE), x=Axis("x", low=0, high=4 * scale)).layout.xaxis
+
+    assert axis(25e3).minexponent > 6
+    assert axis(25e6).minexponent < 7
+    assert axis(25e-9).minexponent < 7
+
+
+@pytest.mark.parametrize(
+    ("days", "least", "most"), [(700, 3 * 30.4, 6 * 30.4), (40, 7, 14), (7000, 2 * 365, 5 * 365)]
+)
+def test_dates_in_a_narrow_panel_keep_apart(days, least, most):
+    x = 19000 + np.linspace(0, days, 4)
+    axis = Axis("day", "date", low=x[0], high=x[-1])
+    figure = draw(Figure((Panel((Line(x, Y, BLUE),), x=axis),), 1, (3.4, 3)))
+    # Plotly's step is the next round one, which is the longest of these: six months, two weeks, five years.
+    assert least < days / figure.layout.xaxis.nticks <= most

@@ -91,14 +91,16 @@ def _multiples(low: float, high: float, step: float) -> list[float]:
 def in_words(values: Sequence[float]) -> list[str]:
     """Write numbers in full and all alike, with as many digits as tell them from each other.
 
-    Only where they are millions apart, or far less than one, they have a power of ten.
+    Only where they are millions apart, or far less than one, they have a power of ten. Thousands are apart
+    from ten of them on, as numbers of four digits may be years.
     """
     apart = np.diff(np.unique(values))
     largest = max(map(abs, values), default=0.0)
     step = float(apart.min()) if len(apart) else 1e-3 * largest or 1.0
     digits = _digits(values, step, "f")
     if digits <= 5 and step < 1e6:
-        return [_signed(f"{value + 0.0:,.{digits}f}") for value in values]
+        comma = "," if largest >= 1e4 else ""
+        return [_signed(f"{value:{comma}.{digits}f}") for value in values]
     digits = _digits(values, step, "e")
     return [_signed(_power(f"{value:.{digits}e}")) if value else "0" for value in values]
 

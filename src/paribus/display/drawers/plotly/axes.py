@@ -11,6 +11,7 @@ import numpy as np
 from paribus.contracts import Floats
 from paribus.display.drawers.plotly.ink import GRID, INK
 from paribus.display.drawers.plotly.place import GAP, Box, Cell, Page, Spec, Way
+from paribus.display.drawers.plotly.ticks import number_step, tick_count
 from paribus.display.drawers.plotly.words import FONT, LEADING, escaped, text_height, text_width, wrapped
 from paribus.display.figure import Axis, Band, Bars, Contours, Hatch, Heat, Line, Mark, Panel, Points
 
@@ -37,9 +38,7 @@ def describe_axis(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
         "ticks": "outside" if axis.numbers else "",
         "showline": False,
         "tickangle": -90 if axis.turned else 0,
-        "exponentformat": "power",
-        "minexponent": 5,
-        "nticks": max(4, int(box.width / 70 if way == "x" else box.height / 30)),
+        **_numbered(panel, way, box),
     }
     ends: tuple[float | None, float | None] = (axis.low, axis.high)
     if any(isinstance(mark, Heat | Contours) for mark in panel.marks):
@@ -57,6 +56,20 @@ def describe_axis(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
     if axis.scale == "none":
         spec.update(showticklabels=False, ticks="", showgrid=False)
     return spec
+
+
+def _numbered(panel: Panel, way: Way, box: Box) -> Spec:
+    """Describe numbers along an axis: as many as have room, with a power if they are millions apart."""
+    low, high = ends_of(panel, way)
+    count = max(4, int(box.height / 30))
+    if way == "x":
+        count = tick_count(low, high, box.width, dates=panel.x.scale == "date")
+    full = high > low and 1e-5 < number_step(low, high, count) < 1e6
+    return {
+        "exponentformat": "power",
+        "minexponent": 15 if full else 5,
+        "nticks": count,
+    }
 
 
 def follow(panel: Panel, way: Way, page: Page, box: Box, name: str) -> Spec:
