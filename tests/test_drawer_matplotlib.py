@@ -609,6 +609,26 @@ def test_years_have_no_comma_and_thousands_do():
     assert {"50,000", "100,000"} <= words(20e3, 180e3)
 
 
+def test_long_names_break_where_their_parts_meet_and_fold_to_what_is_left_of_given_axes():
+    name = "a_very_long_name_of_a_feature_that_has_no_space_anywhere_and_is_longer_than_its_panel"
+    page, axes = plt.subplots(1, 2, figsize=(8, 3.5))
+    right = Panel(
+        (Points(np.zeros(1), Y[:1], "ink"),), x=Axis(scale="level", ticks=((0.0, "missing\n3.1 %"),))
+    )
+    figure = Figure((Panel((MARKS["line"],), Axis(name), Axis(name), right=right),), notes=("note",) * 2)
+    draw(figure, axes[0])
+    axes[1].set_ylabel("own")
+    draw(figure, axes[1])
+    page.canvas.draw()
+    for label in (axes[0].get_xlabel(), axes[0].get_ylabel()):
+        assert label.replace("\n", "") == name
+        assert all(line.endswith("_") for line in label.split("\n")[:-1])
+    assert axes[0].yaxis.label.get_window_extent().height <= axes[0].get_window_extent().height
+    words = axes[0].child_axes[0].get_xticklabels()[0].get_window_extent()
+    assert axes[0].xaxis.label.get_window_extent().x1 <= words.x0
+    assert axes[1].get_ylabel() == "own"
+
+
 @pytest.mark.parametrize("inches", [1.5, 2.5, 5])
 @pytest.mark.parametrize(
     "ends", [(25e3, 180e3), (100_000_123, 100_300_000), (0, 1), (-1e-7, 2e-7), (2e6, 9e7), (1900, 1999)]

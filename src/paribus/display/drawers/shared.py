@@ -13,6 +13,7 @@ from paribus.display.figure import Contours, Line, Strip
 from paribus.display.look import STRIP
 
 FADES = 4  # strengths of a line that can be told apart
+JOINT = "\x00"  # stands in no text, so that the space after it is known as one that was added
 ROUND = (1, 2, 2.5, 5)  # first digits of steps between ticks
 FADED = 0.25  # of its colour that a line keeps where there is no data at all
 
@@ -62,8 +63,21 @@ def in_lines(text: str, letters: Callable[[str], int], *, break_words: bool) -> 
     for line in text.split("\n"):
         most = letters(line)
         for part in re.split(" (?=±)", line) if len(line) > most else [line]:
-            lines += textwrap.wrap(part, most, break_long_words=break_words) or [""]
-    return "\n".join(lines)
+            lines += textwrap.wrap(_with_joints(part, most), most, break_long_words=break_words) or [""]
+    return "\n".join(line.replace(f"{JOINT} ", "").rstrip(JOINT) for line in lines)
+
+
+def _with_joints(text: str, most: int) -> str:
+    """Let words that are too long break where their parts meet, as names of columns have them."""
+    words = []
+    for word in text.split(" "):
+        runs = [""]
+        for part in re.split(r"(?<=[_./-])(?=\w)", word) if len(word) > most else [word]:
+            if runs[-1] and len(runs[-1] + part) >= most:
+                runs.append("")
+            runs[-1] += part
+        words.append(f"{JOINT} ".join(runs))
+    return " ".join(words)
 
 
 def fitting_ticks(low: float, high: float, fits: Callable[[list[float]], bool], most: int = 8) -> list[float]:

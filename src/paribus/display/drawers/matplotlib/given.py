@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.display.drawers.matplotlib.ink import escaped
+from paribus.display.drawers.matplotlib.ink import escaped, words_along
 from paribus.display.drawers.matplotlib.legends import entries_of, explained_before, legend_within
 from paribus.display.drawers.matplotlib.panel import draw_panel
 from paribus.display.drawers.matplotlib.place import Place
@@ -46,8 +46,23 @@ def draw_on(figure: Figure, axes: list[Axes]) -> tuple[Page, list[Axes]]:
             for ax, place in zip(axes, places, strict=True):
                 ax.set_position(place)
         for _ in range(PASSES):
+            _fold_labels(axes, figure)
             _make_room(axes, ends, least)
     return axes[0].figure.figure, axes
+
+
+def _fold_labels(axes: list[Axes], figure: Figure) -> None:
+    """Fold the labels of a figure, and not those somebody wrote, to what is left of their axes."""
+    for ax, panel in zip(axes, figure.panels, strict=True):
+        box, dpi = ax.get_window_extent(), ax.figure.dpi
+        sides = ((ax.xaxis, panel.x.label, box.width), (ax.yaxis, panel.y.label, box.height))
+        for side, label, pixels in sides:
+            if side.get_label_text().split() and _letters(side.get_label_text()) == _letters(escaped(label)):
+                side.set_label_text(words_along(label, pixels / dpi))
+
+
+def _letters(text: str) -> str:
+    return "".join(text.split())
 
 
 def _are_short(bars: list[tuple[Axes, str]], axes: list[Axes]) -> bool:
