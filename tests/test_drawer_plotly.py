@@ -526,3 +526,19 @@ def test_dates_in_a_narrow_panel_keep_apart(days, least, most):
     figure = draw(Figure((Panel((Line(x, Y, BLUE),), x=axis),), 1, (3.4, 3)))
     # Plotly's step is the next round one, which is the longest of these: six months, two weeks, five years.
     assert least < days / figure.layout.xaxis.nticks <= most
+
+
+def test_a_bar_lies_across_what_is_measured():
+    for along, symbol in (("y", "line-ew"), ("x", "line-ns")):
+        points = drawn(Points(X, Y, BLUE, marker="bar", error_along=along)).data[0]
+        assert points.marker.symbol == symbol
+
+
+def test_a_surface_of_very_many_cells_is_a_page_that_opens():
+    import paribus
+
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    effect = paribus.partial_dependence(lambda t: t[:, 0] * t[:, 1], X, [0, 1], grid_resolution=150)
+    page = effect.plot(backend="plotly")
+    assert len(page.to_json()) < 2_000_000
+    assert [trace.hoverinfo for trace in page.data if trace.type == "contour"] == ["x+y+z"]

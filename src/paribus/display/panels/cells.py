@@ -15,6 +15,7 @@ from paribus.results import PartialDependence
 from paribus.results.joint import ONLY
 
 ROUNDING = 1e-9  # of the largest: what is smaller is no hill
+TOLD = 10_000  # cells that are told in words; those of more would make a page of tens of megabytes
 NOTHING = 1e-13  # in units of the prediction: what is left where numbers cancel out
 
 
@@ -30,7 +31,9 @@ class Known:
     whole: float
 
     def told(self, across: Sequence[str], up: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """Return what a pointer tells of each cell."""
+        """Return what a pointer tells of each cell; of very many cells, nothing but their numbers."""
+        if self.heights.size > TOLD:
+            return ()
         return tuple(
             tuple(self._cell(words, row, (j, i)) for i, words in enumerate(across))
             for j, row in enumerate(up)

@@ -103,7 +103,10 @@ def _written(values: Floats, off: Flags | None) -> tuple[tuple[str, ...], ...]:
     """
     if values.size > WRITTEN or max(values.shape) > ABREAST:
         return ()
-    texts = next((texts for texts in _texts(values) if max(map(len, sum(texts, []))) <= LETTERS), None)
+    fitting = (
+        texts for texts in _texts(values) if max(len(text) for row in texts for text in row) <= LETTERS
+    )
+    texts = next(fitting, None)
     if texts is None:
         return ()
     legible = np.isfinite(values) if off is None else np.isfinite(values) & ~off

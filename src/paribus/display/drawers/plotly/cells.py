@@ -17,6 +17,8 @@ from paribus.display.drawers.shared import is_light, lined_levels, told_levels
 from paribus.display.figure import Band, Contours, Hatch, Heat, Mark
 from paribus.display.stretches import stretches
 
+LARGE = 10_000  # cells of a surface: each of its lines would repeat them all in the page
+
 
 def draw_heat(mark: Heat, frame: Frame) -> None:
     """Colour cells, with a colour bar where they have a unit."""
@@ -85,7 +87,7 @@ def draw_contours(mark: Contours, frame: Frame) -> None:
         **hover_cells(mark.hover),
     }
     frame.add(mark, field_of | filled)
-    for level, color in _lined(mark):
+    for level, color in _lined(mark) if mark.values.size <= LARGE else ():
         written = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
         where = {"start": level, "end": level, "size": step, "labelformat": _decimals(told_levels(mark))}
         line = {"contours": written | where, "line": {"width": 1.0, "color": color}, "showscale": False}
@@ -110,7 +112,7 @@ def _decimals(values: Sequence[float]) -> str:
     for decimals in range(7):
         if all(abs(round(value, decimals) - value) <= hardly for value in values) and max(values) < 1e6:
             return f".{decimals}f"
-    return ".3~g"
+    return f".{max(3, int(np.ceil(np.log10(max(map(abs, values)) / np.ptp(values)))) + 2)}~g"
 
 
 def draw_hatch(mark: Hatch, frame: Frame) -> None:

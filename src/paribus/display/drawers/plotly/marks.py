@@ -40,7 +40,7 @@ MARKERS = {
     "cross": "x",
     "triangle": "triangle-up",
     "star": "star",
-    "bar": "line-ns",
+    "bar": "line-ew",
     "dot": "circle",
 }
 
@@ -102,7 +102,7 @@ def _points(mark: Points, frame: Frame) -> None:
         "y": places(mark.y, frame.y),
         "cliponaxis": False,
         "marker": {
-            "symbol": MARKERS[mark.marker],
+            "symbol": "line-ns" if mark.marker == "bar" and mark.error_along == "x" else MARKERS[mark.marker],
             "size": size if size.ndim else float(size),
             "color": color,
             "opacity": 1.0,

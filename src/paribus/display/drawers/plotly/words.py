@@ -26,9 +26,9 @@ def hover(texts: Iterable[str]) -> Spec:
 
 
 def hover_cells(texts: Sequence[Sequence[str]]) -> Spec:
-    """Tell a text at each cell, or nothing."""
+    """Tell a text at each cell, or its numbers."""
     if not texts:
-        return {"hoverinfo": "skip"}
+        return {"hoverinfo": "x+y+z"}
     return {"hoverinfo": "text", "hovertext": [[escaped(text) for text in row] for row in texts]}
 
 
