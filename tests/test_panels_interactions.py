@@ -18,6 +18,8 @@ from paribus.display.panels import pairs as pairs_panel
 from paribus.display.panels.interactions import importance_figure, interactions_figure
 
 KINDS = ("bars", "heatmap", "network")
+BACKGROUND = "Forest, 20,000 rows (unweighted)"
+SAMPLE = "Forest, 500 of 20,000 rows, drawn with seed 0 (unweighted)"
 
 
 @pytest.fixture(autouse=True)
@@ -105,11 +107,18 @@ def test_a_pointer_tells_strength_and_share_with_their_errors(found):
 
 
 def test_bars_say_what_they_leave_out(found):
-    assert picture(found).notes[0] == "2 pairs are exactly zero"
-    assert picture(found, k=2).notes == ("2 of 6 pairs; 2 pairs are exactly zero", "the data is small")
+    assert picture(found).notes[1] == "2 pairs are exactly zero"
+    assert picture(found, k=2).notes == (
+        BACKGROUND,
+        "2 of 6 pairs; 2 pairs are exactly zero",
+        "the data is small",
+    )
     figure = picture(statistics("ab", [1.0]))
     assert words(figure) == ["H² 0.25"]
-    assert figure.notes == ("the data is small",)
+    assert figure.notes == (
+        BACKGROUND,
+        "the data is small",
+    )
 
 
 def test_bars_whose_share_means_nothing_are_grey(found):
@@ -125,15 +134,15 @@ def test_bars_whose_share_means_nothing_are_grey(found):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sample_of_rows_is_said_first(found, kind):
     sampled = statistics("abc", [1.0, 2.0, 3.0], sampled_rows=500, seed=0)
-    assert picture(sampled, kind).notes == ("500 of 20,000 rows", "the data is small")
-    assert "rows" not in " ".join(picture(found, kind).notes)
+    assert picture(sampled, kind).notes == (SAMPLE, "the data is small")
+    assert picture(found, kind).notes[0] == BACKGROUND
 
 
 def test_other_statistics_have_bars():
     found = statistics("abcd", np.ones(6), triples=[1.0, 4.0, 0.0, 9.0])
     three = picture(found, statistic="threeway")
     assert ticks(three) == ["b × c × d", "a × b × d", "a × b × c"]
-    assert three.notes == ("1 triple is exactly zero", "the data is small")
+    assert three.notes == (BACKGROUND, "1 triple is exactly zero", "the data is small")
     assert three.panels[0].x.label.startswith("strength of the three-way interaction")
     each = picture(found, statistic="overall")
     assert ticks(each) == list("abcd")
@@ -167,7 +176,10 @@ def test_nothing_but_zeros_is_said_in_words():
     figure = picture(zero)
     assert not marks(figure, Bars)
     assert words(figure) == ["3 pairs are exactly zero"]
-    assert figure.notes == ("the data is small",)
+    assert figure.notes == (
+        BACKGROUND,
+        "the data is small",
+    )
     assert "every interaction is exactly zero" in picture(zero, "network").notes
     own = one(picture(zero, "heatmap"), Heat)
     assert own.unit.startswith("own effect")
@@ -230,7 +242,7 @@ def test_a_heat_map_of_many_shows_the_strongest_without_numbers(rng):
     assert pairs.values.shape == own.values.shape == (12, 12)
     assert pairs.written == own.written == ()
     assert not words(figure)
-    assert figure.notes == ("12 of 20 features", "the data is small")
+    assert figure.notes == (BACKGROUND, "12 of 20 features", "the data is small")
     strongest = found.strongest(1)[0].features
     assert set(strongest) <= set(ticks(picture(found, "heatmap", k=19), "x"))
 
@@ -252,7 +264,7 @@ def test_pairs_not_asked_for_are_no_zeros(found):
     places = {(text.x, text.y) for text in marks(figure, Text)}
     assert ticks(figure) == ["a", "b", "c"] or ticks(figure) == ["b", "a", "c"]
     assert places == {(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (2.0, 2.0)}  # the row and column of c
-    assert figure.notes == ("dot: not asked for", "the data is small")
+    assert figure.notes == (BACKGROUND, "dot: not asked for", "the data is small")
     assert "·" not in words(picture(found, "heatmap"))
 
 
@@ -275,7 +287,7 @@ def test_a_network_draws_links_as_wide_as_they_are_strong(found):
     assert widths[-1] == 9.0
     opaque = [line.alpha for line in links(figure)]
     assert opaque == sorted(opaque)
-    assert figure.notes == ("without 1 link below 1 % of the strongest", "the data is small")
+    assert figure.notes == (BACKGROUND, "without 1 link below 1 % of the strongest", "the data is small")
     area = nodes(figure).size ** 2
     np.testing.assert_allclose(area / area.max(), [0.25, 0.5, 1.0, 0.75])  # a, b, d, c
     assert words(figure)[:4] == ["a", "b", "d", "c"]
@@ -495,7 +507,7 @@ def test_importance_by_effect_shows_interactions_behind():
     assert (ends.y > together.at - together.width / 2).all()
     assert ticks(figure) == ["b + c", "a"]
     assert figure.panels[0].x.label == "loss in $\n± 2 standard errors"
-    assert figure.notes == ("500 of 20,000 rows", "1 feature is exactly zero", "few rows")
+    assert figure.notes == (SAMPLE, "1 feature is exactly zero", "few rows")
     assert figure.panels[0].x.high > 6 + 1.2
     assert own.hover[0] == "b + c\nimportance 3, standard error 0.3"
     assert together.hover[0] == "b + c\nwith its interactions 6, standard error 0.6"
@@ -560,7 +572,7 @@ def test_the_strongest_pairs_are_panels(modelled):
     assert f"H² {first.h_squared:.2g}" in title
     drawn = surface_panel(modelled.effects[found.feature_names[1], found.feature_names[0]], 0)
     assert figure.panels[0].marks == drawn.marks
-    assert figure.notes[0] == "2 of 3 pairs"
+    assert figure.notes[1] == "2 of 3 pairs"
     every = picture(found, "panels", k=15, effects=modelled.effects)
     assert len(every.panels) == every.columns == 3
     assert "pairs" not in " ".join(every.notes)

@@ -15,8 +15,9 @@ from paribus.display.panels.answers import comparison_panel, marginal_panel, ove
 from paribus.display.panels.effect import effect_panel
 from paribus.display.panels.local import local_panel
 from paribus.display.panels.surface import local_surface_panel, surface_panel
+from paribus.display.panels.words import background as background_of
 from paribus.errors import DrawingError, OptionError, one_of
-from paribus.results import Comparison, LocalEffect, Marginal, Overlay, PartialDependence, Provenance
+from paribus.results import Comparison, LocalEffect, Marginal, Overlay, PartialDependence
 from paribus.results.outputs import chosen
 from paribus.results.ranked import Ranked
 
@@ -190,8 +191,8 @@ def _rows(
 def background(result: Any) -> tuple[str, ...]:
     """Return the lines that say whose numbers these are, over whom."""
     if not isinstance(result, Overlay):
-        return (_background(result.provenance),)
-    told = {name: _background(part.provenance) for name, part in result.parts.items()}
+        return (background_of(result.provenance),)
+    told = {name: background_of(part.provenance) for name, part in result.parts.items()}
     if len(set(told.values())) == 1:
         return tuple(set(told.values()))
     return tuple(f"{name}: {line}" for name, line in told.items())
@@ -203,11 +204,6 @@ def _means(results: Sequence[Any]) -> tuple[str, ...]:
         len(result.refits.models) for result in results if _ways(result) > 1 and result.refits is not None
     }
     return tuple(f"surfaces are the mean of {count} models" for count in counts if count > 1)
-
-
-def _background(provenance: Provenance) -> str:
-    model = f"{provenance.model}, " if provenance.model else ""
-    return f"{model}{provenance.background()}"
 
 
 def _check_ways(effect: PartialDependence) -> None:

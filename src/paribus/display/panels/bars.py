@@ -11,7 +11,7 @@ from paribus.contracts import Flags, Floats
 from paribus.display.figure import Axis, Bars, Figure, Mark, Panel, Points, Rule, Text
 from paribus.display.look import INK, color_of
 from paribus.display.panels.place import short
-from paribus.display.panels.words import height, sampled, unit_of
+from paribus.display.panels.words import height, told_of, unit_of
 from paribus.results import HStatistics, Importance
 from paribus.results.story import exactly_zero
 
@@ -66,14 +66,14 @@ def interaction_bars(result: HStatistics, statistic: str, k: int, o: int) -> Fig
     ranking = _interactions(result, statistic, o)
     shown = ranking.longest(k)
     if not shown:
-        return _nothing(ranking, sampled(result.provenance, result.notes))
+        return _nothing(ranking, told_of(result.provenance, result.notes))
     lines = ranking.left_out(k)
     if ranking.faint[shown].any():
         lines.append("grey: a joint effect below 0.1 % of the prediction's variance, whose H² says little")
     bars = _bars(ranking, shown)
     remarks = _remarks(ranking, shown, bars)
     room = REMARKED if remarks else 0.03
-    notes = sampled(result.provenance, (*lines, *result.notes))
+    notes = told_of(result.provenance, (*lines, *result.notes))
     return _figure(ranking, shown, [bars, *remarks], room, notes)
 
 
@@ -117,8 +117,8 @@ def importance_bars(result: Importance, k: int, o: int) -> Figure:
     ranking = _importances(result, o)
     shown = ranking.longest(k)
     if not shown:
-        return _nothing(ranking, sampled(result.provenance, result.notes))
-    notes = sampled(result.provenance, (*ranking.left_out(k), *result.notes))
+        return _nothing(ranking, told_of(result.provenance, result.notes))
+    notes = told_of(result.provenance, (*ranking.left_out(k), *result.notes))
     if result.with_interactions is None:
         return _figure(ranking, shown, [_bars(ranking, shown)], 0.03, notes)
     own = _bars(ranking, shown, lane=(0.18, 0.44), label="on its own")

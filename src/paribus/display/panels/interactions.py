@@ -12,7 +12,7 @@ from paribus.contracts import Floats
 from paribus.display.figure import Figure
 from paribus.display.panels.bars import below, importance_bars, interaction_bars, joined
 from paribus.display.panels.pairs import heatmap, network
-from paribus.display.panels.words import sampled
+from paribus.display.panels.words import told_of
 from paribus.errors import DrawingError, OptionError, one_of
 from paribus.results import HStatistics, Importance
 from paribus.results.hstatistics import STATISTICS
@@ -120,7 +120,7 @@ def _panels(result: HStatistics, k: int, o: int, effects: Effects | None) -> Fig
     titles = _titles(result, shown, o)
     columns = min(COLUMNS, len(shown))
     lines = [f"{len(shown)} of {len(strength):,} pairs"] if len(shown) < len(strength) else []
-    notes = sampled(result.provenance, (*lines, *result.notes))
+    notes = told_of(result.provenance, (*lines, *result.notes))
     width, height = PANEL[0] * columns, PANEL[1] * -(-len(shown) // columns)
     return Figure(
         tuple(replace(panel, title=title) for panel, title in zip(panels, titles, strict=True)),

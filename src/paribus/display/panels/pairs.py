@@ -12,7 +12,7 @@ from paribus.display.figure import Axis, Figure, Heat, Line, Mark, Panel, Points
 from paribus.display.look import INK, color_of
 from paribus.display.panels.bars import below, told
 from paribus.display.panels.place import short
-from paribus.display.panels.words import height, sampled, unit_of
+from paribus.display.panels.words import height, told_of, unit_of
 from paribus.results import HStatistics
 from paribus.results.story import count, number
 
@@ -99,7 +99,7 @@ def heatmap(result: HStatistics, k: int, o: int) -> Figure:
     if len(absent):
         lines.append("dot: not asked for")
     x, y, (width, height) = _square(pairs.labels)
-    notes = sampled(result.provenance, (*lines, *result.notes))
+    notes = told_of(result.provenance, (*lines, *result.notes))
     inches = (width, height + below(notes, width))
     return Figure((Panel(tuple(marks), x, y, equal=True),), size=inches, notes=notes)
 
@@ -174,7 +174,7 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
     if weak:
         lines.append(f"without {count(weak, 'link')} below 1 % of the strongest")
     marks = (*drawn, nodes, *_names(labels, angles, across), *legend)
-    notes = sampled(result.provenance, (*lines, *result.notes))
+    notes = told_of(result.provenance, (*lines, *result.notes))
     inches = (width, height + below(notes, width))
     return Figure((Panel(marks, x, y, equal=True),), size=inches, notes=notes)
 

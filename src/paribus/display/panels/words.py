@@ -68,9 +68,13 @@ def whole(provenance: Provenance) -> float:
     return float(provenance.rows if provenance.weights is None else provenance.weights["sum"])
 
 
-def sampled(provenance: Provenance, notes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the notes of a picture: first, when not every row was used, how many were."""
-    if provenance.sampled_rows is None:
-        return notes
-    drawn = f"{provenance.sampled_rows:,} of {provenance.rows:,} rows"
-    return (drawn, *(note for note in notes if drawn not in note))
+def background(provenance: Provenance) -> str:
+    """Return the line that says whose numbers these are, and over whom they were taken."""
+    model = f"{provenance.model}, " if provenance.model else ""
+    return f"{model}{provenance.background()}"
+
+
+def told_of(provenance: Provenance, notes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the small print of a picture: whose numbers these are, and what else is to be known of them."""
+    drawn = f"{provenance.sampled_rows:,} of {provenance.rows:,} rows" if provenance.sampled_rows else None
+    return (background(provenance), *(note for note in notes if drawn is None or drawn not in note))

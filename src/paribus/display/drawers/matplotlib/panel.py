@@ -131,6 +131,6 @@ def _color_bars(
         bar = ax.figure.colorbar(mappable, cax=side, format=WholeNumbers())
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize="small", length=2)
-        bar.set_label(words_along(unit, 0.9 * tall * height))
+        bar.set_label(words_along(unit, tall * height))
         bars.append((side, unit))
     return bars
