@@ -212,8 +212,6 @@ def _check_ways(effect: PartialDependence) -> None:
         raise DrawingError(
             f"an effect of {ways} features has no picture; ask for two of them, or read to_frame()"
         )
-    if ways == 2 and effect.average is None:
-        raise DrawingError("individual surfaces have no picture; ask for kind='average' or 'both'")
 
 
 PANELS: dict[type, Callable[[Any, list[int]], Panel]] = {

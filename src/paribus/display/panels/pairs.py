@@ -9,6 +9,7 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.display.figure import Axis, Figure, Heat, Line, Mark, Panel, Points, Text
+from paribus.display.letters import wide
 from paribus.display.look import INK, color_of
 from paribus.display.panels.bars import below, told
 from paribus.display.panels.place import short
@@ -248,16 +249,9 @@ def _along_ray(label: str, x: float, y: float, away: float, size: float) -> Text
 
     It is turned around its middle, where every drawer turns words; some do not around their ends.
     """
-    middle = away + size * sum(map(_wide, label)) / 2
+    middle = away + size * sum(map(wide, label)) / 2
     turned = float(np.degrees(np.arctan2(y, x))) + 180 * (x < 0)
     return Text(x, y, label, rotation=turned, size=size, offset=(x * middle, y * middle))
-
-
-def _wide(letter: str) -> float:
-    """Return the width of a letter, as a share of its size, about."""
-    if letter in "iljtfrI.,:;|!'()[] ":
-        return 0.34
-    return 0.9 if letter in "mwMW@%…" else 0.62
 
 
 def _explained(left: float, link: float, node: float, largest: float, unit: str) -> list[Mark]:

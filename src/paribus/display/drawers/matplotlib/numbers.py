@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.dates import AutoDateLocator
 from matplotlib.ticker import Formatter, Locator, ScalarFormatter
 
-from paribus.display.drawers.shared import fitting_ticks, in_words
+from paribus.display.ticks import fitting_ticks, in_words
 
 DIGIT = 0.64  # width of a digit, as a share of its height
 DATE = 4  # letters of a year or a month, the longest word between dates

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from paribus.display.drawers.plotly.words import FONT, text_width
-from paribus.display.drawers.shared import in_words
+from paribus.display.ticks import in_words
 
 MOST = 8  # ticks along an axis
 APART = 0.6  # letters' heights between two words

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from paribus.display.drawers.plotly.place import Spec
 from paribus.display.drawers.shared import in_lines
+from paribus.display.letters import wide
 
 FONT, SMALL, TITLE = 13.0, 11.5, 15.0  # pixels; 13 are the 10 points of a printed figure
 LEADING = 1.3  # height of a line of text, plotly's own
@@ -34,15 +34,7 @@ def hover_cells(texts: Sequence[Sequence[str]]) -> Spec:
 
 def text_width(text: str, size: float = FONT) -> float:
     """Guess how many pixels the longest line of a text takes, rather too many."""
-    return max((sum(map(_wide, line)) for line in text.split("\n")), default=0.0) * size
-
-
-def _wide(sign: str) -> float:
-    if unicodedata.east_asian_width(sign) in "WF":
-        return 1.05
-    if sign in "iljtf.,:;|!'()[] I":
-        return 0.36
-    return 0.92 if sign in "mwMW@%" else 0.68 if sign.isupper() else 0.6
+    return max((sum(map(wide, line)) for line in text.split("\n")), default=0.0) * size
 
 
 def wrapped(text: str, pixels: float, size: float = FONT) -> str:
