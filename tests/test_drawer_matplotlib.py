@@ -30,8 +30,8 @@ from paribus.display.figure import (  # noqa: E402
     Strip,
     Text,
 )
-from paribus.display.grid import nice_ticks  # noqa: E402
 from paribus.display.look import BELOW, STRIP  # noqa: E402
+from paribus.display.ticks import nice_ticks  # noqa: E402
 from paribus.errors import DrawingError  # noqa: E402
 
 X = np.array([0.0, 1.0, 2.0, 3.0])
