@@ -823,3 +823,20 @@ def test_numbers_on_contours_are_as_short_as_at_ticks():
     words = {text.get_text() for text in ax.texts}
     assert words
     assert words <= {"3e6", "5e6", "7e6"}
+
+
+def test_axes_that_share_a_side_stay_abreast():
+    note = "a note that is long enough to be written in several lines below a panel that is not a wide one"
+    page, axes = plt.subplots(1, 3, sharey=True, figsize=(9, 3.5))
+    for ax, notes in zip(axes, ((), (note,), (note, note[2:])), strict=True):
+        draw(Figure((Panel((Line(X, Y, "#0072B2"),), Axis("x"), Axis("y")),), notes=notes), ax)
+    ends = {(round(ax.get_position().y0, 9), round(ax.get_position().y1, 9)) for ax in axes}
+    assert len(ends) == 1
+    assert axes[0].get_position().y0 > 0.15  # all of them made room for the longest
+    upper, lower = plt.subplots(2, 1, sharex=True)[1]
+    beside = Panel(
+        (Points(np.zeros(1), np.ones(1), "#0072B2"),), Axis(scale="level", ticks=((0.0, "missing"),))
+    )
+    draw(Figure((Panel((Line(X, Y, "#0072B2"),), right=beside),)), upper)
+    assert upper.get_position().x1 == pytest.approx(lower.get_position().x1)
+    plt.close(page)

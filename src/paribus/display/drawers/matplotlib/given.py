@@ -48,7 +48,20 @@ def draw_on(figure: Figure, axes: list[Axes]) -> tuple[Page, list[Axes]]:
         for _ in range(PASSES):
             _fold_labels(axes, figure)
             _make_room(axes, ends, least)
+        for ax, place in zip(axes, places, strict=True):
+            _keep_abreast(ax, place)
     return axes[0].figure.figure, axes
+
+
+def _keep_abreast(ax: Axes, before: Bbox) -> None:
+    """Move axes that share a side with these, and stood abreast, as far: their numbers are read off it."""
+    now = ax.get_position(original=True)
+    for way, shared in ((1, ax.get_shared_y_axes()), (0, ax.get_shared_x_axes())):
+        for other in shared.get_siblings(ax):
+            its = other.get_position(original=True).extents
+            if other is not ax and np.allclose(its[way::2], before.extents[way::2]):
+                its[way::2] = now.extents[way::2]
+                other.set_position((*its[:2], *(its[2:] - its[:2])))
 
 
 def _fold_labels(axes: list[Axes], figure: Figure) -> None:
