@@ -56,7 +56,9 @@ def browser() -> str:
     if may and not may[0]:
         raise NoBrowser(f"none of {', '.join(NAMES)} is on the path, and only root or sudo could install one")
     for step in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
-        done = subprocess.run([*may, "apt-get", *step], capture_output=True, text=True, timeout=600)
+        # Nobody is there to answer what a package may ask.
+        asked = [*may, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", *step]
+        done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
         if done.returncode:
             raise RuntimeError(f"apt-get {' '.join(step)} failed, so there is no browser:\n{done.stderr}")
     found = _found()
