@@ -461,7 +461,7 @@ def test_any_table_has_pictures_by_every_drawer(seed):
 
 def test_sizes_are_those_asked_for_and_wrong_options_say_what_is_right(frame):
     every = effects(frame)
-    assert every.figure(figsize=(5, 3)).size == (5, 3)
+    assert every.figure(figsize=(5, 3)).size == every.figure(figsize=[5, 3]).size == (5, 3)
     wrong = {"columns": 2.5, "k": "many", "share_y": "all", "title": 3, "figsize": (3,), "figsize ": (0, 2)}
     for name, value in wrong.items():
         with pytest.raises(paribus.OptionError, match=f"{name.strip()}="):

@@ -55,7 +55,7 @@ class Options:
 
 def _is_size(size: Any) -> bool:
     return (
-        isinstance(size, tuple)
+        isinstance(size, (tuple, list))
         and len(size) == 2
         and all(isinstance(side, (int, float)) and side > 0 for side in size)
     )
@@ -139,7 +139,10 @@ def _figure(
     figure = figure_of(
         panels, columns=columns, share_y=options.share_y, title=options.title, background=lines, notes=notes
     )
-    return figure if options.figsize is None else replace(figure, size=options.figsize)
+    if options.figsize is None:
+        return figure
+    width, height = options.figsize
+    return replace(figure, size=(width, height))
 
 
 def _drawable(
