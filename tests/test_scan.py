@@ -803,7 +803,9 @@ def test_files_without_a_single_row_are_said_to_have_none(tmp_path):
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost", "forest"])
 def test_a_column_the_model_was_fitted_on_and_no_file_has_is_named(tmp_path, name):
     table = pa.Table.from_pandas(held(), preserve_index=False)
-    written(tmp_path, table.rename_columns({"b": "renamed"}))
+    written(
+        tmp_path, table.rename_columns(["renamed" if name == "b" else name for name in table.column_names])
+    )
     refused(paribus.ParibusError, "'b'", X=tmp_path, chosen=model(name))
 
 

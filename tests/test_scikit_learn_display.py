@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -397,7 +398,10 @@ def test_classes_are_found_by_their_label(iris):
 
 
 def test_whole_numbers_are_asked_at_whole_points(people):
-    with pytest.raises((ValueError, FutureWarning), match="integer data"):  # a warning before 1.9
+    with (
+        warnings.catch_warnings(action="error", category=FutureWarning),
+        pytest.raises((ValueError, FutureWarning), match="integer data"),  # a warning before 1.9
+    ):
         Theirs.from_estimator(
             DecisionTreeRegressor().fit(people[["age"]], people["age"]), people[["age"]], [0]
         )
