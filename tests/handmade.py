@@ -26,6 +26,7 @@ def provenance(**changes):
         "refusals": {"other": "no"},
         "rows": 20_000,
         "columns": 4,
+        "unused_columns": (),
         "backend": "pandas",
         "source": None,
         "skipped": (),

@@ -125,7 +125,7 @@ def marginal(
         _without_model(y, response_method, grid)
     call = Call.of(estimator, X, sample_weight, feature_names, grid, "average", False, on_error, running, y=y)
     asked = _single(call, features)
-    axes = Axes.of(call.names, asked, grid, categorical_features, custom_values, features is None)
+    axes = Axes.of(call.header, asked, grid, categorical_features, custom_values, features is None)
     averaging = Averaging(call, asked, axes, response_method, target_names)
     return averaging.answer(n_jobs, max_memory)
 
@@ -142,9 +142,10 @@ def _without_model(y: Any, response_method: str, grid: GridOptions) -> None:
 
 def _single(call: Call, features: Any) -> tuple[tuple[int, ...], ...]:
     """Return the column of each feature, or refuse several together."""
-    if hasattr(features, "__len__") and not isinstance(features, str) and len(features) > len(call.names):
+    columns = len(call.header.given)
+    if hasattr(features, "__len__") and not isinstance(features, str) and len(features) > columns:
         raise FeatureError(
-            f"features= has {len(features)} entries and X {len(call.names)} columns; pass what came out as y="
+            f"features= has {len(features)} entries and X {columns} columns; pass what came out as y="
         )
     asked = call.asked(features)
     for group in asked:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
 import numpy as np
 
 from paribus import budget
+from paribus.api.alignment import Alignment, aligned, aligned_reading
 from paribus.api.running import Running, digest
+from paribus.data.features import Header
 from paribus.data.read import source_of, table_of
 from paribus.data.rows import Rows, rows_of
 from paribus.data.summary import Summary
@@ -19,7 +20,6 @@ from paribus.data.table import Table
 from paribus.errors import (
     FeatureError,
     InputError,
-    ModelError,
     OptionError,
     SourceError,
     TableError,
@@ -27,8 +27,7 @@ from paribus.errors import (
     did_you_mean,
     one_of,
 )
-from paribus.models import Model, listed
-from paribus.models.columns import columns_of
+from paribus.models import Model
 
 if TYPE_CHECKING:
     from paribus.data.scan.reading import Reading
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 Background: TypeAlias = Union[Rows, "Scanned"]
 M = TypeVar("M", bound=Model | tuple[Model, ...] | None)
 ON_ERROR = ("raise", "skip")
-GENERATED = re.compile(r"(Column_|feature_|f|x)?\d+")  # names that libraries give columns of arrays
 
 
 def opened(
@@ -56,8 +54,13 @@ def opened(
         raise WeightError(
             f"sample_weight={sample_weight!r} names a column, as it may where X is read; pass the weights"
         )
-    rows = rows_of(table_of(X, names), sample_weight)
+    rows = _in_memory(estimator, X, sample_weight, names)
     return rows if y is None else _with_target(rows, y)
+
+
+def _in_memory(estimator: Any, X: Any, sample_weight: Any, names: Any) -> Rows:
+    table, header = aligned(estimator, table_of(X, names))
+    return replace(rows_of(table, sample_weight), aligned=header)
 
 
 def _with_target(rows: Rows, y: Any) -> Rows:
@@ -79,17 +82,18 @@ def has_names(rows: Rows | Reading, names: Any) -> bool:
     return names is not None or not isinstance(rows, Rows) or rows.table.backend != "numpy"
 
 
-def held(X: Any, sample_weight: Any, names: Any, why: str) -> Rows:
+def held(estimator: Any, X: Any, sample_weight: Any, names: Any, why: str) -> Rows:
     """Return rows in memory, or say why they must be."""
     if source_of(X, "raise") is not None:
         raise TableError(f"{why} needs X in memory; pass a table, such as a sample of the rows")
-    return rows_of(table_of(X, names), sample_weight)
+    return _in_memory(estimator, X, sample_weight, names)
 
 
 def _reading(
     estimator: Any, source: Any, sample_weight: Any, names: Any, on_error: str, running: Running, y: Any
 ) -> Reading:
     """Choose the columns to read: those the model was fitted on, or all, that of the weights, the target."""
+    from paribus.data.categories import content_of
     from paribus.data.scan.partitions import Partitions
     from paribus.data.scan.reading import Reading
     from paribus.data.table import checked_names
@@ -103,8 +107,16 @@ def _reading(
             f"sample_weight={sample_weight!r} is no column of X{did_you_mean(sample_weight, every)}"
         )
     target = _target(y, every)
-    columns = _columns(estimator, every, {sample_weight, *target})
-    shown = columns if names is None else checked_names(names, len(columns))
+    found = Alignment.of(
+        estimator,
+        every,
+        lambda place: content_of(source.schema.field(place).type),
+        {sample_weight, *target},
+    )
+    columns = tuple(every[place] for place in found.places)
+    given = _reported(names, every, columns)
+    shown = tuple(given[place] for place in found.places)
+    unused = tuple(given[every.index(name)] for name in found.unused)
     if isinstance(source, Partitions):
         running.join_cluster()  # the one that would compute the frame
         source = replace(source, client=running.client)
@@ -114,7 +126,10 @@ def _reading(
             "Parquet and pass the folder, or leave checkpoint out"
         )
     reading = Reading(source, columns, shown, sample_weight, target=target)
-    return replace(reading, source=source.project(reading.read, on_error))
+    reading = replace(
+        reading, source=source.project(reading.read, on_error), aligned=Header(shown, given, unused)
+    )
+    return aligned_reading(estimator, reading, found)
 
 
 def _target(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
@@ -130,35 +145,16 @@ def _target(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _columns(estimator: Any, every: tuple[str, ...], apart: set[str | None]) -> tuple[str, ...]:
-    """Return the columns the model was fitted on; one that was fitted on an array is shown them all.
+def _reported(names: Any, every: tuple[str, ...], columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of X as results call them; ``names`` may be of those that are read for the model."""
+    from paribus.data.table import checked_names
 
-    Of several models all are shown what those were fitted on that remember it.
-    """
-    several = listed(estimator) or (estimator,)
-    known = dict.fromkeys(own for one in several if (own := _fitted_on(one, every)) is not None)
-    if len(known) > 1:
-        one, other = list(known)[:2]
-        odd = next((name for name in (*one, *other) if (name in one) != (name in other)), None)
-        differs = "in another order" if odd is None else f"some of them without {odd!r}"
-        raise ModelError(
-            f"the models of a list were fitted on other columns of X than each other, {differs}; ask about "
-            "one model at a time"
-        )
-    return next(iter(known), tuple(name for name in every if name not in apart))
-
-
-def _fitted_on(estimator: Any, every: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the columns a model was fitted on, None where it does not remember their names."""
-    spelled = {name.replace(" ", "_"): name for name in every}  # as LightGBM spells them
-    own = tuple(name if name in every else spelled.get(name, name) for name in columns_of(estimator) or ())
-    lacking = [name for name in own if name not in every]
-    if own and not lacking:
-        return own
-    if lacking and not all(GENERATED.fullmatch(name) for name in own):
-        near = did_you_mean(lacking[0], every)
-        raise TableError(f"X has no column {lacking[0]!r}, which the model was fitted on{near}")
-    return None
+    if names is None:
+        return every
+    if len(every) > len(columns) and hasattr(names, "__len__") and len(names) == len(every):
+        return checked_names(names, len(every))
+    renamed = dict(zip(columns, checked_names(names, len(columns)), strict=True))
+    return checked_names([renamed.get(name, name) for name in every], len(every))
 
 
 @dataclass(frozen=True)

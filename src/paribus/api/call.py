@@ -20,7 +20,7 @@ from paribus.api.record import of_model, recorded
 from paribus.api.refits import Found, joined_facts, joined_remarks, label, mean_answer
 from paribus.api.running import Running
 from paribus.contracts import Array
-from paribus.data.features import by_position, resolve_many, resolve_set
+from paribus.data.features import Header, by_position, resolve_many, resolve_set
 from paribus.data.rows import Rows
 from paribus.data.summary import Summary, summarise
 from paribus.data.table import Table
@@ -89,15 +89,20 @@ class Call:
         return cls(started, estimator, rows, grid, kind, verify, on_error, running, probabilities)
 
     @property
+    def header(self) -> Header:
+        """The columns of X, and those of them that the model gets."""
+        return self.opened.header
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns, as results report them."""
-        return self.opened.table.names if isinstance(self.opened, Rows) else self.opened.names
+        """Names of the columns the model gets, as results report them."""
+        return self.header.names
 
     def asked(self, features: Any) -> tuple[tuple[int, ...], ...]:
         """Return the columns of each effect in a list; without one, each column by itself."""
         if features is None:
             return tuple((j,) for j in range(len(self.names)))
-        return resolve_many(features, self.names)
+        return resolve_many(features, self.header)
 
     def answer(
         self,
@@ -123,7 +128,7 @@ class Call:
         one_of("method", method, METHODS)
         if self.verify and method == "recursion":
             raise OptionError("verify=True compares with brute force, and recursion answers another question")
-        axes_of = Axes.of(self.names, asked, self.grid, categorical_features, custom_values, skip)
+        axes_of = Axes.of(self.header, asked, self.grid, categorical_features, custom_values, skip)
         # Our own work may take every core; a model that is asked brings its own threads.
         with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
             looking = Looking.of(SEED, n_jobs, max_memory, self.on_error, self.running)
@@ -295,7 +300,6 @@ def _facts(model: Model, plan: Plan, verified: float | None) -> dict[str, Any]:
 class Axes:
     """Which features need an axis, and what is said about how to lay it out."""
 
-    names: tuple[str, ...]
     features: tuple[int, ...]
     grid: GridOptions
     nominal: frozenset[int]
@@ -306,7 +310,7 @@ class Axes:
     @classmethod
     def of(
         cls,
-        names: tuple[str, ...],
+        header: Header,
         asked: tuple[tuple[int, ...], ...],
         grid: GridOptions,
         categorical_features: Any,
@@ -315,9 +319,9 @@ class Axes:
     ) -> Axes:
         """Read what is said of features."""
         features = tuple(sorted({feature for group in asked for feature in group}))
-        nominal = resolve_set("categorical_features", categorical_features, names)
-        given = by_position(custom_values, names, set(features))
-        return cls(names, features, grid, nominal, given, skip)
+        nominal = resolve_set("categorical_features", categorical_features, header)
+        given = by_position(custom_values, header, set(features))
+        return cls(features, grid, nominal, given, skip)
 
     @property
     def wanted(self) -> dict[int, Wanted]:

@@ -160,7 +160,7 @@ def partial_dependence(
         estimator, X, sample_weight, feature_names, grid, kind, verify, on_error, running, spread=spread
     )
     return call.answer(
-        (resolve(features, call.names),),
+        (resolve(features, call.header),),
         categorical_features=categorical_features,
         custom_values=custom_values,
         response_method=response_method,

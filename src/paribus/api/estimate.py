@@ -81,7 +81,7 @@ percentiles, grid_resolution, custom_values, method, kind, spread, n_jobs, max_m
         estimator, X, sample_weight, feature_names, grid, kind, False, on_error, running, spread=spread
     )
     asked = call.asked(features)
-    axes_of = Axes.of(call.names, asked, grid, categorical_features, custom_values, features is None)
+    axes_of = Axes.of(call.header, asked, grid, categorical_features, custom_values, features is None)
     adapted = partial(adapt, estimator, response_method=response_method)
     rows, memory = call.opened, None if max_memory is None else budget.memory(max_memory)
     trial = _in_memory(rows) if isinstance(rows, Rows) else _skipping(rows, axes_of, on_error, memory)

@@ -20,6 +20,7 @@ from paribus.errors import OptionError, one_of
 from paribus.executors import Local
 from paribus.models import only_one
 from paribus.results import Importance
+from paribus.results.provenance import skipped_notes
 from paribus.results.strengths import importance_of
 
 if TYPE_CHECKING:
@@ -127,11 +128,11 @@ def feature_importance(
         )
         return importance_of(found, plan.ask, call.tokens, model, provenance)
     started = perf_counter()
-    rows = held(X, sample_weight, feature_names, f"method={method!r}")
-    names, named = rows.table.names, has_names(rows, feature_names)
+    rows = held(estimator, X, sample_weight, feature_names, f"method={method!r}")
+    header, named = rows.header, has_names(rows, feature_names)
     if method == "model":
-        return _by_model(estimator, rows, *resolve_each(features, names, named), started)
-    groups, tokens = resolve_groups(features, names, named)
+        return _by_model(estimator, rows, *resolve_each(features, header, named), started)
+    groups, tokens = resolve_groups(features, header, named)
     memory, seed = budget.memory(max_memory), seed_of(random_state)
     from paribus.evaluators.permutation import permutation_importance  # not needed to import paribus
 
@@ -207,7 +208,10 @@ def _by_model(
         with_interactions=None,
         standard_error_with_interactions=None,
         repeats=None,
-        notes=("it is about the data the model was fitted to, not about X, and has no standard error",),
+        notes=(
+            "it is about the data the model was fitted to, not about X, and has no standard error",
+            *skipped_notes(provenance),
+        ),
         provenance=provenance,
     )
 
@@ -258,6 +262,6 @@ def _by_permutation(
         with_interactions=None,
         standard_error_with_interactions=None,
         repeats=permuted.repeats,
-        notes=permuted.notes,
+        notes=(*permuted.notes, *skipped_notes(provenance)),
         provenance=provenance,
     )

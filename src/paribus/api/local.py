@@ -112,7 +112,7 @@ def accumulated_local_effects(
     )
     one_of("method", method, METHODS)
     asked = call.asked([features] if isinstance(features, (str, int, np.integer)) else features)
-    axes = Axes.of(call.names, asked, call.grid, categorical_features, custom_values, features is None)
+    axes = Axes.of(call.header, asked, call.grid, categorical_features, custom_values, features is None)
     local = Local.of(call, asked, replace(axes, bins=size), n_jobs, max_memory)
     return local.answer(response_method, target_names, method)
 

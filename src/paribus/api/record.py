@@ -64,6 +64,7 @@ def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -
         python=platform.python_version(),
         rows=len(rows),
         columns=len(rows.table.names),
+        unused_columns=(rows if isinstance(rows, Rows) else rows.reading).header.unused,
         backend=rows.table.backend,
         fingerprint=fingerprint,
         weights=rows.weight_facts(),

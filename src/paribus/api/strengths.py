@@ -183,8 +183,7 @@ class Strengths:
     ) -> Strengths:
         """Find out which features are meant."""
         started = perf_counter()
-        names = rows.table.names if isinstance(rows, Rows) else rows.names
-        chosen, tokens = resolve_each(features, names, named)
+        chosen, tokens = resolve_each(features, rows.header, named)
         seed = seed_of(random_state)
         return cls(started, estimator, rows, chosen, tokens, size, seed, on_error, running)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,32 @@ Feature: TypeAlias = str | int
 Features: TypeAlias = Feature | Sequence[Any]
 
 
-def resolve(features: Any, names: tuple[str, ...]) -> tuple[int, ...]:
+@dataclass(frozen=True)
+class Header:
+    """The columns of X as the user passed it, ``given``, and those of them the model gets, ``names``.
+
+    Both are called as results call them. A position in ``features`` is one in ``given``, a column of a
+    question one in ``names``; ``unused`` are the columns of X that have no use in the call at all.
+    """
+
+    names: tuple[str, ...]
+    given: tuple[str, ...]
+    unused: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, names: Header | tuple[str, ...]) -> Header:
+        """Return the header of a table all of which the model gets, unless it is a header already."""
+        return names if isinstance(names, Header) else cls(names, names)
+
+    def passed(self, feature: int) -> int:
+        """Return the position in X, as it was passed, of a column the model gets."""
+        return feature if self.given == self.names else self.given.index(self.names[feature])
+
+
+Names: TypeAlias = Header | tuple[str, ...]
+
+
+def resolve(features: Any, names: Names) -> tuple[int, ...]:
     """Return the columns of one effect: a name, a position, a mask, or several moved together.
 
     >>> resolve(["age", 0], ("income", "age"))
@@ -34,7 +60,7 @@ def resolve(features: Any, names: tuple[str, ...]) -> tuple[int, ...]:
     return found
 
 
-def resolve_many(features: Any, names: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
+def resolve_many(features: Any, names: Names) -> tuple[tuple[int, ...], ...]:
     """Return the columns of each effect in a list of features and tuples."""
     found = tuple(resolve(token, names) for token in _tokens(features, names))
     if not found:
@@ -42,31 +68,30 @@ def resolve_many(features: Any, names: tuple[str, ...]) -> tuple[tuple[int, ...]
     return tuple(dict.fromkeys(found))
 
 
-def resolve_each(
-    features: Any, names: tuple[str, ...], named: bool
-) -> tuple[tuple[int, ...], tuple[Feature, ...]]:
+def resolve_each(features: Any, names: Names, named: bool) -> tuple[tuple[int, ...], tuple[Feature, ...]]:
     """Return the columns of single features in a list, and each as it was asked for, by name or position.
 
     None is every column, by name if the table has names of its own.
     """
+    header = Header.of(names)
     if features is None:
-        every = tuple(range(len(names)))
-        return every, names if named else every
+        every = tuple(range(len(header.names)))
+        return every, header.names if named else tuple(map(header.passed, every))
     found: dict[int, Feature] = {}
     for token in _tokens(features, names):
         group = resolve(token, names)
         if len(group) > 1:
             raise FeatureError(f"features={features!r} has a group of features; name single ones")
         if group[0] in found:
-            raise FeatureError(f"features={features!r} names {names[group[0]]!r} twice")
-        found[group[0]] = token if isinstance(token, str) else group[0]
+            raise FeatureError(f"features={features!r} names {header.names[group[0]]!r} twice")
+        found[group[0]] = token if isinstance(token, str) else header.passed(group[0])
     if not found:
         raise FeatureError("features is empty; leave it out to get every feature")
     return tuple(found), tuple(found.values())
 
 
 def resolve_groups(
-    features: Any, names: tuple[str, ...], named: bool
+    features: Any, names: Names, named: bool
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[Feature | tuple[Feature, ...], ...]]:
     """Return the columns of features and groups of features in a list, and each as it was asked for."""
     if features is None:
@@ -83,7 +108,7 @@ def resolve_groups(
     return tuple(found), tuple(found.values())
 
 
-def resolve_set(argument: str, features: Any, names: tuple[str, ...]) -> frozenset[int]:
+def resolve_set(argument: str, features: Any, names: Names) -> frozenset[int]:
     """Return a possibly empty set of columns, such as ``categorical_features``."""
     if features is None:
         return frozenset()
@@ -93,12 +118,13 @@ def resolve_set(argument: str, features: Any, names: tuple[str, ...]) -> frozens
         raise FeatureError(f"{argument}: {error}") from error
 
 
-def by_position(custom_values: Any, names: tuple[str, ...], asked: set[int]) -> dict[int, Any]:
+def by_position(custom_values: Any, names: Names, asked: set[int]) -> dict[int, Any]:
     """Key ``custom_values`` by column; a key that no asked feature matches is an error."""
     if custom_values is None:
         return {}
     if not isinstance(custom_values, Mapping):
         raise GridError(f"custom_values must map features to values, not {custom_values!r}")
+    own = Header.of(names).names
     given: dict[int, Any] = {}
     for token, values in custom_values.items():
         try:
@@ -107,17 +133,28 @@ def by_position(custom_values: Any, names: tuple[str, ...], asked: set[int]) -> 
             raise GridError(f"custom_values: {error}") from error
         if feature not in asked:
             raise GridError(
-                f"custom_values has values for {names[feature]!r}, which is not among the features "
-                f"asked for ({', '.join(repr(names[j]) for j in sorted(asked))})"
+                f"custom_values has values for {own[feature]!r}, which is not among the features "
+                f"asked for ({', '.join(repr(own[j]) for j in sorted(asked))})"
             )
         if feature in given:
-            raise GridError(f"custom_values names {names[feature]!r} twice, by name and by position")
+            raise GridError(f"custom_values names {own[feature]!r} twice, by name and by position")
         given[feature] = values
     return given
 
 
-def position(token: Any, names: tuple[str, ...]) -> int:
-    """Return the position of one column given by name or position."""
+def position(token: Any, names: Names) -> int:
+    """Return the place, among the columns the model gets, of a column of X given by name or position."""
+    header = Header.of(names)
+    passed = header.given[_passed(token, header.given)]
+    if passed not in header.names:
+        raise FeatureError(
+            f"feature {passed!r} is a column of X that the model does not use, so that no prediction depends "
+            "on it; leave it out"
+        )
+    return header.names.index(passed)
+
+
+def _passed(token: Any, names: tuple[str, ...]) -> int:
     if isinstance(token, str):
         if token not in names:
             raise FeatureError(f"feature {token!r} is not a column of X{did_you_mean(token, names)}")
@@ -139,7 +176,7 @@ def _is_group(token: Any) -> bool:
     return isinstance(token, (list, tuple, np.ndarray))
 
 
-def _tokens(features: Any, names: tuple[str, ...]) -> list[Any]:
+def _tokens(features: Any, names: Names) -> list[Any]:
     """Spell ``features`` out as a list; a mask of booleans becomes the positions it marks."""
     if isinstance(features, (set, frozenset, Mapping)):
         raise FeatureError(f"features={features!r} has no order; give a list")
@@ -149,7 +186,8 @@ def _tokens(features: Any, names: tuple[str, ...]) -> list[Any]:
         return [features]
     tokens = list(features)
     if tokens and all(isinstance(token, (bool, np.bool_)) for token in tokens):
-        if len(tokens) != len(names):
-            raise FeatureError(f"a mask of {len(tokens)} booleans was given and X has {len(names)} columns")
+        columns = len(Header.of(names).given)
+        if len(tokens) != columns:
+            raise FeatureError(f"a mask of {len(tokens)} booleans was given and X has {columns} columns")
         return [j for j, chosen in enumerate(tokens) if chosen]
     return tokens

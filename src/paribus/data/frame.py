@@ -68,6 +68,11 @@ class FrameTable:
         """Return the rows where ``mask`` holds."""
         return self._some(self.frame[np.flatnonzero(mask)])
 
+    def pick(self, features: tuple[int, ...]) -> Self:
+        """Return some of the columns, in the order given."""
+        frame = self.frame[:, list(features)]
+        return type(self)(frame.to_native(), tuple(self.names[j] for j in features))
+
     def dtype(self, feature: int) -> str:
         """Return the column's dtype in words."""
         return str(self._series(feature).dtype)

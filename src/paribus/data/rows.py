@@ -11,6 +11,7 @@ import numpy as np
 import xxhash
 
 from paribus.contracts import Array, Flags, Floats
+from paribus.data.features import Header
 from paribus.data.sampling import Priorities, Sample, few_of, few_rows, sample_of
 from paribus.data.table import Column, Table
 from paribus.errors import WeightError
@@ -121,16 +122,22 @@ class Rows:
 
     Weights are held divided by ``unit``, a power of two near the largest, so that no square of a very
     large or very small one overflows; what is reported is multiplied by it again. ``target`` is what came out
-    for each row, where that is asked about.
+    for each row, where that is asked about. ``aligned`` is the header of X where that is not the table's own.
     """
 
     table: Table
     weights: Floats | None
     unit: float = 1.0
     target: Array | None = None
+    aligned: Header | None = None
 
     def __len__(self) -> int:
         return len(self.table)
+
+    @property
+    def header(self) -> Header:
+        """The columns of X, and those of them that are in the table."""
+        return self.aligned or Header.of(self.table.names)
 
     @property
     def counted(self) -> int:
@@ -181,7 +188,7 @@ class Rows:
         if mask.all():
             return self
         weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
-        return Rows(self.table.keep(mask), weights, self.unit, target)
+        return Rows(self.table.keep(mask), weights, self.unit, target, self.aligned)
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""

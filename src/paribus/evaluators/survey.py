@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
+from paribus.data.categories import levels_of
 from paribus.data.rows import Block
 from paribus.data.sampling import Priorities, few_of, few_rows
 from paribus.data.scan.digest import SIZE, digest_of
@@ -401,7 +402,10 @@ def _levels(reading: Reading, feature: int, declared: Declared) -> Any:
     """Return the levels of a column of categories as Arrow holds them."""
     import pyarrow as pa
 
-    kind = reading.source.schema.field(reading.columns[feature]).type
+    name = reading.columns[feature]
+    if name in reading.categories:
+        return levels_of(name, reading.categories[name], declared.levels, reading.closed)
+    kind = reading.source.schema.field(name).type
     return pa.array([level for level in declared.levels if level is not None], type=kind.value_type)
 
 

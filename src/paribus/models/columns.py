@@ -1,24 +1,198 @@
-"""Which columns a model was fitted on, if it remembers."""
+"""What a model knows of the columns it was fitted on: their names, and which hold numbers or categories."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+from paribus.errors import RefusalError, TableError, did_you_mean
+from paribus.models.adapter import is_model
+from paribus.models.boosters import booster_library
+
+GENERATED = ("Column_", "feature_", "f", "x", "")  # how the names begin that libraries give columns of arrays
+# Where a search, a calibration, a vote or a transformed target keeps the models it hands its table on to.
+INNER = ("best_estimator_", "regressor_", "estimator_", "estimators_", "calibrated_classifiers_", "estimator")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The columns a model was fitted on, in its order.
+
+    ``library`` is the boosting library that gets the table as it is, if one does. ``categories`` are those of
+    the columns that were categories, where the model keeps them, ``numbers`` the columns that were numbers.
+    ``optional`` are columns that the model leaves out before anything else, and does not miss.
+    """
+
+    names: tuple[str, ...]
+    library: str | None = None
+    categories: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+    numbers: frozenset[int] = frozenset()
+    optional: frozenset[str] = frozenset()
+
+    @property
+    def typed(self) -> bool:
+        """Whether a column of categories must be one: LightGBM and XGBoost take no text for it."""
+        return self.library in ("lightgbm", "xgboost")
+
+    @property
+    def closed(self) -> bool:
+        """Whether a category the model does not know is an error: to all but XGBoost it is a missing one."""
+        return self.library == "xgboost"
+
+    @property
+    def pandas(self) -> bool:
+        """Whether polars and Arrow tables must become pandas; CatBoost crashes at categories of polars."""
+        return self.library == "catboost" or (self.typed and bool(self.categories))
+
+    def places(self, header: tuple[str, ...]) -> tuple[int | None, ...] | None:
+        """Return where each column is in a header, None where it need not be there.
+
+        None instead of all of them where the names are those that libraries give the columns of arrays.
+        """
+        exact = {name: place for place, name in enumerate(header)}
+        spelled: dict[str, list[int]] = {}
+        for place, name in enumerate(header):
+            spelled.setdefault(name.replace(" ", "_"), []).append(place)  # as LightGBM spells them
+        found = [exact.get(name, spelled.get(name, [None])[0]) for name in self.names]
+        if self.library == "lightgbm":
+            for name in self.names:
+                if len(spelled.get(name, ())) > 1:
+                    one, other = (header[place] for place in spelled[name][:2])
+                    raise TableError(
+                        f"X has columns {one!r} and {other!r}, and LightGBM calls both {name!r}; rename the "
+                        "one the model was not fitted on"
+                    )
+        lacking = [
+            name
+            for name, place in zip(self.names, found, strict=True)
+            if place is None and name not in self.optional
+        ]
+        if len(lacking) == len(found) and self._generated:
+            return None
+        if lacking:
+            more = f" (nor {len(lacking) - 1} others)" if len(lacking) > 1 else ""
+            near = did_you_mean(lacking[0], header)
+            raise TableError(f"X has no column {lacking[0]!r}{more}, which the model was fitted on{near}")
+        return tuple(found)
+
+    @property
+    def _generated(self) -> bool:
+        return any(
+            all(name == f"{begin}{place}" for place, name in enumerate(self.names)) for begin in GENERATED
+        )
+
+
+def fitted_on(estimator: Any) -> Fitted | None:
+    """Return what a model, or a method of one, knows of its columns; None where not even their names."""
+    if inspect.ismethod(estimator) and is_model(estimator.__self__):
+        estimator = estimator.__self__
+    names = columns_of(estimator)
+    if names is None:
+        return None
+    model = next((one for one in _inner(estimator, names) if _is_typed(one)), None)
+    return Fitted(
+        names,
+        booster_library(model),
+        **({} if model is None else _types(model, len(names))),
+        optional=_dropped(estimator, names),
+    )
 
 
 def columns_of(estimator: Any) -> tuple[str, ...] | None:
     """Return the names of the columns a model was fitted on, None where it does not know them."""
-    for attribute in (
-        "feature_names_in_",
-        "feature_names_",
-        "feature_names",
-        "feature_name_",
-        "feature_name",
-    ):
-        try:
-            names = getattr(estimator, attribute, None)
-        except Exception:  # a property of a model that is not fitted may raise anything
-            continue
+    own = ("feature_names_", "feature_names", "feature_name_", "feature_name")
+    for attribute in ("feature_names_in_", *(own if booster_library(estimator) else ())):
+        names = _attribute(estimator, attribute)
         names = names() if callable(names) else names
         if names is not None and not isinstance(names, str) and len(names):
             return tuple(str(name) for name in names)
     return None
+
+
+def width_of(estimator: Any) -> int | None:
+    """Return how many columns a model was fitted on, None where it does not know."""
+    names, width = columns_of(estimator), _attribute(estimator, "n_features_in_")
+    return len(names) if names is not None else width if isinstance(width, int) else None
+
+
+def _attribute(estimator: Any, name: str) -> Any:
+    try:
+        return getattr(estimator, name, None)
+    except Exception:  # a property of a model that is not fitted may raise anything
+        return None
+
+
+def _inner(estimator: Any, names: tuple[str, ...]) -> Iterator[Any]:
+    """Yield a model and those within it that get the same columns as they are, outermost first."""
+    if columns_of(estimator) == names:
+        yield estimator
+    steps = _attribute(estimator, "steps")
+    if isinstance(steps, list) and all(step in ("passthrough", None) for _, step in steps[:-1]):
+        yield from _inner(steps[-1][1], names)
+    for attribute in INNER:
+        held = _attribute(estimator, attribute)
+        for one in held if isinstance(held, list) else (held,):
+            inner = _attribute(one, "estimator") if attribute == "calibrated_classifiers_" else one
+            if columns_of(inner) == names:
+                yield from _inner(inner, names)
+
+
+def _is_typed(model: Any) -> bool:
+    return not hasattr(model, "steps") and (
+        booster_library(model) is not None or hasattr(model, "is_categorical_")
+    )
+
+
+def _types(model: Any, columns: int) -> dict[str, Any]:
+    """Return which columns of a model are categories, and which numbers."""
+    library = booster_library(model)
+    if library == "catboost":
+        apart = {
+            *model.get_cat_feature_indices(),
+            *model.get_text_feature_indices(),
+            *model.get_embedding_feature_indices(),
+        }
+        return {"numbers": frozenset(range(columns)) - apart}
+    try:
+        categories = _categories(model, library)
+    except RefusalError:  # which columns were categories cannot be told
+        return {}
+    if categories is None:
+        return {}
+    known = {place: tuple(values) for place, values in categories.items()}
+    return {"categories": known, "numbers": frozenset(range(columns)) - known.keys()}
+
+
+def _categories(model: Any, library: str | None) -> Mapping[int, Any] | None:
+    """Return the categories of each column that had some; None where nothing is known."""
+    if library == "lightgbm":
+        from paribus.models.readers.lightgbm import categories_of
+
+        return categories_of(getattr(model, "booster_", model))
+    if library == "xgboost":
+        booster = model.get_booster() if hasattr(model, "get_booster") else model
+        coded = [place for place, kind in enumerate(booster.feature_types or ()) if kind == "c"]
+        # Before version 3.1 it kept none, and of codes given as numbers there are none to keep.
+        read = getattr(booster, "get_categories", None) if coded else None
+        stored = read(export_to_arrow=True).to_arrow() if read else ()
+        found = {place: values.to_pylist() for place, (_, values) in enumerate(stored) if values is not None}
+        return found if len(found) == len(coded) else None
+    # Histogram gradient boosting numbers its categories with an encoder.
+    steps = getattr(getattr(model, "_preprocessor", None), "named_transformers_", {})
+    if model.is_categorical_ is None or "encoder" not in steps:
+        return {}
+    places = [place for place, nominal in enumerate(model.is_categorical_) if nominal]
+    each = (values.tolist() for values in steps["encoder"].categories_)
+    return dict(zip(places, each, strict=True))
+
+
+def _dropped(estimator: Any, names: tuple[str, ...]) -> frozenset[str]:
+    """Return the columns that a `ColumnTransformer` at the beginning leaves out, and hence does not miss."""
+    steps = _attribute(estimator, "steps")
+    first = steps[0][1] if isinstance(steps, list) and steps else estimator
+    parts = _attribute(first, "transformers_")
+    if not isinstance(parts, list) or not parts or parts[-1][:2] != ("remainder", "drop"):
+        return frozenset()
+    return frozenset(names[one] if isinstance(one, int) else str(one) for one in parts[-1][2])

@@ -62,6 +62,7 @@ def _only(body: Any, record: type) -> dict[str, Any]:
 def _provenance(body: Any) -> Provenance:
     fields = _only(body, Provenance)
     fields["skipped"] = tuple(fields["skipped"])
+    fields["unused_columns"] = tuple(fields["unused_columns"])
     if fields["percentiles"] is not None:
         fields["percentiles"] = tuple(fields["percentiles"])
     if fields["verified_difference"] is not None:

@@ -28,6 +28,8 @@ class Provenance:
         Evaluators that were not used, each with its reason.
     rows, columns : int
         Shape of the background.
+    unused_columns : tuple of str
+        Columns of X that the model was not fitted on, and does not get.
     backend : str
         Library of the table, or of the tables the model was shown.
     source : str or None
@@ -81,6 +83,7 @@ class Provenance:
     refusals: dict[str, str]
     rows: int
     columns: int
+    unused_columns: tuple[str, ...]
     backend: str
     source: str | None
     skipped: tuple[str, ...]
@@ -114,15 +117,21 @@ class Provenance:
         return f"{self.rows:,} row{'s' * (self.rows != 1)} ({weighted}{read})"
 
 
-SKIPPED = 3  # named in a note; the provenance has all
+SHOWN = 3  # of what was left out, in a note; the provenance has all
 
 
 def skipped_notes(provenance: Provenance) -> list[str]:
-    """Return a note about what was left out of the rows, if anything was."""
-    skipped = provenance.skipped
-    if not skipped:
-        return []
-    more = f"; and {len(skipped) - SKIPPED} more" if len(skipped) > SKIPPED else ""
-    named = "; ".join(skipped[:SKIPPED])
-    files = "1 file was" if len(skipped) == 1 else f"{len(skipped)} files were"
-    return [f"{files} skipped, none of whose rows count: {named}{more}"]
+    """Return notes about what was left out of X: files that could not be read, columns without a use."""
+    notes, skipped, unused = [], provenance.skipped, provenance.unused_columns
+    if skipped:
+        files = "1 file was" if len(skipped) == 1 else f"{len(skipped)} files were"
+        notes.append(f"{files} skipped, none of whose rows count: {_some(skipped)}")
+    if unused:
+        columns = "1 column" if len(unused) == 1 else f"{len(unused)} columns"
+        notes.append(f"X has {columns} that the model was not fitted on: {_some(unused)}")
+    return notes
+
+
+def _some(texts: tuple[str, ...]) -> str:
+    more = f"; and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return "; ".join(texts[:SHOWN]) + more

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from paribus.contracts import Array, Floats
+from paribus.data.categories import recoded
+from paribus.data.features import Header
 from paribus.data.rows import ONE_PART, Block, HeldBlocks, Parts
 from paribus.data.scan.partitions import Partitions
 from paribus.data.scan.shown import ShownTable
@@ -27,7 +29,8 @@ class Reading:
 
     ``levels`` are those of each column of categories over all rows, once known, ``unit`` what weights are
     divided by, ``gaps`` the columns where some row has no value, and ``starts`` the numbers of the first rows
-    of partitions that a cluster computes.
+    of partitions that a cluster computes. ``categories`` are those the model knows of columns that hold plain
+    values, ``closed`` tells that others are refused. ``aligned`` is the header of X.
     """
 
     source: Source
@@ -39,6 +42,14 @@ class Reading:
     gaps: frozenset[str] = frozenset()
     starts: tuple[int, ...] = ()
     target: tuple[str, ...] = ()
+    categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    closed: bool = False
+    aligned: Header | None = None
+
+    @property
+    def header(self) -> Header:
+        """The columns of X, and those of them that are shown to the model."""
+        return self.aligned or Header.of(self.names)
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -123,7 +134,7 @@ class Reading:
         for name, levels in self.levels.items():
             place = rows.schema.get_field_index(name)
             if place >= 0:
-                rows = rows.set_column(place, name, _coded(rows.column(place), levels))
+                rows = rows.set_column(place, name, recoded(name, rows.column(place), levels))
         return rows
 
 
@@ -154,21 +165,6 @@ def _outcomes(column: Any, name: str) -> Array:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise InputError(f"y={name!r} is a column of {kind}; name one of numbers or labels")
     return np.asarray(column.to_numpy(), dtype=object)
-
-
-def _coded(column: Any, levels: Any) -> Any:
-    """Return a column of categories with other levels, among which its own are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    ordered = column.type.ordered
-    chunks = []
-    for chunk in column.chunks:
-        place = pc.index_in(chunk.dictionary, value_set=levels)
-        codes = place.take(chunk.indices)
-        chunks.append(pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), levels, ordered=ordered))
-    kind = pa.dictionary(pa.int32(), levels.type, ordered)
-    return pa.chunked_array(chunks, type=kind)
 
 
 FAR = 40  # bits of a row's number within a partition, while the lengths of those before are not known

@@ -14,6 +14,8 @@ from paribus.data.table import Cells, Column, Scratch
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LIKE_ROWS = 2_048  # that tell how values of a column are written
+
 
 @dataclass(frozen=True, eq=False)
 class ShownTable:
@@ -34,6 +36,11 @@ class ShownTable:
     def shown(self) -> FrameTable:
         """The rows as the model sees them, made when it is asked."""
         return FrameTable(as_library(self.arrow.native, self.library, self.gaps), self.arrow.names)
+
+    @cached_property
+    def _some(self) -> FrameTable:
+        """A few rows as the model sees them, which tell how values are written."""
+        return self.shown if len(self) <= LIKE_ROWS else self.slice(0, LIKE_ROWS).shown
 
     @property
     def native(self) -> Any:
@@ -80,11 +87,12 @@ class ShownTable:
 
     def cells(self, feature: int, values: Array) -> Cells:
         """Write values in the column's dtype, or refuse what it cannot hold."""
-        return self.shown.cells(feature, values)
+        return self._some.cells(feature, values)
 
     def own_cells(self, feature: int) -> Cells:
         """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
-        return self.shown.own_cells(feature)
+        alone = type(self)(self.arrow.pick((feature,)), self.library, self.gaps)
+        return alone.shown.own_cells(0)
 
     def with_missing(self, feature: int, cells: Cells) -> Cells:
         """Append this table's first value, which is missing, in the form the model knows it."""

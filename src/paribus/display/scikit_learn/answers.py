@@ -54,11 +54,12 @@ def effects_of(
     call: Call, groups: list[Columns], kinds: list[str], custom_values: Any, **options: Any
 ) -> list[PartialDependence]:
     """Compute the effect of each panel: all that are asked in one way in one pass over the rows."""
-    given = by_position(custom_values, call.names, {feature for group in groups for feature in group})
+    given = by_position(custom_values, call.header, {feature for group in groups for feature in group})
     found: dict[tuple[str, Columns], PartialDependence] = {}
     for kind in dict.fromkeys(kinds):
-        asked = tuple(dict.fromkeys(g for g, own in zip(groups, kinds, strict=True) if own == kind))
-        own_values = {f: values for f, values in given.items() if any(f in group for group in asked)}
+        asked = tuple(dict.fromkeys(g for g, asks in zip(groups, kinds, strict=True) if asks == kind))
+        own = {j for group in asked for j in group}
+        own_values = {call.names[j]: values for j, values in given.items() if j in own}
         answers, _ = replace(call, kind=kind).answer(asked, custom_values=own_values, **options)  # type: ignore[arg-type]
         found.update(zip([(kind, group) for group in asked], answers, strict=True))
     return [found[kind, group] for kind, group in zip(kinds, groups, strict=True)]

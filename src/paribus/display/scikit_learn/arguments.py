@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from paribus.data.features import resolve
+from paribus.data.features import Header, resolve
 from paribus.errors import FeatureError, InputError, ModelError, OptionError, RefusalError, one_of
 from paribus.evaluators.ask import KINDS
 
@@ -49,9 +49,9 @@ def kinds_of(kind: Any, features: Any) -> list[str]:
     return kinds
 
 
-def groups_of(features: Any, kinds: list[str], names: tuple[str, ...]) -> list[Columns]:
+def groups_of(features: Any, kinds: list[str], header: Header) -> list[Columns]:
     """Return the columns of each panel."""
-    groups = [resolve(entry, names) for entry in features]
+    groups = [resolve(entry, header) for entry in features]
     if any(len(group) > 2 for group in groups):
         raise FeatureError(
             "Each entry in features must be either an int, a string, or an iterable of size at most 2; "

@@ -176,7 +176,7 @@ n_jobs
             call = Call.of(
                 estimator, X, sample_weight, feature_names, grid, "average", False, "raise", running
             )
-            groups = groups_of(features, wanted, call.names)
+            groups = groups_of(features, wanted, call.header)
             effects = effects_of(
                 call,
                 groups,

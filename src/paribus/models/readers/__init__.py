@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import Any
 
 from paribus.data.table import Table
-from paribus.errors import RefusalError
-from paribus.models.boosters import FromMatrix
+from paribus.errors import RefusalError, TableError
+from paribus.models.boosters import FromMatrix, booster_library
+from paribus.models.columns import Fitted, columns_of
 from paribus.models.ensemble import Ensemble
 
 LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
@@ -49,7 +50,12 @@ def _check_own(model: Any, library: str) -> None:
 def _check_names(model: Any, table: Table) -> None:
     """Refuse columns in another order than fitted: some libraries find them by name, trees by position."""
     header = getattr(table.native, "column_names", getattr(table.native, "columns", None))
-    for attribute in ("feature_names_in_", "feature_names_"):
-        fitted = getattr(model, attribute, None)
-        if fitted is not None and header is not None and list(map(str, fitted)) != list(map(str, header)):
-            raise RefusalError("the columns of X are not those it was fitted on, in their order")
+    names = columns_of(model)
+    if names is None or header is None:
+        return
+    try:
+        places = Fitted(names, booster_library(model)).places(tuple(map(str, header)))
+    except TableError as error:
+        raise RefusalError(str(error)) from error
+    if places is not None and places != tuple(range(len(header))):
+        raise RefusalError("the columns of X are not those it was fitted on, in their order")

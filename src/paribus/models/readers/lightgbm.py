@@ -66,6 +66,12 @@ def read(estimator: Any) -> Ensemble:
     )
 
 
+def categories_of(booster: Any) -> Mapping[int, list[Any]]:
+    """Return the categories of each pandas category column; `RefusalError` where it does not say which."""
+    lists = [_plain(levels) for levels in booster.pandas_categorical or []]
+    return _pandas_levels(lists, _Text.of(booster.model_to_string(num_iteration=1))) if lists else {}
+
+
 @dataclass(frozen=True, eq=False)
 class _Text:
     """The lines of the header by name, and of each name the lines of all trees."""

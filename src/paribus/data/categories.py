@@ -1,0 +1,130 @@
+"""Columns as the categories a model was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from paribus.data.frame import FrameTable
+from paribus.errors import TableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from paribus.data.scan.shown import ShownTable
+
+Categories = Mapping[str, tuple[Any, ...]]
+
+
+def content_of(kind: pa.DataType) -> tuple[str, bool]:
+    """Return what an Arrow column holds, in words, and whether as categories."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return content_of(kind.value_type)[0], True
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers", False
+    if pa.types.is_boolean(kind):
+        return "booleans", False
+    return ("text" if "string" in str(kind) else str(kind)), False
+
+
+def content_in(table: FrameTable, feature: int) -> tuple[str, bool]:
+    """Return what a column in memory holds, in words, and whether as categories."""
+    series = table.frame[:, feature]
+    if series.dtype in (nw.Categorical, nw.Enum):
+        return _in_words(series.cat.get_categories().dtype), True
+    if series.dtype == nw.String and getattr(series.to_native(), "dtype", None) == np.dtype(object):
+        # narwhals takes a pandas column of objects for text when its first values are missing.
+        return ("text" if table.column(feature).kind == "string" else "objects"), False
+    return _in_words(series.dtype), False
+
+
+def _in_words(dtype: Any) -> str:
+    if dtype.is_numeric():
+        return "numbers"
+    return {nw.String: "text", nw.Boolean: "booleans", nw.Object: "objects"}.get(dtype, str(dtype))
+
+
+def levels_of(name: str, known: tuple[Any, ...], found: Iterable[Any], closed: bool) -> pa.Array:
+    """Return the categories a model knows and then the others that occur, which ``closed`` refuses."""
+    import pyarrow as pa
+
+    others = [value for value in dict.fromkeys(found) if value is not None and value not in set(known)]
+    if others and closed:
+        raise TableError(
+            f"column {name!r} of X has {others[0]!r}, which is none of the {len(known)} categories the model "
+            "was fitted on, and it predicts nothing for others; leave such rows out, or make it missing"
+        )
+    levels = pa.array(known)
+    return pa.concat_arrays([levels, _cast(name, pa.array(others), levels.type)]) if others else levels
+
+
+def recoded(name: str, column: Any, levels: pa.Array) -> pa.ChunkedArray:
+    """Return a column of categories with other levels, among which its own are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ordered = column.type.ordered
+    chunks = []
+    for chunk in column.chunks:
+        place = pc.index_in(_cast(name, chunk.dictionary, levels.type), value_set=levels)
+        codes = place.take(chunk.indices)
+        chunks.append(pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), levels, ordered=ordered))
+    return pa.chunked_array(chunks, type=pa.dictionary(pa.int32(), levels.type, ordered))
+
+
+def _cast(name: str, values: Any, kind: pa.DataType) -> Any:
+    import pyarrow as pa
+
+    try:
+        return values.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TableError(
+            f"column {name!r} of X holds {values.type}, and the model was fitted on categories of {kind}: "
+            f"{error}"
+        ) from error
+
+
+def _as_categories(name: str, column: Any, known: tuple[Any, ...], closed: bool) -> pa.ChunkedArray:
+    """Return a column of plain values as the categories a model knows."""
+    encoded = column.dictionary_encode()
+    found = encoded.unify_dictionaries().chunk(0).dictionary.to_pylist() if encoded.num_chunks else ()
+    return recoded(name, encoded, levels_of(name, known, found, closed))
+
+
+def categorized(table: FrameTable, categories: Categories, closed: bool) -> FrameTable:
+    """Return a pandas table some of whose columns are the categories a model knows; the others are shared."""
+    import pyarrow as pa
+
+    native = table.native.copy(deep=False)
+    own = [str(name) for name in native.columns]
+    for name, known in categories.items():
+        place = own.index(name)
+        column = pa.Table.from_pandas(native.iloc[:, [place]], preserve_index=False).column(0)
+        made = _as_categories(name, column, known, closed).to_pandas()
+        made.index = native.index
+        native.isetitem(place, made)
+    return replace(table, native=native)
+
+
+def as_pandas(table: FrameTable, categories: Categories, closed: bool) -> ShownTable:
+    """Return a polars or Arrow table that the model sees as pandas, block by block."""
+    import pyarrow as pa
+
+    from paribus.data.scan.shown import ShownTable
+    from paribus.data.scan.source import conformed, normal_type
+
+    arrow = table.frame.to_arrow()
+    schema = pa.schema([pa.field(one.name, normal_type(one.type)) for one in arrow.schema])
+    arrow = conformed(arrow, schema, "X")
+    for name, known in categories.items():
+        place = schema.get_field_index(name)
+        column = _as_categories(name, arrow.column(place), known, closed)
+        arrow = arrow.set_column(place, name, column)
+    gaps = frozenset(name for name in schema.names if arrow.column(name).null_count)
+    return ShownTable.of(arrow, table.names, "pandas", gaps)
