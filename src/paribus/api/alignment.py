@@ -12,7 +12,7 @@ from paribus.data.features import Header
 from paribus.data.table import Table
 from paribus.errors import ModelError, ParibusError, TableError
 from paribus.models import adapt, listed
-from paribus.models.adapter import is_model
+from paribus.models.adapter import describe, is_model
 from paribus.models.columns import Fitted, fitted_on, width_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Content = Callable[[int], tuple[str, bool]]  # what a column of X holds, in words, and whether as categories
 Places = tuple[int | None, ...]
+SOME_ROWS = 1_024  # of a polars or Arrow table, that tell whether the model takes it
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ def check_width(estimator: Any, columns: int) -> None:
     width = width_of(estimator)
     if width is not None and width != columns:
         raise TableError(
-            f"X has {columns} columns and the model was fitted on {width}; pass those it was fitted on, in "
-            "their order"
+            f"X has {columns} features, but {describe(estimator)} is expecting {width} features as input; "
+            "pass the columns it was fitted on, in their order"
         )
 
 
@@ -95,29 +96,27 @@ def _categories(
     made: dict[str, tuple[Any, ...]] = {}
     for own, places in named:
         for column, place in enumerate(places):
-            if place is None or (column not in own.numbers and column not in own.categories):
+            if place is None or not own.tells_of(column):
                 continue
             what, coded = content(place)
             known = own.categories.get(column)
-            wanted = "numbers" if known is None else _held(known)
-            if what != wanted and "text" in (what, wanted) and what != "objects":
+            if _differs(what, coded, own, column):
                 has = f"categories of {what}" if coded else what
-                fitted = wanted if known is None else f"categories of {wanted}"
                 raise TableError(
-                    f"column {header[place]!r} of X holds {has}, and the model was fitted on {fitted}; pass "
-                    "what it was fitted on"
+                    f"column {header[place]!r} of X holds {has}, and the model was fitted on "
+                    f"{own.in_words(column)}; pass what it was fitted on"
                 )
             if known is not None and own.typed and not coded:
-                before = made.get(header[place], ())
-                made[header[place]] = tuple(dict.fromkeys((*before, *known)))
+                made[header[place]] = tuple(dict.fromkeys((*made.get(header[place], ()), *known)))
     return made
 
 
-def _held(categories: tuple[Any, ...]) -> str:
-    """Return what categories are, in words."""
-    if any(isinstance(value, str) for value in categories):
-        return "text"
-    return "booleans" if any(isinstance(value, bool) for value in categories) else "numbers"
+def _differs(what: str, coded: bool, own: Fitted, column: int) -> bool:
+    """Tell whether a column cannot be what the model was fitted on; objects may be anything."""
+    if column in own.categories:
+        wanted = own.held(column)
+        return what not in (wanted, "objects") and wanted is not None
+    return what == "text" and (column in own.numbers or not coded)
 
 
 def aligned(estimator: Any, table: Table) -> tuple[Table, Header | None]:
@@ -126,12 +125,12 @@ def aligned(estimator: Any, table: Table) -> tuple[Table, Header | None]:
         for one in listed(estimator) or (estimator,):
             check_width(one, len(table.names))
         return table, None
-    from paribus.data.categories import as_pandas, categorized, content_in
+    from paribus.data.categories import as_pandas, categorized, contents_of
     from paribus.data.frame import FrameTable
 
     assert isinstance(table, FrameTable)
-    whole, own = table, tuple(map(str, table.frame.columns))
-    found = Alignment.of(estimator, own, lambda place: content_in(whole, place))
+    own = tuple(map(str, table.frame.columns))
+    found = Alignment.of(estimator, own, contents_of(table))
     given, header = table.names, None
     if found.places != tuple(range(len(given))):
         table = table.pick(found.places)
@@ -141,9 +140,8 @@ def aligned(estimator: Any, table: Table) -> tuple[Table, Header | None]:
         return (categorized(table, found.categories, found.closed) if found.categories else table), header
     if table.backend not in ("polars", "pyarrow") or not find_spec("pandas"):
         return table, header
-    if found.pandas or prefers_pandas(
-        estimator, lambda: table.slice(0, 1_024), lambda: as_pandas(table.slice(0, 1_024), {}, False)
-    ):
+    some = table.slice(0, SOME_ROWS)
+    if found.pandas or prefers_pandas(estimator, lambda: some, lambda: as_pandas(some, {}, False)):
         return as_pandas(table, found.categories, found.closed), header
     return table, header
 
@@ -151,17 +149,17 @@ def aligned(estimator: Any, table: Table) -> tuple[Table, Header | None]:
 def prefers_pandas(estimator: Any, own: Callable[[], Table], pandas: Callable[[], Table]) -> bool:
     """Tell whether a model fails on some rows as they are, and predicts them as a pandas table."""
     models = [one for one in listed(estimator) or (estimator,) if is_model(one)]
-    return any(_fails(one, own()) and not _fails(one, pandas()) for one in models)
+    return any(not _predicts(one, own) and _predicts(one, pandas) for one in models)
 
 
-def _fails(estimator: Any, table: Table) -> bool:
+def _predicts(estimator: Any, table: Callable[[], Table]) -> bool:
     try:
-        adapt(estimator, table)
-    except ModelError:
-        return True
-    except ParibusError:  # about what is asked of it, which the call itself will say
+        adapt(estimator, table())
+    except (ModelError, TableError):
         return False
-    return False
+    except ParibusError:  # about what is asked of it, which the call itself will say
+        return True
+    return True
 
 
 def aligned_reading(estimator: Any, reading: Reading, found: Alignment) -> Reading:

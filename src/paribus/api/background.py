@@ -146,15 +146,15 @@ def _target(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _reported(names: Any, every: tuple[str, ...], columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns of X as results call them; ``names`` may be of those that are read for the model."""
+    """Return the columns of X as results call them; ``names`` may be of the columns the model gets alone."""
     from paribus.data.table import checked_names
 
     if names is None:
         return every
-    if len(every) > len(columns) and hasattr(names, "__len__") and len(names) == len(every):
-        return checked_names(names, len(every))
-    renamed = dict(zip(columns, checked_names(names, len(columns)), strict=True))
-    return checked_names([renamed.get(name, name) for name in every], len(every))
+    if hasattr(names, "__len__") and len(names) == len(columns) < len(every):
+        renamed = dict(zip(columns, checked_names(names, len(columns)), strict=True))
+        names = [renamed.get(name, name) for name in every]
+    return checked_names(names, len(every))
 
 
 @dataclass(frozen=True)

@@ -54,14 +54,16 @@ def partial_dependence(
         same outputs; each is asked in the way that is fastest for it.
     X : table, or where to read one
         The background: numpy array, or pandas, polars or Arrow table. The model sees the same kind of
-        table with the same dtypes. Or rows that are read, as often as it takes and never held: the path,
+        table with the same dtypes, aligned with what it was fitted on where it knows that: columns by name,
+        further ones left out with a note, text as the categories it knows, and pandas where it takes nothing
+        else. Or rows that are read, as often as it takes and never held: the path,
         pattern or address of Parquet files or a list of them, a ``pyarrow.dataset.Dataset`` or
         ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask data frame, or a function
         that returns an iterator of batches. Only the columns the model was fitted on are read, and it sees
         them as pandas (as polars from a ``LazyFrame``).
     features : str, int, or sequence of them
-        One column by name or position, or several that are moved together: ``["age", "bmi"]`` is one
-        two-way effect. A mask of booleans marks columns.
+        One column by name or position in X as it was passed, or several that are moved together:
+        ``["age", "bmi"]`` is one two-way effect. A mask of booleans marks columns.
     sample_weight : array of shape (n,), or str, optional
         Weights of the rows: in the average, its standard error, quantiles and support. The name of a column
         where rows are read.

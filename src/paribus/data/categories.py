@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,15 +33,24 @@ def content_of(kind: pa.DataType) -> tuple[str, bool]:
     return ("text" if "string" in str(kind) else str(kind)), False
 
 
-def content_in(table: FrameTable, feature: int) -> tuple[str, bool]:
-    """Return what a column in memory holds, in words, and whether as categories."""
-    series = table.frame[:, feature]
-    if series.dtype in (nw.Categorical, nw.Enum):
-        return _in_words(series.cat.get_categories().dtype), True
-    if series.dtype == nw.String and getattr(series.to_native(), "dtype", None) == np.dtype(object):
-        # narwhals takes a pandas column of objects for text when its first values are missing.
-        return ("text" if table.column(feature).kind == "string" else "objects"), False
-    return _in_words(series.dtype), False
+def contents_of(table: FrameTable) -> Callable[[int], tuple[str, bool]]:
+    """Return what tells of a column in memory what it holds, in words, and whether as categories."""
+    dtypes = list(table.frame.schema.values())  # of all at once; column by column a wide table takes a second
+
+    def content(feature: int) -> tuple[str, bool]:
+        dtype = dtypes[feature]
+        if dtype in (nw.Categorical, nw.Enum):
+            return _in_words(table.frame[:, feature].cat.get_categories().dtype), True
+        if dtype == nw.String and _has_objects(table, feature):
+            # narwhals takes a pandas column of objects for text when its first values are missing.
+            return ("text" if table.column(feature).kind == "string" else "objects"), False
+        return _in_words(dtype), False
+
+    return content
+
+
+def _has_objects(table: FrameTable, feature: int) -> bool:
+    return getattr(table.frame[:, feature].to_native(), "dtype", None) == np.dtype(object)
 
 
 def _in_words(dtype: Any) -> str:
@@ -119,7 +128,13 @@ def as_pandas(table: FrameTable, categories: Categories, closed: bool) -> ShownT
     from paribus.data.scan.shown import ShownTable
     from paribus.data.scan.source import conformed, normal_type
 
-    arrow = table.frame.to_arrow()
+    try:
+        arrow = table.frame.to_arrow()
+    except Exception as error:  # each frame library has its own tree of conversion errors
+        raise TableError(
+            f"X, a {table.backend} table, cannot be given to the model as pandas: {error}; cast its columns "
+            "to numbers, text, categories or dates"
+        ) from error
     schema = pa.schema([pa.field(one.name, normal_type(one.type)) for one in arrow.schema])
     arrow = conformed(arrow, schema, "X")
     for name, known in categories.items():

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from paribus.errors import RefusalError, TableError, did_you_mean
-from paribus.models.adapter import is_model
+from paribus.models.adapter import RESPONSES
 from paribus.models.boosters import booster_library
 
 GENERATED = ("Column_", "feature_", "f", "x", "")  # how the names begin that libraries give columns of arrays
@@ -45,6 +47,23 @@ class Fitted:
     def pandas(self) -> bool:
         """Whether polars and Arrow tables must become pandas; CatBoost crashes at categories of polars."""
         return self.library == "catboost" or (self.typed and bool(self.categories))
+
+    def tells_of(self, column: int) -> bool:
+        """Tell whether it is known what a column was; to LightGBM and XGBoost none can have been text."""
+        return self.typed or column in self.numbers or column in self.categories
+
+    def held(self, column: int) -> str | None:
+        """Return what the categories of a column are, in words; None where there is no word for it."""
+        kinds = {type(value) for value in self.categories[column] if value is not None and value == value}
+        if kinds and kinds <= {int, float}:
+            return "numbers"
+        return {str: "text", bool: "booleans"}.get(kinds.pop()) if len(kinds) == 1 else None
+
+    def in_words(self, column: int) -> str:
+        """Return what a column was when the model was fitted."""
+        if column in self.categories:
+            return f"categories of {self.held(column)}"
+        return "numbers" if column in self.numbers else "numbers or on categories that it does not keep"
 
     def places(self, header: tuple[str, ...]) -> tuple[int | None, ...] | None:
         """Return where each column is in a header, None where it need not be there.
@@ -86,7 +105,7 @@ class Fitted:
 
 def fitted_on(estimator: Any) -> Fitted | None:
     """Return what a model, or a method of one, knows of its columns; None where not even their names."""
-    if inspect.ismethod(estimator) and is_model(estimator.__self__):
+    if inspect.ismethod(estimator) and estimator.__name__ in RESPONSES:
         estimator = estimator.__self__
     names = columns_of(estimator)
     if names is None:
@@ -114,7 +133,9 @@ def columns_of(estimator: Any) -> tuple[str, ...] | None:
 def width_of(estimator: Any) -> int | None:
     """Return how many columns a model was fitted on, None where it does not know."""
     names, width = columns_of(estimator), _attribute(estimator, "n_features_in_")
-    return len(names) if names is not None else width if isinstance(width, int) else None
+    if names is not None:
+        return len(names)
+    return int(width) if isinstance(width, (int, np.integer)) else None
 
 
 def _attribute(estimator: Any, name: str) -> Any:
@@ -162,7 +183,7 @@ def _types(model: Any, columns: int) -> dict[str, Any]:
     if categories is None:
         return {}
     known = {place: tuple(values) for place, values in categories.items()}
-    return {"categories": known, "numbers": frozenset(range(columns)) - known.keys()}
+    return {"categories": known, "numbers": frozenset(range(columns)).difference(known)}
 
 
 def _categories(model: Any, library: str | None) -> Mapping[int, Any] | None:

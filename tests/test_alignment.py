@@ -1,0 +1,585 @@
+"""X is aligned with what the model was fitted on: by name, in its order, as its categories."""
+
+import warnings
+from functools import cache
+
+import duckdb
+import lightgbm
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xgboost
+from catboost import CatBoostRegressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor, VotingRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+import paribus
+from paribus.api.background import opened
+from paribus.api.running import Running
+from paribus.models.columns import fitted_on
+
+STORES = hasattr(xgboost.Booster, "get_categories")  # from version 3.1 on
+ROWS = 400
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@cache
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "a": rng.normal(size=ROWS),
+            "region": pd.Categorical(rng.choice(["north", "south", "east"], ROWS)),
+            "b": rng.normal(size=ROWS),
+        }
+    )
+
+
+def target(table):
+    return table.a + 2 * (table.region == "north") - (table.region == "east") * table.b
+
+
+@cache
+def model(name):
+    table, y = frame(), target(frame())
+    if name == "numbers":
+        return lightgbm.LGBMRegressor(n_estimators=15, verbose=-1).fit(table[["a", "b"]], y)
+    if name == "lightgbm":
+        return lightgbm.LGBMRegressor(n_estimators=15, verbose=-1).fit(table, y)
+    if name == "lightgbm booster":
+        return model("lightgbm").booster_
+    if name == "xgboost":
+        return xgboost.XGBRegressor(n_estimators=15, enable_categorical=True).fit(table, y)
+    if name == "xgboost booster":
+        return model("xgboost").get_booster()
+    if name == "catboost":
+        return CatBoostRegressor(iterations=15, verbose=0, cat_features=["region"], one_hot_max_size=5).fit(
+            table, y
+        )
+    if name == "histogram":
+        return HistGradientBoostingRegressor(max_iter=15, categorical_features="from_dtype").fit(table, y)
+    if name == "search":
+        searched = lightgbm.LGBMRegressor(n_estimators=15, verbose=-1)
+        return GridSearchCV(searched, {"num_leaves": [7]}, cv=2).fit(table, y)
+    if name == "vote":
+        return VotingRegressor([("one", lightgbm.LGBMRegressor(n_estimators=5, verbose=-1))]).fit(table, y)
+    if name == "target":
+        return TransformedTargetRegressor(lightgbm.LGBMRegressor(n_estimators=5, verbose=-1)).fit(table, y)
+    if name == "only step":
+        return make_pipeline(lightgbm.LGBMRegressor(n_estimators=5, verbose=-1)).fit(table, y)
+    assert name == "pipeline"
+    columns = ColumnTransformer(
+        [("text", OneHotEncoder(), ["region"]), ("number", StandardScaler(), ["b", "a"])]
+    )
+    return make_pipeline(columns, LinearRegression()).fit(table.astype({"region": str}), y)
+
+
+MODELS = [
+    "lightgbm",
+    "lightgbm booster",
+    "xgboost",
+    "xgboost booster",
+    "catboost",
+    "histogram",
+    "pipeline",
+    "search",
+    "vote",
+    "target",
+    "only step",
+]
+CHANGES = {
+    "as fitted": lambda table: table,
+    "reordered": lambda table: table[["b", "region", "a"]],
+    "extra": lambda table: table.assign(id=np.arange(ROWS), label="x")[["id", "a", "label", "region", "b"]],
+    "text": lambda table: table.astype({"region": str}),
+    "text, reordered": lambda table: table.astype({"region": str})[["region", "b", "a"]],
+    "other category order": lambda table: table.assign(
+        region=table.region.cat.reorder_categories(["south", "north", "east"])
+    ),
+}
+
+
+def _parquet(table, folder):
+    pq.write_table(
+        pa.Table.from_pandas(table, preserve_index=False), folder / "x.parquet", row_group_size=150
+    )
+    return str(folder / "x.parquet")
+
+
+def _duckdb(table, folder):
+    path = _parquet(table, folder)
+    return duckdb.connect().sql(f"SELECT * FROM '{path}'")
+
+
+def _batches(table, folder):
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    return lambda: iter(arrow.to_batches(max_chunksize=130))
+
+
+def _dask(table, folder):
+    return pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=3)
+
+
+SOURCES = {
+    "pandas": lambda table, folder: table,
+    "polars": lambda table, folder: pl.from_pandas(table),
+    "pyarrow": lambda table, folder: pa.Table.from_pandas(table, preserve_index=False),
+    "lazy": lambda table, folder: pl.from_pandas(table).lazy(),
+    "parquet": _parquet,
+    "duckdb": _duckdb,
+    "batches": _batches,
+    "dask": _dask,
+}
+
+
+def by_value(effect):
+    return {
+        str(value): average for value, average in zip(effect.grid_values[0], effect.average[0], strict=True)
+    }
+
+
+@cache
+def wanted(name):
+    own = frame().astype({"region": str}) if name == "pipeline" else frame()
+    found = paribus.effects(model(name), own, grid_resolution=5, progress=False)
+    return {feature: by_value(effect) for feature, effect in found.items()}
+
+
+WRAPPERS = ("search", "vote", "target", "only step")
+CASES = [
+    (name, change, source)
+    for name in MODELS
+    for change in CHANGES
+    for source in (("pandas", "polars", "parquet") if name in WRAPPERS else SOURCES)
+]
+
+
+@pytest.mark.parametrize(("name", "change", "source"), CASES)
+def test_every_table_of_the_same_rows_gives_the_effects_of_the_table_as_fitted(
+    name, change, source, tmp_path
+):
+    if "xgboost" in name and not STORES and change != "reordered":
+        pytest.skip("this XGBoost keeps no categories")
+    X = SOURCES[source](CHANGES[change](frame()), tmp_path)
+    found = paribus.effects(model(name), X, grid_resolution=5, progress=False)
+    assert found.keys() == wanted(name).keys()
+    for feature, effect in found.items():
+        have, want = by_value(effect), wanted(name)[feature]
+        assert have.keys() == want.keys()
+        assert max(abs(have[value] - want[value]) for value in want) < 1e-12
+    provenance = next(iter(found.values())).provenance
+    assert provenance.unused_columns == (("id", "label") if change == "extra" else ())
+    noted = [note for note in found.notes if "was not fitted on: id; label" in note]
+    assert len(noted) == (change == "extra")
+    if name in ("lightgbm", "xgboost", "histogram", "catboost"):
+        assert provenance.evaluator != "brute", provenance.refusals
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_missing_column_is_named_with_the_nearest_one(name, source, tmp_path):
+    X = SOURCES[source](frame().rename(columns={"region": "regions"}), tmp_path)
+    with pytest.raises(paribus.TableError, match=r"X has no column 'region', .*did you mean 'regions'"):
+        paribus.partial_dependence(model(name), X, "a", progress=False)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    "name", ["lightgbm", "lightgbm booster", "xgboost", "catboost", "histogram", "search"]
+)
+def test_text_where_numbers_were_and_numbers_where_categories_were_are_refused(name, source, tmp_path):
+    if name == "xgboost" and not STORES:
+        pytest.skip("this XGBoost keeps no categories")
+    X = SOURCES[source](frame().assign(b="high"), tmp_path)
+    with pytest.raises(
+        paribus.TableError, match="column 'b' of X holds text, and the model was fitted on numbers"
+    ):
+        paribus.partial_dependence(model(name), X, "a", progress=False)
+    if name != "catboost":  # to which a number is a category as good as text
+        X = SOURCES[source](frame().assign(region=1), tmp_path)
+        with pytest.raises(
+            paribus.TableError, match=r"'region' of X holds numbers, .* on categories of text"
+        ):
+            paribus.partial_dependence(model(name), X, "a", progress=False)
+
+
+def test_categories_of_other_values_are_refused_where_all_would_count_as_missing():
+    X = frame().assign(region=pd.Categorical(np.arange(ROWS) % 3))
+    with pytest.raises(paribus.TableError, match=r"holds categories of numbers, .* on categories of text"):
+        paribus.partial_dependence(model("lightgbm"), X, "a")
+
+
+VERBS = {
+    "partial_dependence": lambda m, X, y: paribus.partial_dependence(m, X, "a", grid_resolution=5).average,
+    "kind": lambda m, X, y: (
+        paribus.partial_dependence(m, X, "a", kind="individual", grid_resolution=5).individual
+    ),
+    "accumulated": lambda m, X, y: paribus.accumulated_local_effects(m, X, ["a"])["a"].ale,
+    "marginal": lambda m, X, y: paribus.marginal(m, X, ["a"], grid_resolution=5)["a"].predicted,
+    "h": lambda m, X, y: paribus.h_statistic(m, X, ["a", "b"])["numerator_pairwise"],
+    "importance": lambda m, X, y: paribus.feature_importance(m, X, features=["a", "b"]).values,
+    "permutation": lambda m, X, y: (
+        paribus.feature_importance(m, X, y, method="permutation", features=["a", "b"]).values
+    ),
+    "model": lambda m, X, y: paribus.feature_importance(m, X, method="model", features=["a", "b"]).values,
+    "plan": lambda m, X, y: np.array([paribus.plan(m, X, ["a"], grid_resolution=5).points]),
+    "display": lambda m, X, y: paribus.PartialDependenceDisplay.from_estimator(
+        m, X, ["a"], grid_resolution=5
+    ).pd_results[0]["average"],
+    "list": lambda m, X, y: paribus.partial_dependence([m, m], X, "a", grid_resolution=5).average,
+    "method of a model": lambda m, X, y: (
+        paribus.partial_dependence(m.predict, X, "a", grid_resolution=5).average
+    ),
+}
+
+
+@pytest.mark.parametrize("source", ["pandas", "polars"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_aligns(verb, source, tmp_path):
+    own, table = model("lightgbm"), frame()
+    turned = CHANGES["text, reordered"](table).assign(id=1)
+    X = SOURCES[source](turned, tmp_path)
+    have, want = VERBS[verb](own, X, target(table)), VERBS[verb](own, table, target(table))
+    np.testing.assert_allclose(have, want, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["effect", "permutation", "model"])
+def test_importance_of_every_kind_notes_the_columns_left_out(method):
+    y = target(frame()) if method == "permutation" else None
+    found = paribus.feature_importance(model("lightgbm"), frame().assign(id=1), y, method=method)
+    assert found.feature_names == ("a", "region", "b")
+    assert any("1 column that the model was not fitted on: id" in note for note in found.notes)
+    assert found.provenance.unused_columns == ("id",)
+
+
+def test_unused_columns_are_saved_and_loaded(tmp_path):
+    effect = paribus.partial_dependence(model("numbers"), frame(), "a")
+    effect.save(tmp_path / "x.json")
+    assert paribus.load(tmp_path / "x.json").provenance.unused_columns == ("region",)
+
+
+def test_many_unused_columns_are_counted():
+    X = frame().assign(**{f"u{j}": 1 for j in range(5)})
+    notes = paribus.partial_dependence(model("lightgbm"), X, "a").notes
+    assert "X has 5 columns that the model was not fitted on: u0; u1; u2; and 2 more" in notes
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_position_is_one_in_x_as_it_was_passed(source, tmp_path):
+    own, table = model("lightgbm"), frame()
+    X = SOURCES[source](table.assign(id=1)[["id", "b", "region", "a"]], tmp_path)
+    for position, name in ((1, "b"), (3, "a")):
+        have = paribus.partial_dependence(own, X, position, grid_resolution=5, progress=False)
+        want = paribus.partial_dependence(own, table, name, grid_resolution=5)
+        assert have.feature_names == (name,)
+        np.testing.assert_array_equal(have.average, want.average)
+    found = paribus.effects(
+        own, X, [False, True, False, True], custom_values={3: [0.0, 1.0]}, grid_resolution=5, progress=False
+    )
+    assert set(found) == {"a", "b"}
+    assert found["a"].grid_values[0].tolist() == [0.0, 1.0]
+
+
+def test_strengths_keep_the_positions_that_were_asked_for():
+    X = frame().assign(id=1)[["id", "b", "region", "a"]]
+    found = paribus.h_statistic(model("lightgbm"), X, [3, 1])
+    assert found["feature_pairs"] == [(3, 1)]
+    assert paribus.feature_importance(model("lightgbm"), X, features=[3, 1]).feature_names == ("a", "b")
+
+
+def test_a_display_takes_positions_and_values_of_x_as_it_was_passed():
+    X = frame().assign(id=1)[["id", "b", "region", "a"]]
+    display = paribus.PartialDependenceDisplay.from_estimator(
+        model("lightgbm"), X, [3, 1], custom_values={3: [0.0, 1.0]}, grid_resolution=5
+    )
+    assert display.pd_results[0]["grid_values"][0].tolist() == [0.0, 1.0]
+    assert [display.feature_names[group[0]] for group in display.features] == ["a", "b"]
+
+
+@pytest.mark.parametrize("feature", ["id", 1])
+def test_a_feature_the_model_does_not_use_is_refused(feature):
+    X = frame().assign(id=1)[["a", "id", "region", "b"]]
+    with pytest.raises(paribus.FeatureError, match="'id' is a column of X that the model does not use"):
+        paribus.partial_dependence(model("lightgbm"), X, feature)
+
+
+def test_the_weights_of_a_file_are_no_feature_and_no_unused_column(tmp_path):
+    X = _parquet(frame().assign(w=1.0), tmp_path)
+    effect = paribus.partial_dependence(model("lightgbm"), X, "a", sample_weight="w", progress=False)
+    assert effect.provenance.unused_columns == ()
+    with pytest.raises(paribus.FeatureError, match="'w' is a column of X that the model does not use"):
+        paribus.partial_dependence(model("lightgbm"), X, "w", sample_weight="w", progress=False)
+
+
+def test_feature_names_are_those_of_x_as_it_was_passed(tmp_path):
+    X = frame().assign(id=1)[["b", "id", "region", "a"]]
+    names = ["Bonus", "ID", "Region", "Age"]
+    want = paribus.partial_dependence(model("lightgbm"), frame(), "a", grid_resolution=5)
+    for table in (X, _parquet(X, tmp_path)):
+        have = paribus.partial_dependence(
+            model("lightgbm"), table, "Age", feature_names=names, grid_resolution=5, progress=False
+        )
+        np.testing.assert_array_equal(have.average, want.average)
+        assert have.provenance.unused_columns == ("ID",)
+
+
+def test_models_of_a_list_fitted_on_other_columns_are_refused_in_memory_too():
+    with pytest.raises(paribus.ModelError, match="some of them without 'region'"):
+        paribus.partial_dependence([model("lightgbm"), model("numbers")], frame(), "a")
+    turned = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(frame()[["b", "a"]], target(frame()))
+    with pytest.raises(paribus.ModelError, match="in another order"):
+        paribus.partial_dependence([turned, model("numbers")], frame(), "a")
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_an_array_needs_as_many_columns_as_the_model_was_fitted_on(extra):
+    table = frame()[["a", "b"]]
+    y = target(frame())
+    for own in (
+        model("numbers"),
+        CatBoostRegressor(iterations=3, verbose=0).fit(table, y),
+        LinearRegression().fit(table.to_numpy(), y),
+    ):
+        X = np.column_stack([table.to_numpy(), *([np.ones(ROWS)] * extra)])
+        if extra:
+            with pytest.raises(paribus.TableError, match=r"X has 3 features, but .* is expecting 2 features"):
+                paribus.partial_dependence(own, X, 0)
+        else:
+            assert paribus.partial_dependence(own, X, 0, grid_resolution=5).average.shape == (1, 5)
+
+
+@pytest.mark.parametrize("names", [list("ab"), [0, 1], ["Column_0", "Column_1"]])
+def test_names_that_libraries_give_columns_of_arrays_are_no_knowledge(names):
+    table, y = frame()[["a", "b"]], target(frame())
+    X = table.set_axis(names, axis=1)
+    for make in (
+        lambda: lightgbm.LGBMRegressor(n_estimators=5, verbose=-1),
+        lambda: xgboost.XGBRegressor(n_estimators=5),
+        lambda: CatBoostRegressor(iterations=5, verbose=0),
+    ):
+        own = make().fit(table.to_numpy(), y)
+        want = paribus.partial_dependence(own, table.to_numpy(), 0, grid_resolution=5)
+        have = paribus.partial_dependence(own, X, str(names[0]), grid_resolution=5)
+        np.testing.assert_array_equal(have.average, want.average)
+        assert have.provenance.evaluator == want.provenance.evaluator != "brute"
+
+
+def test_names_like_generated_ones_are_names_where_x_has_them():
+    table = frame()[["a", "b"]].set_axis(["f0", "f1"], axis=1)
+    own = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(table, target(frame()))
+    want = paribus.partial_dependence(own, table, "f0", grid_resolution=5)
+    have = paribus.partial_dependence(own, table[["f1", "f0"]], "f0", grid_resolution=5)
+    np.testing.assert_array_equal(have.average, want.average)
+    with pytest.raises(paribus.TableError, match="no column 'f1'"):
+        paribus.partial_dependence(own, table.assign(id=1)[["f0", "id"]], "f0")
+
+
+def test_lightgbm_spells_spaces_as_underscores():
+    table = frame()[["a", "b"]].set_axis(["my a", "my b"], axis=1)
+    own = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(table, target(frame()))
+    want = paribus.partial_dependence(own, table, "my a", grid_resolution=5)
+    have = paribus.partial_dependence(own, table[["my b", "my a"]], "my a", grid_resolution=5)
+    np.testing.assert_array_equal(have.average, want.average)
+    assert have.provenance.evaluator == want.provenance.evaluator != "brute"
+    with pytest.raises(paribus.TableError, match="'my a' and 'my_a', and LightGBM calls both 'my_a'"):
+        paribus.partial_dependence(own, table.assign(my_a=1.0), "my b")
+
+
+def test_columns_a_pipeline_drops_need_not_be_there():
+    table = frame().assign(id=np.arange(ROWS))
+    kept = ColumnTransformer([("number", StandardScaler(), ["a", "b"])])
+    own = make_pipeline(kept, LinearRegression()).fit(table, target(table))
+    want = paribus.partial_dependence(own, table, "a", grid_resolution=5).average
+    have = paribus.partial_dependence(own, table[["b", "a"]], "a", grid_resolution=5).average
+    np.testing.assert_allclose(have, want, rtol=0, atol=1e-12)
+    with pytest.raises(paribus.TableError, match="no column 'b'"):
+        paribus.partial_dependence(own, table[["a"]], "a")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_values_lightgbm_does_not_know_are_missing_ones_to_it_and_stay_what_they_are(source, tmp_path):
+    text = frame().region.astype(str).where(np.arange(ROWS) % 5 > 0, "west")
+    own = frame().assign(region=pd.Categorical(text, categories=["east", "north", "south", "west"]))
+    want = by_value(paribus.partial_dependence(model("lightgbm"), own, "region"))
+    X = SOURCES[source](own.assign(region=text), tmp_path)
+    have = paribus.partial_dependence(model("lightgbm"), X, "region", progress=False)
+    assert by_value(have).keys() == want.keys()
+    assert "west" in want
+    assert max(abs(by_value(have)[value] - want[value]) for value in want) < 1e-12
+    frames = have.to_frame()
+    assert set(map(str, frames["region"])) == set(want)
+    lost = own.assign(region=own.region.cat.set_categories(["east", "north", "south"]))
+    at_missing = paribus.partial_dependence(model("lightgbm"), lost, "region")
+    assert want["west"] == pytest.approx(at_missing.missing.average[0], abs=1e-12)
+
+
+@pytest.mark.skipif(not STORES, reason="this XGBoost keeps no categories")
+@pytest.mark.parametrize("source", SOURCES)
+def test_values_xgboost_does_not_know_are_refused(source, tmp_path):
+    text = frame().region.astype(str).where(np.arange(ROWS) > 300, "west")
+    X = SOURCES[source](frame().assign(region=text), tmp_path)
+    with pytest.raises(paribus.TableError, match="column 'region' of X has 'west', which is none of the 3"):
+        paribus.partial_dependence(model("xgboost"), X, "a", progress=False)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_categories_that_are_numbers_come_from_numbers(library, source, tmp_path):
+    if library == "xgboost" and not STORES:
+        pytest.skip("this XGBoost keeps no categories")
+    code = np.array([3, 7, 12])[np.arange(ROWS) % 3]
+    table = frame()[["a"]].assign(code=pd.Categorical(code))
+    y = table.a + np.sin(code)
+    if library == "lightgbm":
+        own = lightgbm.LGBMRegressor(n_estimators=15, verbose=-1).fit(table, y)
+    else:
+        own = xgboost.XGBRegressor(n_estimators=15, enable_categorical=True).fit(table, y)
+    want = by_value(paribus.partial_dependence(own, table, "code"))
+    for plain in (code, code.astype(np.int32)):
+        X = SOURCES[source](table.assign(code=plain), tmp_path)
+        have = by_value(paribus.partial_dependence(own, X, "code", progress=False))
+        assert have == pytest.approx(want, abs=1e-12)
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_missing_text_stays_missing(library):
+    if library == "xgboost" and not STORES:
+        pytest.skip("this XGBoost keeps no categories")
+    gaps = frame().assign(region=frame().region.where(np.arange(ROWS) % 4 > 0))
+    want = paribus.partial_dependence(model(library), gaps, "region")
+    text = gaps.region.astype(object).where(gaps.region.notna(), None)
+    for X in (gaps.assign(region=text), pl.from_pandas(gaps.assign(region=text))):
+        have = paribus.partial_dependence(model(library), X, "region")
+        assert by_value(have) == pytest.approx(by_value(want), abs=1e-12)
+        np.testing.assert_allclose(have.missing.average, want.missing.average, rtol=0, atol=1e-12)
+
+
+def test_a_pipeline_written_for_pandas_gets_pandas():
+    own = Pipeline(
+        [
+            ("ratio", FunctionTransformer(lambda t: t.assign(b=t.a / 2).to_numpy())),
+            ("fit", LinearRegression()),
+        ]
+    )
+    own.fit(frame()[["a", "b"]], target(frame()))
+    want = paribus.partial_dependence(own, frame(), "a", grid_resolution=5)
+    for X in (pl.from_pandas(frame()), pa.Table.from_pandas(frame()), pl.from_pandas(frame()).lazy()):
+        have = paribus.partial_dependence(own, X, "a", grid_resolution=5, progress=False)
+        np.testing.assert_allclose(have.average, want.average, rtol=0, atol=1e-12)
+        assert have.provenance.backend == "pandas"
+
+
+def test_a_model_that_takes_polars_gets_polars():
+    own = LinearRegression().fit(frame()[["a", "b"]], target(frame()))
+    X = pl.from_pandas(frame())
+    assert paribus.partial_dependence(own, X, "a").provenance.backend == "polars"
+
+
+def test_a_calibrated_model_knows_its_categories():
+    labels = (target(frame()) > 0).astype(int)
+    own = CalibratedClassifierCV(lightgbm.LGBMClassifier(n_estimators=5, verbose=-1), cv=2).fit(
+        frame(), labels
+    )
+    assert fitted_on(own).categories == {1: ("east", "north", "south")}
+    want = by_value(paribus.partial_dependence(own, frame(), "region"))
+    have = by_value(paribus.partial_dependence(own, CHANGES["text, reordered"](frame()), "region"))
+    assert have == pytest.approx(want, abs=1e-12)
+
+
+def test_a_table_that_is_as_fitted_is_not_copied():
+    table = frame()[["a", "b"]]
+    own = RandomForestRegressor(n_estimators=2).fit(table, target(frame()))
+    rows = opened(own, table, None, None, "raise", Running(False))
+    assert rows.table.native is table
+    assert rows.aligned is None
+
+
+def test_x_itself_is_not_changed():
+    text = CHANGES["text, reordered"](frame())
+    before = text.copy()
+    paribus.effects(model("lightgbm"), text, grid_resolution=3)
+    pd.testing.assert_frame_equal(text, before)
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost", "histogram"])
+def test_a_polars_enum_in_another_order_is_found_by_value(library):
+    if library == "xgboost" and not STORES:
+        pytest.skip("this XGBoost keeps no categories")
+    text = pl.from_pandas(CHANGES["text, reordered"](frame()))
+    X = text.with_columns(pl.col("region").cast(pl.Enum(["south", "north", "east"])))
+    have = by_value(paribus.partial_dependence(model(library), X, "region"))
+    assert have == pytest.approx(wanted(library)["region"], abs=1e-12)
+
+
+def test_text_becomes_ordered_categories_and_constant_ones():
+    table = frame().assign(
+        size=pd.Categorical(
+            np.array(["lo", "mid", "hi"])[np.arange(ROWS) % 3], ["lo", "mid", "hi"], ordered=True
+        ),
+        kind=pd.Categorical(["only"] * ROWS),
+    )
+    y = target(table) + table["size"].cat.codes
+    own = lightgbm.LGBMRegressor(n_estimators=15, verbose=-1).fit(table, y)
+    assert fitted_on(own).categories == {
+        1: ("east", "north", "south"),
+        3: ("lo", "mid", "hi"),
+        4: ("only",),
+    }
+    text = table.astype({"size": str, "kind": str, "region": str})
+    for feature in ("size", "region", "kind", "a"):
+        want = by_value(paribus.partial_dependence(own, table, feature, grid_resolution=5))
+        have = by_value(paribus.partial_dependence(own, text, feature, grid_resolution=5))
+        assert have == pytest.approx(want, abs=1e-12)
+
+
+def test_text_is_refused_where_lightgbm_does_not_tell_which_columns_were_categories():
+    size = pd.Categorical(
+        np.array(["lo", "mid", "hi"])[np.arange(ROWS) % 3], ["lo", "mid", "hi"], ordered=True
+    )
+    table = frame()[["a"]].assign(size=size, count=np.arange(ROWS) % 3)
+    own = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(table, table.a + table["size"].cat.codes)
+    paribus.partial_dependence(own, table[["size", "a", "count"]], "a")
+    with pytest.raises(
+        paribus.TableError, match=r"'size' of X holds text, .* categories that it does not keep"
+    ):
+        paribus.partial_dependence(own, table.astype({"size": str}), "a")
+
+
+def test_categories_that_are_booleans_come_from_booleans():
+    table = frame()[["a"]].assign(member=pd.Categorical(np.arange(ROWS) % 2 == 0))
+    own = lightgbm.LGBMRegressor(n_estimators=15, verbose=-1).fit(table, table.a + (np.arange(ROWS) % 2))
+    want = by_value(paribus.partial_dependence(own, table, "member"))
+    X = table.assign(member=np.arange(ROWS) % 2 == 0)
+    for plain in (X, pl.from_pandas(X)):
+        assert by_value(paribus.partial_dependence(own, plain, "member")) == pytest.approx(want, abs=1e-12)
+    with pytest.raises(paribus.TableError, match=r"holds numbers, .* categories of booleans"):
+        paribus.partial_dependence(own, X.assign(member=2), "a")
+
+
+def test_the_name_of_a_folder_becomes_a_category(tmp_path):
+    text = pa.Table.from_pandas(frame().astype({"region": str}), preserve_index=False)
+    pq.write_to_dataset(text, tmp_path / "x", partition_cols=["region"])
+    have = by_value(paribus.partial_dependence(model("lightgbm"), tmp_path / "x", "region", progress=False))
+    assert have == pytest.approx(wanted("lightgbm")["region"], abs=1e-12)
+
+
+def test_objects_that_are_numbers_are_no_text():
+    table = frame()[["a", "b"]]
+    own = HistGradientBoostingRegressor(max_iter=5).fit(table, target(frame()))
+    odd = table.astype(object)
+    odd.loc[:200, "b"] = None
+    assert paribus.partial_dependence(own, odd, "a", grid_resolution=5).average.shape == (1, 5)
