@@ -366,6 +366,10 @@ def as_files(table, folder):
     return str(folder)
 
 
+# Older versions of polars hand an Enum to Arrow, and so to files, as if its order had no meaning.
+ENUM_ORDER = pl.Series(TEXTS, dtype=pl.Enum(LEVELS)).to_arrow().type.ordered
+
+
 @pytest.mark.parametrize("name", COLUMNS)
 def test_an_axis_tells_whether_its_order_has_a_meaning(name, tmp_path):
     make, ordered = COLUMNS[name]
@@ -379,10 +383,10 @@ def test_an_axis_tells_whether_its_order_has_a_meaning(name, tmp_path):
         found = next(iter(paribus.effects(zero, rows, [0]).values()))
         near = next(iter(paribus.marginal(zero, rows, [0]).values()))
         for result in (found, near):
-            assert result.ordered == (ordered,)
+            assert result.ordered == (ordered and (rows is table or ENUM_ORDER or name != "polars Enum"),)
             result.save(tmp_path / "result.json")
             again = paribus.load(tmp_path / "result.json")
-            assert again.ordered == (ordered,)
+            assert again.ordered == result.ordered
             assert again == result
 
 

@@ -175,6 +175,14 @@ def ipc_dataset(folder):
     return ds.dataset(path, format="ipc")
 
 
+CONNECTIONS = []  # older versions of DuckDB close one that nothing refers to, though a relation of it is left
+
+
+def connected():
+    CONNECTIONS.append(duckdb.connect())
+    return CONNECTIONS[-1]
+
+
 SOURCES = {
     "folder": lambda folder, tmp: str(folder),
     "path": lambda folder, tmp: folder,
@@ -196,8 +204,8 @@ SOURCES = {
     "reader": lambda folder, tmp: reader(),
     "lazy frame": lambda folder, tmp: pl.from_pandas(frame()).lazy().with_columns(pl.col("a") * 1.0),
     "lazy scan": lambda folder, tmp: pl.scan_parquet(folder / "*.parquet"),
-    "relation": lambda folder, tmp: duckdb.connect().from_arrow(pa.Table.from_pandas(frame())),
-    "query": lambda folder, tmp: duckdb.connect().sql(f"select * from '{folder}/*.parquet'"),
+    "relation": lambda folder, tmp: connected().from_arrow(pa.Table.from_pandas(frame())),
+    "query": lambda folder, tmp: connected().sql(f"select * from '{folder}/*.parquet'"),
     "batches of Arrow tables": lambda folder, tmp: in_batches(),
     "record batches": lambda folder, tmp: in_batches(lambda t: t.to_batches()[0]),
     "batches of pandas": lambda folder, tmp: in_batches(lambda t: t.to_pandas()),
@@ -573,6 +581,8 @@ def score(table):
 
 @pytest.mark.parametrize("column", ODD)
 def test_odd_columns_are_asked_where_the_same_columns_in_memory_are(tmp_path, column):
+    if column == "half" and int(pa.__version__.split(".")[0]) < 20:
+        pytest.skip("older versions of Arrow make no half floats of numbers")
     table = pa.table({"odd": ODD[column], "x": np.arange(40.0)})
     for number, first in enumerate(range(0, 40, 10)):
         pq.write_table(table.slice(first, 10), tmp_path / f"{number}.parquet")

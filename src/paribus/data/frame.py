@@ -146,6 +146,9 @@ class FrameTable:
         return table
 
     def _series(self, feature: int) -> nw.Series[Any]:
+        if self.frame.implementation.is_pandas_like():
+            # By position: pandas builds its index of labels on first use, which is not safe in threads.
+            return nw.from_native(self.native.iloc[:, feature], series_only=True)
         return self.frame[:, feature]
 
 

@@ -147,14 +147,17 @@ def from_lazy_frame(X: Any) -> Stream:
     return Stream(make, schema, "a polars LazyFrame", "polars")
 
 
+DUCKDB_READERS = "to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader"  # newest name first
+
+
 def from_duckdb(X: Any) -> Stream:
     """Read a DuckDB relation batch by batch; every pass runs it anew, the columns not needed left out."""
 
     def make(columns: tuple[str, ...]) -> Iterable[Any]:
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         chosen = X.project(quoted)
-        reader = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_record_batch
-        batches: Iterable[Any] = reader(BATCH_ROWS)
+        reader = next(name for name in DUCKDB_READERS if hasattr(chosen, name))
+        batches: Iterable[Any] = getattr(chosen, reader)(BATCH_ROWS)
         return batches
 
     return Stream(make, _schema(X.limit(0).to_arrow_table()), "a DuckDB relation", shown_library())
