@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 import paribus
 from paribus.data.sampling import Priorities
 from paribus.data.scan import parquet
+from paribus.data.steps import Steps
 from paribus.evaluators import survey
 from paribus.evaluators.interactions.looks import Counting, Walking
 from paribus.evaluators.survey import Declared, Digest, Few, Look, Survey, Unvaried, Weighed, known_looks
@@ -106,6 +107,7 @@ def states():
         "too many levels": Levels((), np.zeros(0), 5, True),
         "priorities": Priorities.of(np.arange(30), weights, 0, 5),
         "look": Look("numeric", "<f8", 2.5, missing, 7, 0.5, thinned, None, None, False),
+        "steps": Steps(-(2**62), 86_400 * 10**9, "Europe/Berlin"),
         "coded look": Look(
             "category", "O", 0.0, coded, -1, 0.0, None, Levels(("b",), np.ones(1), 5), ("b",), True
         ),

@@ -4,6 +4,8 @@ import datetime
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,8 +130,6 @@ def test_missing_values_do_not_move_the_axis(rng):
 
 def test_dates_are_asked_at_whole_days():
     days = [datetime.date(2026, 1, 1) + datetime.timedelta(days=d) for d in range(400)]
-    import polars as pl
-
     effect = ask(pl.DataFrame({"day": days}), "day", grid_resolution=20)
     values = effect.grid_values[0]
     assert values.dtype == np.dtype("datetime64[D]")
@@ -241,6 +241,75 @@ def test_dates_may_be_given_in_any_form(awkward):
             0,
             custom_values={0: ["2026-01-01T13:00"]},
         )
+
+
+STEPS = {
+    "days": (pd.Timestamp("2015-01-01"), pd.Timedelta("1D")),
+    "noons": (pd.Timestamp("2015-01-01 12:00"), pd.Timedelta("1D")),
+    "mondays": (pd.Timestamp("2015-01-05"), pd.Timedelta("7D")),
+    "hours": (pd.Timestamp("2015-01-01"), pd.Timedelta("1h")),
+    "minutes": (pd.Timestamp("2015-01-01"), pd.Timedelta("15min")),
+    "seconds": (pd.Timestamp("2015-01-01"), pd.Timedelta("1s")),
+    "waits": (pd.Timedelta(0), pd.Timedelta("1D")),
+    "shifts": (pd.Timedelta("30min"), pd.Timedelta("8h")),
+}
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s"])
+@pytest.mark.parametrize("kind", STEPS)
+def test_dates_are_evaluated_at_values_the_column_could_hold(rng, tmp_path, kind, unit):
+    first, step = STEPS[kind]
+    counts = rng.integers(0, 3_000, 500)
+    frame = pd.DataFrame({"when": pd.Series([first + count * step for count in counts]).dt.as_unit(unit)})
+    frame.loc[::7, "when"] = pd.NaT
+    values = ask(frame, "when", grid_resolution=40).grid_values[0]
+    away = values - np.array([first if isinstance(first, pd.Timedelta) else first.to_datetime64()]).astype(
+        values.dtype
+    )
+    assert (away.view(np.int64) % step.as_unit(unit).to_timedelta64().astype(np.int64) == 0).all()
+    assert 38 <= len(values) <= 40
+    assert (np.diff(values) > np.timedelta64(0)).all()
+    assert frame["when"].min() <= values[0] < values[-1] <= frame["when"].max()
+    if unit != "s":  # which Parquet has no type for
+        frame.to_parquet(tmp_path / "when.parquet", row_group_size=50)
+        read = ask(tmp_path / "when.parquet", "when", grid_resolution=40).grid_values[0]
+        assert (read == values).all()
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Asia/Kolkata", "UTC", "+02:00"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "parquet"])
+def test_days_of_a_zone_are_evaluated_at_its_midnights(rng, tmp_path, zone, library):
+    days = pd.date_range("2010-01-01", "2019-01-01", tz=zone).to_series()
+    frame = pd.DataFrame({"day": days.sample(2_000, random_state=0).reset_index(drop=True)})
+    frame.to_parquet(tmp_path / "days.parquet", row_group_size=300)
+    tables = {
+        "pandas": lambda: frame,
+        "polars": lambda: pl.from_pandas(frame) if zone != "+02:00" else frame,
+        "arrow": lambda: pa.Table.from_pandas(frame),
+        "parquet": lambda: tmp_path / "days.parquet",
+    }
+    values = ask(tables[library](), "day", grid_resolution=50).grid_values[0]
+    shown = pd.Series(values).dt.tz_localize("UTC").dt.tz_convert(days.dt.tz)
+    assert len(shown) == 50
+    assert shown.isin(days).all()
+
+
+def test_dates_of_rows_without_weight_do_not_count_for_the_steps(rng, tmp_path):
+    when = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.append(rng.integers(0, 900, 300), 500), "D")
+    frame = pd.DataFrame({"when": when, "w": np.append(np.ones(300), 0.0)})
+    frame.loc[300, "when"] += pd.Timedelta("1s")
+    frame.to_parquet(tmp_path / "when.parquet")
+    held = ask(frame[["when"]], "when", grid_resolution=20, sample_weight=frame["w"])
+    read = ask(tmp_path / "when.parquet", "when", grid_resolution=20, sample_weight="w")
+    assert (held.grid_values[0] == held.grid_values[0].astype("M8[D]")).all()
+    assert (held.grid_values[0] == read.grid_values[0]).all()
+
+
+def test_a_date_far_from_all_others_keeps_its_distance():
+    ends = np.array([-(2**62) - 2**60, 2**62 + 2**60])  # further apart than the largest number of 64 bits
+    when = np.concatenate([ends, np.arange(200) * 2])[:, None].view("M8[ns]")
+    values = ask(when, 0, percentiles=(0, 1), grid_resolution=10).grid_values[0]
+    assert (values[[0, -1]].view(np.int64) == ends).all()
 
 
 def test_listed_nanoseconds_are_the_ones_in_the_data():

@@ -366,7 +366,7 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[str]]:
     assert summary.extremes is not None
     low, high = summary.ends
     if low < high:
-        return _as_unit(_evenly_spaced(low, high, summary, options.resolution), summary.unit), []
+        return _on_steps(_evenly_spaced(low, high, summary, options.resolution), summary), []
     around = _evenly_spaced(*summary.extremes, summary, max(2, options.resolution - 1))
     lower, upper = options.percentiles
     note = (
@@ -374,7 +374,7 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[str]]:
         "so the axis covers its whole range; the data at its ends is thin"
     )
     common = np.array([low]).astype(around.dtype)
-    return _as_unit(np.unique(np.append(around, common)), summary.unit), [note]
+    return _on_steps(np.unique(np.append(around, common)), summary), [note]
 
 
 def _most_frequent(summary: Summary, levels: Array, weights: Floats, most: int) -> tuple[Array, list[str]]:
@@ -402,6 +402,16 @@ def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -
     # As Python's whole numbers, of which none is too large to be halved exactly.
     places = (first + (2 * (last - first) * k + gaps) // (2 * gaps) for k in range(resolution))
     return np.array(list(dict.fromkeys(places)), dtype=dtype)
+
+
+def _on_steps(values: Array, summary: Summary) -> Array:
+    """Move dates and durations to those the column could hold, each once; numbers stay as they are."""
+    if summary.steps is None or summary.unit is None:
+        return values
+    assert summary.extremes is not None
+    low, high = (int(extreme) for extreme in summary.extremes)
+    held = np.clip(summary.steps.nearest(values, summary.unit), low, high)
+    return np.unique(held).view(summary.unit)
 
 
 def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:

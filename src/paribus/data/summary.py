@@ -11,6 +11,7 @@ import numpy as np
 from paribus.contracts import NOMINAL, Array, Floats, Kind
 from paribus.data.kinds import objects
 from paribus.data.rows import Rows
+from paribus.data.steps import Steps
 from paribus.data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))
@@ -30,8 +31,8 @@ class Summary:
     a nominal feature. ``unit`` is the dtype of a date's ticks, ``dtype`` that of a number. ``edges`` are
     those of the numbers of bins asked for, one array each. ``common`` is the value in the middle of the
     present ones and its weight; no other has more than half. ``missing_row`` is a row without the value.
-    ``ordered``, which alone grows with the number of rows, are the finite values sorted, while they are at
-    hand and have no weights.
+    ``steps`` are those between dates or durations. ``ordered``, which alone grows with the number of rows,
+    are the finite values sorted, while they are at hand and have no weights.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Summary:
     ranked: bool = False
     edges: tuple[Array, ...] = ()
     common: tuple[Any, float] | None = None
+    steps: Steps | None = None
 
     @property
     def missing_share(self) -> float:
@@ -94,6 +96,8 @@ def summarise(
     values = column.values
     if present is not None and not present.all():
         values, present = values[present > 0], present[present > 0]
+    if kind == "datetime":
+        facts["steps"] = Steps.of(values, column.zone)
     return Summary(**facts, **_numbers(values, present, kind, limit, percentiles, bins))
 
 

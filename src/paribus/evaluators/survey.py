@@ -18,6 +18,7 @@ from paribus.data.scan.partitions import Partitions
 from paribus.data.scan.reading import FAR, Reading
 from paribus.data.scan.scanned import Scanned
 from paribus.data.scan.shown import ShownTable
+from paribus.data.steps import Steps
 from paribus.data.summary import DECILES, Summary, common_of, edges_of, ordered_levels, placed
 from paribus.errors import FeatureError, TableError, WeightError
 from paribus.states import Counts, Keyed
@@ -90,7 +91,7 @@ class Look:
     """What is known of one column: how much is missing or infinite, and its numbers or levels.
 
     ``missing_row`` is the first row without a value, ``missing_at`` its number. ``declared`` are the levels a
-    column of categories knows.
+    column of categories knows, ``steps`` those between dates or durations.
     """
 
     kind: Kind
@@ -103,6 +104,7 @@ class Look:
     levels: Levels | None
     declared: tuple[Any, ...] | None
     ranked: bool
+    steps: Steps | None = None
 
     def merge(self, other: Self) -> Self:
         """Put both together."""
@@ -120,6 +122,7 @@ class Look:
             self.levels.merge(other.levels) if self.levels and other.levels else None,
             union(self.declared, other.declared),
             self.ranked and other.ranked,
+            self.steps.merge(other.steps) if self.steps and other.steps else self.steps or other.steps,
         )
 
 
@@ -258,13 +261,15 @@ class Survey:
         present = None if weights is None else weights[~column.missing]
         kind: Kind = "category" if wanted.nominal and column.kind not in NOMINAL else column.kind
         dtype = column.values.dtype
-        sketch, levels, infinite = None, None, 0.0
+        sketch, levels, infinite, steps = None, None, 0.0, None
         if kind in NOMINAL:
             codes, found = column.factorized()
             counts = np.bincount(codes, present, minlength=len(found)).astype(np.float64)
             levels = Levels(tuple(found), counts, MOST_LEVELS).within()
         else:
             sketch, infinite = self._numbers(column.values, present, wanted)
+        if kind == "datetime":
+            steps = Steps.of(column.values if present is None else column.values[present > 0], column.zone)
         row = None if at < 0 else cast(ShownTable, block.table).arrow.native.take([at])
         return Look(
             kind,
@@ -277,6 +282,7 @@ class Survey:
             levels,
             column.levels,
             column.ranked,
+            steps,
         )
 
     def _numbers(self, values: Array, weights: Floats | None, wanted: Wanted) -> tuple[Sketch, float]:
@@ -343,6 +349,7 @@ class Survey:
             "missing_row": None if look.missing_row is None else rows.reading.table(look.missing_row),
             "infinite": look.infinite / unit,
             "ranked": look.ranked,
+            "steps": look.steps,
         }
         if look.sketch is not None:
             return Summary(**facts, **_placed(look, look.sketch, wanted, unit))
@@ -443,7 +450,7 @@ def _digest(table: pa.Table, block: Block) -> int:
 
 def known_looks() -> dict[str, type]:
     """Return the states of a survey by name, which is how files refer to them."""
-    states = (Weighed, Look, Unvaried, Declared, Digest, Few, Sketch, Levels, Priorities)
+    states = (Weighed, Look, Steps, Unvaried, Declared, Digest, Few, Sketch, Levels, Priorities)
     return {state.__name__: state for state in states}
 
 
