@@ -1,19 +1,24 @@
 """Figures as plain data: when they are equal, how panels share axes, and who draws them."""
 
+import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 import paribus
 from handmade import importance, statistics
 from paribus.display import draw as drawing
+from paribus.display import figure as parts
 from paribus.display.draw import draw
-from paribus.display.figure import Band, Figure, Heat, Line, Panel, Points, Strip
+from paribus.display.figure import Axis, Band, Figure, Heat, Line, Panel, Points, Strip
 from paribus.display.grid import NO_PANEL, few_notes, figure_of, nice_ticks
 
 
@@ -31,6 +36,68 @@ def frame():
     table["gap"] = np.where(rng.random(120) < 0.2, np.nan, rng.normal(size=120))
     table["city"] = rng.choice(["Bern", "Basel", "Genf"], 120)
     return table
+
+
+ODD = [
+    "$$2",
+    "a_{b",
+    r"\alpha",
+    "<script>alert(1)</script>",
+    "%s %{text}",
+    "a\nb",
+    "a\tb\r\nc",
+    "column_" * 12,
+]
+ODD += ["a\x00b", "\x1b[31m\x7f\x85", "", "_a", "\u05e9\u05dc\u05d5\u05dd", "a\u2028b"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_names_are_text_in_pictures_of_both_drawers(tmp_path, name):
+    rng = np.random.default_rng(0)
+    other = f"{name}2"
+    table = pd.DataFrame({name: rng.normal(size=60), other: rng.choice([name, other, "plain"], 60)})
+    table.loc[::7, name] = np.nan
+
+    def both(given):
+        value = given[name].fillna(0) * (given[other] == "plain")
+        return np.column_stack([value, -value])
+
+    options = {"grid_resolution": 3, "target_names": [name, other]}
+    found = paribus.effects(both, table, [name, other, (name, other)], **options)
+    overlaid = paribus.overlay({name: found[name], other: found[name]})
+    figures = [found.figure(title=name), found.figure(outputs="rows"), overlaid.figure(output=0)]
+    for figure in figures:
+        page = draw(figure)
+        for form in ("png", "svg"):
+            page.savefig(tmp_path / f"drawn.{form}")
+        ElementTree.parse(tmp_path / "drawn.svg")
+        for text in page.findobj(Text):
+            assert text._preprocess_math(text.get_text())[1] is False
+        shown = json.loads(draw(figure, backend="plotly").to_json())
+        del shown["layout"]["template"]
+        said = list(_texts(shown))
+        assert any(said)
+        assert not re.search(r"[\x00-\x1f\x7f-\x9f<>$\u2028]", "".join(said).replace("<br>", ""))
+    page = found._repr_mimebundle_()["text/html"]
+    assert "<script" not in page
+
+
+def _texts(part):
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict | list):
+        for each in part.values() if isinstance(part, dict) else part:
+            yield from _texts(each)
+
+
+def test_signs_that_cannot_be_drawn_are_written_out():
+    panel = Panel(
+        (parts.Text(0.0, 0.0, "a\x00b"),), x=Axis("a\tb", ticks=((0.0, "\x1b["),)), title="a\r\nb\rc"
+    )
+    assert panel.marks[0].text == r"a\x00b"
+    assert (panel.x.label, panel.x.ticks, panel.title) == ("a b", ((0.0, r"\x1b["),), "a\nb\nc")
+    assert Figure((panel,), title="\ud800").title == r"\ud800"
+    assert Figure((panel,), title="émoji 😀 שלום").title == "émoji 😀 שלום"
 
 
 def model(table):

@@ -1,6 +1,7 @@
 """What a notebook shows of every result: its story, and a picture in the page."""
 
 import base64
+import pickle
 import re
 
 import matplotlib.pyplot as plt
@@ -147,3 +148,52 @@ def test_a_picture_is_drawn_once(everything, monkeypatch):
         for kind in set(ways) - set(shown):
             getattr(result, ways[kind])()
         assert len(drawn) == 1
+
+
+# --- figures that are returned, where a notebook shows what pyplot holds after each cell
+
+
+def shown(page):
+    """Show what a cell ends with as IPython does, and return how often a notebook with figures inline shows it."""
+    with pytest.raises(NotImplementedError):  # IPython then shows it as any other figure
+        page._ipython_display_()
+    return 1 + len(plt.get_fignums())
+
+
+@pytest.fixture
+def inline(monkeypatch):
+    monkeypatch.setattr(plt, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    yield
+    plt.close("all")
+
+
+def test_a_figure_that_a_cell_ends_with_is_shown_once(everything, inline):
+    for result in everything:
+        drawn = result.plot()
+        if isinstance(drawn, plt.Figure):
+            assert shown(drawn) == 1
+        else:  # axes have no picture of their own; pyplot shows theirs
+            assert not hasattr(drawn, "_ipython_display_")
+            assert plt.get_fignums() == [drawn.figure.number]
+            plt.close("all")
+
+
+def test_a_figure_on_axes_of_ones_own_is_shown_once(everything, inline):
+    effects = everything[0]
+    assert shown(effects.plot(ax=plt.subplots(1, 2)[1])) == 1
+
+
+def test_a_figure_that_a_cell_does_not_end_with_stays_with_pyplot(everything, inline):
+    page = everything[0].plot()
+    assert plt.get_fignums() == [page.number]
+
+
+def test_a_script_shows_figures_with_pyplot(everything):
+    page = everything[0].plot()
+    with pytest.raises(NotImplementedError):
+        page._ipython_display_()
+    assert plt.get_fignums() == [page.number]
+    assert plt.gcf() is page
+    again = pickle.loads(pickle.dumps(page))
+    assert len(again.axes) == len(page.axes)
+    plt.close("all")

@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 import warnings
+from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.dates import ConciseDateFormatter
+from matplotlib.text import Text
 from sklearn import inspection
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes, load_iris, make_hastie_10_2
@@ -767,6 +769,74 @@ def test_names_of_levels_are_no_formulas():
     written = [text.get_text() for text in display.axes_[0, 0].get_xticklabels()]
     assert written == [r"\$1 to \$2", r"\$3"]
     display.figure_.draw_without_rendering()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "$$2",
+        "a_{b",
+        "$x^2$ and $",
+        r"\alpha",
+        "<script>alert(1)</script>",
+        "%s",
+        "a\nb",
+        "a\x00\x1bb",
+        "",
+        "_a",
+    ],
+)
+def test_names_of_features_and_levels_are_written_as_they_are(tmp_path, name):
+    rng = np.random.default_rng(0)
+    other = f"{name}2"
+    X = pd.DataFrame(
+        {
+            name: rng.normal(size=60),
+            other: rng.choice([name, other, "plain"], 60),
+            "z": rng.normal(size=60),
+            "c": rng.choice([name, "k"], 60),
+        }
+    )
+    shown = name.replace("\x00", r"\x00").replace("\x1b", r"\x1b")
+    display = PartialDependenceDisplay.from_estimator(
+        lambda t: t.iloc[:, 0] + (t.iloc[:, 1] == "plain"),
+        X,
+        [name, other, (name, "z"), (name, other), (other, "c")],
+        grid_resolution=3,
+    )
+    for form in ("png", "svg"):
+        display.figure_.savefig(tmp_path / f"drawn.{form}")
+    ElementTree.parse(tmp_path / "drawn.svg")
+    along = display.axes_[0, 0].xaxis.label
+    assert (along.get_text(), along._preprocess_math(along.get_text())) == (shown, (shown, False))
+    for text in display.figure_.findobj(Text):
+        assert text._preprocess_math(text.get_text())[1] is False
+    legend = display.axes_[1, 0].get_legend()
+    words = [text._preprocess_math(text.get_text())[0].strip() for text in legend.get_texts()]
+    assert sorted(words) == sorted([shown, f"{shown}2", "plain"])
+    assert legend.get_title()._preprocess_math(legend.get_title().get_text()) == (f"{shown}2", False)
+
+
+def test_labels_that_somebody_wrote_may_be_formulas(diabetes):
+    X, y = diabetes
+    axes = plt.subplots(2, 2)[1]
+    given = np.array([[axes[0, 0], axes[0, 1]], [axes[1, 0], None]], dtype=object)
+    given[0, 1].set_ylabel("$y^2$")
+    PartialDependenceDisplay.from_estimator(LinearRegression().fit(X, y), X, ["bmi", "bp", "s5"], ax=given)
+    label = given[0, 1].yaxis.label
+    assert label._preprocess_math(label.get_text()) == ("$y^2$", True)
+
+
+def test_very_long_names_are_folded():
+    name = "a_very_long_name_of_a_column" * 4
+    X = pd.DataFrame({name: np.arange(40.0), "c": [name, "k"] * 20})
+    display = PartialDependenceDisplay.from_estimator(
+        lambda t: t[name] * (t["c"] == "k"), X, [name, "c", (name, "c")], grid_resolution=3
+    )
+    display.figure_.draw_without_rendering()  # warnings are errors: there is room for the panels
+    lines = display.axes_[0, 0].get_xlabel().split("\n")
+    assert len(lines) > 1
+    assert "".join(lines) == name
 
 
 def test_a_display_made_by_hand_from_results_of_either(diabetes):

@@ -5,8 +5,9 @@ A result becomes a `Figure` (``paribus.display.panels``), and a drawer makes it 
 and word in them is, so that what a picture says can be tested without looking at pixels.
 
 All places are floats in the units of their axis: numbers as they are, dates as days since 1970, levels as
-0, 1, 2, ... Text is as people read it; each drawer escapes what has a meaning to it. ``hover`` is what a
-pointer over a point tells, lines separated by newlines, one text for each point.
+0, 1, 2, ... Text is as people read it, with signs that cannot be drawn written out; each drawer escapes what
+has a meaning to it. ``hover`` is what a pointer over a point tells, lines separated by newlines, one text for
+each point.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from paribus.contracts import Flags, Floats
+from paribus.display.letters import printable
 
 Dash: TypeAlias = Literal["solid", "dashed", "dotted", "dashdot"]
 Marker: TypeAlias = Literal["circle", "square", "diamond", "cross", "triangle", "star", "bar", "dot"]
@@ -25,6 +27,10 @@ Scale: TypeAlias = Literal["number", "date", "level", "none"]
 
 class Plain:
     """Frozen data that are equal if all their parts are, arrays bit for bit; NaN is equal to itself."""
+
+    def __post_init__(self) -> None:
+        for part in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, part.name, _drawable(getattr(self, part.name)))
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -35,6 +41,13 @@ class Plain:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _drawable(value: object) -> object:
+    """Return text, and all text within tuples, as it can be drawn; anything else as it is."""
+    if isinstance(value, str):
+        return printable(value)
+    return tuple(map(_drawable, value)) if isinstance(value, tuple) else value
 
 
 def _same(one: object, two: object) -> bool:

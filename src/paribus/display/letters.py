@@ -1,8 +1,25 @@
-"""How wide letters are, for those who lay out words before anybody draws them."""
+"""Letters: which of them can be drawn, and how wide they are before anybody draws them."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+
+BREAKS = re.compile("\r\n?|[\u2028\u2029]")
+# Signs that steer a terminal, and halves of letters: no font has them and no page may contain them.
+UNDRAWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""Write out what cannot be drawn, as Python does; lines and words stay apart.
+
+    >>> printable("a\x00b\tc")
+    'a\\x00b c'
+    """
+    if text.isprintable():  # nearly all text, at the cost of a look
+        return text
+    lines = BREAKS.sub("\n", text).replace("\t", " ")
+    return UNDRAWN.sub(lambda found: repr(found[0])[1:-1], lines)
 
 
 def wide(sign: str) -> float:

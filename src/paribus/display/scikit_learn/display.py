@@ -24,7 +24,7 @@ from paribus.display.scikit_learn.arguments import (
 )
 from paribus.display.scikit_learn.drawing import Drawing
 from paribus.display.scikit_learn.panels import Panels
-from paribus.display.scikit_learn.ticks import names_of
+from paribus.display.scikit_learn.ticks import longest, names_of, write_names
 from paribus.grid import GridOptions
 from paribus.results import PartialDependence
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 PANEL = (3.2, 2.9)  # inches that a panel needs at least
 LETTER = 0.075  # inches of a letter of a level
 BESIDE = 0.6  # inches of a legend or a colour bar besides its letters
-LONG = 40  # letters from which a figure grows no more
 
 
 class PartialDependenceDisplay(Panels):
@@ -260,6 +259,9 @@ n_jobs
             pdp_lim=pdp_lim,
             centered=centered,
         )
+        for axes in self.axes_.flat:
+            if axes is not None:
+                write_names(axes, self.feature_names)
         drawing.keep_labels()
         self._share_height({} if fixed else drawing.heights)
         self.level_lines_ = np.empty_like(self.axes_, dtype=object)
@@ -282,14 +284,13 @@ n_jobs
 
     def _longest(self, size: int) -> int:
         """Return the letters of the longest level among features, or among pairs of them."""
-        letters = (
-            len(name)
+        return longest(
+            name
             for number, result in enumerate(self.pd_results)
             for levels, values in zip(self._levels(number), result["grid_values"], strict=True)
             if levels and len(self.features[number]) == size
             for name in names_of(values)
         )
-        return min(max(letters, default=0), LONG)
 
     def _share_height(self, before: dict[Axes, tuple[float, float]]) -> None:
         """Draw all curves at one height, at which those that were there before are seen too."""

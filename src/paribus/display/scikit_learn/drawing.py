@@ -72,6 +72,7 @@ class Drawing:
     def called(self, level: str) -> str:
         """Return the name of a level in a legend, with that of the model if the user gave one."""
         label = {**self.line, **self.average}.get("label")
+        level = f" {level}" if level.startswith("_") else level  # else matplotlib would leave it out
         return f"{level}, {label}" if label else level
 
     def bars(self, ax: Axes) -> dict[str, Any]:

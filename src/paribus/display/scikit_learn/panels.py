@@ -13,6 +13,7 @@ import numpy as np
 from sklearn import inspection  # type: ignore[import-untyped]
 
 from paribus.contracts import Array
+from paribus.display.drawers.matplotlib.ink import escaped
 from paribus.display.look import color_of, dash_of
 from paribus.display.scikit_learn.arguments import Columns
 from paribus.display.scikit_learn.drawing import Drawing
@@ -25,7 +26,7 @@ from paribus.display.scikit_learn.marks import (
     recolour,
     roomy,
 )
-from paribus.display.scikit_learn.ticks import names_of, readable_dates, write_levels
+from paribus.display.scikit_learn.ticks import in_text, names_of, readable_dates, write_levels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,7 +165,7 @@ class Panels(inspection.PartialDependenceDisplay):  # type: ignore[misc]
         readable_dates(ax.xaxis, values)
         ax.set_xlabel(self.feature_names[feature_idx[0]])
         ax.set_ylabel("Partial dependence")
-        explain(ax, self.feature_names[feature_idx[1]])
+        explain(ax, escaped(in_text(self.feature_names[feature_idx[1]])))
 
 
 def _apart(low: float, high: float) -> tuple[float, float]:

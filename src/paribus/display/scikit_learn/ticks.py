@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from paribus.contracts import Array
+from paribus.display.drawers.matplotlib.ink import escaped
+from paribus.display.drawers.shared import in_lines
+from paribus.display.letters import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
 DURATIONS = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0}  # in seconds
+LONG = 40  # letters of a line of a name
 TURNED = 18  # letters along the axis of levels that stand side by side; more of them are written upwards
 
 
+def in_text(name: str) -> str:
+    """Return a name in lines that leave room for a panel, without signs that cannot be drawn."""
+    return in_lines(printable(name), lambda line: LONG, break_words=True)
+
+
 def names_of(levels: Array) -> Array:
-    """Return levels as people read them; a dollar sign does not begin a formula."""
+    """Return levels as people read them, so that matplotlib writes them as they are."""
     words = []
     for level in levels.tolist():
         whole = isinstance(level, float) and level.is_integer()
-        words.append(str(int(level) if whole else level).replace("$", r"\$"))
+        words.append(escaped(in_text(str(int(level) if whole else level))))
     return np.array(words, dtype=object)
+
+
+def longest(names: Iterable[str]) -> int:
+    """Return the letters of the longest line among names."""
+    return max((len(line) for name in names for line in name.split("\n")), default=0)
+
+
+def write_names(ax: Axes, names: Sequence[str]) -> None:
+    """Write the names of features along axes as they are, and never as a formula."""
+    for label in (ax.xaxis.label, ax.yaxis.label):
+        if label.get_text() in names:
+            label.set_text(in_text(label.get_text()))
+            label.set_parse_math(False)
 
 
 def write_levels(ax: Axes, levels: Array) -> None:
     """Write the names of levels side by side if there is room, else upwards."""
-    letters = max(map(len, names_of(levels)), default=0) * len(levels)
+    letters = longest(names_of(levels)) * len(levels)
     ax.tick_params(axis="x", rotation=90 if letters > TURNED else 0)
 
 

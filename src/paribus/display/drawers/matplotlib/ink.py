@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Color: TypeAlias = tuple[float, float, float, float]
 FAINT = 0.65  # of the ink, for what is read last
 SMALLEST = 5.0  # points of letters that can still be read
+LONG = 60  # letters of a line of a legend
 LETTER = 0.55  # width of a letter, as a share of its height
 
 
@@ -29,7 +30,12 @@ def said_in_legend(mark: Line | Band | Points | Bars | Hatch) -> str | None:
     """Return what a legend calls a mark; an underscore in front would keep it out of the legend."""
     if mark.label is None:
         return None
-    return escaped(f" {mark.label}" if mark.label.startswith("_") else mark.label)
+    return folded(f" {mark.label}" if mark.label.startswith("_") else mark.label)
+
+
+def folded(text: str) -> str:
+    """Return words of a legend in lines that leave room for the panels."""
+    return escaped(in_lines(text, lambda line: LONG, break_words=True))
 
 
 def words_along(text: str, inches: float) -> str:

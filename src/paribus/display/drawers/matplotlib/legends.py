@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus.display.drawers.matplotlib.ink import escaped
+from paribus.display.drawers.matplotlib.ink import folded
 from paribus.display.drawers.matplotlib.place import GAP, right_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _legend(ax: Axes, entries: dict[str, Artist], title: str | None, **options: 
     return ax.legend(
         list(entries.values()),
         list(entries),
-        title=None if title is None else escaped(title),
+        title=None if title is None else folded(title),
         fontsize="small",
         title_fontsize="small",
         alignment="left",

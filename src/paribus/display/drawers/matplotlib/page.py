@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from paribus.display.drawers.matplotlib.given import draw_on
-from paribus.display.drawers.matplotlib.ink import FAINT, escaped, fitting, ink
+from paribus.display.drawers.matplotlib.ink import FAINT, fitting, ink, words_along
 from paribus.display.drawers.matplotlib.legends import entries_of, legend_above
 from paribus.display.drawers.matplotlib.panel import draw_panel
 from paribus.display.drawers.matplotlib.place import Place
@@ -39,11 +40,26 @@ def draw(figure: Figure, ax: Any = None) -> tuple[Page, list[Axes]]:
         One for each panel, in their order.
     """
     if ax is not None:
-        return draw_on(figure, _given(ax, len(figure.panels)))
+        page, axes = draw_on(figure, _given(ax, len(figure.panels)))
+    else:
+        import matplotlib.pyplot as plt
+
+        page = plt.figure(figsize=figure.size, layout=_layout(figure))
+        axes = _draw_new(figure, page)
+    vars(page)["_ipython_display_"] = partial(_shown_once, page)
+    return page, axes
+
+
+def _shown_once(page: Page) -> None:
+    """Take a page that a notebook is about to show from pyplot, which would show it again after the cell.
+
+    One that is not shown so stays with pyplot: a notebook shows it after the cell, a script with ``show()``.
+    """
     import matplotlib.pyplot as plt
 
-    page = plt.figure(figsize=figure.size, layout=_layout(figure))
-    return page, _draw_new(figure, page)
+    if "inline" in plt.get_backend():
+        plt.close(page)
+    raise NotImplementedError  # which tells IPython to show it as any other figure
 
 
 def png(figure: Figure, dpi: int = 110) -> bytes:
@@ -98,7 +114,7 @@ def _draw_new(figure: Figure, page: Page) -> list[Axes]:
         legend_above(page, page.add_subplot(grid[0, :]), entries, figure.legend_title)
         page.sca(axes[-1])
     if figure.title is not None:
-        page.suptitle(escaped(figure.title), x=0.01, ha="left", fontsize="large")
+        page.suptitle(words_along(figure.title, 0.8 * figure.size[0]), x=0.01, ha="left", fontsize="large")
     if notes:
         page.supxlabel(notes, x=0.01, ha="left", fontsize="small", color=ink(FAINT))
     return axes

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from paribus.display.drawers.matplotlib.axes import draw_axis, follow, reach
-from paribus.display.drawers.matplotlib.ink import LETTER, escaped, ink, scaled, words_along
+from paribus.display.drawers.matplotlib.ink import LETTER, ink, scaled, words_along
 from paribus.display.drawers.matplotlib.legends import legend_beside
 from paribus.display.drawers.matplotlib.marks import PENS
 from paribus.display.drawers.matplotlib.place import GAP, Place, above, right_of
@@ -43,7 +43,7 @@ def draw_panel(ax: Axes, panel: Panel, place: Place) -> list[tuple[Axes, str]]:
         follow(highest, panel.x, "x")
     bars = _color_bars(ax, colored, beyond + GAP, place.height)
     if panel.title is not None and not ax.get_title(loc="left") and not ax.get_title():
-        highest.set_title(escaped(panel.title), loc="left", fontsize="medium")
+        highest.set_title(words_along(panel.title, place.width), loc="left", fontsize="medium")
     if panel.legend == "panel" and not place.given:
         legend_beside(ax, panel.legend_title)
     return bars
