@@ -272,3 +272,50 @@ def test_lines_of_the_background_leave_notes_their_room():
     notes = paribus.overlay({"all": part} | parts).figure().notes
     assert sum(note.endswith("rows (unweighted)") for note in notes) == 6
     assert any("missing" in note for note in notes)
+
+
+# --- averages of a single row
+
+
+def outcomes():
+    """Rows of which three stand alone: at a far value, at a category and where the value is missing."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200), "town": ["x", "y"] * 100})
+    frame.loc[0, "a"], frame.loc[1, "town"], frame.loc[2, "b"] = 9.0, "lonely", np.nan
+    y = frame["a"].clip(-2, 2).to_numpy() + rng.normal(size=200)
+    y[:3] = 70.0, -80.0, 90.0
+    return frame, y
+
+
+def averages(frame, y):
+    options = {"grid_resolution": 7, "percentiles": (0, 1), "progress": False}
+    effects = paribus.effects(lambda t: t["a"].clip(-2, 2), frame, **options)
+    return effects, paribus.marginal(lambda t: t["a"].clip(-2, 2), frame, y=y, **options)
+
+
+@pytest.mark.parametrize("compared", [False, True])
+def test_a_single_row_does_not_set_the_axis_of_averages_and_words_tell(compared):
+    effects, near = averages(*outcomes())
+    figure = (paribus.compare(effects, None, near) if compared else near).figure()
+    for panel in figure.panels:
+        assert -10 < panel.y.low < panel.y.high < 10
+        assert (panel.y.low, panel.y.high) == (figure.panels[0].y.low, figure.panels[0].y.high)
+    (told,) = [note for note in figure.notes if "single row" in note]
+    assert told.startswith("averages of a single row of ")
+    assert all(name in told for name in ("a", "b", "town"))
+    observed = [mark for panel in figure.panels for mark in of(panel, Line) + of(panel, Points)]
+    assert any((mark.y == 70.0).any() for mark in observed)  # it is drawn where it is, beyond the axis
+
+
+def test_single_rows_on_the_axis_are_not_told():
+    frame, y = outcomes()
+    y[:3] = 0.0
+    assert not any("single row" in note for note in averages(frame, y)[1].figure().notes)
+
+
+def test_where_every_cell_has_a_single_row_all_are_seen():
+    frame = pd.DataFrame({"a": np.arange(6.0)})
+    near = paribus.marginal(lambda t: t["a"] ** 2, frame, ["a"])
+    figure = near.figure()
+    assert figure.panels[0].y.low < 0 < 25 < figure.panels[0].y.high
+    assert not any("single row" in note for note in figure.notes)

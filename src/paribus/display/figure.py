@@ -64,6 +64,7 @@ class Line(Plain):
 
     With ``steps`` a height holds until the next point. ``strength (g,)``, between 0 and 1, is how much of its
     colour the line has around each point: it fades where the data thins out. ``width`` is in points.
+    ``single (g,)`` tells which heights are those of a single row: they do not make an axis longer.
     """
 
     x: Floats
@@ -76,6 +77,7 @@ class Line(Plain):
     steps: bool = False
     strength: Floats | None = None
     hover: tuple[str, ...] = ()
+    single: Flags | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ class Band(Plain):
 class Points(Plain):
     """Points with error bars: ``error (g,)`` is the length to each side, along y or else along x.
 
-    ``size (g,)`` is each one's diameter in points.
+    ``size (g,)`` is each one's diameter in points, ``single`` as of a `Line`.
     """
 
     x: Floats
@@ -108,6 +110,7 @@ class Points(Plain):
     error: Floats | None = None
     error_along: Literal["x", "y"] = "y"
     hover: tuple[str, ...] = ()
+    single: Flags | None = None
 
 
 @dataclass(frozen=True, eq=False)

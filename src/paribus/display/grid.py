@@ -9,7 +9,7 @@ from textwrap import wrap
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.display.figure import Axis, Band, Bars, Contours, Figure, Heat, Line, Panel, Points, Strip
+from paribus.display.figure import Axis, Band, Bars, Contours, Figure, Heat, Line, Mark, Panel, Points, Strip
 from paribus.display.look import BELOW
 from paribus.display.ticks import nice_ticks
 
@@ -54,17 +54,19 @@ def figure_of(
 
 
 def _cut(panels: Sequence[Panel]) -> list[str]:
-    """Return the line that says which panels do not show all of what is around heights."""
-    names = [panel.x.label for panel in panels if _reaches_beyond(panel)]
-    return [f"bands or error bars of {', '.join(names)} reach beyond the axis"] if names else []
+    """Return the lines that say which panels do not show all of what is around heights, or of single rows."""
+    lines = []
+    for words, single in (("bands or error bars", False), ("averages of a single row", True)):
+        names = [panel.x.label for panel in panels if _reaches_beyond(panel, single=single)]
+        lines += [f"{words} of {', '.join(names)} reach beyond the axis"] if names else []
+    return lines
 
 
-def _reaches_beyond(panel: Panel) -> bool:
+def _reaches_beyond(panel: Panel, *, single: bool) -> bool:
     low, high = panel.y.low, panel.y.high
     if low is None or high is None or not has_curves(panel):
         return False
-    parts = [part for part in (panel, panel.right) if part is not None]
-    ends = [pair for part in parts for pair in _heights(part)]
+    ends = _heights_of([panel], single=single)
     return any(bool((lows < low).any() or (highs > high).any()) for lows, highs in ends)
 
 
@@ -134,10 +136,12 @@ def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
     """Return the ends of the heights of panels, with a margin.
 
     What is around heights counts, but not where it is far longer than elsewhere: a few rows would make the
-    axis so long that nothing else could be seen.
+    axis so long that nothing else could be seen. For the same reason heights of a single row do not count,
+    as long as there are others.
     """
-    parts = [part for panel in panels for part in (panel, panel.right) if part is not None]
-    ends = [pair for part in parts for pair in _heights(part)]
+    ends = _heights_of(panels, single=False)
+    if not any(np.isfinite(lows).any() for lows, _ in ends):
+        ends += _heights_of(panels, single=True)
     if not ends:
         return np.nan, np.nan
     lows, highs = (np.concatenate(side) for side in zip(*ends, strict=True))
@@ -157,23 +161,38 @@ def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
     return low - MARGIN * span, high + MARGIN * span
 
 
-def _heights(panel: Panel) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the lowest and highest of what marks have at each place."""
-    for mark in panel.marks:
+def _heights_of(panels: Sequence[Panel], *, single: bool) -> list[tuple[Floats, Floats]]:
+    """Return the lowest and highest of what marks have at each place, with the narrow panels beside them.
+
+    Of heights of a ``single`` row these alone, else all but these.
+    """
+    parts = [part for panel in panels for part in (panel, panel.right) if part is not None]
+    marks = [mark for part in parts for mark in part.marks]
+    if not single:
+        return [pair for mark in marks for pair in _heights(mark)]
+    rows = [(mark.y, mark.single) for mark in marks if isinstance(mark, Line | Points)]
+    heights = [y[alone] for y, alone in rows if alone is not None]
+    return [(height, height) for height in heights]
+
+
+def _heights(mark: Mark) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the lowest and highest of what a mark has at each place, but not of a single row."""
+    if isinstance(mark, Line | Points):
+        y = mark.y if mark.single is None else np.where(mark.single, np.nan, mark.y)
         if isinstance(mark, Line):
-            yield mark.y, mark.y
-        elif isinstance(mark, Band) and mark.label is None:
-            yield mark.low, mark.high
-        elif isinstance(mark, Band):  # of rows, of which all are to be seen
-            yield mark.low, mark.low
-            yield mark.high, mark.high
-        elif isinstance(mark, Points):
+            yield y, y
+        else:
             error = 0.0 if mark.error is None or mark.error_along == "x" else np.nan_to_num(mark.error)
-            yield mark.y - error, mark.y + error
-        elif isinstance(mark, Bars) and not mark.level:
-            base = np.zeros_like(mark.length) if mark.base is None else mark.base
-            yield base, base
-            yield base + mark.length, base + mark.length
+            yield y - error, y + error
+    elif isinstance(mark, Band) and mark.label is None:
+        yield mark.low, mark.high
+    elif isinstance(mark, Band):  # of rows, of which all are to be seen
+        yield mark.low, mark.low
+        yield mark.high, mark.high
+    elif isinstance(mark, Bars) and not mark.level:
+        base = np.zeros_like(mark.length) if mark.base is None else mark.base
+        yield base, base
+        yield base + mark.length, base + mark.length
 
 
 def _labelled_once(panels: Sequence[Panel], columns: int) -> list[Panel]:

@@ -148,6 +148,8 @@ def marginal_curves(marginal: Marginal, o: int) -> list[Curve]:
             wrong = float(getattr(marginal.missing, f"{name}_error")[o])
             gap = float(getattr(marginal.missing, name)[o]), wrong
         curve = Curve(marginal[name][o], "", name, error=error[o], missing=gap)
+        missing = None if marginal.missing is None else marginal.missing.rows
+        curve = replace(curve, rows=marginal.rows.astype(np.float64), rows_missing=missing)
         curves.append(_looking(curve, name))
     return curves
 

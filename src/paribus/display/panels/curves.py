@@ -41,6 +41,8 @@ class Curve:
     each side, as a band or error bars, and nothing where it is not known. ``missing`` is height and error at
     a missing value. ``models (m, g)`` are the curves whose standard deviation the error is, if it is one.
     ``name`` is what a pointer calls a height, ``label`` what the legend calls the curve.
+    ``rows (g,)`` are how many rows are behind each height that is an average of some, ``rows_missing`` behind
+    that at a missing value.
     ``aside`` moves points at levels, so that those of several curves stand beside each other. ``place`` is
     where the heights are and ``data`` what lies there, if not those of the panel.
     """
@@ -60,6 +62,8 @@ class Curve:
     aside: float = 0.0
     place: Place | None = None
     data: Data | None = None
+    rows: Floats | None = None
+    rows_missing: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +125,10 @@ def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
     error = _error_at(place, curve)
     around = None if error is None else 2 * error
     hover = _hover(place, curve, y, error, data)
+    single = None if curve.rows is None else place.total(curve.rows) == 1
     if place.levels or len(place.at) == 1:
         at = place.at + (curve.aside if place.axis.scale == "level" else 0.0)
-        yield Points(at, y, curve.color, curve.label, curve.marker, error=around, hover=hover)
+        yield Points(at, y, curve.color, curve.label, curve.marker, error=around, hover=hover, single=single)
         return
     if around is not None:
         for run in stretches(np.isfinite(y + around)):
@@ -139,6 +144,7 @@ def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
         steps=place.steps,
         strength=strength_of_data(place, data),
         hover=hover,
+        single=single,
     )
 
 
@@ -175,6 +181,7 @@ def _at_missing(curve: Curve, data: Data | None, count: int) -> Points:
         marker=curve.marker,
         error=None if error is None or not np.isfinite(error) else np.array([2 * error]),
         hover=(hover,),
+        single=np.array([True]) if curve.rows_missing == 1 else None,
     )
 
 
