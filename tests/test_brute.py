@@ -250,41 +250,6 @@ except KeyboardInterrupt:
     assert out.count("asked") < 20  # of more than a thousand
 
 
-def bars(capsys, seconds, **arguments):
-    def slow(table):
-        time.sleep(seconds)
-        return table[:, 0]
-
-    rows = np.random.default_rng(0).normal(size=(2000, 2))
-    paribus.partial_dependence(slow, rows, 0, grid_resolution=100, **arguments)
-    return capsys.readouterr().err
-
-
-def test_a_bar_appears_when_more_than_two_seconds_are_expected(capsys):
-    assert "paribus" not in bars(capsys, 0.0)
-    assert "2.00k" in bars(capsys, 0.3)
-    assert "2.00k" in bars(capsys, 0.0, progress=True)
-    assert "paribus" not in bars(capsys, 0.3, progress=False)
-
-
-def test_a_bar_appears_after_two_seconds_although_nothing_is_done_yet(capsys):
-    def slow(table):
-        time.sleep(0 if len(table) < 1000 else 2.5)
-        return table[:, 0]
-
-    rows = np.random.default_rng(0).normal(size=(100, 2))
-    threads = threading.active_count()
-    paribus.partial_dependence(slow, rows, 0, grid_resolution=20, custom_values={0: np.arange(20.0)})
-    shown = capsys.readouterr().err
-    assert "0.00/100" in shown
-    assert "100/100" in shown
-    assert threading.active_count() <= threads + 1  # of which one may be tqdm's own
-    paribus.partial_dependence(lambda t: t[:, 0], rows, 0)
-    assert not [
-        one for one in threading.enumerate() if isinstance(one, threading.Timer) and not one.finished.is_set()
-    ]
-
-
 def test_what_is_shipped_to_a_worker_is_small_and_works_there():
     frame = pd.DataFrame(RNG.normal(size=(100_000, 4)), columns=list("abcd"))
     rows = rows_of(table_of(frame), None)

@@ -762,21 +762,22 @@ def test_the_bar_counts_rows_on_the_cluster_and_those_that_were_kept(
     client, model, frame, files, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("tqdm.auto.tqdm", Bar)
+    monkeypatch.setattr("paribus.executors.progress._has_bars", lambda: True)
     monkeypatch.setattr(Bar, "bars", [])
     asked = {"executor": client, "progress": True, "features": ["a"]}
     paribus.effects(model, files, checkpoint=tmp_path / "kept", **asked)
     assert [(bar.label, bar.total, bar.done) for bar in Bar.bars] == [
-        ("survey", ROWS, ROWS),
-        ("effects", ROWS, ROWS),
+        ("first look at the data", ROWS, ROWS),
+        ("partial dependence", ROWS, ROWS),
     ]
     block = sorted((tmp_path / "kept" / "01-effects").glob("*.npz"))[3]
     block.unlink()
     Bar.bars.clear()
     paribus.effects(model, files, checkpoint=tmp_path / "kept", **asked)
-    assert [(bar.label, bar.total, bar.done) for bar in Bar.bars] == [("effects", ROWS, ROWS)]
+    assert [(bar.label, bar.total, bar.done) for bar in Bar.bars] == [("partial dependence", ROWS, ROWS)]
     Bar.bars.clear()
     paribus.effects(model, cut_frame(frame[NAMES], [1_000] * 24), **asked)
-    assert [(bar.label, bar.done) for bar in Bar.bars if bar.label == "effects"] == [("effects", ROWS)]
+    assert [bar.done for bar in Bar.bars if bar.label == "partial dependence"] == [ROWS]
 
 
 def test_who_computed_is_recorded(client, model, files):

@@ -991,12 +991,13 @@ def test_a_plan_writes_nothing_and_refuses_what_effects_refuses(folder):
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["files", "stream"])
-def test_the_bar_counts_rows_of_each_pass(folder, capsys, stream):
+def test_the_bar_counts_rows_of_each_pass(folder, capsys, monkeypatch, stream):
+    monkeypatch.setattr("paribus.executors.progress._has_bars", lambda: True)
     source = in_batches() if stream else folder
     paribus.partial_dependence(model("lightgbm"), source, "a", grid_resolution=3, progress=True)
     shown = capsys.readouterr().err
-    assert "survey" in shown
-    assert "effects" in shown
+    assert "first look at the data" in shown
+    assert "partial dependence" in shown
     assert "2.40k/2.40k" in shown
     paribus.partial_dependence(model("lightgbm"), source, "a", grid_resolution=3, progress=False)
     assert capsys.readouterr().err == ""

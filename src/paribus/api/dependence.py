@@ -108,7 +108,8 @@ def partial_dependence(
         Bound in bytes, or text such as ``"200MB"``, on what is held besides ``X`` and the model's own
         working memory. Half of the free memory by default.
     progress : bool, optional
-        Show a bar that counts rows; None shows one when more than two seconds are expected.
+        Show a bar that counts rows; None shows one when more than two seconds are expected. Where there is
+        neither a terminal nor a notebook, the logger ``paribus`` has a line now and then (level ``INFO``).
     verify : bool
         Ask the model itself about a few of the points, on every row; the largest difference is in the
         provenance.

@@ -141,7 +141,7 @@ def feature_importance(
         rows,
         y,
         groups,
-        partial(Local, progress=progress),
+        partial(Local, progress=progress, doing="permutation"),
         max_memory=memory,
         scoring=scoring,
         response_method=response_method,

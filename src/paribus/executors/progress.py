@@ -1,7 +1,10 @@
-"""A bar, shown only when there is something to wait for."""
+"""How far a pass is, shown only when there is something to wait for: on a bar, or in a log."""
 
 from __future__ import annotations
 
+import logging
+import re
+import sys
 from collections.abc import Generator, Iterable
 from contextvars import copy_context
 from threading import Lock, Timer
@@ -12,6 +15,19 @@ from paribus.contracts import S
 
 PATIENCE = 2.0  # seconds a person waits without asking
 WARM = 0.5  # seconds before the pace is believed, because the first call is often slow
+OFTEN, SHARE = 30.0, 0.1  # seconds, and share of all rows, after which a log has another line
+LOG = logging.getLogger("paribus")
+WORDS = {  # what a pass is for, by how its folder is called
+    "survey": "first look at the data",
+    "effects": "partial dependence",
+    "local-effects": "accumulated local effects",
+    "marginal": "averages near values",
+    "counting": "interactions, first pass",
+    "bruteforce": "interactions, first pass",
+    "walking": "interactions",
+    "crossing": "interactions",
+    "permutation": "permutation importance",
+}
 
 
 def with_progress(
@@ -25,9 +41,9 @@ def with_progress(
 
     None decides: the bar appears after each block when the whole is expected to take longer than two seconds
     at the pace so far, which is believed after half a second, and after two seconds in any case, although no
-    block may be done by then.
+    block may be done by then. Where there is no terminal and no notebook, lines are logged instead.
     """
-    bar = _Bar(rows, before, doing)
+    bar = _Bar(rows, before, in_words(doing))
     start = perf_counter()
     timer = bar.shown_later() if progress is None else None
     try:
@@ -37,10 +53,22 @@ def with_progress(
             if _wanted(progress, perf_counter() - start, bar.done - before, left):
                 bar.show()
             yield number, state
+        bar.all_done = True
     finally:
         if timer is not None:
             timer.cancel()
         bar.close()
+
+
+def in_words(doing: str) -> str:
+    """Return what a pass is for, as people say it.
+
+    >>> in_words("local-effects-2-of-3-tree_local")
+    'accumulated local effects, model 2 of 3'
+    """
+    what = max((known for known in WORDS if doing.startswith(known)), key=len, default="")
+    model = re.search(r"-(\d+)-of-(\d+)", doing)
+    return WORDS.get(what, doing) + (f", model {model[1]} of {model[2]}" if model else "")
 
 
 def _wanted(progress: bool | None, elapsed: float, done: float, rows: float | None) -> bool:
@@ -49,14 +77,22 @@ def _wanted(progress: bool | None, elapsed: float, done: float, rows: float | No
     return rows is not None and elapsed > WARM and elapsed * (rows / max(done, 1e-9)) > PATIENCE
 
 
+def _has_bars() -> bool:
+    """Tell whether a bar can be drawn over itself: in a terminal or a notebook, not in a file."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return getattr(shell, "kernel", None) is not None or (sys.stderr is not None and sys.stderr.isatty())
+
+
 class _Bar:
     """Rows done of all, on a bar that two threads may show and only one does."""
 
     def __init__(self, rows: int | None, before: float, doing: str) -> None:
         self.rows, self.done, self.doing = rows, before, doing
+        self.all_done = False
         self._drawn: Any = None
         self._closed = False
         self._lock = Lock()
+        self._start = perf_counter(), before
 
     def shown_later(self) -> Timer:
         """Show the bar when patience ends, in the notebook cell that asked."""
@@ -66,13 +102,17 @@ class _Bar:
         return timer
 
     def show(self) -> None:
-        from tqdm.auto import tqdm
-
         with self._lock:
             if self._drawn is None and not self._closed:
-                self._drawn = tqdm(
-                    total=self.rows, initial=self.done, unit=" rows", unit_scale=True, desc=self.doing
-                )
+                self._drawn = self._bar() if _has_bars() else self._lines()
+
+    def _lines(self) -> Lines:
+        return Lines(self.doing, self.rows, self.done, *self._start)
+
+    def _bar(self) -> Any:
+        from tqdm.auto import tqdm
+
+        return tqdm(total=self.rows, initial=self.done, unit=" rows", unit_scale=True, desc=self.doing)
 
     def advance(self, work: float) -> None:
         with self._lock:
@@ -83,5 +123,54 @@ class _Bar:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            if self._drawn is not None:
+            if isinstance(self._drawn, Lines):
+                self._drawn.close(finished=self.all_done)
+            elif self._drawn is not None:
                 self._drawn.close()
+
+
+class Lines:
+    """A bar for logs: a line after every tenth of the rows or half a minute, and one at the end.
+
+    The pass ``began`` at some time, with ``before`` rows done. Lines are two seconds apart at least.
+    """
+
+    def __init__(self, doing: str, rows: int | None, done: float, began: float, before: float) -> None:
+        self.doing, self.rows, self.done = doing, rows, done
+        self._began, self._before = began, before
+        self._write()
+
+    def update(self, work: float) -> None:
+        """Count rows, and write a line if it is time for one."""
+        self.done += work
+        waited = perf_counter() - self._written
+        further = self.rows is not None and self.done - self._shown >= SHARE * self.rows
+        if not self._complete() and (waited >= OFTEN or (further and waited >= PATIENCE)):
+            self._write()
+
+    def close(self, *, finished: bool) -> None:
+        """Write how long it took, unless it was stopped."""
+        if finished or self._complete():
+            LOG.info("%s: %s rows in %s", self.doing, f"{self.done:,.0f}", _lasting(self._elapsed()))
+
+    def _write(self) -> None:
+        self._written, self._shown = perf_counter(), self.done
+        if self.rows is None:
+            LOG.info("%s: %s rows so far", self.doing, f"{self.done:,.0f}")
+            return
+        share = self.done / max(self.rows, 1)
+        pace = (self.done - self._before) / max(self._elapsed(), 1e-9)
+        left = f", {_lasting((self.rows - self.done) / pace)} left" if pace > 0 and share < 1 else ""
+        LOG.info("%s: %s of %s rows%s", self.doing, f"{share:.0%}", f"{self.rows:,}", left)
+
+    def _complete(self) -> bool:
+        return self.rows is not None and self.done > self.rows - 0.5  # parts of blocks add up to about all
+
+    def _elapsed(self) -> float:
+        return perf_counter() - self._began
+
+
+def _lasting(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

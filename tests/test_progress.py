@@ -1,0 +1,181 @@
+"""How far a pass is: a bar in terminals and notebooks, a few lines of a log elsewhere, and nothing in a hurry."""
+
+import logging
+import re
+import subprocess
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeRegressor
+
+import paribus
+from paribus.executors import progress
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let the errors of a test go to what says that it is a terminal."""
+    monkeypatch.setattr(progress, "_has_bars", lambda: True)
+
+
+def bars(capsys, seconds, **arguments):
+    def slow(table):
+        time.sleep(seconds)
+        return table[:, 0]
+
+    rows = np.random.default_rng(0).normal(size=(2000, 2))
+    paribus.partial_dependence(slow, rows, 0, grid_resolution=100, **arguments)
+    return capsys.readouterr().err
+
+
+def test_a_bar_appears_when_more_than_two_seconds_are_expected(capsys, terminal):
+    assert bars(capsys, 0.0) == ""
+    assert "partial dependence:  " in bars(capsys, 0.3)
+    assert "2.00k" in bars(capsys, 0.0, progress=True)
+    assert bars(capsys, 0.3, progress=False) == ""
+
+
+def test_a_bar_appears_after_two_seconds_although_nothing_is_done_yet(capsys, terminal):
+    def slow(table):
+        time.sleep(0 if len(table) < 1000 else 2.5)
+        return table[:, 0]
+
+    rows = np.random.default_rng(0).normal(size=(100, 2))
+    threads = threading.active_count()
+    paribus.partial_dependence(slow, rows, 0, grid_resolution=20, custom_values={0: np.arange(20.0)})
+    shown = capsys.readouterr().err
+    assert "0.00/100" in shown
+    assert "100/100" in shown
+    assert threading.active_count() <= threads + 1  # of which one may be tqdm's own
+    paribus.partial_dependence(lambda t: t[:, 0], rows, 0)
+    assert not [
+        one for one in threading.enumerate() if isinstance(one, threading.Timer) and not one.finished.is_set()
+    ]
+
+
+# --- where errors go to a file, as those of a test do
+
+
+def test_without_a_terminal_a_few_lines_are_logged_and_nothing_is_written(capsys, caplog):
+    caplog.set_level(logging.INFO, "paribus")
+    assert bars(capsys, 0.3, max_memory="2MB") == ""
+    lines = [record.getMessage() for record in caplog.records if record.name == "paribus"]
+    assert re.fullmatch(r"partial dependence: \d+% of 2,000 rows, \d+ s left", lines[0])
+    assert re.fullmatch(r"partial dependence: 2,000 rows in \d+ s", lines[-1])
+    assert len(lines) <= 12
+    assert all(record.levelno == logging.INFO for record in caplog.records)
+    caplog.clear()
+    assert bars(capsys, 0.0) == ""
+    assert bars(capsys, 0.3, progress=False) == ""
+    assert not caplog.records
+    assert bars(capsys, 0.0, progress=True) == ""
+    assert caplog.records[-1].getMessage() == "partial dependence: 2,000 rows in 0 s"
+
+
+def test_nothing_is_logged_where_nobody_listens_for_it(tmp_path):
+    code = """
+import time, numpy as np, paribus
+def slow(table):
+    time.sleep(0.3)
+    return table[:, 0]
+paribus.partial_dependence(slow, np.random.default_rng(0).normal(size=(2000, 2)), 0, max_memory="2MB")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize(("step", "most"), [(1.0, 11), (0.1, 11), (60.0, 101)])
+def test_lines_are_a_tenth_of_the_rows_or_half_a_minute_apart(monkeypatch, caplog, step, most):
+    caplog.set_level(logging.INFO, "paribus")
+    clock = iter(np.arange(1_000_000) * step / 10)
+    monkeypatch.setattr(progress, "perf_counter", lambda: float(next(clock)))
+    list(progress.with_progress(((n, 10.0, None) for n in range(100)), 1_000, True, "effects"))
+    assert 2 <= len(caplog.records) <= most
+
+
+def test_rows_that_were_done_before_do_not_count_for_the_pace(monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "paribus")
+    now = [0.0]
+    monkeypatch.setattr(progress, "perf_counter", lambda: now[0])
+
+    def blocks():
+        for number in range(10):
+            now[0] += 40.0
+            yield number, 50.0, None
+
+    list(progress.with_progress(blocks(), 1_000, True, "marginal", 500.0))
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0] == "averages near values: 55% of 1,000 rows, 6 min left"
+    assert lines[-1] == "averages near values: 1,000 rows in 7 min"
+    assert len(lines) == 10
+
+
+def test_rows_nobody_counted_are_logged_as_they_come_and_a_pass_that_fails_is_not_called_done(
+    monkeypatch, caplog
+):
+    caplog.set_level(logging.INFO, "paribus")
+    now = [0.0]
+    monkeypatch.setattr(progress, "perf_counter", lambda: now[0])
+
+    def blocks(fails):
+        for number in range(3):
+            now[0] += 3_600.0
+            yield number, 1_000_000.0, None
+        if fails:
+            raise RuntimeError
+
+    list(progress.with_progress(blocks(False), None, True, "survey"))
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[1:] == [
+        "first look at the data: 2,000,000 rows so far",
+        "first look at the data: 3,000,000 rows so far",
+        "first look at the data: 3,000,000 rows in 3.0 h",
+    ]
+    caplog.clear()
+    with pytest.raises(RuntimeError):
+        list(progress.with_progress(blocks(True), None, True, "survey"))
+    assert " in " not in caplog.records[-1].getMessage()
+
+
+def test_every_pass_is_called_by_words_a_user_knows(caplog, tmp_path):
+    caplog.set_level(logging.INFO, "paribus")
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 3)), columns=list("abc"))
+    X.to_parquet(tmp_path / "x.parquet")
+    tree = DecisionTreeRegressor(max_depth=3).fit(X, X["a"] * X["b"])
+    options = {"progress": True}
+    for model, table in ((tree, X), (tree.predict, X), (tree, tmp_path / "x.parquet")):
+        paribus.effects(model, table, grid_resolution=4, **options)
+        paribus.accumulated_local_effects([model, model], table, **options)
+        paribus.marginal(model, table, grid_resolution=4, **options)
+        paribus.h_statistic(model, table, **options)
+    paribus.feature_importance(tree, X, X["a"], method="permutation", **options)
+    said = {record.getMessage().split(":")[0] for record in caplog.records}
+    assert said == {
+        "first look at the data",
+        "partial dependence",
+        "accumulated local effects, model 1 of 2",
+        "accumulated local effects, model 2 of 2",
+        "averages near values",
+        "interactions, first pass",
+        "interactions",
+        "permutation importance",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kernel", "tty", "bar"), [(1, False, True), (None, False, False), (None, True, True)]
+)
+def test_notebooks_and_terminals_have_bars(monkeypatch, kernel, tty, bar):
+    shell = SimpleNamespace(kernel=kernel)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: tty))
+    assert progress._has_bars() is bar
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert progress._has_bars() is tty
+    monkeypatch.setattr(sys, "stderr", None)
+    assert progress._has_bars() is False
