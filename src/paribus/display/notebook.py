@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from paribus.display.draw import BACKENDS
+from paribus.display.letters import printable
 from paribus.errors import DrawingError
 from paribus.results.ranked import Ranked
 
@@ -18,12 +19,13 @@ DPI = 110
 def bundle(result: Any) -> dict[str, Any]:
     """Return a result as text, as a page and as a picture, if it has one that can be drawn here."""
     story = repr(result)
-    page = f"<pre>{escape(story)}</pre>"
+    written = escape(printable(story), quote=True)
+    page = f"<pre>{written}</pre>"
     shown: dict[str, Any] = {"text/plain": story, "text/html": page}
     picture = _png(result)
     if picture is not None:
         data = b64encode(picture).decode()
-        image = f'<img alt="{escape(story.splitlines()[0], quote=True)}" src="data:image/png;base64,{data}">'
+        image = f'<img alt="{written.splitlines()[0]}" src="data:image/png;base64,{data}">'
         shown |= {"text/html": image + page, "image/png": picture}
     return shown
 
