@@ -618,10 +618,10 @@ def test_files_whose_parts_do_not_belong_together_are_refused(tmp_path):
         "support of shape": lambda body: short(body["support"]),
         "rows of shape": lambda body: short(body["rows"]),
         "residual of shape": lambda body: short(body["residual"]),
-        "observed of missing values is not": lambda body: body["missing"].update(observed=None),
-        "observed of missing values of shape": lambda body: short(body["missing"]["observed"]),
+        "observed of the missing point without": lambda body: body["missing"].update(observed=None),
+        "missing.observed of shape": lambda body: short(body["missing"]["observed"]),
         "lacking fields": lambda body: body.pop("outside"),
-        "kinds where 1": lambda body: body["kinds"].append("numeric"),
+        "axes of 2 kinds": lambda body: body["kinds"].append("numeric"),
     }
     for text, damage in damages.items():
         changed = json.loads(path.read_text())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -46,6 +46,8 @@ class Comparison(Pictured):
     notes : tuple of str
         What the data cannot carry, over all parts, and by how much they differ.
     """
+
+    shapes: ClassVar[dict[str, str]] = {"o": "effect.output_names local_level difference share at"}
 
     effect: PartialDependence
     local: LocalEffect | None
@@ -158,12 +160,17 @@ def compare(effect: Any, local: Any = None, marginal: Any = None) -> Comparison 
         if not several:
             raise InputError("effect= has no feature by itself, and there is nothing to lay pairs beside")
         return Comparisons(several)
+    check_parts(effect, local, marginal)
+    return _compared(effect, local, marginal)
+
+
+def check_parts(effect: Any, local: Any, marginal: Any) -> None:
+    """Refuse what is not about the same feature, rows and model."""
     _check(effect, PartialDependence, "effect")
     for other, kind, name in ((local, LocalEffect, "local"), (marginal, Marginal, "marginal")):
         if other is not None:
             _check(other, kind, name)
             _check_alike(effect, other, name)
-    return _compared(effect, local, marginal)
 
 
 def _own(results: Any, kind: type[Ranked[Any]], key: str) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.ranked import SavedEffects
+from paribus.results.ranked import Ranked
 
 
-class Effects(SavedEffects[PartialDependence]):
+class Effects(Ranked[PartialDependence]):
     """A mapping from a feature's name (or a tuple of names) to its effect, strongest first.
 
     Strength is `PartialDependence.strength`: the standard deviation of the partial dependence over the

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -87,6 +86,17 @@ class HStatistics(Shown, Mapping[str, Any]):
     provenance : Provenance
         How the numbers came about.
     """
+
+    shapes: ClassVar[dict[str, str]] = {
+        "d": "features feature_names",
+        "o": "output_names variance",
+        "p": "pairs",
+        "t": "triples",
+        "d o": "main_effect overall",
+        "p o": "pairwise",
+        "t o": "threeway",
+        "1 o": "total",
+    }
 
     features: tuple[Token, ...]
     feature_names: tuple[str, ...]
@@ -184,14 +194,6 @@ class HStatistics(Shown, Mapping[str, Any]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def __eq__(self, other: object) -> bool:
-        """Tell whether two results are the same bit for bit, provenance included."""
-        from paribus.results.storage import same
-
-        return isinstance(other, HStatistics) and same(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def strongest(
         self, k: int | None = 10, *, statistic: str = "pairwise", output: str | int | None = None
     ) -> list[Interaction]:
@@ -262,12 +264,6 @@ class HStatistics(Shown, Mapping[str, Any]):
         from paribus.results.tidy import interactions_frame
 
         return interactions_frame(self, statistic, sort, zeros, backend)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
-        from paribus.results.storage import save
-
-        save(self, path)
 
     def figure(
         self,

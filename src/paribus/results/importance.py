@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -47,6 +46,8 @@ class Importance(Shown):
         How the numbers came about.
     """
 
+    shapes: ClassVar[dict[str, str]] = {"k": "features feature_names", "o": "output_names", "k r": "repeats"}
+
     method: str
     unit: str
     features: tuple[Group, ...]
@@ -72,14 +73,6 @@ class Importance(Shown):
         values = self.values if self.values.ndim == 1 else np.sqrt(np.mean(self.values**2, axis=1))
         return [int(place) for place in np.argsort(-values, kind="stable")]
 
-    def __eq__(self, other: object) -> bool:
-        """Tell whether two results are the same bit for bit, provenance included."""
-        from paribus.results.storage import same
-
-        return isinstance(other, Importance) and same(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def to_frame(self, *, backend: str | None = None) -> Any:
         """Return a table, most important first, in the library of the user's own table.
 
@@ -89,12 +82,6 @@ class Importance(Shown):
         from paribus.results.tidy import importance_frame
 
         return importance_frame(self, backend)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
-        from paribus.results.storage import save
-
-        save(self, path)
 
     def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
         """Return the picture as plain data; the parameters are those of `plot`.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from paribus.contracts import Array, Flags, Floats, Integers, Kind
 from paribus.results.provenance import Provenance
-from paribus.results.ranked import SavedEffects
+from paribus.results.ranked import Ranked
 from paribus.results.record import Record
 from paribus.results.refits import Refits
 from paribus.results.spread import read_only
@@ -93,6 +93,17 @@ class LocalEffect(Record):
     """
 
     asked: ClassVar[tuple[str, ...]] = ("refits",)
+    shapes: ClassVar[dict[str, str]] = {
+        "d": "feature_names order",
+        "o": "output_names missing.ale missing.standard_error",
+        "o g": "ale standard_error refits.standard_deviation",
+        "o s": "local local_error",
+        "s": "empty",
+        "c": "support rows",
+        "m": "refits.models",
+        "m o g": "refits.values",
+        "m o": "refits.missing",
+    }
 
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]
@@ -140,7 +151,7 @@ class LocalEffect(Record):
         return local_story(self)
 
 
-class LocalEffects(SavedEffects[LocalEffect]):
+class LocalEffects(Ranked[LocalEffect]):
     """A mapping from a feature's name (or a pair of names) to its local effect, strongest first."""
 
     def to_frame(self, *, backend: str | None = None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from paribus.contracts import Array, Floats, Integers, Kind
 from paribus.results.provenance import Provenance
-from paribus.results.ranked import SavedEffects
+from paribus.results.ranked import Ranked
 from paribus.results.record import Record
 from paribus.results.spread import read_only
 
@@ -95,6 +95,12 @@ class Marginal(Record):
     """
 
     asked: ClassVar[tuple[str, ...]] = AVERAGES
+    shapes: ClassVar[dict[str, str]] = {
+        "1": "feature_names kinds ordered grid_values deciles",
+        "o": " ".join(("output_names", *(f"missing.{name}" for name in AVERAGES))),
+        "g": "support rows",
+        "o g": " ".join(AVERAGES),
+    }
 
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]
@@ -143,7 +149,7 @@ class Marginal(Record):
         return marginal_story(self)
 
 
-class Marginals(SavedEffects[Marginal]):
+class Marginals(Ranked[Marginal]):
     """A mapping from a feature's name to its `Marginal`, strongest first.
 
     Strength is `Marginal.strength`: the standard deviation over the data of the average prediction.

@@ -36,7 +36,7 @@ class Overlay(Pictured):
         The results, all of one type, in the order they were given. Each keeps its own axis.
     """
 
-    parts: dict[str, Any]
+    parts: dict[str, Part]
 
     @property
     def _first(self) -> Any:
@@ -159,8 +159,7 @@ def overlay(results: Any) -> Overlay | Overlays:
     """
     several = _checked(results)
     if isinstance(next(iter(several.values())), ONE):
-        _check_alike(several)
-        return Overlay(several)
+        return Overlay(check_alike(several))
     features = list(dict.fromkeys(key for many in several.values() for key in many if isinstance(key, str)))
     everywhere = [name for name in features if all(name in many for many in several.values())]
     if not everywhere:
@@ -190,9 +189,9 @@ def _checked(results: Any) -> dict[str, Any]:
     return dict(results)
 
 
-def _check_alike(parts: dict[str, Any]) -> None:
+def check_alike(parts: Any) -> dict[str, Any]:
     """Refuse curves that do not belong on one axis."""
-    for name, part in parts.items():
+    for name, part in _checked(parts).items():
         if len(part.feature_names) != 1 or (isinstance(part, PartialDependence) and part.average is None):
             raise InputError(
                 f"overlay() needs the average of a feature by itself; {name!r} has none of "
@@ -203,6 +202,7 @@ def _check_alike(parts: dict[str, Any]) -> None:
     _same(parts, "about other outputs", lambda part: ", ".join(part.output_names))
     _same(parts, "on another kind of axis", _axis)
     _same(parts, "an average of something else", _averaged)
+    return dict(parts)
 
 
 def _axis(part: Part) -> str:

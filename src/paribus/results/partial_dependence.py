@@ -92,6 +92,21 @@ class PartialDependence(Record):
     """
 
     asked: ClassVar[tuple[str, ...]] = ASKED
+    shapes: ClassVar[dict[str, str]] = {
+        "d": "feature_names ordered deciles",
+        "o": "output_names missing.average missing.standard_error",
+        "o g": "average standard_error refits.standard_deviation",
+        "g": "support extrapolation.by_point extrapolation.mask",
+        "o n g": "individual",
+        "o n": "missing.individual",
+        "n": "row_weights",
+        "q": "spread.probabilities",
+        "o q g": "spread.values",
+        "o q": "spread.missing",
+        "m": "refits.models",
+        "m o g": "refits.values",
+        "m o": "refits.missing",
+    }
 
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...]

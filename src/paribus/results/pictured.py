@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from paribus.results.saved import Saved
+
 if TYPE_CHECKING:
     from paribus.display.figure import Figure
 
 
-class Shown:
+class Shown(Saved):
     """What a notebook shows: the story and a picture."""
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:

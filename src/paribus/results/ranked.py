@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from os import PathLike
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from paribus.errors import did_you_mean
@@ -81,24 +80,6 @@ class Ranked(Pictured, Mapping[Key, E], Generic[E]):
 
     def __len__(self) -> int:
         return len(self._effects)
-
-
-class SavedEffects(Ranked[E]):
-    """Effects that can be saved, and are the same if every bit is."""
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether two results are the same bit for bit, provenance included."""
-        from paribus.results.storage import same
-
-        return isinstance(other, type(self)) and same(self, other)  # type: ignore[arg-type]
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
-        from paribus.results.storage import save
-
-        save(self, path)  # type: ignore[arg-type]
 
 
 def _key(names: tuple[str, ...]) -> Key:

@@ -1,10 +1,9 @@
-"""What the results of one effect share: attributes that are keys, and a file."""
+"""What the results of one effect share: attributes that are keys."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from os import PathLike
 from typing import Any, ClassVar
 
 from paribus.results.pictured import Pictured
@@ -14,9 +13,13 @@ class Record(Pictured, Mapping[str, Any]):
     """A frozen dataclass whose fields are keys as well.
 
     Those in ``asked`` come first, and are absent where they were not asked for, which is where they are None.
+    ``shapes`` names the fields of each shape, which is spelled in letters that stand for one size each:
+    ``g`` for the shape of the grid, ``s`` for that of the steps between its values, ``c`` for that of its
+    cells, ``d`` for the number of axes. What is loaded is held to them.
     """
 
     asked: ClassVar[tuple[str, ...]] = ()
+    shapes: ClassVar[dict[str, str]] = {}
 
     def __getitem__(self, key: str) -> Any:
         if key not in self:
@@ -33,17 +36,3 @@ class Record(Pictured, Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether two results are the same bit for bit, provenance included."""
-        from paribus.results.storage import same
-
-        return isinstance(other, type(self)) and same(self, other)  # type: ignore[arg-type]
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit."""
-        from paribus.results.storage import save
-
-        save(self, path)  # type: ignore[arg-type]

@@ -3,49 +3,75 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import hashlib
 import json
-import math
+import zlib
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from paribus.contracts import Array
 from paribus.errors import FormatError
-from paribus.results.effects import Effects
-from paribus.results.hstatistics import HStatistics
-from paribus.results.importance import Importance
-from paribus.results.local import LocalEffect, LocalEffects
-from paribus.results.marginal import Marginal, Marginals
-from paribus.results.partial_dependence import PartialDependence
 from paribus.results.ranked import Ranked
+from paribus.results.saved import Saved, differing
+from paribus.results.values import write_array, write_value
+
+if TYPE_CHECKING:
+    from paribus.results.comparison import Comparison, Comparisons
+    from paribus.results.effects import Effects
+    from paribus.results.hstatistics import HStatistics
+    from paribus.results.importance import Importance
+    from paribus.results.local import LocalEffect, LocalEffects
+    from paribus.results.marginal import Marginal, Marginals
+    from paribus.results.overlay import Overlay, Overlays
+    from paribus.results.partial_dependence import PartialDependence
 
 Result: TypeAlias = (
-    PartialDependence | Effects | LocalEffect | LocalEffects | HStatistics | Importance | Marginal | Marginals
+    "PartialDependence | Effects | LocalEffect | LocalEffects | Marginal | Marginals | HStatistics"
+    " | Importance | Comparison | Comparisons | Overlay | Overlays"
 )
 FORMAT = "paribus"
-VERSION = 1
+VERSION = 2
+
+# What reading a file raises that was made to harm, or was damaged.
+WRONG = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    zlib.error,
+)
 
 
-def save(result: Result, path: str | PathLike[str]) -> None:
-    """Write a result as JSON."""
-    body = _encode_result(result)
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "kind": type(result).__name__,
-        "digest": _digest(body),
-        "result": body,
-    }
-    Path(path).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+def save(result: Saved, path: str | PathLike[str]) -> None:
+    """Write a result as JSON, if it comes back the same."""
+    kind = type(result).__name__
+    body = encode(result)
+    lost = _lost(result, body)
+    if lost is not None:
+        raise FormatError(f"this {kind} cannot be saved, as it would not come back the same: {lost}")
+    document = {"format": FORMAT, "version": VERSION, "kind": kind, "digest": _digest(body), "result": body}
+    text = json.dumps(document, allow_nan=False)
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except (OSError, TypeError, ValueError) as error:
+        raise FormatError(f"path={path!r} cannot be written: {error}") from error
 
 
-def same(one: Result, other: Result) -> bool:
-    """Tell whether two results are the same bit for bit."""
-    return bool(_encode_result(one) == _encode_result(other))
+def _lost(result: Saved, body: Any) -> str | None:
+    """Return what would not be read back as it is."""
+    from paribus.results.schema import read
+
+    try:
+        again = read(type(result), body)
+    except WRONG as error:
+        return str(error)
+    name = differing(result, again)
+    return None if name is None else f"{name} is of a type that a file cannot hold"
 
 
 def _digest(body: Any) -> str:
@@ -63,13 +89,15 @@ def load(path: str | PathLike[str]) -> Result:
 
     Returns
     -------
-    PartialDependence, Effects, LocalEffect, LocalEffects, HStatistics, Importance, Marginal or Marginals
-        Equal to what was saved, bit for bit.
+    PartialDependence, Effects, LocalEffect, LocalEffects, Marginal, Marginals, HStatistics, Importance, \
+Comparison, Comparisons, Overlay or Overlays
+        Equal to what was saved, bit for bit, every value of the type it had.
 
     Raises
     ------
     FormatError
-        When the file is not a paribus result, or of a version this release does not know.
+        When there is no such file, when it is not a paribus result, was damaged or changed, or is of a
+        version this release does not know.
 
     Examples
     --------
@@ -77,82 +105,63 @@ def load(path: str | PathLike[str]) -> Result:
     >>> effect = paribus.partial_dependence(lambda X: X[:, 0] ** 2, np.arange(6.0).reshape(3, 2), 0)
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "effect.json"
     >>> effect.save(path)
-    >>> np.array_equal(paribus.load(path).average, effect.average)
+    >>> paribus.load(path) == effect
     True
     """
+    from paribus.results.schema import SAVED, read
+
     document = _read(path)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FormatError(f"{path} is not a result saved by paribus")
-    if document.get("version") != VERSION:
-        raise FormatError(
-            f"{path} has format version {document.get('version')!r}; this release reads version {VERSION}"
-        )
-    from paribus.results.decode import DECODERS
-
-    kind = document.get("kind")
-    if kind not in DECODERS:
-        raise FormatError(f"{path} holds a {kind!r}; this release knows {', '.join(DECODERS)}")
-    if document.get("digest") != _digest(document.get("result")):
-        raise FormatError(f"{path} is damaged, or was changed after it was saved")
+    version, kind = document.get("version"), document.get("kind")
+    if version != VERSION:
+        raise FormatError(f"{path} has format version {version!r}; this release reads version {VERSION}")
+    if not isinstance(kind, str) or kind not in SAVED:
+        raise FormatError(f"{path} holds a {kind!r}; this release knows {', '.join(SAVED)}")
     try:
-        found: Result = DECODERS[kind](document["result"])
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise FormatError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+        if document.get("digest") != _digest(document.get("result")):
+            raise FormatError(f"{path} is damaged, or was changed after it was saved")
+        found: Result = read(SAVED[kind], document["result"])
+    except WRONG as error:
+        raise FormatError(f"{path} is damaged: {_short(f'{type(error).__name__}: {error}')}") from error
     return found
 
 
 def _read(path: str | PathLike[str]) -> Any:
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise FormatError(f"{path} cannot be read: {error}") from error
+    except FileNotFoundError as error:
+        raise FormatError(f"there is no file {path}; give the path of a saved result") from error
     except UnicodeDecodeError as error:
         raise FormatError(f"{path} is not a result saved by paribus: {error}") from error
+    except (OSError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"path={path!r} cannot be read: {error}; give the path of a saved result"
+        ) from error
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FormatError(f"{path} is not a result saved by paribus: {error}") from error
+        return json.loads(text, parse_constant=_refuse)
+    except (RecursionError, ValueError) as error:
+        raise FormatError(f"{path} is not a result saved by paribus: {_short(str(error))}") from error
 
 
-def _encode_result(result: Result) -> dict[str, Any]:
-    if isinstance(result, Ranked):
-        effects = [_encode_record(effect) for effect in result.values()]
-        return {"effects": effects, "skipped": list(result.skipped)}
-    return _encode_record(result)
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
-def _encode_record(record: Any) -> dict[str, Any]:
-    """Encode a dataclass field by field."""
-    return {f.name: _encode(getattr(record, f.name)) for f in dataclasses.fields(record)}
+def _short(text: str) -> str:
+    return text if len(text) < 300 else f"{text[:300]} ..."
 
 
-def _encode(value: Any) -> Any:
+def encode(value: Any) -> Any:
+    """Return a result, or a part of it, as JSON: records by field, mappings of results in order."""
+    if isinstance(value, Ranked):
+        return {"effects": [encode(effect) for effect in value.values()], "skipped": encode(value.skipped)}
     if dataclasses.is_dataclass(value):
-        return _encode_record(value)
-    if isinstance(value, (np.ndarray, np.datetime64, np.timedelta64)):
-        return _encode_array(np.asarray(value))
+        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, np.ndarray):
+        return write_array(value)
     if isinstance(value, (tuple, list)):
-        return [_encode(item) for item in value]
+        return [encode(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): _encode(item) for key, item in value.items()}
-    return _encode_scalar(value)
-
-
-def _encode_scalar(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # "nan", "inf", "-inf": JSON has no such numbers
-    if isinstance(value, datetime.date):
-        name = "datetime" if isinstance(value, datetime.datetime) else "date"
-        return {name: value.isoformat()}
-    return value
-
-
-def _encode_array(array: Array) -> dict[str, Any]:
-    """Encode dtype, shape and values; Python writes every double so that it reads back the same."""
-    flat = array.ravel()
-    values = flat.view(np.int64) if array.dtype.kind in "mM" else flat
-    return {
-        "dtype": "object" if array.dtype == object else array.dtype.str,
-        "shape": list(array.shape),
-        "values": [_encode_scalar(item) for item in values.tolist()],
-    }
+        return {str(key): encode(item) for key, item in value.items()}
+    return write_value(value)

@@ -1,0 +1,246 @@
+"""What a file holds, as a result again: fields of the types their class declares, arrays of its shapes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from paribus.contracts import NOMINAL
+from paribus.evaluators.interactions import Ratio
+from paribus.results.comparison import Comparison, Comparisons, check_parts
+from paribus.results.effects import Effects
+from paribus.results.hstatistics import HStatistics
+from paribus.results.importance import ARRAYS, Importance
+from paribus.results.local import LocalEffect, LocalEffects
+from paribus.results.marginal import AVERAGES, Marginal, Marginals
+from paribus.results.overlay import Overlay, Overlays, check_alike
+from paribus.results.partial_dependence import PartialDependence
+from paribus.results.ranked import Ranked
+from paribus.results.values import read_array, read_value
+
+SCALARS: dict[Any, Any] = {float: Real, int: Integral, str: str, bool: (bool, np.bool_)}
+NUMBERS = {"numeric": "fiu", "integer": "fiu", "datetime": "mM"}  # dtypes of axes that are no categories
+SAVED: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        *(PartialDependence, Effects, LocalEffect, LocalEffects, Marginal, Marginals),
+        *(HStatistics, Importance, Comparison, Comparisons, Overlay, Overlays),
+    )
+}
+
+
+def read(hint: Any, body: Any) -> Any:
+    """Return a value of a declared type, or refuse what is of another."""
+    origin, arms = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return read_value(body)
+    if origin in (Union, UnionType):
+        return _one_of(arms, body)
+    if origin is np.ndarray:
+        (scalar,) = get_args(arms[1])
+        return read_array(body, None if scalar is Any else np.dtype(scalar))
+    if origin is tuple:
+        kinds = (arms[0],) * len(_list(body)) if arms[-1] is Ellipsis else arms
+        return tuple(read(kind, item) for kind, item in zip(kinds, _list(body), strict=True))
+    if origin is dict:
+        return {key: read(arms[1], item) for key, item in _dict(body).items()}
+    if dataclasses.is_dataclass(hint):
+        return _record(hint, body)
+    if isinstance(hint, type) and issubclass(hint, Ranked):
+        return _ranked(hint, body)
+    return _scalar(hint, read_value(body))
+
+
+def _one_of(arms: tuple[Any, ...], body: Any) -> Any:
+    """Read the first of several types that fits."""
+    if body is None and NoneType in arms:
+        return None
+    refusals = []
+    for arm in arms:
+        if arm is not NoneType:
+            try:
+                return read(arm, body)
+            except (TypeError, ValueError) as error:
+                refusals.append(str(error))
+    raise ValueError("; ".join(refusals))
+
+
+def _scalar(hint: Any, value: Any) -> Any:
+    if get_origin(hint) is Literal:
+        fits, name = isinstance(value, str) and value in get_args(hint), f"one of {get_args(hint)}"
+    else:
+        fits, name = isinstance(value, SCALARS[hint]), f"a {hint.__name__}"
+        fits = fits and (hint is bool or not isinstance(value, (bool, np.bool_)))
+    if not fits:
+        raise ValueError(f"{value!r} is not {name}")
+    return value
+
+
+def _list(body: Any) -> list[Any]:
+    if not isinstance(body, list):
+        raise ValueError(f"{body!r} is not a list")
+    return body
+
+
+def _dict(body: Any) -> dict[str, Any]:
+    if not isinstance(body, dict):
+        raise ValueError(f"{body!r} is not a mapping")
+    return body
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Return the declared type of each field."""
+    hints = get_type_hints(kind, localns={"Ratio": Ratio})
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def _record(kind: Any, body: Any) -> Any:
+    hints, name = _hints(kind), kind.__name__
+    if set(_dict(body)) != set(hints):
+        raise ValueError(f"{name} has unknown or lacking fields {sorted(set(body) ^ set(hints))}")
+    fields = {}
+    for field, hint in hints.items():
+        try:
+            fields[field] = read(hint, body[field])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{field} of {name}: {error}") from error
+    record = kind(**fields)
+    _check_shapes(record)
+    if kind in CHECKS:
+        CHECKS[kind](record)
+    return record
+
+
+def _ranked(kind: Any, body: Any) -> Any:
+    (member,) = get_args(kind.__orig_bases__[0])
+    effects, skipped = _dict(body)["effects"], read(tuple[str, ...], body["skipped"])
+    found = kind([read(member, item) for item in _list(effects)], skipped)
+    if not found or len(found) != len(effects):
+        raise ValueError(f"{kind.__name__} has no effect, or two under one name")
+    return found
+
+
+def _check_shapes(record: Any) -> None:
+    """Refuse arrays that do not belong together.
+
+    A class names in ``shapes`` what it holds of each shape; a letter there is one size throughout.
+    """
+    sizes: dict[str, tuple[int, ...]] = {"1": (1,)}
+    if hasattr(record, "grid_values"):
+        sizes |= _grid_sizes(record)
+    for letters, paths in getattr(record, "shapes", {}).items():
+        for path in paths.split():
+            for actual in _shapes_of(record, path):
+                expected: tuple[int, ...] = ()
+                for letter in letters.split():
+                    expected += sizes.setdefault(letter, actual[len(expected) :][:1] or (0,))
+                if actual != expected:
+                    raise ValueError(f"{path} of shape {actual} where {expected} belongs")
+
+
+def _shapes_of(record: Any, path: str) -> list[tuple[int, ...]]:
+    """Return the shapes of what a record holds somewhere: none, that of an array, those of a ratio."""
+    value = record
+    for name in path.split("."):
+        value = None if value is None else getattr(value, name)
+    if isinstance(value, Ratio):
+        return [array.shape for array in vars(value).values()]
+    if value is None:
+        return []
+    return [value.shape if isinstance(value, np.ndarray) else (len(value),)]
+
+
+def _grid_sizes(record: Any) -> dict[str, tuple[int, ...]]:
+    """Return the shape ``g`` of the grid, ``s`` of the steps, ``c`` of the cells: bins, or categories."""
+    axes = record.grid_values
+    if any(axis.ndim != 1 for axis in axes) or len(axes) != len(record.kinds) or not axes:
+        raise ValueError(f"{len(axes)} axes of {len(record.kinds)} kinds, or one that is no list of values")
+    for axis, kind in zip(axes, record.kinds, strict=True):
+        if axis.dtype.kind not in NUMBERS.get(kind, axis.dtype.kind):
+            raise ValueError(f"an axis of dtype {axis.dtype} cannot be {kind}")
+    nodes = tuple(len(axis) for axis in axes)
+    steps = tuple(max(0, size - 1) for size in nodes)
+    nominal = [kind in NOMINAL for kind in record.kinds]
+    cells = tuple(node if own else step for node, step, own in zip(nodes, steps, nominal, strict=True))
+    return {"d": (len(axes),), "g": nodes, "s": steps, "c": cells}
+
+
+def _check_effect(effect: PartialDependence) -> None:
+    if effect.average is None and effect.individual is None:
+        raise ValueError("neither averages nor curves")
+    if effect.individual is None and effect.row_weights is not None:
+        raise ValueError("row_weights without curves")
+    _check_missing(effect, "average", "individual")
+    for name, part in (("spread", effect.spread), ("refits", effect.refits)):
+        if part is not None and (part.missing is None) != (effect.missing is None):
+            raise ValueError(f"{name} at missing without that point, or the other way round")
+
+
+def _check_missing(result: Any, *names: str) -> None:
+    """Refuse a missing point that has other numbers than the curve, or lies on an axis of two features."""
+    if result.missing is None:
+        return
+    if len(result.grid_values) != 1:
+        raise ValueError("a missing point of several features together")
+    for name in names:
+        if (getattr(result, name) is None) != (getattr(result.missing, name) is None):
+            raise ValueError(f"{name} of the missing point without that of others, or the other way round")
+
+
+def _check_local(effect: LocalEffect) -> None:
+    _check_missing(effect)
+    if effect.refits is not None and (effect.refits.missing is None) != (effect.missing is None):
+        raise ValueError("refits at missing without that point, or the other way round")
+
+
+def _check_marginal(marginal: Marginal) -> None:
+    _check_missing(marginal, *AVERAGES)
+    for name in ("predicted", "observed", "residual"):
+        if (getattr(marginal, name) is None) != (getattr(marginal, f"{name}_error") is None):
+            raise ValueError(f"{name} without its error, or the other way round")
+    if marginal.predicted is None and marginal.observed is None:
+        raise ValueError("no averages")
+
+
+def _check_interactions(result: HStatistics) -> None:
+    for name, groups, ways in (("pairs", result.pairs, 2), ("triples", result.triples, 3)):
+        places = range(len(result.features))
+        if not all(len(group) == ways and all(place in places for place in group) for group in groups):
+            raise ValueError(f"{name} are not {ways} places among {len(result.features)} features each")
+    if result.threeway is None and result.triples:
+        raise ValueError("triples without their statistic")
+
+
+def _check_importance(result: Importance) -> None:
+    size, outputs = len(result.features), len(result.output_names)
+    shape = (size,) if outputs == 1 else (size, outputs)
+    for name in ARRAYS[:-1]:
+        array = getattr(result, name)
+        if array is not None and array.shape != shape:
+            raise ValueError(f"{name} of shape {array.shape} where {shape} belongs")
+
+
+def _check_comparison(comparison: Comparison) -> None:
+    """Refuse parts that `compare` would refuse."""
+    check_parts(comparison.effect, comparison.local, comparison.marginal)
+    told = (comparison.local_level, comparison.difference, comparison.share, comparison.at)
+    if any((one is None) != (comparison.local is None) for one in told):
+        raise ValueError("a distance from local effects without these, or the other way round")
+
+
+CHECKS: dict[Any, Callable[[Any], Any]] = {
+    PartialDependence: _check_effect,
+    LocalEffect: _check_local,
+    Marginal: _check_marginal,
+    HStatistics: _check_interactions,
+    Importance: _check_importance,
+    Comparison: _check_comparison,
+    Overlay: lambda overlay: check_alike(overlay.parts),
+}

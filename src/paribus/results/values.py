@@ -1,0 +1,192 @@
+"""Single values and arrays as JSON, and back: of the same type, or refused."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import zlib
+from base64 import b64decode, b64encode
+from importlib import import_module
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from paribus.contracts import Array
+from paribus.data.kinds import objects
+from paribus.errors import FormatError
+
+READABLE = 256  # elements: a larger array is written as its bytes
+RATIO = 100  # of bytes to compressed bytes, at most: a small file cannot fill the memory
+DTYPE = re.compile(r"[<>|](?:b1|[iu][1248]|f[248]|[mM]8(?:\[\d{0,9}[a-zA-Z]{1,2}\])?)")
+SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers that tables can hold
+NO_NUMBERS = ("nan", "inf", "-inf")  # which JSON cannot write
+
+
+def write_value(value: Any) -> Any:
+    """Return a value as JSON: an object with one key, its type, where JSON has no such type."""
+    kind = type(value)
+    if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
+        return value
+    if kind is tuple:
+        return [write_value(item) for item in value]
+    if isinstance(value, np.generic) and DTYPE.fullmatch(value.dtype.str):
+        return {"numpy": write_array(np.asarray(value))}
+    if kind.__name__ not in ODD:
+        raise FormatError(f"{value!r} of type {kind.__name__} cannot be saved; make it text or a number in X")
+    write, _ = ODD[kind.__name__]
+    return {kind.__name__: write(value)}
+
+
+def read_value(body: Any) -> Any:
+    """Return a value that was written."""
+    if isinstance(body, list):
+        return tuple(read_value(item) for item in body)
+    if type(body) is int and not SMALLEST <= body <= LARGEST:
+        raise ValueError("an integer of more than 64 bits")
+    if not isinstance(body, dict):
+        return body
+    ((name, written),) = body.items()
+    if name == "numpy":
+        return read_array(written)[()]
+    _, read = ODD[name]
+    return read(written)
+
+
+def _write_zone(zone: datetime.tzinfo | None) -> str | float | None:
+    """Return the name of a zone, or how far it is from UTC in seconds."""
+    if zone is None:
+        return None
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    offset = zone.utcoffset(None)
+    if name is None and offset is None:
+        raise FormatError(f"time zone {zone!r} cannot be saved; use one of zoneinfo")
+    return name or (0.0 if offset is None else offset.total_seconds())
+
+
+def _read_zone(body: Any) -> Any:
+    """Return the name of a zone, or the zone."""
+    return body if body is None or isinstance(body, str) else datetime.timezone(datetime.timedelta(0, body))
+
+
+def _write_moment(value: datetime.datetime) -> list[Any]:
+    return [value.replace(tzinfo=None).isoformat(), _write_zone(value.tzinfo), value.fold]
+
+
+def _read_moment(body: Any) -> datetime.datetime:
+    text, zone, fold = body
+    known = _read_zone(zone)
+    where = ZoneInfo(known) if isinstance(known, str) else known
+    return datetime.datetime.fromisoformat(text).replace(tzinfo=where, fold=fold)
+
+
+def _read_stamp(body: Any) -> Any:
+    array, zone = body
+    stamp = _pandas().Timestamp(read_array(array)[()])
+    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_read_zone(zone))
+
+
+def _pandas() -> Any:
+    """Import pandas, whose own types some categories are of."""
+    try:
+        return import_module("pandas")
+    except ImportError as error:
+        raise ValueError("a value of pandas, which is not installed") from error
+
+
+# How types are written that JSON does not have, and read. Reading back what was written guards each: what is
+# not the same then, such as a subclass, is not saved.
+ODD: dict[str, tuple[Any, Any]] = {
+    "float": (str, float),
+    "str_": (str, np.str_),
+    "date": (datetime.date.isoformat, datetime.date.fromisoformat),
+    "datetime": (_write_moment, _read_moment),
+    "timedelta": (lambda t: [t.days, t.seconds, t.microseconds], lambda body: datetime.timedelta(*body)),
+    "Timestamp": (
+        lambda t: [write_array(np.asarray(t.to_datetime64())), _write_zone(t.tzinfo)],
+        _read_stamp,
+    ),
+    "Timedelta": (
+        lambda t: write_array(np.asarray(t.to_timedelta64())),
+        lambda body: _pandas().Timedelta(read_array(body)[()]),
+    ),
+}
+
+
+def write_array(array: Array) -> dict[str, Any]:
+    """Return dtype, shape and values: numbers to be read where they are few, else bytes as text."""
+    if array.dtype == object:
+        values = [write_value(item) for item in array.ravel()]
+        return {"dtype": "object", "shape": list(array.shape), "values": values}
+    if not DTYPE.fullmatch(array.dtype.str):
+        raise FormatError(f"an array of dtype {array.dtype} cannot be saved; cast it to float64")
+    flat = np.ascontiguousarray(array).reshape(-1)
+    body = {"dtype": array.dtype.str, "shape": list(array.shape)}
+    if flat.size <= READABLE:
+        numbers = (flat.view(f"{flat.dtype.str[0]}i8") if flat.dtype.kind in "mM" else flat).tolist()
+        values = [item if math.isfinite(item) else str(item) for item in numbers]
+        # A NaN has a sign and other bits, which its name does not have.
+        if _numbers(values, flat.dtype).tobytes() == flat.tobytes():
+            return {**body, "values": values}
+    data = flat.tobytes()
+    packed = zlib.compress(data)
+    if len(packed) < len(data) <= RATIO * len(packed):
+        return {**body, "zlib": b64encode(packed).decode()}
+    return {**body, "bytes": b64encode(data).decode()}
+
+
+def read_array(body: Any, dtype: np.dtype[Any] | None = None) -> Array:
+    """Return an array that was written, of a dtype if only that is expected; sizes are checked first."""
+    if not isinstance(body, dict) or not {"dtype", "shape"} < set(body) or len(body) != 3:
+        raise ValueError("no array where one belongs")
+    name, shape = body["dtype"], body["shape"]
+    if not isinstance(shape, list) or len(shape) > 32 or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError("the shape of an array is no list of sizes")
+    if name == "object" and dtype is None and "values" in body:
+        return objects(map(read_value, _of_size(body["values"], shape))).reshape(shape)
+    if not isinstance(name, str) or not DTYPE.fullmatch(name) or np.dtype(name) != (dtype or np.dtype(name)):
+        raise ValueError(f"an array of dtype {name} is not expected here")
+    stored = np.dtype(name)
+    if "values" in body:
+        return _numbers(_of_size(body["values"], shape), stored).reshape(shape)
+    return np.frombuffer(_unpacked(body, math.prod(shape) * stored.itemsize, stored), stored).reshape(shape)
+
+
+def _of_size(values: Any, shape: list[int]) -> list[Any]:
+    if not isinstance(values, list) or len(values) != math.prod(shape):
+        raise ValueError(f"an array whose values are not as many as its shape {tuple(shape)} says")
+    return values
+
+
+def _numbers(values: list[Any], dtype: np.dtype[Any]) -> Array:
+    """Return numbers of a dtype; refuse what it does not hold."""
+    if dtype.kind == "f":
+        if not all(type(v) in (int, float) or v in NO_NUMBERS for v in values):
+            raise ValueError("an array of numbers holds something else")
+        exact = np.array([float(v) for v in values])
+        with np.errstate(over="ignore"):
+            array = exact.astype(dtype)
+        if not np.array_equal(array.astype(np.float64), exact, equal_nan=True):
+            raise ValueError(f"an array holds numbers that dtype {dtype} cannot")
+        return array
+    if not all(type(v) is (bool if dtype.kind == "b" else int) for v in values):
+        raise ValueError(f"an array of dtype {dtype} holds something else")
+    ticks = np.dtype(f"{dtype.str[0]}i8") if dtype.kind in "mM" else dtype
+    return np.array(values, dtype=ticks).view(dtype)
+
+
+def _unpacked(body: dict[str, Any], size: int, dtype: np.dtype[Any]) -> bytearray:
+    """Return the bytes of an array, never more than its shape says."""
+    if "zlib" in body:
+        packed = b64decode(body["zlib"], validate=True)
+        if size > RATIO * len(packed):
+            raise ValueError("an array that would be far larger than the file")
+        data = zlib.decompressobj().decompress(packed, size + 1)
+    else:
+        data = b64decode(body["bytes"], validate=True)
+    if len(data) != size:
+        raise ValueError("an array whose bytes are not as many as its shape says")
+    if dtype.kind == "b" and data.strip(b"\0\1"):
+        raise ValueError("truth values that are neither true nor false")
+    return bytearray(data)
