@@ -1,21 +1,38 @@
 """What came out: keys, tables, files, text."""
 
+import base64
 import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
 import json
+import pickle
+import zlib
+from collections.abc import Mapping
+from zoneinfo import ZoneInfo
 
+import dateutil.tz
+import hypothesis.extra.numpy as hnp
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import fuzz_results
 import paribus
 from conftest import numbers
 from paribus import PartialDependence, Provenance
+from paribus.data.kinds import objects
+from paribus.results.schema import SAVED
 from paribus.results.storage import _digest
 from paribus.results.story import at_value
 from paribus.results.story import number as told
+from paribus.results.values import READABLE, read_array, write_array
 
 
 def two_outputs(table):
@@ -411,3 +428,247 @@ def test_numbers_and_durations_are_told_as_people_do():
     assert at_value(np.timedelta64(0, "s")) == "0 µs"
     assert [told(v) for v in (1_000_003.0, 0.99996, 1.0, 12.3456)] == ["1,000,003", "0.99996", "1", "12.35"]
     assert told(1e12 + 2e8) == "1.0002e+12"
+
+
+def types_of(value):
+    """Return the types of a value all the way down."""
+    if dataclasses.is_dataclass(value):
+        return type(value), [types_of(getattr(value, field.name)) for field in dataclasses.fields(value)]
+    if isinstance(value, Mapping):
+        return type(value), [(types_of(key), types_of(item)) for key, item in value.items()]
+    if isinstance(value, np.ndarray):
+        items = [types_of(item) for item in value.flat] if value.dtype == object else None
+        return np.ndarray, value.dtype, value.shape, items
+    if isinstance(value, (tuple, list)):
+        return type(value), [types_of(item) for item in value]
+    return type(value), getattr(value, "unit", None), type(getattr(value, "tzinfo", None))
+
+
+def comes_back(result, path):
+    """Save, load and compare; return what was loaded."""
+    result.save(path)
+    again = paribus.load(path)
+    assert again == result
+    assert result == again
+    assert types_of(again) == types_of(result)
+    assert repr(again) == repr(result)
+    assert pickle.loads(pickle.dumps(result)) == result
+    return again
+
+
+def test_every_type_of_result_comes_back_with_every_type_in_it(tmp_path):
+    results = fuzz_results.prepared()
+    assert {type(result).__name__ for result in results} == set(SAVED)
+    for result in results:
+        comes_back(result, tmp_path / "result.json")
+
+
+ZONES = [None, datetime.UTC, ZoneInfo("Europe/Zurich"), datetime.timezone(datetime.timedelta(hours=-3))]
+EXACT = st.one_of(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=5),
+    st.dates() | st.timedeltas(),
+    st.datetimes(timezones=st.sampled_from(ZONES)),
+    st.floats(width=32).map(np.float32) | st.integers(-128, 127).map(np.int8) | st.booleans().map(np.bool_),
+    st.text(max_size=4).map(np.str_),
+    st.integers(-(2**62), 2**62).map(lambda n: np.datetime64(n, "ns")),
+    st.integers(-(2**62), 2**62).map(lambda n: np.timedelta64(n, "ms")),
+    st.builds(
+        lambda ns, zone, unit: pd.Timestamp(ns, unit="ns", tz=zone).as_unit(unit),
+        st.integers(0, 2**60),
+        st.sampled_from(ZONES),
+        st.sampled_from(["s", "us", "ns"]),
+    ),
+    st.integers(-(2**60), 2**60).map(lambda ns: pd.Timedelta(ns, unit="ns")),
+)
+LOSSY = st.sampled_from(
+    [
+        decimal.Decimal("1.50"),
+        fractions.Fraction(1, 3),
+        b"bytes",
+        pd.Interval(0, 1),
+        pd.Period("2026-01"),
+        2**64,
+        10**5_000,
+        1 + 2j,
+        object(),
+        np.longdouble("1.1"),
+        enum.IntEnum("Color", "red").red,
+        frozenset("ab"),
+        datetime.time(12),
+        datetime.datetime(2026, 1, 1, tzinfo=dateutil.tz.gettz("Europe/Zurich")),
+    ]
+)
+
+
+def with_levels(values):
+    """Return an effect at given categories."""
+    size = len(values)
+    effect = paribus.partial_dependence(zero, pd.DataFrame({"c": list("abcdef")[:size] * 2}), "c")
+    return dataclasses.replace(effect, grid_values=(objects(values),))
+
+
+@given(st.lists(EXACT | st.tuples(EXACT, EXACT), min_size=1, max_size=6))
+def test_every_category_comes_back_as_it_was(tmp_path_factory, values):
+    comes_back(with_levels(values), tmp_path_factory.mktemp("saved") / "result.json")
+
+
+@given(LOSSY)
+def test_what_would_not_come_back_is_not_saved(tmp_path_factory, value):
+    path = tmp_path_factory.mktemp("saved") / "result.json"
+    for odd in (value, (1, value)):
+        with pytest.raises(paribus.FormatError, match="cannot be saved"):
+            with_levels([odd, "a"]).save(path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"strength": "much"}, r"strength of PartialDependence: 'much' is not a float"),
+        ({"notes": ["a list"]}, "notes is of a type"),
+        ({"support": np.zeros(7)}, "support of shape"),
+        ({"average": np.zeros((1, 3), np.float32)}, "average of PartialDependence: an array of dtype <f4"),
+        ({"average": np.zeros((1, 3), "f16")}, "dtype float128|dtype <f16|dtype longdouble"),
+    ],
+)
+def test_the_value_that_cannot_be_saved_is_named(tmp_path, change, words):
+    with pytest.raises(paribus.FormatError, match=words):
+        dataclasses.replace(with_levels(list("abc")), **change).save(tmp_path / "e.json")
+
+
+@given(
+    hnp.arrays(
+        st.sampled_from(["<f8", ">f8", "<f4", "<f2", "<i8", "|u1", "|b1", "<M8[ns]", "<m8[25s]"]),
+        hnp.array_shapes(min_dims=0, min_side=0, max_side=5),
+    )
+)
+def test_every_bit_of_an_array_is_kept(array):
+    small = json.loads(json.dumps(write_array(array), allow_nan=False))
+    large = np.concatenate([array.ravel()] * 300)
+    packed = json.loads(json.dumps(write_array(large), allow_nan=False))
+    assert ("values" in packed) == (large.size <= READABLE)
+    for body, given_ in ((small, array), (packed, large)):
+        again = read_array(body)
+        assert (again.dtype.str, again.shape) == (given_.dtype.str, given_.shape)
+        assert again.tobytes() == given_.tobytes()
+
+
+def test_the_sign_of_nan_and_of_zero_is_kept(tmp_path):
+    effect = with_levels(list("abc"))
+    odd = np.array([[-0.0, -np.nan, np.nan]])
+    assert np.signbit(odd).tolist() == [[True, True, False]]
+    result = dataclasses.replace(effect, average=odd)
+    assert comes_back(result, tmp_path / "e.json").average.tobytes() == odd.tobytes()
+    assert result == dataclasses.replace(result, average=np.abs(odd) * np.array([[-1.0, 1.0, 1.0]]))
+    assert result != dataclasses.replace(result, average=np.array([[0.0, np.nan, np.nan]]))
+    assert dataclasses.replace(effect, strength=np.nan) == dataclasses.replace(effect, strength=float("nan"))
+    assert dataclasses.replace(effect, strength=0.0) != dataclasses.replace(effect, strength=-0.0)
+    assert dataclasses.replace(effect, strength=0.0) != dataclasses.replace(effect, strength=np.float64(0.0))
+
+
+def test_many_curves_are_written_compactly_and_the_same_each_time(tmp_path, rng):
+    X = rng.normal(size=(2_000, 2))
+    effect = paribus.partial_dependence(two_outputs, X, 0, kind="both", grid_resolution=20)
+    effect.save(tmp_path / "one.json")
+    effect.save(tmp_path / "two.json")
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    body = json.loads((tmp_path / "one.json").read_text())["result"]
+    assert list(body["individual"]) == ["dtype", "shape", "zlib"]
+    assert list(body["average"]) == ["dtype", "shape", "values"]
+    assert (tmp_path / "one.json").stat().st_size < 1.3 * effect.individual.nbytes
+    assert comes_back(effect, tmp_path / "one.json").individual.tobytes() == effect.individual.tobytes()
+
+
+def array_of(size, **data):
+    return {"dtype": "<f8", "shape": [size], **data}
+
+
+def packed(data):
+    return base64.b64encode(zlib.compress(data)).decode()
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (array_of(10**15, zlib=packed(b"")), "far larger than the file"),
+        (array_of(10**6, zlib=packed(bytes(8 * 10**6))), "far larger than the file"),
+        (array_of(10, zlib=packed(bytes(8_000))), "not as many as its shape"),
+        (array_of(10, bytes=base64.b64encode(bytes(16)).decode()), "not as many as its shape"),
+        (array_of(10**15, values=[]), "not as many as its shape"),
+        (array_of(10, zlib="é"), "ASCII"),
+        (array_of(2, values=[1.0, "much"]), "holds something else"),
+        (array_of(2, values=[1.0, True]), "holds something else"),
+        (array_of(1, values=[10**400]), "too large"),
+        ({"dtype": "<f4", "shape": [1], "values": [1e300]}, "dtype float32 cannot"),
+        ({"dtype": "<i8", "shape": [1], "values": [1.5]}, "holds something else"),
+        ({"dtype": "|b1", "shape": [8], "bytes": base64.b64encode(bytes([2] * 8)).decode()}, "neither true"),
+        ({"dtype": "<U99999999", "shape": [0], "values": []}, "not expected"),
+        ({"dtype": "f8,f8", "shape": [0], "values": []}, "not expected"),
+        ({"dtype": "<f8", "shape": [-1], "values": []}, "no list of sizes"),
+        ({"dtype": "<f8", "shape": [True], "values": [1.0]}, "no list of sizes"),
+        ({"dtype": "<f8", "shape": [1]}, "no array"),
+        ([1.0], "no array"),
+    ],
+)
+def test_sizes_are_checked_before_an_array_is_made(body, words):
+    with pytest.raises((ValueError, OverflowError), match=words):
+        read_array(body)
+
+
+def changed_file(path, change):
+    """Change the result in a file, and its digest with it."""
+    document = json.loads(path.read_text())
+    change(document["result"])
+    path.write_text(json.dumps({**document, "digest": _digest(document["result"])}))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda body: body.update(notes=[5]), "notes of PartialDependence: 5 is not a str"),
+        (lambda body: body.update(notes="text"), "notes of PartialDependence: 'text' is not a list"),
+        (lambda body: body.update(strength=[1.0]), "strength of PartialDependence"),
+        (lambda body: body.update(strength=True), "True is not a float"),
+        (lambda body: body.update(strength=2**64), "more than 64 bits"),
+        (lambda body: body["provenance"].update(rows="many"), "rows of Provenance: 'many' is not a int"),
+        (lambda body: body["provenance"].update(refusals=[]), "refusals of Provenance"),
+        (lambda body: body["provenance"].update(percentiles=[0.1]), "percentiles of Provenance"),
+        (lambda body: body["provenance"].update(weights={"sum": "x"}), "weights of Provenance"),
+        (lambda body: body.update(kinds=["float"]), "'float' is not one of"),
+        (lambda body: body.update(ordered=[1]), "1 is not a bool"),
+        (lambda body: body.update(average=None), "neither averages nor curves"),
+        (lambda body: body.update(missing=[]), "missing of PartialDependence"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_refused_when_it_is_loaded(X, tmp_path, change, words):
+    path = tmp_path / "effect.json"
+    paribus.partial_dependence(two_outputs, X, 0, grid_resolution=4).save(path)
+    changed_file(path, change)
+    with pytest.raises(paribus.FormatError, match=words):
+        paribus.load(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "[" * 100_000, '{"a":' * 50_000, "9" * 5_000, '{"format": "paribus", "version": NaN}']
+)
+def test_files_that_json_cannot_hold_are_refused(tmp_path, text):
+    (tmp_path / "e.json").write_text(text)
+    with pytest.raises(paribus.FormatError, match="is not a result saved by paribus"):
+        paribus.load(tmp_path / "e.json")
+
+
+@pytest.mark.parametrize(
+    ("path", "words"), [(None, "path=None"), (5, "path=5"), ("a\0b", "path="), (".", "path=")]
+)
+def test_paths_that_are_none_end_in_one_error(X, path, words):
+    with pytest.raises(paribus.FormatError, match=words):
+        paribus.load(path)
+    with pytest.raises(paribus.FormatError, match=words):
+        paribus.partial_dependence(two_outputs, X, 0, grid_resolution=4).save(path)
+
+
+def test_changed_files_are_refused_or_work(tmp_path):
+    rng = np.random.default_rng(0)
+    outcomes = [fuzz_results.mutate_and_load(rng, tmp_path) for _ in range(300)]
+    assert 20 < outcomes.count("loaded") < 150
+    assert outcomes.count("loaded") + outcomes.count("refused") == 300

@@ -86,7 +86,7 @@ class Comparison(Pictured):
         """Return one tidy long table.
 
         Columns ``curve`` (``"partial dependence"``, ``"local effect"``, laid on it, ``"predicted"`` or
-        ``"observed"``), ``output``, the feature as text, ``height`` and ``error``.
+        ``"observed"``), ``output``, the feature, ``height`` and ``error``.
 
         Parameters
         ----------
@@ -105,6 +105,21 @@ class Comparison(Pictured):
 
 class Comparisons(Ranked[Comparison]):
     """A mapping from a feature's name to its `Comparison`, strongest effect first."""
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return one tidy long table of all features.
+
+        Columns ``curve``, ``feature``, ``value`` (as text), ``number`` (None for categories and dates),
+        ``output``, ``height`` and ``error``.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Another library than that of the table.
+        """
+        from paribus.results.tidy import comparisons_frame
+
+        return comparisons_frame(self, backend)
 
     def __repr__(self) -> str:
         from paribus.results.story import comparisons_story

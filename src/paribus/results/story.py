@@ -287,7 +287,8 @@ def comparisons_story(comparisons: Comparisons) -> str:
         f"Comparisons of {p.model}: {count(len(comparisons), 'feature')}, strongest effect first ({p.scale})"
     ]
     for name, one in list(comparisons.items())[:SHOWN]:
-        apart = "" if one.share is None else f", local effects {np.nanmax(one.share):.1%} of the range away"
+        most = np.nan if one.share is None else np.nanmax(one.share, initial=-np.inf)
+        apart = f", local effects {most:.1%} of the range away" if np.isfinite(most) else ""
         lines.append(f"  {name}: {number(one.strength)}{apart}")
     if len(comparisons) > SHOWN:
         lines.append(f"  and {len(comparisons) - SHOWN} more")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from paribus.results.local import LocalEffect
 from paribus.results.marginal import AVERAGES, Marginal
 
 if TYPE_CHECKING:
-    from paribus.results.comparison import Comparison
+    from paribus.results.comparison import Comparison, Comparisons
     from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics
     from paribus.results.importance import Importance
@@ -181,13 +181,12 @@ def _local(effect: LocalEffect) -> dict[str, Any]:
 def locals_frame(effects: LocalEffects, backend: str | None) -> Any:
     """Return many local effects as one long table."""
     most = max(len(effect.feature_names) for effect in effects.values())
-    table: dict[str, list[Any]] = {}
+    tables = []
     for effect in effects.values():
         columns = _local(effect)
         numbers = [name for name in ("ale", "standard_error", BETWEEN) if name in columns]
-        for name, values in _long(effect, columns, most, tuple(numbers)).items():
-            table.setdefault(name, []).extend(values)
-    return _frame(table, effects.provenance.backend, backend)
+        tables.append(_long(effect, columns, most, tuple(numbers)))
+    return _frame(_stacked(tables), effects.provenance.backend, backend)
 
 
 def _free(name: str, taken: Collection[str]) -> str:
@@ -197,45 +196,57 @@ def _free(name: str, taken: Collection[str]) -> str:
 
 
 def comparison_frame(comparison: Comparison, backend: str | None) -> Any:
-    """Return answers about one feature as one long table."""
+    """Return the curves of one feature as one long table."""
+    stacked = _stacked([columns for columns, _ in _compared(comparison)])
+    values = _alike(stacked.pop("value"))
+    name = _free(comparison.feature_names[0], stacked)
+    columns = {"curve": stacked.pop("curve"), "output": stacked.pop("output"), name: values, **stacked}
+    return _frame(columns, comparison.provenance.backend, backend)
+
+
+def comparisons_frame(comparisons: Comparisons, backend: str | None) -> Any:
+    """Return the curves of many features as one long table."""
+    tables = []
+    for comparison in comparisons.values():
+        for columns, kind in _compared(comparison):
+            curve, values = columns.pop("curve"), columns.pop("value")
+            tables.append({"curve": curve, **_placed(comparison.feature_names[0], values, kind), **columns})
+    return _frame(_stacked(tables), comparisons.provenance.backend, backend)
+
+
+def _compared(comparison: Comparison) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the columns of each curve, that of the feature called ``value``, and the kind of its axis."""
     effect, local, marginal = comparison.effect, comparison.local, comparison.marginal
-    curves: list[tuple[str, Array, Any, Any]] = [
-        ("partial dependence", effect.grid_values[0], effect.average, effect.standard_error)
+    curves: list[tuple[str, Any, Any, Any]] = [
+        ("partial dependence", effect, effect.average, effect.standard_error)
     ]
     if local is not None and comparison.local_level is not None:
         laid = local.ale + comparison.local_level[:, None]
-        curves.append(("local effect", local.grid_values[0], laid, local.standard_error))
+        curves.append(("local effect", local, laid, local.standard_error))
     for name in ("predicted", "observed"):
         if marginal is not None and name in marginal:
-            curves.append((name, marginal.grid_values[0], marginal[name], marginal[f"{name}_error"]))
-    table: dict[str, list[Any]] = {}
-    for name, values, height, error in curves:
-        size, outputs = len(values), len(effect.output_names)
+            curves.append((name, marginal, marginal[name], marginal[f"{name}_error"]))
+    for name, part, height, error in curves:
         columns = {
-            "curve": [name] * size * outputs,
-            "output": [output for output in effect.output_names for _ in range(size)],
-            _free(effect.feature_names[0], ("curve", "output", "height", "error")): [str(v) for v in values]
-            * outputs,
-            "height": height.ravel().tolist(),
-            "error": np.full(size * outputs, np.nan).tolist() if error is None else error.ravel().tolist(),
+            "curve": [name] * height.size,
+            "value": _tiled(_scalars(part.grid_values[0]), len(height)),
+            "output": [output for output in part.output_names for _ in part.grid_values[0]],
+            "height": height.ravel(),
+            "error": np.full(height.size, np.nan) if error is None else error.ravel(),
         }
-        for key, column in columns.items():
-            table.setdefault(key, []).extend(column)
-    return _frame(table, effect.provenance.backend, backend)
+        yield columns, part.kinds[0]
 
 
 def effects_frame(effects: Effects, backend: str | None) -> Any:
     """Return many effects as one long table."""
     most = max(len(effect.feature_names) for effect in effects.values())
-    table: dict[str, list[Any]] = {}
+    tables = []
     for effect in effects.values():
         if effect.average is None:
             raise OptionError("kind='individual' has no averages; ask effects() for kind='both'")
-        columns = _averages(effect)
         more = *_between(effect), *_quantiles(effect)
-        for name, values in _long(effect, columns, most, (*POINTS, *more)).items():
-            table.setdefault(name, []).extend(values)
-    return _frame(table, effects.provenance.backend, backend)
+        tables.append(_long(effect, _averages(effect), most, (*POINTS, *more)))
+    return _frame(_stacked(tables), effects.provenance.backend, backend)
 
 
 def _long(
@@ -247,10 +258,7 @@ def _long(
         suffix = "" if place == 0 else f"_{place + 1}"
         if place < len(effect.feature_names):
             values = columns[_names(effect)[place]]
-            long[f"feature{suffix}"] = [effect.feature_names[place]] * size
-            long[f"value{suffix}"] = [None if v is None else str(v) for v in values]
-            ordinal = effect.kinds[place] in ("numeric", "integer")
-            long[f"number{suffix}"] = [float(v) if ordinal and v is not None else np.nan for v in values]
+            long |= _placed(effect.feature_names[place], values, effect.kinds[place], suffix)
         else:
             long[f"feature{suffix}"] = [None] * size
             long[f"value{suffix}"] = [None] * size
@@ -258,6 +266,16 @@ def _long(
     for name in ("output", *numbers):
         long[name] = list(columns[name])
     return long
+
+
+def _placed(name: str, values: Any, kind: str, suffix: str = "") -> dict[str, list[Any]]:
+    """Return the columns that tell the feature and its value: as text, and as a number where it is one."""
+    ordinal = kind in ("numeric", "integer")
+    return {
+        f"feature{suffix}": [name] * len(values),
+        f"value{suffix}": [None if v is None else str(v) for v in values],
+        f"number{suffix}": [float(v) if ordinal and v is not None else np.nan for v in values],
+    }
 
 
 def marginal_frame(marginal: Marginal, backend: str | None) -> Any:
@@ -290,28 +308,18 @@ def _near(marginal: Marginal) -> dict[str, Any]:
 
 def marginals_frame(marginals: Marginals, backend: str | None) -> Any:
     """Return averages near the values of many features as one long table."""
-    table: dict[str, list[Any]] = {}
-    for marginal in marginals.values():
-        for column, entries in _long_near(marginal).items():
-            table.setdefault(column, []).extend(entries)
-    return _frame(table, marginals.provenance.backend, backend)
+    tables = [_long_near(marginal) for marginal in marginals.values()]
+    return _frame(_stacked(tables), marginals.provenance.backend, backend)
 
 
 def _long_near(marginal: Marginal) -> dict[str, Any]:
     own = _near(marginal)
-    values, ordinal = own.pop("value"), marginal.kinds[0] in ("numeric", "integer")
-    placed: dict[str, Any] = {
-        "feature": [marginal.feature_names[0]] * len(values),
-        "value": [None if v is None else str(v) for v in values],
-        "number": [float(v) if ordinal and v is not None else np.nan for v in values],
-    }
-    return placed | own
+    return _placed(marginal.feature_names[0], own.pop("value"), marginal.kinds[0]) | own
 
 
 def overlay_frame(overlay: Overlay, backend: str | None) -> Any:
     """Return the parts of one feature as one long table."""
-    tables = {name: _valued(part) for name, part in overlay.parts.items()}
-    stacked = _stacked(list(tables.items()))
+    stacked = _stacked([_named(name, _valued(part)) for name, part in overlay.parts.items()])
     values = _alike(stacked.pop("value"))
     name = _free(overlay.feature_names[0], stacked)
     columns = {"part": stacked.pop("part"), "output": stacked.pop("output"), name: values, **stacked}
@@ -321,7 +329,9 @@ def overlay_frame(overlay: Overlay, backend: str | None) -> Any:
 def overlays_frame(overlays: Overlays, backend: str | None) -> Any:
     """Return the parts of many features as one long table."""
     tables = [
-        (name, _long_part(part)) for overlay in overlays.values() for name, part in overlay.parts.items()
+        _named(name, _long_part(part))
+        for overlay in overlays.values()
+        for name, part in overlay.parts.items()
     ]
     return _frame(_stacked(tables), overlays.provenance.backend, backend)
 
@@ -343,15 +353,17 @@ def _long_part(part: Part) -> dict[str, Any]:
     return _long(part, own, 1, tuple(name for name in own if name not in taken))
 
 
-def _stacked(tables: list[tuple[str, dict[str, Any]]]) -> dict[str, list[Any]]:
-    """Put tables of parts below each other; numbers that one lacks are NaN."""
-    names = dict.fromkeys(name for _, table in tables for name in table)
-    sizes = [len(table["output"]) for _, table in tables]
-    stacked = {"part": [part for (part, _), size in zip(tables, sizes, strict=True) for _ in range(size)]}
-    for name in names:
-        columns = (table.get(name, [np.nan] * size) for (_, table), size in zip(tables, sizes, strict=True))
-        stacked[name] = [value for column in columns for value in column]
-    return stacked
+def _named(part: str, columns: dict[str, Any]) -> dict[str, Any]:
+    return {"part": [part] * len(columns["output"]), **columns}
+
+
+def _stacked(tables: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Put tables below each other; numbers that one lacks are NaN."""
+    names = dict.fromkeys(name for table in tables for name in table)
+    return {
+        name: [value for table in tables for value in table.get(name, [np.nan] * len(table["output"]))]
+        for name in names
+    }
 
 
 def _alike(values: list[Any]) -> list[Any]:
