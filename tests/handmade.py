@@ -11,9 +11,12 @@ from paribus.results import HStatistics, Importance
 
 def provenance(**changes):
     facts = {
+        "date": "2026-01-31T12:00:00+00:00",
         "paribus": "0.3",
         "numpy": "2.0",
         "python": "3.11",
+        "pandas": "3.0",
+        "numba": None,
         "model": "Forest",
         "model_library": "sklearn",
         "model_version": "1.7",

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import time
 
 import numpy as np
 import pandas as pd
@@ -375,6 +376,23 @@ def refuse(result, change, path):
     path.write_text(json.dumps({**document, "result": body, "digest": _digest(body)}))
     with pytest.raises(paribus.FormatError, match="is damaged: "):
         paribus.load(path)
+
+
+def test_the_story_of_many_pairs_takes_no_time():
+    features = range(500)
+    pairs = np.random.default_rng(0).random(124_750)
+    pairs[::2] = 0.0
+    found = statistics(features, pairs)
+    before = time.perf_counter()
+    text = repr(found)
+    assert time.perf_counter() - before < 1
+    assert "and 62,370 more" in text
+    assert "62,375 pairs are exactly zero" in text
+    before = time.perf_counter()
+    assert len(found.strongest(None)) == 124_750
+    assert found.figure("bars").panels
+    assert found.figure("heatmap").panels
+    assert time.perf_counter() - before < 20
 
 
 def test_a_changed_number_is_noticed(found, tmp_path):

@@ -8,6 +8,8 @@ import enum
 import fractions
 import json
 import pickle
+import subprocess
+import sys
 import zlib
 from collections.abc import Mapping
 from zoneinfo import ZoneInfo
@@ -26,6 +28,7 @@ from hypothesis import strategies as st
 import fuzz_results
 import paribus
 from conftest import numbers
+from handmade import provenance
 from paribus import PartialDependence, Provenance
 from paribus.data.kinds import objects
 from paribus.results.schema import SAVED
@@ -86,6 +89,44 @@ def test_provenance_tells_how(X):
     assert p.max_memory == 10**9
     assert p.paribus == paribus.__version__
     assert p.seconds > 0
+    assert abs(datetime.datetime.fromisoformat(p.date) - datetime.datetime.now(datetime.UTC)).seconds < 60
+    assert p.pandas == pd.__version__
+    assert p.numba == getattr(sys.modules.get("numba"), "__version__", None)
+
+
+def test_provenance_prints_one_line_for_each_field_and_folds_long_ones():
+    record = provenance(why="because " * 40, refusals={"one": "no", "other": "neither"}, skipped=("a", "b"))
+    lines = repr(record).splitlines()
+    assert lines[0] == "Provenance"
+    assert all(len(line) <= 100 for line in lines)
+    names = [line.split()[0] for line in lines[1:] if line[2] != " "]
+    assert names == [field.name for field in dataclasses.fields(record)]
+    starts = {line[2:23].strip(): line[23:].strip() for line in lines[1:]}
+    assert starts["date"] == "2026-01-31T12:00:00+00:00"
+    assert starts["numba"] == "None"
+    place = next(n for n, line in enumerate(lines) if line.startswith("  refusals"))
+    assert [line.strip() for line in lines[place : place + 2]][1] == "other: neither"
+    assert repr(record).count("because") == 40
+
+
+def test_the_versions_of_what_was_not_imported_are_none():
+    code = (
+        "import numpy as np, paribus;"
+        "p = paribus.partial_dependence(lambda X: X[:, 0], np.arange(6.0).reshape(3, 2), 0).provenance;"
+        "print(p.pandas, p.numba)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "None None"
+
+
+def test_notebooks_complete_keys():
+    completions = {type(r).__name__: r._ipython_key_completions_() for r in fuzz_results.prepared()}
+    assert set(completions["Effects"]) == {"x", ("x", "day")}
+    assert {"average", "grid_values"} < set(completions["PartialDependence"])
+    assert {"ale", "rows"} < set(completions["LocalEffect"])
+    assert {"x", "city"} < set(completions["Overlays"])
+    assert "h_squared_pairwise" in completions["HStatistics"]
+    assert completions["Importance"] == completions["Comparison"] == []
 
 
 def test_the_tidy_table_is_of_the_users_library(awkward):

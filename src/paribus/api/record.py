@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import sys
+from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
@@ -59,9 +61,12 @@ def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -
         **_of_source(rows),
     }
     return Provenance(
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
         paribus=__version__,
         numpy=np.__version__,
         python=platform.python_version(),
+        pandas=_imported("pandas"),
+        numba=_imported("numba"),
         rows=len(rows),
         columns=len(rows.table.names),
         unused_columns=(rows if isinstance(rows, Rows) else rows.reading).header.unused,
@@ -71,6 +76,11 @@ def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -
         seconds=perf_counter() - started,
         **(absent | facts),
     )
+
+
+def _imported(library: str) -> str | None:
+    """Return the version of a library that was imported."""
+    return getattr(sys.modules.get(library), "__version__", None)
 
 
 def _of_source(rows: Background) -> dict[str, Any]:

@@ -213,22 +213,16 @@ class HStatistics(Shown, Mapping[str, Any]):
         """
         ratio, groups = self.ratio(statistic), self.groups(statistic)
         outputs = self.chosen_outputs(output)
-        strength = ratio.strength[:, outputs]
-        order = np.argsort(-strength, axis=None, kind="stable")[:k]
+        numbers = ratio.strength, ratio.strength_error, ratio.share, ratio.ratio_error
+        order = np.argsort(-numbers[0][:, outputs], axis=None, kind="stable")[:k]
+        entries, chosen = np.divmod(order, len(outputs))
+        places = entries, np.array(outputs)[chosen]
         return [
-            self._entry(ratio, groups, int(place) // len(outputs), outputs[int(place) % len(outputs)])
-            for place in order
+            Interaction(tuple(self.features[place] for place in groups[entry]), self.output_names[o], *row)
+            for entry, o, *row in zip(
+                *(a.tolist() for a in (*places, *(n[places] for n in numbers))), strict=True
+            )
         ]
-
-    def _entry(self, ratio: Ratio, groups: tuple[tuple[int, ...], ...], entry: int, o: int) -> Interaction:
-        return Interaction(
-            tuple(self.features[place] for place in groups[entry]),
-            self.output_names[o],
-            float(ratio.strength[entry, o]),
-            float(ratio.strength_error[entry, o]),
-            float(ratio.share[entry, o]),
-            float(ratio.ratio_error[entry, o]),
-        )
 
     def chosen_outputs(self, output: str | int | None) -> list[int]:
         """Return the outputs meant: all of them, or one by name or position."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from textwrap import wrap
+from typing import Any
+
+WIDTH = 100  # letters of a line of the record as text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Provenance:
     """The record every result carries.
 
     Attributes
     ----------
+    date : str
+        When the result was computed: the end of the call, in UTC, as ``"2026-01-31T12:00:00+00:00"``.
     paribus, numpy, python : str
         Versions that computed the result.
+    pandas, numba : str or None
+        Their versions; None where they had not been imported, and so took no part.
     model, model_library, model_version : str
         What was explained; of a list of models how many of each, such as ``"5 x RandomForestRegressor"``.
     response, scale : str
@@ -68,9 +76,12 @@ class Provenance:
         Duration.
     """
 
+    date: str
     paribus: str
     numpy: str
     python: str
+    pandas: str | None
+    numba: str | None
     model: str
     model_library: str
     model_version: str
@@ -106,6 +117,18 @@ class Provenance:
     verified_difference: float | None
     seconds: float
 
+    def __repr__(self) -> str:
+        names = [field.name for field in fields(self)]
+        margin = max(map(len, names)) + 4
+        lines = ["Provenance"]
+        for name in names:
+            told = [
+                line for text in _lines(getattr(self, name)) for line in wrap(text, WIDTH - margin) or [""]
+            ]
+            lines.append(f"  {name:<{margin - 2}}{told[0]}".rstrip())
+            lines.extend(" " * margin + line for line in told[1:])
+        return "\n".join(lines)
+
     def background(self) -> str:
         """Return one clause about whom the average is over."""
         if self.estimand == "path-dependent":
@@ -115,6 +138,14 @@ class Provenance:
             return f"{self.sampled_rows:,} of {self.rows:,} rows, drawn with seed {self.seed} ({weighted})"
         read = "" if self.source is None else f", read from {self.source}"
         return f"{self.rows:,} row{'s' * (self.rows != 1)} ({weighted}{read})"
+
+
+def _lines(value: Any) -> list[str]:
+    """Return a value as lines: one for each entry of a mapping, and for each text of several."""
+    if isinstance(value, dict):
+        return [f"{key}: {entry}" for key, entry in value.items()] or ["none"]
+    texts = isinstance(value, tuple) and all(isinstance(entry, str) for entry in value)
+    return (list(value) or ["none"]) if texts else [str(value)]
 
 
 SHOWN = 3  # of what was left out, in a note; the provenance has all

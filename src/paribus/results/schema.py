@@ -151,7 +151,7 @@ def _shapes_of(record: Any, path: str) -> list[tuple[int, ...]]:
     for name in path.split("."):
         value = None if value is None else getattr(value, name)
     if isinstance(value, Ratio):
-        return [array.shape for array in vars(value).values()]
+        return [getattr(value, field.name).shape for field in dataclasses.fields(value)]
     if value is None:
         return []
     return [value.shape if isinstance(value, np.ndarray) else (len(value),)]

@@ -343,10 +343,11 @@ def interactions_story(result: HStatistics) -> str:
     ]
     if result.total is not None:
         lines.append(f"  total H² {_total(result)}")
-    found = [entry for entry in result.strongest(None) if entry.strength != 0]
-    lines.extend(f"  {_entry(result, entry)}" for entry in found[:SHOWN])
-    if len(found) > SHOWN:
-        lines.append(f"  and {len(found) - SHOWN:,} more")
+    found = [entry for entry in result.strongest(SHOWN) if entry.strength != 0]
+    lines.extend(f"  {_entry(result, entry)}" for entry in found)
+    more = np.count_nonzero(result.pairwise.strength) - len(found)
+    if more:
+        lines.append(f"  and {more:,} more")
     zero = int((result.pairwise.numerator == 0).all(axis=1).sum())
     if zero:
         lines.append(f"  {exactly_zero(zero, 'pair')}")

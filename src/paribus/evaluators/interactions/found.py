@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -31,25 +32,30 @@ class Ratio:
         for array in (self.numerator, self.denominator, self.numerator_error, self.ratio_error):
             array.setflags(write=False)
 
-    @property
+    # Computed once: whoever looks at one entry after the other would compute all of them each time.
+    @cached_property
     def share(self) -> Floats:
         """The ratio; zero where the numerator is, NaN where only the denominator vanishes."""
         empty = np.where(self.numerator == 0, 0.0, np.nan)
-        return np.divide(self.numerator, self.denominator, out=empty, where=self.denominator > 0)
+        return _frozen(np.divide(self.numerator, self.denominator, out=empty, where=self.denominator > 0))
 
-    @property
+    @cached_property
     def strength(self) -> Floats:
         """The root of the numerator, in units of the prediction."""
-        return np.sqrt(self.numerator)
+        return _frozen(np.sqrt(self.numerator))
 
-    @property
+    @cached_property
     def strength_error(self) -> Floats:
         """The standard error of the strength; zero where the strength is zero by construction."""
         strength = self.strength
         # A numerator that is zero has an error of zero, or none.
-        return np.divide(
-            self.numerator_error, 2 * strength, out=self.numerator_error + 0.0, where=strength > 0
-        )
+        error = self.numerator_error + 0.0
+        return _frozen(np.divide(self.numerator_error, 2 * strength, out=error, where=strength > 0))
+
+
+def _frozen(array: Floats) -> Floats:
+    array.setflags(write=False)
+    return array
 
 
 @dataclass(frozen=True, eq=False)
