@@ -85,6 +85,7 @@ def prepared():
     return [
         *(every, every["gap"], every["stamp"], polar, polar["city"], local, local["gap"], near, near["day"]),
         *(compared, compared["gap"], laid, laid["city"], laid["day"]),
+        *(laid.difference(), laid["gap"].difference(), laid["city"].difference()),
         paribus.overlay({"a": local["gap"], "b": local["gap"]}),
         paribus.effects([_model, _model], arrow, ["x", ("x", "day")], **options),
         paribus.partial_dependence(_classes, frame, ["x", "city"], kind="both", **options),

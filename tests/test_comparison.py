@@ -1,5 +1,8 @@
 """Answers about the same feature side by side, and whether standard errors hold what they promise."""
 
+import copy
+import pickle
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -156,6 +159,44 @@ def test_a_table_of_all_curves():
     }
     effect = frame[frame["curve"] == "partial dependence"]
     np.testing.assert_array_equal(effect["height"], found.effect.average[0])
+    np.testing.assert_array_equal(effect["x0"], found.effect.grid_values[0])  # numbers, not text
+    for backend in ("pandas", "polars", "pyarrow"):
+        assert len(found.to_frame(backend=backend)) == len(frame)
+
+
+def test_a_table_of_all_curves_of_all_features():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"city": rng.choice(list("ab"), 90), "size": rng.normal(size=90)})
+
+    def predict(t):
+        return t["size"].to_numpy()
+
+    every = paribus.compare(
+        paribus.effects(predict, table, grid_resolution=5),
+        paribus.accumulated_local_effects(predict, table),
+        paribus.marginal(predict, table, grid_resolution=5),
+    )
+    frame = every.to_frame()
+    assert list(frame.columns) == ["curve", "feature", "value", "number", "output", "height", "error"]
+    sizes = frame[(frame["curve"] == "partial dependence") & (frame["feature"] == "size")]
+    np.testing.assert_array_equal(sizes["number"], every["size"].effect.grid_values[0])
+    np.testing.assert_array_equal(sizes["height"], every["size"].effect.average[0])
+    assert frame[frame["feature"] == "city"]["number"].isna().all()
+    assert set(frame[frame["feature"] == "city"]["value"]) == {"a", "b"}
+    for backend in ("pandas", "polars", "pyarrow"):
+        assert len(every.to_frame(backend=backend)) == len(frame)
+
+
+def test_comparisons_travel(tmp_path):
+    X = related(300)
+    found = paribus.compare(*answers(lambda t: t[:, 0] * t[:, 1], X, 0, y=X[:, 0], grid_resolution=5))
+    other = paribus.compare(*answers(lambda t: t[:, 0], X, 0, grid_resolution=5))
+    assert found != other
+    for way in (lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy):
+        assert way(found) == found
+    found.save(tmp_path / "found.json")
+    assert paribus.load(tmp_path / "found.json") == found
+    assert paribus.load(tmp_path / "found.json") != other
 
 
 def test_dates_and_several_outputs():

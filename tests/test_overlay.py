@@ -1,6 +1,7 @@
 """Several models, or slices of the data, on one axis."""
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import paribus
+from paribus.display.figure import Line, Points, Rule
 
 
 def steep(table):
@@ -223,3 +225,171 @@ def test_what_is_no_overlay_at_all_is_refused(frame):
     refused(several, "that all of 'age', 'other' have")
     effects = paribus.effects(steep, frame, ["age", "other"], grid_resolution=3)
     refused(effects, "about another feature")
+
+
+def test_overlays_travel(frame, tmp_path):
+    for place, parts in enumerate(one_of_each(frame)):
+        found = paribus.overlay(parts)
+        assert pickle.loads(pickle.dumps(found)) == found
+        found.save(tmp_path / f"{place}.json")
+        again = paribus.load(tmp_path / f"{place}.json")
+        assert again == found
+        assert list(again.parts) == list(found.parts)
+        assert found != paribus.overlay(dict(reversed(parts.items())))
+        assert found.to_frame()["age"].dtype.kind == "f"
+
+
+# --- differences
+
+
+def test_a_difference_is_one_part_less_another_at_the_values_of_both(frame):
+    parts = of_both(paribus.partial_dependence, frame, "age", grid_resolution=5)
+    overlay = paribus.overlay(parts)
+    found = overlay.difference()
+    assert (found.part, found.reference, found.curve) == ("flat", "steep", "average")
+    np.testing.assert_array_equal(found.grid_values[0], parts["flat"].grid_values[0])
+    np.testing.assert_array_equal(found.difference, parts["flat"].average - parts["steep"].average)
+    other = overlay.difference(reference="flat")
+    np.testing.assert_array_equal(other.difference, -found.difference)
+    assert overlay.difference("steep") == other
+    assert found.strength == np.abs(found.difference).max()
+    assert found["difference"] is found.difference
+    with pytest.raises(ValueError, match="read-only"):
+        found.difference[0, 0] = 1.0
+
+
+def test_errors_of_the_same_rows_are_exact_with_their_curves_and_else_a_bound(frame):
+    weights = np.arange(len(frame)) + 1.0
+    options = {"grid_resolution": 5, "sample_weight": weights}
+    exact = of_both(paribus.partial_dependence, frame, "age", kind="both", **options)
+    plain = of_both(paribus.partial_dependence, frame, "age", **options)
+    apart = paribus.partial_dependence(lambda t: flat(t) - steep(t), frame, "age", **options)
+    found = paribus.overlay(exact).difference()
+    assert found.errors == "row by row"
+    np.testing.assert_allclose(found.difference, apart.average)
+    np.testing.assert_allclose(found.standard_error, apart.standard_error)
+    bound = paribus.overlay(plain).difference()
+    assert bound.errors == "upper bound"
+    np.testing.assert_array_equal(
+        bound.standard_error, plain["flat"].standard_error + plain["steep"].standard_error
+    )
+    assert (bound.standard_error >= found.standard_error).all()
+    assert "an upper bound; kind='both' gives the exact ones" in repr(bound)
+    assert "same rows" in repr(found)
+
+
+def test_errors_of_other_rows_add_as_squares_and_hold_what_they_promise():
+    rng = np.random.default_rng(0)
+    size, samples = 60, 400
+    held = []
+    for _ in range(samples):
+        slices = {name: rng.normal(size=(size, 2)) for name in "ab"}
+        parts = {
+            name: paribus.partial_dependence(lambda t: t[:, 0] + t[:, 1], X, 0, custom_values={0: [0.0, 1.0]})
+            for name, X in slices.items()
+        }
+        found = paribus.overlay(parts).difference()
+        held.append(np.abs(found.difference[0]) <= 1.96 * found.standard_error[0])
+    assert found.errors == "independent"
+    errors = [part.standard_error for part in parts.values()]
+    np.testing.assert_allclose(found.standard_error, np.sqrt(errors[0] ** 2 + errors[1] ** 2))
+    assert 0.92 <= np.mean(held) <= 0.98
+    assert "independent" in repr(found)
+
+
+def test_numbers_are_compared_on_straight_lines_where_grids_overlap(frame):
+    young, old = frame[frame["age"] < 55], frame[frame["age"] >= 45]
+    parts = {
+        "young": paribus.partial_dependence(steep, young, "age", custom_values={"age": [30, 45, 50, 54]}),
+        "old": paribus.partial_dependence(flat, old, "age", custom_values={"age": [45, 48, 60]}),
+    }
+    found = paribus.overlay(parts).difference()
+    assert found.grid_values[0].tolist() == [45, 48, 50, 54]
+    line = {
+        name: np.interp([45, 48, 50, 54], part.grid_values[0].astype(float), part.average[0])
+        for name, part in parts.items()
+    }
+    np.testing.assert_allclose(found.difference[0], line["old"] - line["young"])
+    assert any("straight line" in note for note in found.notes)
+    apart = {
+        "low": paribus.partial_dependence(steep, young, "age", custom_values={"age": [1, 2]}),
+        "high": parts["old"],
+    }
+    with pytest.raises(paribus.InputError, match="'high' and 'low' have no value of age in common"):
+        paribus.overlay(apart).difference()
+
+
+def test_categories_and_missing_values_are_compared_where_both_have_them():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"city": rng.choice(["Ulm", "Bonn", "Kiel"], 90), "x": rng.normal(size=90)})
+    table.loc[::9, "city"] = None
+
+    def model(rows):
+        return rows["city"].map({"Ulm": 1.0, "Bonn": 5.0, "Kiel": 2.0}).astype(float).fillna(9).to_numpy()
+
+    parts = {
+        "one": paribus.partial_dependence(model, table, "city", custom_values={"city": ["Kiel", "Ulm"]}),
+        "two": paribus.partial_dependence(
+            lambda rows: 2 * model(rows), table, "city", custom_values={"city": ["Ulm", "Bonn", "Kiel"]}
+        ),
+    }
+    found = paribus.overlay(parts).difference()
+    assert found.grid_values[0].tolist() == ["Ulm", "Kiel"]
+    assert found.difference.tolist() == [[1.0, 2.0]]
+    assert found.missing_difference.tolist() == [9.0]
+    assert "at a missing value: 9" in repr(found)
+    frame = found.to_frame()
+    assert frame["city"].tolist()[:2] == ["Ulm", "Kiel"]
+    assert frame["city"].isna().tolist() == [False, False, True]
+    assert frame["difference"].tolist() == [1.0, 2.0, 9.0]
+
+
+def test_differences_of_every_type_of_part_and_of_every_feature(frame, tmp_path):
+    _, local, near = one_of_each(frame)
+    assert paribus.overlay(local).difference().curve == "ale"
+    observed = paribus.overlay(near).difference(curve="residual")
+    np.testing.assert_allclose(observed.difference, near["flat"].residual - near["steep"].residual)
+    with pytest.raises(paribus.OptionError, match="curve='ale'"):
+        paribus.overlay(near).difference(curve="ale")
+    every = paribus.overlay(of_both(paribus.effects, frame, ["age", "city", "other"], grid_resolution=4))
+    found = every.difference(reference="flat")
+    assert isinstance(found, paribus.Differences)
+    assert list(found) == sorted(found, key=lambda name: -found[name].strength)
+    assert repr(found).startswith("Differences of steep from flat: 3 features, largest first (prediction)")
+    assert "standard errors" in repr(found)
+    columns = ["feature", "value", "number", "output", "difference", "standard_error"]
+    assert list(found.to_frame().columns) == columns
+    for result in (found, found["city"], observed):
+        result.save(tmp_path / "found.json")
+        assert paribus.load(tmp_path / "found.json") == result
+        assert pickle.loads(pickle.dumps(result)) == result
+        for backend in ("pandas", "polars", "pyarrow"):
+            assert len(result.to_frame(backend=backend)) == len(result.to_frame())
+
+
+def test_the_parts_of_a_difference_are_named(frame):
+    age = paribus.partial_dependence(steep, frame, "age", grid_resolution=4)
+    three = paribus.overlay({"a": age, "b": age, "c": age})
+    assert (three.difference("c").part, three.difference("c").reference) == ("c", "a")
+    assert three.difference("a").reference == "b"
+    assert (three.difference("c").difference == 0).all()
+    for arguments, words in (
+        ({}, "two of 3 parts; pass part="),
+        ({"part": "d"}, "part='d' is not a part"),
+        ({"part": "a", "reference": "x"}, "reference='x' is not a part"),
+        ({"part": "a", "reference": "a"}, "are the same; name two"),
+    ):
+        with pytest.raises(paribus.OptionError, match=words):
+            three.difference(**arguments)
+
+
+def test_a_difference_is_drawn_around_zero(frame):
+    every = paribus.overlay(of_both(paribus.effects, frame, ["age", "city"], grid_resolution=4)).difference()
+    numbers, categories = (every[name].figure().panels[0] for name in ("age", "city"))
+    assert numbers.marks[0] == categories.marks[0] == Rule(0.0)
+    line = next(mark for mark in numbers.marks if isinstance(mark, Line))
+    np.testing.assert_array_equal(line.y, every["age"].difference[0])
+    (points,) = (mark for mark in categories.marks if isinstance(mark, Points))
+    np.testing.assert_allclose(points.error, 2 * every["city"].standard_error[0])
+    assert numbers.y.label == "flat less steep: prediction"
+    assert every.figure().panels

@@ -22,6 +22,8 @@ from paribus.errors import (
 from paribus.results import (
     Comparison,
     Comparisons,
+    Difference,
+    Differences,
     Effects,
     Estimate,
     Extrapolation,
@@ -63,6 +65,8 @@ __all__ = [
     "CheckpointError",
     "Comparison",
     "Comparisons",
+    "Difference",
+    "Differences",
     "DrawingError",
     "Effects",
     "Estimate",

@@ -11,13 +11,18 @@ import numpy as np
 
 from paribus.display.figure import Figure, Panel
 from paribus.display.grid import NO_PANEL, figure_of
-from paribus.display.panels.answers import comparison_panel, marginal_panel, overlay_panel
+from paribus.display.panels.answers import (
+    comparison_panel,
+    difference_panel,
+    marginal_panel,
+    overlay_panel,
+)
 from paribus.display.panels.effect import effect_panel
 from paribus.display.panels.local import local_panel
 from paribus.display.panels.surface import local_surface_panel, surface_panel
 from paribus.display.panels.words import background as background_of
 from paribus.errors import DrawingError, OptionError, one_of
-from paribus.results import Comparison, LocalEffect, Marginal, Overlay, PartialDependence
+from paribus.results import Comparison, Difference, LocalEffect, Marginal, Overlay, PartialDependence
 from paribus.results.outputs import chosen
 from paribus.results.ranked import Ranked
 
@@ -193,9 +198,13 @@ def _rows(
 
 def background(result: Any) -> tuple[str, ...]:
     """Return the lines that say whose numbers these are, over whom."""
-    if not isinstance(result, Overlay):
+    if isinstance(result, Difference):
+        known = result.provenances
+    elif isinstance(result, Overlay):
+        known = {name: part.provenance for name, part in result.parts.items()}
+    else:
         return (background_of(result.provenance),)
-    told = {name: background_of(part.provenance) for name, part in result.parts.items()}
+    told = {name: background_of(provenance) for name, provenance in known.items()}
     if len(set(told.values())) == 1:
         return tuple(set(told.values()))
     return tuple(f"{name}: {line}" for name, line in told.items())
@@ -223,4 +232,5 @@ PANELS: dict[type, Callable[[Any, list[int]], Panel]] = {
     Marginal: lambda marginal, outputs: marginal_panel(marginal, outputs[0]),
     Comparison: lambda comparison, outputs: comparison_panel(comparison, outputs[0]),
     Overlay: lambda overlay, outputs: overlay_panel(overlay.parts, outputs[0]),
+    Difference: lambda found, outputs: difference_panel(found, outputs[0]),
 }

@@ -1,6 +1,7 @@
 """What came out: frozen, with its provenance inside."""
 
 from paribus.results.comparison import Comparison, Comparisons, compare
+from paribus.results.difference import Difference, Differences
 from paribus.results.effects import Effects
 from paribus.results.estimate import Estimate
 from paribus.results.extrapolation import Extrapolation
@@ -18,6 +19,8 @@ from paribus.results.storage import load
 __all__ = [
     "Comparison",
     "Comparisons",
+    "Difference",
+    "Differences",
     "Effects",
     "Estimate",
     "Extrapolation",

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from paribus.contracts import NOMINAL, Array, Flags, Floats
+from paribus.contracts import NOMINAL, Flags, Floats
 from paribus.errors import InputError
 from paribus.results.effects import Effects
 from paribus.results.local import LocalEffect, LocalEffects
@@ -16,6 +16,7 @@ from paribus.results.partial_dependence import PartialDependence
 from paribus.results.pictured import Pictured
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
+from paribus.results.shared import at_values
 from paribus.results.spread import read_only
 
 TOLD = 0.05  # of the range: a larger difference is told in a note, if errors do not account for it
@@ -247,7 +248,9 @@ def _apart(
     The last tells for which outputs that is more than two standard errors of both.
     """
     assert effect.average is not None
-    other, known = at_values(local, effect, local.ale)
+    nominal = effect.kinds[0] in NOMINAL
+    own, asked = local.grid_values[0], effect.grid_values[0]
+    other, known = at_values(own, asked, local.ale, nominal)
     average, weights = effect.average[:, known], effect.support[known]
     outputs = len(effect.output_names)
     if not known.any():
@@ -264,30 +267,11 @@ def _apart(
     range_ = np.ptp(both, axis=1)
     share = np.divide(difference, range_, out=np.zeros(outputs), where=range_ > 0)
     values = effect.grid_values[0][known]
-    errors = np.nan_to_num(at_values(local, effect, local.standard_error)[0])
+    errors = np.nan_to_num(at_values(own, asked, local.standard_error, nominal)[0])
     if effect.standard_error is not None:
         errors = errors + np.nan_to_num(effect.standard_error[:, known])
     beyond = difference > 2 * errors[np.arange(outputs), place]
     return level, difference, share, tuple(values[g] for g in place), beyond
-
-
-def at_values(local: LocalEffect, effect: PartialDependence, curves: Floats) -> tuple[Floats, Array]:
-    """Return curves ``(o, g)`` of local effects at the values of an effect, and which of these they know."""
-    own, asked = local.grid_values[0], effect.grid_values[0]
-    if effect.kinds[0] in NOMINAL:
-        places = {level: place for place, level in enumerate(own.tolist())}
-        found = np.array([places.get(level, -1) for level in asked.tolist()], dtype=np.int64)
-        return curves[:, found[found >= 0]], found >= 0
-    edges, points = (_numbers(values) for values in (own, asked))
-    if not len(edges):
-        return curves[:, :0], np.zeros(len(points), bool)
-    known = (points >= edges[0]) & (points <= edges[-1])
-    return np.stack([np.interp(points[known], edges, curve) for curve in curves]), known
-
-
-def _numbers(values: Array) -> Floats:
-    ticks = values.astype(f"{values.dtype.kind}8[us]").view(np.int64) if values.dtype.kind in "mM" else values
-    return ticks.astype(np.float64)
 
 
 def _difference_notes(

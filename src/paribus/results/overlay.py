@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from paribus.results.partial_dependence import PartialDependence
 from paribus.results.pictured import Pictured
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
+
+if TYPE_CHECKING:
+    from paribus.results.difference import Difference, Differences
 
 Part: TypeAlias = PartialDependence | LocalEffect | Marginal
 Parts: TypeAlias = Mapping[str, PartialDependence] | Mapping[str, LocalEffect] | Mapping[str, Marginal]
@@ -92,6 +95,42 @@ class Overlay(Pictured):
 
         return overlay_frame(self, backend)
 
+    def difference(
+        self, part: str | None = None, *, reference: str | None = None, curve: str | None = None
+    ) -> Difference:
+        r"""Return one part less another, with the standard error of that.
+
+        Parameters
+        ----------
+        part : str, optional
+            The part that is compared; of two, the other than ``reference``.
+        reference : str, optional
+            The part it is compared with; the first by default.
+        curve : {"predicted", "observed", "residual"}, optional
+            Of averages near a value, which one; the first of these that there is by default.
+
+        Returns
+        -------
+        Difference
+            At the values both know; how its standard error is found depends on whether both are over the
+            same rows, and is told.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 3.0], [3.0, 4.0]])
+        >>> models = {"old": lambda X: X[:, 0], "new": lambda X: 2 * X[:, 0] + X[:, 1]}
+        >>> found = {name: paribus.partial_dependence(f, X, 0, kind="both") for name, f in models.items()}
+        >>> paribus.overlay(found).difference()
+        Difference of new from old on x0: average at 4 points, 1 output (prediction)
+          prediction: from 2.25 at x0 = 0 to 5.25 at x0 = 3
+          largest: 5.25 ± 0.75 at x0 = 3, 7 standard errors
+          note: both are over the same rows: standard errors are those of the rows' own differences
+        """
+        from paribus.results.difference import difference_of
+
+        return difference_of(self, part, reference, curve)
+
     def __repr__(self) -> str:
         from paribus.results.story import overlay_story
 
@@ -115,6 +154,29 @@ class Overlays(Ranked[Overlay]):
         from paribus.results.tidy import overlays_frame
 
         return overlays_frame(self, backend)
+
+    def difference(
+        self, part: str | None = None, *, reference: str | None = None, curve: str | None = None
+    ) -> Differences:
+        r"""Return one part less another, with the standard error of that.
+
+        Parameters
+        ----------
+        part : str, optional
+            The part that is compared; of two, the other than ``reference``.
+        reference : str, optional
+            The part it is compared with; the first by default.
+        curve : {"predicted", "observed", "residual"}, optional
+            Of averages near a value, which one; the first of these that there is by default.
+
+        Returns
+        -------
+        Differences
+            Of every feature, the largest difference first; see `Overlay.difference`.
+        """
+        from paribus.results.difference import differences_of
+
+        return differences_of(self, part, reference, curve)
 
     def __repr__(self) -> str:
         from paribus.results.story import overlays_story

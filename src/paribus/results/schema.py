@@ -14,6 +14,7 @@ import numpy as np
 from paribus.contracts import NOMINAL
 from paribus.evaluators.interactions import Ratio
 from paribus.results.comparison import Comparison, Comparisons, check_parts
+from paribus.results.difference import Difference, Differences
 from paribus.results.effects import Effects
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import ARRAYS, Importance
@@ -30,7 +31,7 @@ SAVED: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         *(PartialDependence, Effects, LocalEffect, LocalEffects, Marginal, Marginals),
-        *(HStatistics, Importance, Comparison, Comparisons, Overlay, Overlays),
+        *(HStatistics, Importance, Comparison, Comparisons, Overlay, Overlays, Difference, Differences),
     )
 }
 
@@ -235,6 +236,13 @@ def _check_comparison(comparison: Comparison) -> None:
         raise ValueError("a distance from local effects without these, or the other way round")
 
 
+def _check_difference(found: Difference) -> None:
+    if set(found.provenances) != {found.part, found.reference} or len(found.provenances) != 2:
+        raise ValueError("provenances of other parts")
+    if (found.missing_difference is None) != (found.missing_error is None):
+        raise ValueError("a difference at missing without its error, or the other way round")
+
+
 CHECKS: dict[Any, Callable[[Any], Any]] = {
     PartialDependence: _check_effect,
     LocalEffect: _check_local,
@@ -243,4 +251,5 @@ CHECKS: dict[Any, Callable[[Any], Any]] = {
     Importance: _check_importance,
     Comparison: _check_comparison,
     Overlay: lambda overlay: check_alike(overlay.parts),
+    Difference: _check_difference,
 }

@@ -19,6 +19,7 @@ from paribus.results.values import write_array, write_value
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Comparisons
+    from paribus.results.difference import Difference, Differences
     from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics
     from paribus.results.importance import Importance
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 Result: TypeAlias = (
     "PartialDependence | Effects | LocalEffect | LocalEffects | Marginal | Marginals | HStatistics"
-    " | Importance | Comparison | Comparisons | Overlay | Overlays"
+    " | Importance | Comparison | Comparisons | Overlay | Overlays | Difference | Differences"
 )
 FORMAT = "paribus"
 VERSION = 2
@@ -90,7 +91,7 @@ def load(path: str | PathLike[str]) -> Result:
     Returns
     -------
     PartialDependence, Effects, LocalEffect, LocalEffects, Marginal, Marginals, HStatistics, Importance, \
-Comparison, Comparisons, Overlay or Overlays
+Comparison, Comparisons, Overlay, Overlays, Difference or Differences
         Equal to what was saved, bit for bit, every value of the type it had.
 
     Raises

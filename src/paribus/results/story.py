@@ -10,6 +10,7 @@ from paribus.contracts import Floats
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Comparisons
+    from paribus.results.difference import Difference, Differences
     from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics, Interaction
     from paribus.results.importance import Importance
@@ -90,7 +91,7 @@ def _movement(effect: PartialDependence, o: int) -> str:
     return _moved(effect.average[o], effect)
 
 
-def _moved(curve: Floats, effect: PartialDependence | LocalEffect) -> str:
+def _moved(curve: Floats, effect: PartialDependence | LocalEffect | Difference) -> str:
     if not curve.size:
         return "no value to ask"
     if not np.isfinite(curve).all():
@@ -102,7 +103,7 @@ def _moved(curve: Floats, effect: PartialDependence | LocalEffect) -> str:
     return "from " + " to ".join(ends)
 
 
-def _where(effect: PartialDependence | LocalEffect, place: Any) -> str:
+def _where(effect: PartialDependence | LocalEffect | Difference, place: Any) -> str:
     values = zip(effect.feature_names, effect.grid_values, place, strict=True)
     return ", ".join(f"{name} = {at_value(axis[g])}" for name, axis, g in values)
 
@@ -332,6 +333,52 @@ def overlays_story(overlays: Overlays) -> str:
     if len(overlays) > SHOWN:
         lines.append(f"  and {len(overlays) - SHOWN} more")
     return "\n".join([*lines, *(f"  skipped: {reason}" for reason in overlays.skipped)])
+
+
+def difference_story(found: Difference) -> str:
+    """Tell a difference: between what, how it moves, and where it is largest, in standard errors."""
+    names = found.output_names
+    lines = [
+        f"Difference of {found.part} from {found.reference} on {found.feature_names[0]}: {found.curve} at "
+        f"{count(len(found.grid_values[0]), 'point')}, {count(len(names), 'output')} "
+        f"({found.provenance.scale})"
+    ]
+    for o, name in enumerate(names[:3]):
+        lines.append(f"  {name}: {_moved(found.difference[o], found)}")
+        largest = _largest(found, o)
+        lines += [f"  largest: {largest}"] if largest else []
+    if len(names) > 3:
+        lines.append(f"  and {count(len(names) - 3, 'more output')}")
+    if found.missing_difference is not None and found.missing_error is not None:
+        pairs = zip(found.missing_difference[:3].tolist(), found.missing_error[:3].tolist(), strict=True)
+        lines.append(f"  at a missing value: {', '.join(with_error(*pair) for pair in pairs)}")
+    return "\n".join([*lines, *(f"  note: {note}" for note in found.notes)])
+
+
+def _largest(found: Difference, o: int) -> str:
+    """Tell the largest difference, where it is, and how many standard errors it is."""
+    size = np.abs(found.difference[o])
+    if not np.isfinite(size).any():
+        return ""
+    place = int(np.nanargmax(np.where(np.isfinite(size), size, np.nan)))
+    value, error = float(found.difference[o, place]), float(found.standard_error[o, place])
+    told = f"{with_error(value, error)} at {_where(found, (place,))}"
+    return f"{told}, {short(abs(value) / error)} standard errors" if error > 0 else told
+
+
+def differences_story(found: Differences) -> str:
+    """Tell differences at many features: the largest five."""
+    first = next(iter(found.values()))
+    lines = [
+        f"Differences of {first.part} from {first.reference}: {count(len(found), 'feature')}, largest first "
+        f"({found.provenance.scale})"
+    ]
+    for name, one in list(found.items())[:SHOWN]:
+        size = np.abs(np.where(np.isfinite(one.difference), one.difference, 0.0))
+        lines.append(f"  {name}: {_largest(one, int(size.max(axis=1).argmax())) or 'not finite'}")
+    if len(found) > SHOWN:
+        lines.append(f"  and {len(found) - SHOWN} more")
+    return "\n".join([*lines, *(f"  skipped: {reason}" for reason in found.skipped)])
 
 
 def interactions_story(result: HStatistics) -> str:

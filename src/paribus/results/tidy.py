@@ -16,6 +16,7 @@ from paribus.results.marginal import AVERAGES, Marginal
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Comparisons
+    from paribus.results.difference import Difference, Differences
     from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics
     from paribus.results.importance import Importance
@@ -235,6 +236,39 @@ def _compared(comparison: Comparison) -> Iterator[tuple[dict[str, Any], str]]:
             "error": np.full(height.size, np.nan) if error is None else error.ravel(),
         }
         yield columns, part.kinds[0]
+
+
+def difference_frame(found: Difference, backend: str | None) -> Any:
+    """Return the difference of two parts as a long table."""
+    own = _apart(found)
+    values, output = own.pop("value"), own.pop("output")
+    name = _free(found.feature_names[0], ("output", *own))
+    return _frame({"output": output, name: values, **own}, found.provenance.backend, backend)
+
+
+def differences_frame(found: Differences, backend: str | None) -> Any:
+    """Return the differences of two parts at many features as one long table."""
+    tables = []
+    for one in found.values():
+        own = _apart(one)
+        tables.append(_placed(one.feature_names[0], own.pop("value"), one.kinds[0]) | own)
+    return _frame(_stacked(tables), found.provenance.backend, backend)
+
+
+def _apart(found: Difference) -> dict[str, Any]:
+    """Return the columns of a difference, that of the feature called ``value``; a missing one comes last."""
+    values: Any = _scalars(found.grid_values[0])
+    apart, error = found.difference, found.standard_error
+    if found.missing_difference is not None:
+        values = [*values.tolist(), None]
+        apart = _with_last(apart, found.missing_difference)
+        error = _with_last(error, found.missing_error)
+    return {
+        "value": _tiled(values, len(apart)),
+        "output": [name for name in found.output_names for _ in range(apart.shape[1])],
+        "difference": apart.ravel(),
+        "standard_error": error.ravel(),
+    }
 
 
 def effects_frame(effects: Effects, backend: str | None) -> Any:

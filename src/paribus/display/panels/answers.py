@@ -11,15 +11,17 @@ import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats
 from paribus.data.kinds import objects
-from paribus.display.figure import Dash, Marker, Panel
+from paribus.display.figure import Axis, Band, Dash, Line, Mark, Marker, Panel, Points, Rule
 from paribus.display.look import PALETTE, color_of, dash_of, marker_of
-from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
+from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel, missing_panel
 from paribus.display.panels.effect import effect_curves
 from paribus.display.panels.effect import sorted_by as effect_sorted_by
 from paribus.display.panels.local import local_curves, local_data
 from paribus.display.panels.place import Place, levels_of, numbers_of, on_the_same, place_of
+from paribus.display.panels.words import height as told_height
 from paribus.display.panels.words import unit, whole
-from paribus.results import Comparison, LocalEffect, Marginal, PartialDependence
+from paribus.display.stretches import stretches
+from paribus.results import Comparison, Difference, LocalEffect, Marginal, PartialDependence
 
 Part: TypeAlias = PartialDependence | LocalEffect | Marginal
 
@@ -70,6 +72,32 @@ def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
     data = data_of(first) if alike and len(values) == len(first.grid_values[0]) else None
     words = f"effect on {unit(first, [o])}" if isinstance(first, LocalEffect) else unit(first, [o])
     return _laid(place, curves, data, words)
+
+
+def difference_panel(found: Difference, o: int) -> Panel:
+    """Return the difference of two parts for one output, around zero."""
+    by = None if found.ordered[0] else found.difference[o]
+    place = place_of(found, 0, np.zeros(len(found.grid_values[0])), by=by)
+    heights, errors = place.average(found.difference[o]), place.average(found.standard_error[o])
+    color, label = color_of(0), "difference ± 2 standard errors"
+    told = zip(place.texts, heights, errors, strict=True)
+    hover = tuple(f"{text}\n{told_height('difference', float(y), float(error))}" for text, y, error in told)
+    marks: list[Mark] = [Rule(0.0)]
+    if place.levels or len(place.at) == 1:
+        marks.append(Points(place.at, heights, color, label, error=2 * errors, hover=hover))
+    else:
+        for run in stretches(np.isfinite(heights + errors)):
+            low, high = (heights[run] + side * errors[run] for side in (-2, 2))
+            marks.append(Band(place.at[run], low, high, color))
+        marks.append(Line(place.at, heights, color, label, hover=hover))
+    words = f"{found.part} less {found.reference}: {unit(found, [o])}"
+    panel = Panel(tuple(marks), place.axis, Axis(words))
+    if found.missing_difference is None or found.missing_error is None:
+        return panel
+    at, error = found.missing_difference[[o]], found.missing_error[[o]]
+    words = f"{found.feature_names[0]} missing\n{told_height('difference', float(at[0]), float(error[0]))}"
+    point = Points(np.zeros(1), at, color, error=2 * error, hover=(words,))
+    return replace(panel, right=missing_panel(place, (Rule(0.0), point), None))
 
 
 def _laid(place: Place, curves: list[Curve], data: Data | None, words: str) -> Panel:

@@ -116,7 +116,7 @@ def curve_panel(
         return panel
     side = [*_missing_strip(place, data), *under_missing]
     side += [_at_missing(curve, curve.data or data, len(known)) for curve in known]
-    return replace(panel, right=_missing_panel(place, tuple(side), data))
+    return replace(panel, right=missing_panel(place, tuple(side), data))
 
 
 def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
@@ -185,7 +185,8 @@ def _at_missing(curve: Curve, data: Data | None, count: int) -> Points:
     )
 
 
-def _missing_panel(place: Place, marks: tuple[Mark, ...], data: Data | None) -> Panel:
+def missing_panel(place: Place, marks: tuple[Mark, ...], data: Data | None) -> Panel:
+    """Return the narrow panel of a missing value."""
     part = "" if data is None or not data.whole else f"\n{percent(data.missing / data.whole)}"
     # The last number of the axis beside it reaches below this panel: its words stand a line deeper.
     ticks = ((0.0, f"missing{part}" if place.levels else f"\nmissing{part}"),)

@@ -1,0 +1,269 @@
+"""What one model, or one slice of the data, has beyond another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from paribus.contracts import NOMINAL, Array, Floats, Kind
+from paribus.errors import InputError, OptionError, did_you_mean, one_of
+from paribus.results.local import LocalEffect
+from paribus.results.marginal import Marginal
+from paribus.results.partial_dependence import PartialDependence
+from paribus.results.provenance import Provenance
+from paribus.results.ranked import Ranked
+from paribus.results.record import Record
+from paribus.results.relative import moments_of
+from paribus.results.shared import at_values, shared_values
+from paribus.results.spread import read_only
+
+if TYPE_CHECKING:
+    from paribus.results.overlay import Overlay, Overlays, Part
+
+Basis: TypeAlias = Literal["independent", "upper bound", "row by row"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference(Record):
+    r"""The curve of one part of an overlay less that of another, at the values both know.
+
+    With the two curves :math:`A(x)` and :math:`B(x)` and their standard errors :math:`s_A` and :math:`s_B`
+
+    .. math:: D(x) = A(x) - B(x)
+
+    and the standard error of D depends on whose curves they are, as ``errors`` tells: over other rows these
+    are taken to be independent samples, :math:`\sqrt{s_A^2 + s_B^2}`; over the same rows the errors are not
+    independent, and :math:`s_A + s_B` is what that of the difference cannot exceed; where each row's own
+    curve is there (``kind="both"``) it is that of the average of the rows' own differences.
+
+    Attributes
+    ----------
+    part, reference : str
+        Names of the two: the difference is the first less the second.
+    curve : str
+        What is compared: ``"average"`` of partial dependence, ``"ale"`` of local effects, ``"predicted"``,
+        ``"observed"`` or ``"residual"`` of averages near a value.
+    grid_values : tuple of one ndarray of shape (g,)
+        Of numbers and dates, the values of both grids where these overlap: between the values of its own grid
+        a curve is a straight line, and its standard error at most what a straight line gives. Of categories,
+        those that both have.
+    difference, standard_error : ndarray of shape (n_outputs, g)
+        The difference and its standard error; NaN where one of the two is not known.
+    missing_difference, missing_error : ndarray of shape (n_outputs,) or None
+        The same at a missing value, where both have that point.
+    errors : {"independent", "upper bound", "row by row"}
+        How the standard error was found.
+    feature_names, output_names, kinds, ordered
+        As in the two parts.
+    notes : tuple of str
+        What is to be known of the standard errors and of the grid.
+    provenances : dict of str to Provenance
+        How the two came about, under their names.
+    """
+
+    asked: ClassVar[tuple[str, ...]] = ("missing_difference", "missing_error")
+    shapes: ClassVar[dict[str, str]] = {
+        "1": "feature_names kinds ordered grid_values",
+        "o": "output_names missing_difference missing_error",
+        "o g": "difference standard_error",
+    }
+
+    part: str
+    reference: str
+    curve: str
+    feature_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    ordered: tuple[bool, ...]
+    grid_values: tuple[Array, ...]
+    difference: Floats
+    standard_error: Floats
+    missing_difference: Floats | None
+    missing_error: Floats | None
+    errors: Basis
+    notes: tuple[str, ...]
+    provenances: dict[str, Provenance]
+
+    def __post_init__(self) -> None:
+        arrays = self.difference, self.standard_error, self.missing_difference, self.missing_error
+        for array in (*arrays, *self.grid_values):
+            read_only(array)
+
+    @property
+    def provenance(self) -> Provenance:
+        """How the part came about."""
+        return self.provenances[self.part]
+
+    @property
+    def strength(self) -> float:
+        """The largest difference, whatever its sign; NaN if none is known."""
+        known = np.abs(self.difference[np.isfinite(self.difference)])
+        return float(known.max()) if known.size else float("nan")
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return a tidy long table: columns ``output``, the feature, ``difference`` and ``standard_error``.
+
+        The missing value is the row without one.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Another library than that of the table of the part.
+        """
+        from paribus.results.tidy import difference_frame
+
+        return difference_frame(self, backend)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import difference_story
+
+        return difference_story(self)
+
+
+class Differences(Ranked[Difference]):
+    """A mapping from a feature's name to the `Difference` of two parts there, the largest first."""
+
+    def to_frame(self, *, backend: str | None = None) -> Any:
+        """Return one tidy long table of all features.
+
+        Columns ``feature``, ``value`` (as text, None for the missing one), ``number`` (None for categories
+        and dates), ``output``, ``difference`` and ``standard_error``.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Another library than that of the table of the part.
+        """
+        from paribus.results.tidy import differences_frame
+
+        return differences_frame(self, backend)
+
+    def __repr__(self) -> str:
+        from paribus.results.story import differences_story
+
+        return differences_story(self)
+
+
+def difference_of(overlay: Overlay, part: str | None, reference: str | None, curve: str | None) -> Difference:
+    """Return one part of an overlay less another."""
+    part, reference = _names(tuple(overlay.parts), part, reference)
+    one, other = overlay.parts[part], overlay.parts[reference]
+    grids, nominal = (one.grid_values[0], other.grid_values[0]), one.kinds[0] in NOMINAL
+    values = shared_values(*grids, nominal)
+    if not len(values):
+        raise InputError(
+            f"{part!r} and {reference!r} have no value of {overlay.feature_names[0]} in common; compute both "
+            "at the same custom_values"
+        )
+    curve = _curve(one, curve)
+    last = one.missing is not None and other.missing is not None
+    basis, error = _errors(one, other, curve, values, last)
+    with np.errstate(invalid="ignore"):  # infinities of both
+        apart = _at(one, curve, values, last) - _at(other, curve, values, last)
+    between = not nominal and not all(np.isin(values, grid).all() for grid in grids)
+    return Difference(
+        part,
+        reference,
+        curve,
+        one.feature_names,
+        one.output_names,
+        one.kinds,
+        (not nominal if isinstance(one, LocalEffect) else one.ordered[0],),
+        (values,),
+        apart[:, : len(values)].copy(),
+        error[:, : len(values)].copy(),
+        apart[:, -1].copy() if last else None,
+        error[:, -1].copy() if last else None,
+        basis,
+        _notes(one, basis, between),
+        {part: one.provenance, reference: other.provenance},
+    )
+
+
+def differences_of(
+    overlays: Overlays, part: str | None, reference: str | None, curve: str | None
+) -> Differences:
+    """Return one part less another, for every feature at which both are known."""
+    found, skipped = [], []
+    for name, overlay in overlays.items():
+        try:
+            found.append(difference_of(overlay, part, reference, curve))
+        except OptionError:
+            raise
+        except InputError as error:
+            skipped.append(f"{name}: {error}")
+    if not found:
+        raise InputError(f"difference() has no feature to compare: {'; '.join(skipped[:3])}")
+    return Differences(found, (*overlays.skipped, *skipped))
+
+
+def _names(names: tuple[str, ...], part: str | None, reference: str | None) -> tuple[str, str]:
+    """Return the part and what it is compared with: of two, the second less the first."""
+    for argument, name in (("part", part), ("reference", reference)):
+        if name is not None and name not in names:
+            raise OptionError(f"{argument}={name!r} is not a part{did_you_mean(str(name), names)}")
+    reference = reference or next(name for name in names if name != part)
+    others = [name for name in names if name != reference]
+    if part is None and len(others) > 1:
+        raise OptionError(f"difference() compares two of {len(names)} parts; pass part= one of {others}")
+    part = part or others[0]
+    if part == reference:
+        raise OptionError(f"part={part!r} and reference={reference!r} are the same; name two")
+    return part, reference
+
+
+def _curve(part: Part, curve: str | None) -> str:
+    if isinstance(part, Marginal):
+        known = tuple(name for name in ("predicted", "observed", "residual") if name in part)
+    else:
+        known = ("ale",) if isinstance(part, LocalEffect) else ("average",)
+    if curve is not None:
+        one_of("curve", curve, known)
+    return curve or known[0]
+
+
+def _at(part: Part, name: str, values: Array, last: bool) -> Floats:
+    """Return curves ``(..., g)`` of a part at shared values, the missing one last if both have it."""
+    curves = getattr(part, name)
+    curves = np.full((len(part.output_names), len(part.grid_values[0])), np.nan) if curves is None else curves
+    found, _ = at_values(part.grid_values[0], values, curves, part.kinds[0] in NOMINAL)
+    if not last:
+        return found
+    point = getattr(part.missing, name)
+    point = np.full(found.shape[:-1], np.nan) if point is None else point
+    return np.concatenate([found, point[..., None]], axis=-1)
+
+
+def _errors(one: Part, other: Part, curve: str, values: Array, last: bool) -> tuple[Basis, Floats]:
+    """Return how the standard error of a difference is found, and the error."""
+    name = f"{curve}_error" if isinstance(one, Marginal) else "standard_error"
+    first, second = (_at(part, name, values, last) for part in (one, other))
+    if one.provenance.fingerprint != other.provenance.fingerprint:
+        return "independent", np.hypot(first, second)
+    if not (_rows_of(one) and _rows_of(other)):
+        return "upper bound", first + second
+    assert isinstance(one, PartialDependence)
+    with np.errstate(invalid="ignore"):
+        apart = _at(one, "individual", values, last) - _at(other, "individual", values, last)
+    return "row by row", moments_of(apart, one.row_weights).standard_error()
+
+
+def _rows_of(part: Part) -> bool:
+    """Tell whether each row has a curve, in the order of the rows, which those that are read have not."""
+    known = isinstance(part, PartialDependence) and part.individual is not None
+    return known and part.provenance.source is None
+
+
+def _notes(part: Part, basis: Basis, between: bool) -> tuple[str, ...]:
+    exact = "; kind='both' gives the exact ones" if isinstance(part, PartialDependence) else ""
+    notes = {
+        "independent": "standard errors take the rows of the two to be independent samples, which rows that "
+        "are in both are not",
+        "upper bound": "both are over the same rows, so standard errors are the sum of theirs, an upper bound"
+        f"{exact}",
+        "row by row": "both are over the same rows: standard errors are those of the rows' own differences",
+    }
+    lines = "the two have other grids: between its own values a curve is a straight line"
+    return (notes[basis], *([lines] if between else []))

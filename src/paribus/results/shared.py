@@ -1,0 +1,53 @@
+"""Curves of one feature at the values of another grid."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paribus.contracts import Array, Flags, Floats
+
+
+def at_values(own: Array, asked: Array, curves: Floats, nominal: bool) -> tuple[Floats, Flags]:
+    """Return curves ``(..., g)`` at the values asked for, and which of these they know.
+
+    Numbers and dates that lie between two of their own values are on the straight line between these, those
+    beyond the first or last are not known; of categories, those that are among their own are known.
+    """
+    if nominal:
+        places = {category: place for place, category in enumerate(own.tolist())}
+        found = np.array([places.get(category, -1) for category in asked.tolist()], dtype=np.int64)
+        return curves[..., found[found >= 0]], found >= 0
+    edges, points = as_numbers(own), as_numbers(asked)
+    if not len(edges):
+        return curves[..., :0], np.zeros(len(points), bool)
+    edges, order = np.unique(edges, return_index=True)
+    known = (points >= edges[0]) & (points <= edges[-1])
+    left = np.searchsorted(edges, points[known], side="right") - 1
+    right = np.minimum(left + 1, len(edges) - 1)
+    gap = np.where(right > left, edges[right] - edges[left], 1.0)
+    part = (points[known] - edges[left]) / gap
+    low, high = curves[..., order[left]], curves[..., order[right]]
+    with np.errstate(invalid="ignore"):  # infinities
+        return np.where(part == 0, low, low + part * (high - low)), known
+
+
+def shared_values(one: Array, other: Array, nominal: bool) -> Array:
+    """Return the values at which two curves can be compared.
+
+    Of numbers and dates, all of both that lie where the two overlap; of categories, those of the first that
+    the other has too.
+    """
+    if nominal:
+        known = set(other.tolist())
+        return np.asarray(one[np.array([category in known for category in one.tolist()], dtype=bool)])
+    if not len(one) or not len(other):
+        return one[:0]
+    values = np.unique(np.concatenate([one, other]))
+    within = (values >= max(one.min(), other.min())) & (values <= min(one.max(), other.max()))
+    return np.asarray(values[within])
+
+
+def as_numbers(values: Array) -> Floats:
+    """Return numbers, or dates as microseconds."""
+    ticks = values.astype(f"{values.dtype.kind}8[us]").view(np.int64) if values.dtype.kind in "mM" else values
+    return ticks.astype(np.float64)
