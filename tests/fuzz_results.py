@@ -40,6 +40,7 @@ ODD_VALUES = (
         {"a": 1},
     ),
     *({"float": "nan"}, {"float": []}, {"date": "2026-13-01"}, {"datetime": ["2026-01-01", "No/Where", 0]}),
+    *({"numpy": {"dtype": "<i8", "shape": [1], "values": [1]}}, {"timedelta": [10**12]}, {"str_": 5}),
     *({"Timestamp": [1, 2]}, {"numpy": {}}, {"surprise": 1}, {"dtype": "<f8", "shape": [1], "values": [1.0]}),
     *({"dtype": "<f8", "shape": [10**12], "zlib": "eJwDAAAAAAE="}, {"dtype": "O", "shape": [], "bytes": ""}),
 )

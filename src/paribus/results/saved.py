@@ -88,4 +88,8 @@ def _same_value(one: Any, other: Any) -> bool:
     """Compare values of one type; repr tells zones, nanoseconds, signs of zeros, and that NaN is NaN."""
     if isinstance(one, (str, int)):
         return bool(one == other)
-    return repr(one) == repr(other) and getattr(one, "unit", None) == getattr(other, "unit", None)
+    return _traits(one) == _traits(other)
+
+
+def _traits(value: Any) -> tuple[Any, ...]:
+    return repr(value), getattr(value, "unit", None), type(getattr(value, "tzinfo", None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -38,24 +38,32 @@ SAVED: dict[str, type] = {
 
 def read(hint: Any, body: Any) -> Any:
     """Return a value of a declared type, or refuse what is of another."""
+    return _reader(hint)(body)
+
+
+@cache
+def _reader(hint: Any) -> Callable[[Any], Any]:
+    """Return what reads values of a declared type."""
     origin, arms = get_origin(hint), get_args(hint)
     if hint is Any:
-        return read_value(body)
+        return read_value
     if origin in (Union, UnionType):
-        return _one_of(arms, body)
+        return partial(_one_of, arms)
     if origin is np.ndarray:
         (scalar,) = get_args(arms[1])
-        return read_array(body, None if scalar is Any else np.dtype(scalar))
+        return partial(read_array, dtype=None if scalar is Any else np.dtype(scalar))
+    if origin is tuple and arms[-1] is Ellipsis:
+        item = _reader(arms[0])
+        return lambda body: tuple(map(item, _list(body)))
     if origin is tuple:
-        kinds = (arms[0],) * len(_list(body)) if arms[-1] is Ellipsis else arms
-        return tuple(read(kind, item) for kind, item in zip(kinds, _list(body), strict=True))
+        return lambda body: tuple(read(arm, item) for arm, item in zip(arms, _list(body), strict=True))
     if origin is dict:
-        return {key: read(arms[1], item) for key, item in _dict(body).items()}
+        return lambda body: {key: read(arms[1], item) for key, item in _dict(body).items()}
     if dataclasses.is_dataclass(hint):
-        return _record(hint, body)
+        return partial(_record, hint)
     if isinstance(hint, type) and issubclass(hint, Ranked):
-        return _ranked(hint, body)
-    return _scalar(hint, read_value(body))
+        return partial(_ranked, hint)
+    return partial(_scalar, hint)
 
 
 def _one_of(arms: tuple[Any, ...], body: Any) -> Any:
@@ -72,7 +80,10 @@ def _one_of(arms: tuple[Any, ...], body: Any) -> Any:
     raise ValueError("; ".join(refusals))
 
 
-def _scalar(hint: Any, value: Any) -> Any:
+def _scalar(hint: Any, body: Any) -> Any:
+    value = read_value(body)
+    if type(value) is hint:
+        return value
     if get_origin(hint) is Literal:
         fits, name = isinstance(value, str) and value in get_args(hint), f"one of {get_args(hint)}"
     else:

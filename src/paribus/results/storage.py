@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from paribus.errors import FormatError
-from paribus.results.ranked import Ranked
 from paribus.results.saved import Saved, differing
 from paribus.results.values import write_array, write_value
 
@@ -155,14 +154,17 @@ def _short(text: str) -> str:
 
 def encode(value: Any) -> Any:
     """Return a result, or a part of it, as JSON: records by field, mappings of results in order."""
-    if isinstance(value, Ranked):
-        return {"effects": [encode(effect) for effect in value.values()], "skipped": encode(value.skipped)}
-    if dataclasses.is_dataclass(value):
-        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, np.ndarray):
-        return write_array(value)
+    if type(value) in (int, str):  # most of what there is
+        return value
     if isinstance(value, (tuple, list)):
         return [encode(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return write_array(value)
     if isinstance(value, dict):
         return {str(key): encode(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value):
+        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Saved):  # a mapping of results, as all others are records
+        effects = list(value.values())  # type: ignore[attr-defined]
+        return {"effects": encode(effects), "skipped": encode(value.skipped)}  # type: ignore[attr-defined]
     return write_value(value)

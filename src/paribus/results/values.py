@@ -49,25 +49,39 @@ def read_value(body: Any) -> Any:
         return body
     ((name, written),) = body.items()
     if name == "numpy":
-        return read_array(written)[()]
+        return _single(written)
     _, read = ODD[name]
     return read(written)
 
 
-def _write_zone(zone: datetime.tzinfo | None) -> str | float | None:
+def _single(body: Any) -> Any:
+    array = read_array(body)
+    if array.shape or array.dtype == object:
+        raise ValueError("several values where one belongs")
+    return array[()]
+
+
+def _write_zone(zone: datetime.tzinfo | None) -> Any:
     """Return the name of a zone, or how far it is from UTC in seconds."""
     if zone is None:
         return None
-    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if isinstance(zone, ZoneInfo) and zone.key is not None:
+        return zone.key
+    if hasattr(zone, "zone"):  # of pytz, which pandas 2 has
+        return {"pytz": zone.zone}
     offset = zone.utcoffset(None)
-    if name is None and offset is None:
+    if offset is None:
         raise FormatError(f"time zone {zone!r} cannot be saved; use one of zoneinfo")
-    return name or (0.0 if offset is None else offset.total_seconds())
+    return offset.total_seconds()
 
 
-def _read_zone(body: Any) -> Any:
-    """Return the name of a zone, or the zone."""
-    return body if body is None or isinstance(body, str) else datetime.timezone(datetime.timedelta(0, body))
+def _read_zone(body: Any) -> datetime.tzinfo | None:
+    if isinstance(body, dict):
+        zone: datetime.tzinfo = _package("pytz").timezone(body["pytz"])
+        return zone
+    if body is None or isinstance(body, str):
+        return None if body is None else ZoneInfo(body)
+    return datetime.timezone(datetime.timedelta(0, body))
 
 
 def _write_moment(value: datetime.datetime) -> list[Any]:
@@ -76,23 +90,21 @@ def _write_moment(value: datetime.datetime) -> list[Any]:
 
 def _read_moment(body: Any) -> datetime.datetime:
     text, zone, fold = body
-    known = _read_zone(zone)
-    where = ZoneInfo(known) if isinstance(known, str) else known
-    return datetime.datetime.fromisoformat(text).replace(tzinfo=where, fold=fold)
+    return datetime.datetime.fromisoformat(text).replace(tzinfo=_read_zone(zone), fold=fold)
 
 
 def _read_stamp(body: Any) -> Any:
     array, zone = body
-    stamp = _pandas().Timestamp(read_array(array)[()])
+    stamp = _package("pandas").Timestamp(_single(array))
     return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_read_zone(zone))
 
 
-def _pandas() -> Any:
-    """Import pandas, whose own types some categories are of."""
+def _package(name: str) -> Any:
+    """Import a package whose own types some categories are of."""
     try:
-        return import_module("pandas")
+        return import_module(name)
     except ImportError as error:
-        raise ValueError("a value of pandas, which is not installed") from error
+        raise ValueError(f"it has values of {name}, which is not installed") from error
 
 
 # How types are written that JSON does not have, and read. Reading back what was written guards each: what is
@@ -109,7 +121,7 @@ ODD: dict[str, tuple[Any, Any]] = {
     ),
     "Timedelta": (
         lambda t: write_array(np.asarray(t.to_timedelta64())),
-        lambda body: _pandas().Timedelta(read_array(body)[()]),
+        lambda body: _package("pandas").Timedelta(_single(body)),
     ),
 }
 
