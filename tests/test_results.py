@@ -708,6 +708,22 @@ def test_paths_that_are_none_end_in_one_error(X, path, words):
         paribus.partial_dependence(two_outputs, X, 0, grid_resolution=4).save(path)
 
 
+def test_messages_about_files_are_short(X, tmp_path):
+    path = tmp_path / "effect.json"
+    paribus.partial_dependence(two_outputs, X, 0, grid_resolution=4).save(path)
+    document, long = json.loads(path.read_text()), "x" * 10_000
+    for key, value in (("version", long), ("kind", long), ("kind", [long]), ("format", long)):
+        path.write_text(json.dumps({**document, key: value}))
+        with pytest.raises(paribus.FormatError) as caught:
+            paribus.load(path)
+        assert len(str(caught.value)) < 800
+    path.write_text(json.dumps(document))
+    changed_file(path, lambda body: body.update(notes=long))
+    with pytest.raises(paribus.FormatError) as caught:
+        paribus.load(path)
+    assert len(str(caught.value)) < 800
+
+
 def test_changed_files_are_refused_or_work(tmp_path):
     rng = np.random.default_rng(0)
     outcomes = [fuzz_results.mutate_and_load(rng, tmp_path) for _ in range(300)]

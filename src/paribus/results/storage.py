@@ -69,7 +69,7 @@ def _lost(result: Saved, body: Any) -> str | None:
     try:
         again = read(type(result), body)
     except WRONG as error:
-        return str(error)
+        return _short(str(error))
     name = differing(result, again)
     return None if name is None else f"{name} is of a type that a file cannot hold"
 
@@ -115,9 +115,10 @@ Comparison, Comparisons, Overlay, Overlays, Difference or Differences
         raise FormatError(f"{path} is not a result saved by paribus")
     version, kind = document.get("version"), document.get("kind")
     if version != VERSION:
-        raise FormatError(f"{path} has format version {version!r}; this release reads version {VERSION}")
+        told = _short(repr(version))
+        raise FormatError(f"{path} has format version {told}; this release reads version {VERSION}")
     if not isinstance(kind, str) or kind not in SAVED:
-        raise FormatError(f"{path} holds a {kind!r}; this release knows {', '.join(SAVED)}")
+        raise FormatError(f"{path} holds a {_short(repr(kind))}; this release knows {', '.join(SAVED)}")
     try:
         if document.get("digest") != _digest(document.get("result")):
             raise FormatError(f"{path} is damaged, or was changed after it was saved")
