@@ -1232,7 +1232,7 @@ def test_a_model_that_cannot_bear_repeated_rows_is_asked_one_value_at_a_time():
     want = ale(by_column, X.assign(known=known), ["a", "b", ("a", "b")])
     for key, effect in have.items():
         same(effect, want[key], 1e-12)
-        assert any("answered some rows differently when they were repeated" in note for note in effect.notes)
+        assert any("predicted some rows differently when they were repeated" in note for note in effect.notes)
 
 
 def test_a_model_that_fails_says_on_which_rows():

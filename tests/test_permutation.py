@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn import inspection, metrics
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import make_friedman1
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -507,3 +508,37 @@ def test_a_model_that_fails_on_shuffled_rows_is_named():
     late[3, 0] = 1.0  # not among the rows that are asked first
     with pytest.raises(ModelError, match="failed on rows of X: ZeroDivisionError"):
         importance(picky, late, Y, ((1,),))
+
+
+@pytest.mark.parametrize("scoring", [None, "r2", "neg_median_absolute_error"])
+def test_a_model_that_predicts_the_same_rows_differently_is_noted(scoring):
+    table = np.random.default_rng(0).normal(size=(300, 2))
+
+    class Noisy(BaseEstimator, RegressorMixin):
+        def __init__(self, noise=0.0):
+            self.noise, self.chance = noise, np.random.default_rng(0)
+
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return X[:, 0] + self.noise * self.chance.normal(size=len(X))
+
+    for noise in (0.0, 0.5):
+        found = paribus.feature_importance(
+            Noisy(noise), table, table[:, 0], method="permutation", scoring=scoring
+        )
+        assert any("shuffles are not all that changes" in note for note in found.notes) == (noise > 0)
+        assert found.provenance.predictions == 300 * (11 + (scoring == "neg_median_absolute_error"))
+
+
+def test_losses_near_the_largest_float_have_a_finite_importance():
+    table = np.random.default_rng(0).normal(size=(500, 2))
+    size = 1.5e308
+    y = (np.random.default_rng(1).random(500) > 0.5) * 1.0
+    asked = {"method": "permutation", "scoring": "absolute_error"}
+    have = paribus.feature_importance(lambda t: (t[:, 0] > 0) * size, table, y * size, **asked)
+    want = paribus.feature_importance(lambda t: (t[:, 0] > 0) * 1.0, table, y, **asked)
+    np.testing.assert_allclose(have.values / size, want.values, rtol=1e-12, atol=1e-16)
+    np.testing.assert_allclose(have.standard_error / size, want.standard_error, rtol=1e-12, atol=1e-16)
+    assert have.notes == ()

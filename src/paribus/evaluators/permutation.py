@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from paribus.data.table import Cells, Scratch
 from paribus.errors import MemoryBoundError, ModelError, ParibusError
 from paribus.evaluators.brute import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
 from paribus.models import Model
+from paribus.models.model import unsteady_notes
 from paribus.models.scoring import RowScore, Score, Scorer, TotalScore, score_of, target_of
 from paribus.states import Keyed
+from paribus.states.large import LARGE, beyond_numbers, enlarged, scaled
 
 Group = tuple[int, ...]
 CALL_BYTES = 8_000_000  # of rows and predictions in one predict; no memory bound changes it, nor any bit
+ROOT = 2.0**400  # losses beyond it are added up in a larger unit, because sums of their squares overflow
 ROW_ARRAYS = 10  # numbers per row while a group is shuffled: donors, losses, sums over repeats, and copies
 
 
@@ -142,11 +146,12 @@ def permutation_importance(
         shuffler.baseline(rows.weights),
         score,
         len(rows),
-        len(rows) * (1 + shuffler.repeats * len(groups)),
+        len(rows) * (1 + isinstance(score, Scorer) + shuffler.repeats * len(groups)),
         threads,
         (
             *_notes(score, shuffler.repeats, len(rows), int(counted.sum()), seed),
             *_not_numbers(values, groups, rows),
+            *shuffler.unsteady(rows),
         ),
     )
 
@@ -158,6 +163,13 @@ class Shuffled:
     value: float
     standard_error: float
     repeats: Floats
+
+    def times(self, unit: float) -> Shuffled:
+        """Return the same where it was found in units of ``unit``."""
+        if unit == 1.0:
+            return self
+        value, error = (float(enlarged(one)) for one in (self.value, self.standard_error))
+        return Shuffled(value, error, enlarged(self.repeats))
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,9 +215,26 @@ class Shuffler:
         every = np.arange(len(rows))[None]
         return replace(self, before=self.scored(Block(rows.table, rows.weights, 0), {}, every)[0])
 
+    @property
+    def loss_unit(self) -> float:
+        """What changes are added up in: their sums and squares must not overflow."""
+        return LARGE if np.abs(self.before).max(initial=0.0) > ROOT else 1.0
+
+    def unsteady(self, rows: Rows) -> list[str]:
+        """Return a note on a model that predicts the same rows differently; a scorer scores them again."""
+        then = ": shuffles are not all that changes its predictions, so values and errors hold that as well"
+        if not isinstance(self.score, Scorer):
+            return unsteady_notes((self.score.model,), then)
+        again = self.begun(rows).before
+        if np.allclose(again, self.before, rtol=1e-4, equal_nan=True):
+            return []
+        return [f"scored twice on the same rows, the model had {self.before:.6g} and then {again:.6g}{then}"]
+
     def baseline(self, weights: Floats | None) -> float:
         """Return the score of all rows as they are."""
-        return float(np.average(self.before, weights=weights) if self.before.ndim else self.before)
+        if not self.before.ndim:
+            return float(self.before)
+        return float(scaled(partial(np.average, weights=weights), self.before))
 
     def evaluate(self, block: Block) -> Keyed:
         """Return what shuffling the group of the block did."""
@@ -218,15 +247,16 @@ class Shuffler:
         if not isinstance(self.score, Scorer) and self.score.model.stackable:
             at_once = max(1, self.call_rows // rows)
         cells = {j: block.table.own_cells(j) for j in group}
-        sign = -1.0 if self.score.greater_is_better else 1.0
+        sign, unit = -1.0 if self.score.greater_is_better else 1.0, self.loss_unit
         tally = Tally(rows, block.weights) if isinstance(self.score, RowScore) else Spread()
         for first in range(0, self.repeats, at_once):
             some = range(first, min(first + at_once, self.repeats))
             donors = np.stack([self._donors(block, group, repeat) for repeat in some])
             scores = self.scored(block, cells, donors)
             for score, lent in zip(scores, donors, strict=True):
-                tally.add(sign * (score - self.before), lent)
-        return tally.finish()
+                with beyond_numbers():
+                    tally.add(sign * (score / unit - self.before / unit), lent)
+        return tally.finish().times(unit)
 
     def _donors(self, block: Block, group: Group, repeat: int) -> Integers:
         # A spawn key, in which (1,) and (1, 0) differ; as entropy they would be the same.
@@ -321,7 +351,7 @@ class Tally:
     def add(self, changes: Floats, donors: Integers) -> None:
         """Add the changes of one repeat, and whom each row borrowed from."""
         weights, rows = self.weights, len(self.weights)
-        with _infinite_losses():
+        with beyond_numbers():
             self.means.append(float((weights * changes).sum() / weights.sum()))
             about = changes - self.means[0]  # near their mean, so that squares keep their digits
             weighted = weights * about
@@ -334,7 +364,7 @@ class Tally:
     def finish(self) -> Shuffled:
         """Return the mean over repeats and its error; NaN when there is only one row."""
         rows, repeats, weights = len(self.weights), len(self.means), self.weights
-        with _infinite_losses():
+        with beyond_numbers():
             shuffles = Spread(self.means).finish()
             off = shuffles.value - self.means[0]
             roles = weights * (self.as_row / repeats - off) + (self.as_donor - off * self.lent) / repeats
@@ -359,14 +389,9 @@ class Spread:
     def finish(self) -> Shuffled:
         """Return the mean over repeats and its error, NaN when there is only one."""
         repeats = np.array(self.means)
-        with _infinite_losses():
+        with beyond_numbers():
             error = repeats.std(ddof=1) / np.sqrt(len(repeats)) if len(repeats) > 1 else np.nan
             return Shuffled(float(repeats.mean()), float(error), repeats)
-
-
-def _infinite_losses() -> np.errstate:
-    """Let inf and NaN pass: the value is then one of them, and its error NaN."""
-    return np.errstate(invalid="ignore", over="ignore")
 
 
 def _notes(score: Score, repeats: int, drawn: int, counted: int, seed: int) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ from paribus.evaluators.brute import CALL_ROWS
 from paribus.grid import Question
 from paribus.models import Model
 from paribus.models.trees import rounding_of
+from paribus.states import Moments
+from paribus.states.large import beyond_numbers
 
 if TYPE_CHECKING:
     from paribus.data.scan.scanned import Scanned
@@ -29,8 +31,9 @@ def largest_difference(
     worst, picked = 0.0, _picked(questions)
     for (number, point), asked in zip(picked, _asked(model, rows, questions, picked), strict=True):
         have = answers[number].average[:, point]
-        both = np.isnan(asked) & np.isnan(have)
-        apart = np.where(both, 0.0, np.abs(asked - have))
+        same = (asked == have) | (np.isnan(asked) & np.isnan(have))
+        with beyond_numbers():
+            apart = np.where(same, 0.0, np.abs(asked - have))
         worst = max(worst, float(np.nan_to_num(apart, nan=np.inf).max()))
     allowed = 0.0 if model.answer is None else rounding_of(model.answer)
     if not worst <= allowed:
@@ -55,16 +58,16 @@ def _picked(questions: tuple[Question, ...]) -> list[tuple[int, int]]:
 def _asked(
     model: Model, rows: Rows | Scanned, questions: tuple[Question, ...], picked: list[tuple[int, int]]
 ) -> Floats:
-    """Return the weighted averages of the model's own answers at some points, in one pass over the rows."""
-    total, weight = np.zeros((len(picked), model.n_outputs)), 0.0
+    """Return the weighted averages of the model's predictions at some points, in one pass over the rows."""
+    found: dict[int, Moments] = {}
     for block in rows.blocks(CALL_ROWS):
         kept = block.weighted()
         if not len(kept.table):
             continue
-        weights = np.ones(len(kept.table)) if kept.weights is None else kept.weights
-        weight += float(weights.sum())
         stack = kept.table.stack(1, Scratch())
         for place, (number, point) in enumerate(picked):
             table = stack.at(questions[number].replaced, questions[number].index(point, point + 1))
-            total[place] += weights @ model.predict(table, len(kept.table))
-    return total / weight
+            predictions = np.ascontiguousarray(model.predict(table, len(kept.table)).T)
+            moments = Moments.of(predictions[:, None], kept.weights)
+            found[place] = found[place].merge(moments) if place in found else moments
+    return np.array([found[place].mean[:, 0] for place in range(len(picked))])

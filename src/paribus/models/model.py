@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -118,6 +118,15 @@ class Model:
                 "a model must answer every table alike"
             )
         return predictions
+
+
+def unsteady_notes(models: Iterable[Model], then: str) -> list[str]:
+    """Return a note on each model that predicts rows differently when they are repeated, and what follows."""
+    names = dict.fromkeys(model.name for model in models if not model.stackable)
+    return [
+        f"{name} predicted some rows differently when they were repeated under new labels{then}"
+        for name in names
+    ]
 
 
 def as_outputs(raw: Any, rows: int, name: str) -> Floats:

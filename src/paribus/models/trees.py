@@ -66,8 +66,10 @@ def trees_for(
 
 def rounding_of(answer: Floats) -> float:
     """Return what a library may lose by adding leaves, which shows in the precision of its answers."""
-    single = bool((answer.astype(np.float32) == answer).all())
-    return (SINGLE if single else DOUBLE) * float(np.abs(answer).max(initial=0.0))
+    finite = answer[np.isfinite(answer)]
+    with np.errstate(over="ignore"):  # of what single precision cannot hold
+        single = bool((finite.astype(np.float32) == finite).all())
+    return (SINGLE if single else DOUBLE) * float(np.abs(finite).max(initial=0.0))
 
 
 def _picked(ensemble: Ensemble, columns: tuple[int, ...] | None, outputs: int) -> tuple[int, ...] | None:
@@ -92,8 +94,13 @@ def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
 
 
 def bound_of(ensemble: Ensemble, link: Link) -> float | None:
-    """Return a power of two that no output exceeds, None where that is not known from the link alone."""
+    """Return a power of two that no output exceeds, None where that is not known from the link alone.
+
+    Trees whose predictions, or squares of them, may overflow when they are added up are refused.
+    """
     if link.linear:  # whose outputs are not summed row by row
+        leaf, base = (float(np.abs(values).max(initial=0.0)) for values in (ensemble.value, ensemble.base))
+        _bounded(2.0 * math.log2((len(ensemble.roots) * leaf + base) * abs(link.scale) + 1.0), "squares")
         return None
     if link.name in ("sigmoid", "softmax"):
         return 1.0
@@ -104,6 +111,11 @@ def bound_of(ensemble: Ensemble, link: Link) -> float | None:
     np.maximum.at(largest, ensemble.tree[leaf], np.abs(ensemble.value[leaf]).max(axis=1))
     margin = float(np.abs(ensemble.base).max() + largest.sum()) * abs(link.scale)
     exponent = margin / math.log(2.0) if link.name == "exp" else 2.0 * math.log2(margin + 1.0)
-    if exponent > LARGEST:
-        raise RefusalError(f"its predictions may reach 2^{exponent:.0f}, and sums of such overflow")
+    _bounded(exponent, "predictions")
     return None
+
+
+def _bounded(exponent: float, of: str) -> None:
+    """Refuse trees whose predictions, or squares of them, may reach a power of two whose sums overflow."""
+    if exponent > LARGEST:
+        raise RefusalError(f"its {of} may reach 2^{exponent:.0f}, and sums of such overflow")

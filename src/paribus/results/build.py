@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from paribus.contracts import Floats
 from paribus.evaluators.ask import Answer, Ask
 from paribus.grid import Question
 from paribus.models import Model
+from paribus.models.model import unsteady_notes
 from paribus.results.extrapolation import Extrapolation
 from paribus.results.partial_dependence import Missing, PartialDependence
 from paribus.results.provenance import Provenance, skipped_notes
 from paribus.results.refits import Refits, refit_notes
 from paribus.results.spread import Spread, read_only
+from paribus.states.large import scaled
 
 
 def effect_of(
@@ -97,9 +101,12 @@ def strength_of(average: Floats, weights: Floats) -> float:
     if not len(weights):
         return 0.0
     shares = weights / weights.sum()
-    with np.errstate(invalid="ignore"):
-        centred = average - (average @ shares)[:, None]
-        return float(np.sqrt(np.mean(centred**2 @ shares)))
+
+    def deviation(values: Floats) -> Any:
+        centred = values - (values @ shares)[:, None]
+        return np.sqrt(np.mean(centred**2 @ shares))
+
+    return float(scaled(deviation, average))
 
 
 def _last(points: Floats | None) -> Floats | None:
@@ -143,10 +150,9 @@ def _notes(
     notes.extend(skipped_notes(provenance))
     if not np.isfinite(average).all():
         notes.append("the model's answer is not finite at some points, so neither is their average")
-    for name in dict.fromkeys(model.name for model in models if not model.stackable):
-        notes.append(
-            f"{name} answered some rows differently when they were repeated under new labels, so it "
-            "was asked one point at a time; if its answer for a row depends on the rows beside it, the "
-            "average depends on how the rows are cut"
-        )
+    notes += unsteady_notes(
+        models,
+        ", so it was evaluated one point at a time; if its prediction for a row depends on the rows beside "
+        "it, the average depends on how the rows are cut",
+    )
     return tuple(notes)

@@ -7,6 +7,7 @@ import numpy as np
 from paribus.contracts import Floats, Integers
 from paribus.evaluators.marginal import CellMeans
 from paribus.grid import Axis
+from paribus.models.model import unsteady_notes
 from paribus.results.build import strength_of
 from paribus.results.marginal import Marginal, MissingRows
 from paribus.results.provenance import Provenance, skipped_notes
@@ -58,7 +59,7 @@ def marginal_of(
 def _averages(moments: CellMoments, means: CellMeans, cells: Integers) -> dict[str, Floats | None]:
     """Return the averages in some cells ``(o, c)`` and their errors; NaN where there are no rows."""
     mean = np.where(moments.rows > 0, moments.mean, np.nan)
-    error = np.sqrt(moments.variance())
+    error = moments.standard_error()
     found: dict[str, Floats | None] = {}
     place = 0
     for name in ("predicted", "observed", "residual"):
@@ -76,9 +77,9 @@ def _notes(axis: Axis, moments: CellMoments, means: CellMeans, provenance: Prove
         notes.append(f"{axis.name} is missing in {axis.missing_share:.1%} of the data, a cell of its own")
     if not np.isfinite(moments.mean[: means.outputs]).all():
         notes.append("the model's answer is not finite for some rows, so neither is the average over them")
-    if means.model is not None and not means.model.stackable:
-        notes.append(
-            f"{means.model.name} answered some rows differently when they were repeated under new labels; if "
-            "its answer for a row depends on the rows beside it, the averages depend on how the rows are cut"
-        )
+    notes += unsteady_notes(
+        () if means.model is None else (means.model,),
+        "; if its prediction for a row depends on the rows beside it, the averages depend on how the rows "
+        "are cut",
+    )
     return tuple(notes)

@@ -7,6 +7,7 @@ import numpy as np
 from paribus.evaluators.local.accumulate import LocalAnswer
 from paribus.evaluators.local.bins import DECLARED, GIVEN, LISTED, Bins, Move
 from paribus.models import Model
+from paribus.models.model import unsteady_notes
 from paribus.results.build import strength_of
 from paribus.results.local import LocalEffect, LocalMissing
 from paribus.results.provenance import Provenance, skipped_notes
@@ -99,11 +100,10 @@ def _local_notes(
         )
     notes.extend(skipped_notes(provenance))
     if not np.isfinite(found.ale).all():
-        notes.append("the model's answer is not finite at some points, so neither is the effect")
-    for name in dict.fromkeys(model.name for model in models if not model.stackable):
-        notes.append(
-            f"{name} answered some rows differently when they were repeated under new labels, so it was "
-            "asked one value at a time; if its answer for a row depends on the rows beside it, the effect "
-            "depends on how the rows are cut"
-        )
+        notes.append("a prediction, or a difference of two, is not finite at some points, nor is the effect")
+    notes += unsteady_notes(
+        models,
+        ", so it was evaluated one value at a time; if its prediction for a row depends on the rows beside "
+        "it, the effect depends on how the rows are cut",
+    )
     return tuple(notes)

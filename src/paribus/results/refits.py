@@ -9,6 +9,7 @@ import numpy as np
 from paribus.contracts import Array, Floats
 from paribus.results.spread import read_only
 from paribus.results.story import at_value, number
+from paribus.states.large import scaled
 
 ROUNDING = 1e-12  # of the numbers compared: models that differ by less do not differ
 
@@ -74,17 +75,14 @@ class Refits:
 
 def mean_of(values: Floats) -> Floats:
     """Return the mean over models; where all say the same it is that, to the bit."""
-    first = _first(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(first + (values - first).mean(axis=0))
+    return scaled(lambda some: _first(some) + (some - _first(some)).mean(axis=0), values)
 
 
 def between(values: Floats) -> Floats:
     """Return the standard deviation between models; zero where all say the same, NaN of a single one."""
     if len(values) < 2:
         return np.full(values.shape[1:], np.nan)
-    with np.errstate(invalid="ignore"):
-        return np.asarray((values - _first(values)).std(axis=0, ddof=1))
+    return scaled(lambda some: (some - _first(some)).std(axis=0, ddof=1), values)
 
 
 def _first(values: Floats) -> Floats:

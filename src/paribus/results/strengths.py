@@ -9,6 +9,7 @@ from paribus.evaluators.interactions import Found, Ratio
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.models import Model
 from paribus.models.boosters import has_margin
+from paribus.models.model import unsteady_notes
 from paribus.results.hstatistics import HStatistics, Token
 from paribus.results.importance import Importance
 from paribus.results.provenance import Provenance, skipped_notes
@@ -109,12 +110,7 @@ def _of_call(found: Found, ask: StrengthAsk, model: Model, provenance: Provenanc
             "response_method='decision_function' asks about the margin"
             + (", of trees on every row" if "no sum over leaves" in provenance.refusals["tree_exact"] else "")
         )
-    if not model.stackable:
-        notes.append(
-            f"{model.name} answered some rows differently when they were repeated, so it was asked one point "
-            "at a time"
-        )
-    return notes
+    return notes + unsteady_notes((model,), ", so it was evaluated one point at a time")
 
 
 def _of_total(found: Found, ask: StrengthAsk) -> list[str]:

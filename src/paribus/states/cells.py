@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from paribus.contracts import Floats, Integers
 from paribus.data.sampling import TINY
+from paribus.states.large import LARGE, between, beyond_numbers, enlarged, fitting
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +18,8 @@ class CellMoments:
 
     What `Moments` holds of all rows at each point, this holds of the rows of each cell: ``weight``
     :math:`W_c = \sum w_i` and ``weight_sq`` :math:`V_c = \sum w_i^2` of shape ``(c,)``; ``mean``,
-    ``mean_sq`` and ``spread`` of shape ``(q, c)``. A cell without rows has zeros.
+    ``mean_sq`` and ``spread`` of shape ``(q, c)``, the last in squares of ``unit``. A cell without rows has
+    zeros.
     """
 
     rows: Integers
@@ -26,10 +28,24 @@ class CellMoments:
     mean: Floats
     mean_sq: Floats
     spread: Floats
+    unit: Floats | float = 1.0
 
     @classmethod
     def of(cls, values: Floats, cells: Integers, weights: Floats | None, count: int) -> Self:
         """Collect values ``(q, i)`` of rows in the cells ``(i,)``; every weight is positive."""
+        with beyond_numbers():
+            found = cls._of(values, cells, weights, count)
+            finite = np.isfinite(found.spread)
+            if finite.all():
+                return found
+            large = cls._of(values / LARGE, cells, weights, count)
+        mean = np.where(finite, found.mean, enlarged(large.mean))
+        mean_sq = mean if weights is None else np.where(finite, found.mean_sq, enlarged(large.mean_sq))
+        spread, unit = np.where(finite, found.spread, large.spread), np.where(finite, 1.0, LARGE)
+        return replace(found, mean=mean, mean_sq=mean_sq, spread=spread, unit=unit)
+
+    @classmethod
+    def _of(cls, values: Floats, cells: Integers, weights: Floats | None, count: int) -> Self:
         rows = np.bincount(cells, minlength=count).astype(np.int64)
         if weights is None:
             weight = rows.astype(np.float64)
@@ -46,23 +62,42 @@ class CellMoments:
         weight, weight_sq = self.weight + other.weight, self.weight_sq + other.weight_sq
         share, share_sq = _ratio(other.weight, weight), _ratio(other.weight_sq, weight_sq)
         unweighted = self.mean is self.mean_sq and other.mean is other.mean_sq
-        with np.errstate(invalid="ignore", over="ignore"):
-            gap = other.mean_sq - self.mean_sq
-            mean = _between(self.mean, other.mean, share)
-            mean_sq = mean if unweighted else _between(self.mean_sq, other.mean_sq, share_sq)
+
+        def squares(unit: Floats | float) -> Floats:
+            gap = other.mean_sq / unit - self.mean_sq / unit
             # Of a cell that one side has no rows of, the gap counts nothing, whatever it is.
             apart = np.where(share_sq * (1 - share_sq) > 0, gap**2 * (self.weight_sq * share_sq), 0.0)
-            spread = self.spread + other.spread + apart
-        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread)
+            return self._spread(unit) + other._spread(unit) + apart
+
+        mean = _between(self.mean, other.mean, share)
+        mean_sq = mean if unweighted else _between(self.mean_sq, other.mean_sq, share_sq)
+        spread, unit = fitting(squares, np.maximum(self.unit, other.unit))
+        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread, unit)
+
+    def _spread(self, unit: Floats | float) -> Floats:
+        return np.asarray(self.spread * (self.unit / unit) ** 2)
+
+    def within(self, unit: float) -> Self:
+        """Return the moments of the same quantities in units of ``unit``."""
+        with beyond_numbers():
+            mean = self.mean / unit
+            mean_sq = mean if self.mean is self.mean_sq else self.mean_sq / unit
+            return replace(self, mean=mean, mean_sq=mean_sq, spread=self._spread(unit), unit=1.0)
+
+    def standard_error(self) -> Floats:
+        """Return the sampling error of ``mean``, shape ``(q, c)``; NaN in cells of a single row."""
+        with beyond_numbers():
+            plain = np.sqrt(self.within(1.0).variance())
+            return np.where(np.isinf(plain), enlarged(np.sqrt(self.within(LARGE).variance())), plain)
 
     def variance(self) -> Floats:
-        r"""Return the squared sampling error of ``mean``, shape ``(q, c)``; NaN in cells of a single row.
+        r"""Return the squared sampling error of ``mean``, shape ``(q, c)``, where ``unit`` is 1.
 
         .. math:: SE^2 = \frac{n_c}{n_c - 1} \frac{\sum w_i^2 (f_i - m_c)^2}{W_c^2}
         """
         few = self.rows < 2
         factor = np.where(few, np.nan, self.rows / np.where(few, 1, self.rows - 1))
-        with np.errstate(invalid="ignore", over="ignore"):
+        with beyond_numbers():
             about_mean = self.spread + self.weight_sq * (self.mean_sq - self.mean) ** 2
             return np.asarray(about_mean * factor * _ratio(1.0, self.weight**2))
 
@@ -72,8 +107,7 @@ def _means(values: Floats, cells: Integers, weights: Floats | None, total: Float
 
 
 def _spread(values: Floats, cells: Integers, squares: Floats | None, mean: Floats) -> Floats:
-    with np.errstate(invalid="ignore", over="ignore"):  # an infinite prediction has no spread
-        centred = (values - mean[:, cells]) ** 2
+    centred = (values - mean[:, cells]) ** 2
     return _sums(centred if squares is None else centred * squares, cells, mean.shape[1])
 
 
@@ -86,8 +120,7 @@ def _sums(values: Floats, cells: Integers, count: int) -> Floats:
 
 def _between(one: Floats, other: Floats, share: Floats) -> Floats:
     """Return the mean of both; where only one has rows it stays as it is, whatever is beside it."""
-    mixed = one * (1 - share) + other * share
-    return np.where(share == 0, one, np.where(share == 1, other, mixed))
+    return np.where(share == 0, one, np.where(share == 1, other, between(one, other, share)))
 
 
 def _ratio(one: Floats | float, other: Floats) -> Floats:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from paribus.contracts import Floats
 from paribus.data.sampling import TINY
-
-
-def _infinite_predictions() -> np.errstate:
-    """Let inf pass: the mean is then inf or NaN and its error NaN, which the result notes."""
-    return np.errstate(invalid="ignore", over="ignore")
+from paribus.states.large import LARGE, between, beyond_numbers, enlarged, fitting
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +20,11 @@ class Moments:
 
     - ``mean`` :math:`m = \sum w_i f_i / W`, shape ``(o, g)``, with ``weight`` :math:`W = \sum w_i`
     - ``mean_sq`` :math:`m' = \sum w_i^2 f_i / V`, with ``weight_sq`` :math:`V = \sum w_i^2`
-    - ``spread`` :math:`Q = \sum w_i^2 (f_i - m')^2`
+    - ``spread`` :math:`Q = \sum w_i^2 (f_i - m')^2`, in squares of ``unit``
 
     The second set is what the sampling error of a *weighted* mean needs: see `standard_error`.
-    Without weights ``mean_sq`` is ``mean``, the same array.
+    Without weights ``mean_sq`` is ``mean``, the same array. ``unit`` is 1, or `LARGE` at points where sums
+    or squares of finite predictions overflow, so that mean and error are finite if a float can hold them.
     """
 
     rows: int
@@ -36,21 +33,34 @@ class Moments:
     mean: Floats
     mean_sq: Floats
     spread: Floats
+    unit: Floats | float = 1.0
 
     @classmethod
     def of(cls, predictions: Floats, weights: Floats | None) -> Self:
         """Collect predictions of shape ``(o, g, i)`` of at least one row; every weight is positive."""
+        with beyond_numbers():
+            found = cls._of(predictions, weights)
+            finite = np.isfinite(found.spread)
+            if finite.all():
+                return found
+            large = cls._of(predictions / LARGE, weights)
+        mean = np.where(finite, found.mean, enlarged(large.mean))
+        mean_sq = mean if weights is None else np.where(finite, found.mean_sq, enlarged(large.mean_sq))
+        spread, unit = np.where(finite, found.spread, large.spread), np.where(finite, 1.0, LARGE)
+        return replace(found, mean=mean, mean_sq=mean_sq, spread=spread, unit=unit)
+
+    @classmethod
+    def _of(cls, predictions: Floats, weights: Floats | None) -> Self:
         rows = predictions.shape[-1]
-        with _infinite_predictions():
-            if weights is None:
-                mean = predictions.mean(axis=-1)
-                spread = ((predictions - mean[..., None]) ** 2).sum(axis=-1)
-                return cls(rows, float(rows), float(rows), mean, mean, spread)
-            # Weights are at most about 1; of the very small ones the square must not vanish altogether.
-            total, squares = weights.sum(), np.maximum(weights**2, TINY)
-            mean = (predictions * weights).sum(axis=-1) / total
-            mean_sq = (predictions * squares).sum(axis=-1) / squares.sum()
-            spread = ((predictions - mean_sq[..., None]) ** 2 * squares).sum(axis=-1)
+        if weights is None:
+            mean = predictions.mean(axis=-1)
+            spread = ((predictions - mean[..., None]) ** 2).sum(axis=-1)
+            return cls(rows, float(rows), float(rows), mean, mean, spread)
+        # Weights are at most about 1; of the very small ones the square must not vanish altogether.
+        total, squares = weights.sum(), np.maximum(weights**2, TINY)
+        mean = (predictions * weights).sum(axis=-1) / total
+        mean_sq = (predictions * squares).sum(axis=-1) / squares.sum()
+        spread = ((predictions - mean_sq[..., None]) ** 2 * squares).sum(axis=-1)
         return cls(rows, float(total), float(squares.sum()), mean, mean_sq, spread)
 
     def merge(self, other: Self) -> Self:
@@ -59,12 +69,18 @@ class Moments:
         weight_sq = self.weight_sq + other.weight_sq
         share, share_sq = other.weight / weight, other.weight_sq / weight_sq
         unweighted = self.mean is self.mean_sq and other.mean is other.mean_sq
-        with _infinite_predictions():
-            gap = other.mean_sq - self.mean_sq
-            mean = self.mean * (1 - share) + other.mean * share
-            mean_sq = mean if unweighted else self.mean_sq * (1 - share_sq) + other.mean_sq * share_sq
-            spread = self.spread + other.spread + gap**2 * (self.weight_sq * share_sq)
-        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread)
+
+        def squares(unit: Floats | float) -> Floats:
+            gap = other.mean_sq / unit - self.mean_sq / unit
+            return self._spread(unit) + other._spread(unit) + gap**2 * (self.weight_sq * share_sq)
+
+        mean = between(self.mean, other.mean, share)
+        mean_sq = mean if unweighted else between(self.mean_sq, other.mean_sq, share_sq)
+        spread, unit = fitting(squares, np.maximum(self.unit, other.unit))
+        return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread, unit)
+
+    def _spread(self, unit: Floats | float) -> Floats:
+        return np.asarray(self.spread * (self.unit / unit) ** 2)
 
     def beside(self, other: Self) -> Self:
         """Return the moments of the same rows at this one's points and then the other's."""
@@ -72,7 +88,10 @@ class Moments:
         unweighted = self.mean is self.mean_sq and other.mean is other.mean_sq
         mean_sq = mean if unweighted else np.concatenate([self.mean_sq, other.mean_sq], axis=1)
         spread = np.concatenate([self.spread, other.spread], axis=1)
-        return type(self)(self.rows, self.weight, self.weight_sq, mean, mean_sq, spread)
+        units = [np.broadcast_to(one.unit, one.mean.shape) for one in (self, other)]
+        plain = np.ndim(self.unit) == np.ndim(other.unit) == 0
+        unit = 1.0 if plain else np.concatenate(units, axis=1)
+        return type(self)(self.rows, self.weight, self.weight_sq, mean, mean_sq, spread, unit)
 
     def standard_error(self) -> Floats:
         r"""Return the sampling error of ``mean``, shape ``(o, g)``; NaN when only one row was seen.
@@ -85,6 +104,7 @@ class Moments:
         """
         if self.rows < 2:
             return np.full_like(self.mean, np.nan)
-        with _infinite_predictions():
-            about_mean = self.spread + self.weight_sq * (self.mean_sq - self.mean) ** 2
-            return np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight
+        with beyond_numbers():
+            gap = self.mean_sq / self.unit - self.mean / self.unit
+            about_mean = self.spread + self.weight_sq * gap**2
+            return np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight * self.unit

@@ -18,11 +18,12 @@ from paribus.evaluators.brute import BruteForce
 from paribus.evaluators.interactions.ask import Folding, StrengthAsk
 from paribus.evaluators.interactions.evidence import Evidence, Floors, Joint, ratios_of, strongest_triples
 from paribus.evaluators.interactions.found import Found
-from paribus.evaluators.interactions.influence import Single, Witnesses, beyond_numbers
+from paribus.evaluators.interactions.influence import Single, Witnesses
 from paribus.evaluators.trees.boxes import parts_of
 from paribus.grid import OwnValues, Question
 from paribus.models import Model
 from paribus.states import Keyed
+from paribus.states.large import beyond_numbers
 
 Group = tuple[int, ...]
 

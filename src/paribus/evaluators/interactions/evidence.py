@@ -11,7 +11,8 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.evaluators.interactions.found import Ratio
-from paribus.evaluators.interactions.influence import Single, Witnesses, beyond_numbers
+from paribus.evaluators.interactions.influence import Single, Witnesses
+from paribus.states.large import beyond_numbers
 
 NEGLIGIBLE = 1e-8  # of the prediction's standard deviation: a strength that is called zero
 SINGLE, DOUBLE = 4, 16  # roundings of a prediction that a strength may be made of; of averages, a quarter

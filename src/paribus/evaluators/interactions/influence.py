@@ -22,11 +22,6 @@ from paribus.data.sampling import Sample
 from paribus.evaluators.interactions.found import Ratio
 
 
-def beyond_numbers() -> np.errstate:
-    """Let inf and NaN pass: what they touch is NaN, which the result notes."""
-    return np.errstate(invalid="ignore", over="ignore")
-
-
 @dataclass(frozen=True, eq=False)
 class Witnesses:
     """The rows whose influence tells the errors: ``share (i,)`` of a mean, ``square (i,)`` of a variance.

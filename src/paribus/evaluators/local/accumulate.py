@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -11,6 +11,7 @@ import numpy as np
 from paribus.contracts import Flags, Floats, Integers
 from paribus.evaluators.local.bins import Bins, Move
 from paribus.states import CellMoments
+from paribus.states.large import LARGE, beyond_numbers, enlarged
 
 AT_ONCE = 1 << 20  # numbers of an effect that are worked on together
 MOST = 2.0**300  # times a step is lengthened at most: further than any data, and its square is a number
@@ -43,6 +44,19 @@ class LocalAnswer:
 
 def accumulated(move: Move, moments: CellMoments, places: Floats, outputs: int) -> LocalAnswer:
     """Return the effect; of ``moments`` and ``places (q, cells + 1)`` the last cell is of missing values."""
+    with beyond_numbers():
+        found = _accumulated(move, moments.within(1.0), places, outputs)
+        if np.isfinite(found.ale).all() and np.isfinite(found.error).all():
+            return found
+        large = _accumulated(move, moments.within(LARGE), places, outputs)
+    numbers = {}
+    for name in ("ale", "error", "local", "local_error", "missing"):
+        plain, beyond = getattr(found, name), getattr(large, name)
+        numbers[name] = None if plain is None else np.where(np.isfinite(plain), plain, enlarged(beyond))
+    return replace(found, **numbers)
+
+
+def _accumulated(move: Move, moments: CellMoments, places: Floats, outputs: int) -> LocalAnswer:
     count = len(move.moves)
     means = moments.mean.reshape(outputs, -1, move.n_cells + 1)
     variances = _steadied(moments).reshape(means.shape)
