@@ -892,11 +892,12 @@ def test_a_bound_that_is_too_small_is_an_error_or_makes_way():
     few = {"subsample": 12, "max_memory": 500_000}
     with pytest.raises(paribus.MemoryBoundError, match=r"pairs of features .* max_memory is 500 kB"):
         paribus.h_statistic(large, FULL, method="exact", **few)
-    found = paribus.h_statistic(large, FULL, **few)
+    with pytest.warns(paribus.CostWarning, match=r"about 12 predictions .* needs 18.* Raise max_memory"):
+        found = paribus.h_statistic(large, FULL, **few)
     assert found.provenance.evaluator == "brute"
     assert "max_memory is 500 kB" in found.provenance.refusals["tree_exact"]
     alike(found, paribus.h_statistic(large, FULL, method="exact", subsample=12), 1e-6)
-    with pytest.raises(paribus.MemoryBoundError):
+    with pytest.raises(paribus.MemoryBoundError), pytest.warns(paribus.CostWarning):
         paribus.h_statistic(large, FULL, max_memory=20_000)
 
 

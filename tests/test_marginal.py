@@ -579,11 +579,19 @@ def test_a_column_that_cannot_be_laid_out_is_skipped_when_all_are_asked():
 
 def test_the_memory_bound_makes_portions_smaller():
     X = np.random.default_rng(0).normal(size=(20_000, 50))
-    free = paribus.marginal(lambda t: t[:, 0], X, [0], n_jobs=2)
-    bound = paribus.marginal(lambda t: t[:, 0], X, [0], n_jobs=2, max_memory="1.6MB")
-    assert bound.provenance.block_rows < free.provenance.block_rows <= brute.CALL_ROWS
-    assert bound.provenance.threads == 1
-    same(bound, free, exact=False)
+    sizes = []
+
+    def ask(**options):
+        sizes.append([])
+        model = lambda t: sizes[-1].append(len(t)) or t[:, 0]  # noqa: E731  # a view of what it is given
+        return paribus.marginal(model, X, [0], n_jobs=2, **options)
+
+    free, bound, tight = ask(), ask(max_memory="1.6MB"), ask(max_memory="80kB")
+    assert max(sizes[2]) < max(sizes[1]) < max(sizes[0]) <= brute.CALL_ROWS
+    assert bound.provenance.threads == tight.provenance.threads == 1
+    same(bound, free)
+    assert tight.provenance.block_rows < bound.provenance.block_rows == free.provenance.block_rows
+    same(tight, free, exact=False)
 
 
 def test_results_come_back_bit_for_bit(tmp_path, awkward):

@@ -4,6 +4,7 @@ import typing
 
 from paribus.errors import (
     CheckpointError,
+    CostWarning,
     DrawingError,
     ExecutorError,
     FeatureError,
@@ -65,6 +66,7 @@ __all__ = [
     "CheckpointError",
     "Comparison",
     "Comparisons",
+    "CostWarning",
     "Difference",
     "Differences",
     "DrawingError",

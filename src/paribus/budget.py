@@ -13,6 +13,7 @@ from paribus.errors import OptionError
 
 FLOAT = 8  # bytes
 FREE_FRACTION = 0.5  # of the memory that is free when the call starts, unless max_memory says otherwise
+AHEAD = 2  # blocks that wait per thread, so that no thread waits for the next one
 LEAST_FREE = 64_000_000  # to begin with, however little there is
 # Where a Linux container tells its limit and what it uses, in version 2 of control groups and in version 1.
 CONTAINER = (

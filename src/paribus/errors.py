@@ -18,6 +18,8 @@
     ├── FormatError                         a saved result cannot be understood
     └── DrawingError                        this result has no such picture
 
+    CostWarning (a UserWarning)             max_memory leaves only a way that costs far more
+
 Every message names the argument, the value, and the way out.
 """
 
@@ -85,6 +87,10 @@ class FormatError(ParibusError):
 
 class DrawingError(ParibusError):
     """A result has no such picture."""
+
+
+class CostWarning(UserWarning):
+    """The memory bound leaves only a way that costs far more, or uses fewer rows; it is about to begin."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

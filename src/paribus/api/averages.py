@@ -18,7 +18,7 @@ from paribus.data.rows import Rows
 from paribus.data.summary import Summary
 from paribus.data.table import Table
 from paribus.errors import FeatureError, OptionError
-from paribus.evaluators.plan import threads_within
+from paribus.evaluators.plan import fitted
 from paribus.grid import SPLITS, GridOptions
 from paribus.models import Model, adapt, only_one
 from paribus.models.adapter import named_outputs
@@ -181,7 +181,7 @@ class Averaging:
             laid, skipped = self.axes.laid_out(summary, rows.table, sides, pool)
         ask = call.ask(rows, self.asked, laid, max_memory, threads)
         means = CellMeans(model, self._outcome(model), ask)
-        used = threads_within(means, means.outputs, ask)
+        means, used = fitted(means, means.outputs)
         state = call.running.fold(
             means,
             rows.blocks(means.block_rows),

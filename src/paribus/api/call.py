@@ -18,7 +18,7 @@ from paribus.api.counting import Counted, Counting
 from paribus.api.options import checked, probabilities_of
 from paribus.api.record import of_model, recorded
 from paribus.api.refits import Found, joined_facts, joined_remarks, label, mean_answer
-from paribus.api.running import Running
+from paribus.api.running import Running, announce
 from paribus.contracts import Array
 from paribus.data.features import Header, by_position, resolve_many, resolve_set
 from paribus.data.rows import Rows
@@ -182,6 +182,7 @@ class Call:
             rows.sample(SAMPLE, SEED),
             read=not isinstance(rows, Rows),
             spread=self._spread(max_memory),
+            given=max_memory is not None,
         )
 
     def _spread(self, max_memory: Any) -> SpreadAsk | None:
@@ -243,6 +244,7 @@ class Call:
         while True:
             plan = choose(model, ask, method, refused)
             evaluator = plan.evaluator
+            announce(plan.warning)
             try:
                 state = self.running.fold(
                     Together((evaluator, *(() if counting is None else counting.parts))),

@@ -172,7 +172,8 @@ def _estimate(call: Call, trial: _Trial, model: Model, ask: Ask, method: str) ->
         rows_per_second=1 / row,
         seconds=None if trial.known is None else row * trial.known,
         reading=min(1.0, len(passes) * trial.reading / row),
-        memory=memory_of(chosen, model, ask),
+        memory=memory_of(evaluator, model.n_outputs, chosen.threads),
+        warning=chosen.warning,
     )
 
 

@@ -16,7 +16,7 @@ from paribus.api.background import Background, Looking, identity_of
 from paribus.api.call import SEED, Axes, Call
 from paribus.api.record import of_model, recorded
 from paribus.api.refits import Found, joined_facts, label, mean_local_answer
-from paribus.api.running import Running
+from paribus.api.running import Running, announce
 from paribus.contracts import Array
 from paribus.data.rows import Rows
 from paribus.data.sampling import MOST_FEW, few_rows
@@ -141,6 +141,7 @@ class Local:
             self.threads,
             rows.weighted,
             read=not isinstance(rows, Rows),
+            given=self.looking.memory is not None,
         )
 
     def _found(
@@ -169,6 +170,8 @@ class Local:
         refused: dict[str, str] = {}
         while True:
             plans, refusals = choose_local(model, ask, moves, method, refused)
+            for plan in plans:
+                announce(plan.warning)
             try:
                 states = [self._fold(rows, model, plan, doing, again=bool(refused)) for plan in plans]
             except RefusalError as refusal:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import xxhash
 
 from paribus.contracts import Blocks, Evaluator
-from paribus.errors import OptionError
+from paribus.errors import CostWarning, OptionError
 from paribus.executors import Local
 from paribus.states import Keyed
 from paribus.version import __version__
@@ -82,6 +84,16 @@ class Running:
             state = Dask(self.client, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
         self.passes += counts
         return state
+
+
+def announce(warning: str | None) -> None:
+    """Warn of what is about to begin, if there is anything, where the user called."""
+    if warning is None:
+        return
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("paribus."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, CostWarning, stacklevel=level)
 
 
 def digest(*parts: Any) -> str:

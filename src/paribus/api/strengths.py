@@ -13,7 +13,7 @@ from paribus import budget
 from paribus.api.background import Background, Looking, has_names, identity_of, looked, opened
 from paribus.api.options import AUTO, checked, seed_of, size_of, whole
 from paribus.api.record import of_model, recorded
-from paribus.api.running import Running
+from paribus.api.running import Running, announce
 from paribus.data.features import resolve_each
 from paribus.data.rows import Parts, Rows
 from paribus.errors import FeatureError, OptionError, RefusalError
@@ -219,11 +219,13 @@ class Strengths:
 
         def asking(shortcut: bool) -> StrengthAsk:
             used = self._used(rows, shortcut, drawn)
-            return StrengthAsk(self.features, pairwise, overall, threeway, used, self.seed, memory, threads)
+            given = max_memory is not None
+            asked = (self.features, pairwise, overall, threeway, used, self.seed, memory, threads, given)
+            return StrengthAsk(*asked)
 
         with ThreadPoolExecutor(1) as pool:
             fingerprint = pool.submit(rows.fingerprint)
-            plan, found = self._found(model, asking, method)
+            plan, found = self._found(model, asking, method, rows.counted)
         return model, plan, found, self._provenance(rows, model, plan, found, memory, fingerprint.result())
 
     def _used(self, rows: Background, shortcut: bool, drawn: Callable[[int], Rows]) -> Background:
@@ -240,7 +242,7 @@ class Strengths:
             )
         return rows
 
-    def _found(self, model: Model, asking: Any, method: str) -> tuple[StrengthPlan, Found]:
+    def _found(self, model: Model, asking: Any, method: str, counted: int) -> tuple[StrengthPlan, Found]:
         """Choose an evaluator and let it fold; one that refuses what it meets makes way for the next."""
         # Loaded here, so that `import paribus` costs no more than it must.
         from paribus.evaluators.interactions.plan import choose_strengths
@@ -248,13 +250,24 @@ class Strengths:
         refused: dict[str, str] = {}
         while True:
             try:
-                plan = choose_strengths(model, asking, method, refused)
+                falling_back = partial(self._falling_back, counted)
+                plan = choose_strengths(model, asking, method, refused, falling_back)
             except FeatureError as error:
                 raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
             try:
                 return plan, plan.evaluator.find(partial(self._fold, model, plan))
             except RefusalError as refusal:
                 refused[plan.evaluator.name] = str(refusal)
+
+    def _falling_back(self, counted: int, short: str) -> None:
+        """Warn before rows are drawn, or crossed with each other, because trees are short of memory."""
+        size = SUBSAMPLE if self.size == AUTO else self.size
+        rows = min(counted, size) if isinstance(size, int) else counted
+        drawn = f" on {rows:,} rows drawn from {counted:,}" if self.size == AUTO and rows < counted else ""
+        announce(
+            f"max_memory is too small for the shortcut, so the model is evaluated{drawn}, every row with the "
+            f"values of every other: about {rows:,} predictions for each row and pair ({short})"
+        )
 
     def _fold(
         self, model: Model, plan: StrengthPlan, evaluator: Any, block_rows: int, parts: Parts, threads: int

@@ -17,6 +17,8 @@ METHODS = ("auto", "exact", "brute", "recursion")
 KINDS = ("average", "individual", "both")
 CAPACITY = 4_096  # numbers kept at each point where not every row's prediction is: 0.1 % of the ranks or less
 LEAST_CAPACITY = 16
+CALLS_FIRST = 64  # times calls and drawings get smaller, which changes no number, before blocks do
+MOST_CUTS = 64 * CALLS_FIRST  # times they get smaller at most
 SKETCHES = 16  # as many sketches as fill the memory for them: a state per level of merges, half of them full
 
 
@@ -50,6 +52,10 @@ class Ask:
     ``threads`` None leaves their number to the evaluator. ``sample`` are the rows whose curves tell the
     standard errors of averages that need no curves, None for all. ``read`` tells that rows are not in memory,
     so that blocks that wait for a thread are. ``spread`` asks for quantiles of the rows' curves.
+
+    What is worked on at once has fixed sizes, so that memory changes no number, divided by ``cut``, a power
+    of two: first what one call or drawing takes, and beyond `CALLS_FIRST` also blocks, which changes how sums
+    are rounded. Blocks are only cut for a bound that was ``given``.
     """
 
     questions: tuple[Question, ...]
@@ -63,6 +69,19 @@ class Ask:
     sample: Sample | None = None
     read: bool = False
     spread: SpreadAsk | None = None
+    given: bool = True
+    cut: int = 1
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        """How often sizes may be cut, until what is asked fits the memory bound."""
+        most = MOST_CUTS if self.given else CALLS_FIRST
+        return tuple(2**power for power in range(most.bit_length()))
+
+    @property
+    def block_cut(self) -> int:
+        """Times that blocks are smaller."""
+        return max(1, self.cut // CALLS_FIRST)
 
     @property
     def individual(self) -> bool:
@@ -108,7 +127,12 @@ class Answer:
 
 
 class Portioned(Protocol):
-    """What is known of the memory that an evaluator takes."""
+    """What is known of the memory that an evaluator takes; it follows from its ``ask``."""
+
+    @property
+    def ask(self) -> Ask:
+        """What is asked, and how often sizes are cut."""
+        ...
 
     @property
     def threaded(self) -> bool:
@@ -173,6 +197,10 @@ class EffectEvaluator(Portioned, Protocol):
     @property
     def predictions(self) -> int:
         """Rows the model will be asked about."""
+        ...
+
+    def prepare(self) -> None:
+        """Do once what threads would each do."""
         ...
 
     def evaluate(self, block: Block) -> Keyed:

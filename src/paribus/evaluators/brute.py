@@ -51,9 +51,8 @@ class BruteForce:
     .. math:: PD_S(x_S) = \frac{1}{W} \sum_i w_i f(x_S, x_{i,\bar S})
 
     Some rows are repeated once per point, the columns in S are replaced, and one ``predict`` answers
-    as many points as fit. Portions depend on the question and the memory bound, never on the number
-    of threads: a model whose sums depend on the size of its input (any matrix product) still gives
-    the same bits on one thread and on sixty-four.
+    as many points as fit. Rows are stacked and summed in portions that depend on the question alone,
+    whatever the number of threads; where memory is short, a portion is predicted in several calls.
     """
 
     model: Model
@@ -82,10 +81,14 @@ class BruteForce:
         return self.ask.row_bytes * TABLE_COPIES + self.model.n_outputs * FLOAT * OUTPUT_COPIES
 
     @property
+    def _most_rows(self) -> int:
+        """Rows given to one predict where memory is ample."""
+        return max(1, min(CALL_ROWS, CALL_BYTES // self.row_cost))
+
+    @property
     def call_rows(self) -> int:
-        """Rows given to one predict."""
-        cost = self.row_cost
-        return max(1, min(CALL_ROWS, CALL_BYTES // cost, self.ask.max_memory // 4 // cost))
+        """Rows given to one predict; a model that needs rows beside each other keeps them."""
+        return max(1, self._most_rows // (self.ask.cut if self.model.stackable else self.ask.block_cut))
 
     @property
     def block_rows(self) -> int:
@@ -93,14 +96,14 @@ class BruteForce:
         if not self.model.stackable:
             return self.call_rows
         fewest = min(max(1, question.n_points) for question in self.ask.questions)
-        wanted = min(-(-self.ask.rows // BLOCKS), PART_CALLS * self.call_rows // fewest)
-        return min(self.call_rows, max(STACK_ROWS, wanted))
+        wanted = min(-(-self.ask.rows // BLOCKS), PART_CALLS * self._most_rows // fewest)
+        return max(1, min(self._most_rows, max(STACK_ROWS, wanted)) // self.ask.block_cut)
 
     @property
     def parts(self) -> Parts:
         """Group questions until a block has a few predicts to make."""
         parts: list[tuple[tuple[int, ...], int]] = []
-        most = PART_CALLS * self.call_rows // self.block_rows
+        most = PART_CALLS * self._most_rows // self.block_rows
         for number, question in enumerate(self.ask.questions):
             points = question.n_points
             if parts and parts[-1][1] + points <= most:
@@ -117,7 +120,14 @@ class BruteForce:
         state = 3 * most * self.model.n_outputs * FLOAT
         kept = self.ask.individual or self.ask.spread is not None
         curves = self.block_rows * most * self.model.n_outputs * FLOAT if kept else 0
-        return self.call_rows * self.row_cost + 2 * state + (1 + (self._sizes is not None)) * curves
+        return self.call_bytes + 2 * state + (1 + (self._sizes is not None)) * curves
+
+    @property
+    def call_bytes(self) -> int:
+        """Memory of a predict, and of the predictions of a portion that takes several."""
+        stacked = max(self.call_rows, min(self.block_rows, *map(self.stack_rows, self.ask.questions)))
+        outputs = self.model.n_outputs * FLOAT * OUTPUT_COPIES
+        return self.call_rows * self.ask.row_bytes * TABLE_COPIES + stacked * outputs
 
     @property
     def held_bytes(self) -> int:
@@ -139,6 +149,9 @@ class BruteForce:
     def predictions(self) -> int:
         """Rows the model will be asked about."""
         return (self.ask.rows if self.ask.individual else self.ask.counted) * self.ask.points
+
+    def prepare(self) -> None:
+        """Nothing is prepared."""
 
     def evaluate(self, block: Block) -> Keyed:
         """Return moments, and curves or what tells their quantiles when asked for, of each question."""
@@ -185,7 +198,7 @@ class BruteForce:
         """Rows that are repeated together, so that the points of a question fill a predict."""
         if not self.model.stackable:
             return self.call_rows
-        return max(self.call_rows // max(1, question.n_points), min(STACK_ROWS, self.call_rows))
+        return max(self._most_rows // max(1, question.n_points), min(STACK_ROWS, self._most_rows))
 
     def _answer(self, question: Question, block: Block) -> tuple[Moments | None, tuple[int, Floats]]:
         """Return the moments of the rows that have weight, and where the curves of all rows belong.
@@ -217,10 +230,24 @@ class BruteForce:
 
     def predicted(self, question: Question, table: Table, index: Integers) -> Iterator[Floats]:
         """Yield predictions ``(o, b, i)`` at points ``index (b, d)``, or ``(b, i, d)`` of each row's own."""
-        rows, outputs = len(table), self.model.n_outputs
-        copies = max(1, self.call_rows // rows) if self.model.stackable else 1
-        stack = table.stack(min(copies, len(index)), self.scratch)
+        rows, most = len(table), self.call_rows
+        copies = max(1, most // rows) if self.model.stackable else 1
+        whole = table.stack(min(copies, len(index)), self.scratch) if rows <= most else None
         for first in range(0, len(index), copies):
             some = index[first : first + copies]
-            answer = self.model.predict(stack.at(question.replaced, some), len(some) * rows)
-            yield np.ascontiguousarray(answer.reshape(len(some), rows, outputs).transpose(2, 0, 1))
+            if whole is not None:
+                yield self._outputs(whole.at(question.replaced, some), len(some), rows)
+                continue
+            parts = []
+            for start in range(0, rows, most):
+                part = table.slice(start, min(start + most, rows))
+                own = some[:, start : start + most] if some.ndim == 3 else some
+                stacked = part.stack(1, self.scratch).at(question.replaced, own)
+                # A copy, because a model may return a part of what it is given, which is written anew.
+                parts.append(self._outputs(stacked, len(some), len(part)).copy())
+            yield np.concatenate(parts, axis=2)
+
+    def _outputs(self, stacked: Any, copies: int, rows: int) -> Floats:
+        """Return the predictions ``(o, b, i)`` of stacked rows."""
+        answer = self.model.predict(stacked, copies * rows)
+        return np.ascontiguousarray(answer.reshape(copies, rows, self.model.n_outputs).transpose(2, 0, 1))

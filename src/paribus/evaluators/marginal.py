@@ -86,15 +86,22 @@ class CellMeans:
 
     @property
     def block_rows(self) -> int:
-        """Rows per block, which are given to one predict."""
-        cost = self.row_cost
-        most = max(1, min(CALL_ROWS, CALL_BYTES // cost, self.ask.max_memory // 4 // cost))
-        return min(most, max(STACK_ROWS, -(-self.ask.rows // BLOCKS)))
+        """Rows per block, which are given to one predict where memory is ample."""
+        most = max(1, min(CALL_ROWS, CALL_BYTES // self.row_cost))
+        return max(1, min(most, max(STACK_ROWS, -(-self.ask.rows // BLOCKS))) // self.ask.block_cut)
+
+    @property
+    def call_rows(self) -> int:
+        """Rows given to one predict."""
+        whole = self.model is None or not self.model.stackable
+        return self.block_rows if whole else max(1, self.block_rows * self.ask.block_cut // self.ask.cut)
 
     @property
     def worker_bytes(self) -> int:
         """Memory that evaluating one block takes."""
-        return self.block_rows * self.row_cost + 2 * self.state_bytes
+        table = self.ask.row_bytes * TABLE_COPIES
+        numbers = self.row_cost - table
+        return self.call_rows * table + self.block_rows * numbers + 2 * self.state_bytes
 
     @property
     def held_bytes(self) -> int:
@@ -139,14 +146,20 @@ class CellMeans:
         if self.model is None:
             assert observed is not None
             return np.ascontiguousarray(observed.T)
-        # A copy, because a model that writes into what it is given must not write into X.
-        table = block.table.stack(1, self.scratch).at({}, np.zeros((1, 0), dtype=np.int64))
         with naming_what_fails(self.model, first, last):
-            predicted = self.model.predict(table, len(block.table))
+            predicted = np.empty((len(block.table), self.model.n_outputs))
+            for part in block.cut(self.call_rows):
+                place = part.start - block.start
+                predicted[place : place + len(part.table)] = self._predicted(self.model, part)
         if observed is None:
             return np.ascontiguousarray(predicted.T)
         with np.errstate(invalid="ignore"):  # an infinite prediction is noted
             return np.concatenate([predicted.T, observed.T, (observed - predicted).T])
+
+    def _predicted(self, model: Model, block: Block) -> Floats:
+        # A copy, because a model that writes into what it is given must not write into X.
+        table = block.table.stack(1, self.scratch).at({}, np.zeros((1, 0), dtype=np.int64))
+        return model.predict(table, len(block.table))
 
 
 def _cells(axis: Axis, block: Block) -> Integers:

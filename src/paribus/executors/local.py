@@ -11,11 +11,11 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import TypeAlias
 
+from paribus.budget import AHEAD
 from paribus.contracts import B, Blocks, Evaluator, Keeper, S
 from paribus.executors.progress import with_progress
 from paribus.states import merge_in_order, ranges_of
 
-AHEAD = 2  # blocks that wait per thread, so that no thread waits for the next one
 KEPT = 256  # ranges of blocks whose states are kept, at most
 Done: TypeAlias = tuple[int, float, S]  # the number of a block, its work, and its state
 

@@ -34,7 +34,9 @@ class Estimate:
     reading : float
         Share of the time that reading takes, if nothing else is done meanwhile.
     memory : int
-        Bytes held at the same time, at most, beside X and the model.
+        Bytes held at the same time, at most, beside X and the model; never more than ``max_memory``.
+    warning : str or None
+        What `CostWarning` will say before it begins, where ``max_memory`` leaves only a far slower way.
     """
 
     rows: int | None
@@ -50,6 +52,7 @@ class Estimate:
     seconds: float | None
     reading: float
     memory: int
+    warning: str | None = None
 
     def __repr__(self) -> str:
         rows = "an unknown number of rows" if self.rows is None else f"{self.rows:,} rows"
@@ -62,6 +65,8 @@ class Estimate:
         ]
         if self.seconds is not None:
             lines.insert(3, f"about {_duration(self.seconds)}")
+        if self.warning is not None:
+            lines.append(f"warning: {self.warning}")
         return "\n".join(lines)
 
 

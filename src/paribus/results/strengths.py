@@ -85,6 +85,11 @@ def _of_call(found: Found, ask: StrengthAsk, model: Model, provenance: Provenanc
             f"computed on {provenance.sampled_rows:,} of {provenance.rows:,} rows; the standard errors say "
             "what another draw could have given"
         )
+    if ask.witness_cut > 1 and provenance.standard_error_rows < ask.rows.counted:
+        notes.append(
+            f"standard errors are from {provenance.standard_error_rows:,} rows, fewer than usual to keep "
+            "max_memory"
+        )
     notes.extend(skipped_notes(provenance))
     floor, spread = np.sqrt(found.floor), np.sqrt(found.variance)
     if not np.isfinite(found.variance).all():

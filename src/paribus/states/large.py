@@ -21,7 +21,7 @@ def beyond_numbers() -> np.errstate:
 def enlarged(found: Any) -> Floats:
     """Return what was found in units of `LARGE`; what is finite there is finite, whatever rounding does."""
     with beyond_numbers():
-        return np.where(np.isfinite(found), np.clip(found * LARGE, -LARGEST, LARGEST), found)
+        return np.asarray(np.where(np.isfinite(found), np.clip(found * LARGE, -LARGEST, LARGEST), found))
 
 
 def scaled(function: Callable[[Floats], Any], values: Floats) -> Floats:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -15,6 +16,9 @@ from paribus.states import Keyed
 if TYPE_CHECKING:
     from paribus.data.scan.scanned import Scanned
 
+BLOCKS_FIRST = 16  # times blocks and tables get smaller before fewer rows tell the standard errors
+MOST_CUTS = 64 * BLOCKS_FIRST  # times all of them together, at most
+
 
 @dataclass(frozen=True, eq=False)
 class StrengthAsk:
@@ -22,6 +26,9 @@ class StrengthAsk:
 
     ``features`` are positions in the table, in the order asked for; pairs and triples are of places among
     them. ``seed`` is that of whatever is drawn. ``threads`` None leaves their number to the evaluator.
+
+    Blocks and tables have fixed sizes, so that memory changes no number, divided by ``cut``, a power of two,
+    for a memory bound that was ``given``; beyond `BLOCKS_FIRST` fewer rows tell the standard errors as well.
     """
 
     features: tuple[int, ...]
@@ -32,6 +39,23 @@ class StrengthAsk:
     seed: int
     max_memory: int
     threads: int | None
+    given: bool = True
+    cut: int = 1
+
+    def smaller(self) -> Iterator[StrengthAsk]:
+        """Yield what is asked with sizes cut more and more often, until it should fit."""
+        for power in range(MOST_CUTS.bit_length() if self.given else 1):
+            yield replace(self, cut=2**power)
+
+    @property
+    def block_cut(self) -> int:
+        """Times that blocks are smaller."""
+        return min(self.cut, BLOCKS_FIRST)
+
+    @property
+    def witness_cut(self) -> int:
+        """Times that fewer rows tell the standard errors."""
+        return self.cut // self.block_cut
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -58,6 +82,11 @@ class StrengthEvaluator(Protocol):
     name: ClassVar[str]
     how: ClassVar[str]
     shortcut: ClassVar[bool]
+
+    @property
+    def ask(self) -> StrengthAsk:
+        """What is asked, and how often sizes are cut."""
+        ...
 
     @staticmethod
     def refuse(model: Model, ask: StrengthAsk) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -95,22 +95,9 @@ class Crossing:
 
 def curves_of(brute: BruteForce, block: Block, question: Question) -> Floats:
     """Return the predictions of every row of a block at every point of a question, ``(o, g, i)``."""
-    asked = BruteForce(brute.model, _asking(brute.ask, (question,)), brute.scratch)
+    asked = BruteForce(brute.model, replace(brute.ask, questions=(question,)), brute.scratch)
     state = asked.evaluate(Block(block.table, block.weights, block.start))
     return np.asarray(state.parts["curves", 0].finish().swapaxes(1, 2))
-
-
-def _asking(ask: Ask, questions: tuple[Question, ...]) -> Ask:
-    return Ask(
-        questions,
-        "individual",
-        ask.rows,
-        ask.counted,
-        ask.row_bytes,
-        ask.max_memory,
-        ask.threads,
-        ask.weighted,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,15 +124,17 @@ class BruteStrengths:
     @classmethod
     def build(cls, model: Model, ask: StrengthAsk) -> BruteStrengths:
         """Check that the predictions that are held fit the memory bound."""
-        evaluator = cls(model, ask)
-        needed = evaluator.held_bytes + evaluator.worker_bytes
-        if needed > ask.max_memory:
-            raise MemoryBoundError(
-                f"{len(ask.rows)} rows crossed with each other in {len(ask.features)} features need "
-                f"{in_words(needed)} and max_memory is {in_words(ask.max_memory)}. Raise max_memory, name "
-                "fewer features, or pass a smaller subsample="
-            )
-        return evaluator
+        needed = []
+        for smaller in ask.smaller():
+            evaluator = cls(model, smaller)
+            needed.append(evaluator.held_bytes + evaluator.worker_bytes)
+            if needed[-1] <= ask.max_memory:
+                return evaluator
+        raise MemoryBoundError(
+            f"{len(ask.rows)} rows crossed with each other in {len(ask.features)} features need "
+            f"{in_words(1.01 * min(needed))} and max_memory is {in_words(ask.max_memory)}. Raise max_memory, "
+            "name fewer features, or pass a smaller subsample="
+        )
 
     @property
     def sample(self) -> Sample:
@@ -165,9 +154,10 @@ class BruteStrengths:
             len(rows),
             rows.counted,
             rows.table.row_bytes,
-            max(1, self.ask.max_memory // 4),
+            self.ask.max_memory,
             self.ask.threads,
             rows.weighted,
+            cut=self.ask.cut,
         )
         return BruteForce(self.model, ask)
 
@@ -182,8 +172,7 @@ class BruteStrengths:
         """The curves of every row over one group of features, twice while they are joined, and a predict."""
         rows = len(self.ask.rows)
         parts = 5 if self.ask.threeway else 2
-        call = self._brute.call_rows * self._brute.row_cost
-        return parts * FLOAT * rows * rows * self.model.n_outputs + call
+        return parts * FLOAT * rows * rows * self.model.n_outputs + self._brute.call_bytes
 
     @property
     def threads(self) -> int:

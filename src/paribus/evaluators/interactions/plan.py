@@ -27,11 +27,16 @@ class StrengthPlan:
 
 
 def choose_strengths(
-    model: Model, asking: Callable[[bool], StrengthAsk], method: str, refused: dict[str, str]
+    model: Model,
+    asking: Callable[[bool], StrengthAsk],
+    method: str,
+    refused: dict[str, str],
+    falling_back: Callable[[str], None],
 ) -> StrengthPlan:
     """Choose the first evaluator that can answer; ``asking`` says what a shortcut is asked, or brute force.
 
-    ``refused`` are those that turned out not to, once they met the rows.
+    ``refused`` are those that turned out not to, once they met the rows. ``falling_back`` is called with the
+    reason before brute force begins because a shortcut is short of memory.
     """
     one_of("method", method, METHODS)
     refusals = dict(refused)
@@ -44,12 +49,14 @@ def choose_strengths(
             try:
                 evaluator = candidate.build(model, ask)
             except (RefusalError, MemoryBoundError) as found:
-                if isinstance(found, MemoryBoundError) and (method != "auto" or not candidate.shortcut):
-                    raise
                 refusal = str(found)
+                if isinstance(found, MemoryBoundError):
+                    if method != "auto" or not candidate.shortcut:
+                        raise
+                    falling_back(refusal)
             else:
                 why = "the fastest that can answer" if method == "auto" else f"asked for by method={method!r}"
-                return StrengthPlan(evaluator, ask, why, refusals)
+                return StrengthPlan(evaluator, evaluator.ask, why, refusals)
         refusals[candidate.name] = refusal
     reasons = "; ".join(f"{name}: {reason}" for name, reason in refusals.items())
     raise RefusalError(

@@ -11,9 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from paribus import budget
-from paribus.budget import FLOAT, in_words
+from paribus.budget import AHEAD, FLOAT, in_words
 from paribus.contracts import Floats
-from paribus.data.rows import ONE_PART
+from paribus.data.rows import ONE_PART, Rows
 from paribus.data.sampling import Sample
 from paribus.errors import MemoryBoundError, RefusalError
 from paribus.evaluators.interactions.ask import Folding, StrengthAsk
@@ -58,6 +58,8 @@ class TreeStrengths:
     ensemble: Ensemble
     single: Program
     groups: tuple[tuple[int, ...], ...]
+    program: Program
+    leaves: Leaves
 
     name: ClassVar[str] = "tree_exact"
     shortcut: ClassVar[bool] = True
@@ -87,45 +89,46 @@ class TreeStrengths:
             ensemble = replace(ensemble, value=ensemble.value * scale, base=ensemble.base * scale)
         single = program_of(ensemble, family_of((feature,) for feature in ask.features), kernels())
         groups = _sharing(single) if ask.pairwise else ()
-        evaluator = cls(model, ask, ensemble, single, groups)
-        needed = evaluator.held_bytes + evaluator.worker_bytes
-        if needed > ask.max_memory:
-            raise MemoryBoundError(
-                f"counting {len(groups)} pairs of features on every row needs {in_words(needed)} and "
-                f"max_memory is {in_words(ask.max_memory)}. Raise max_memory, name fewer features, or pass "
-                "subsample="
-            )
-        return evaluator
-
-    @cached_property
-    def _program(self) -> Program:
-        """The trees laid out for single features and the pairs that share a path."""
-        features = self.single.family.features
-        named = [tuple(features[place] for place in group) for group in self.groups]
-        return program_of(self.ensemble, family_of([*((f,) for f in features), *named]), kernels())
+        features = single.family.features
+        named = [tuple(features[place] for place in group) for group in groups]
+        program = program_of(ensemble, family_of([*((f,) for f in features), *named]), kernels())
+        needed, leaves = [], Leaves.of(program, kernels())
+        for smaller in ask.smaller():
+            evaluator = cls(model, smaller, ensemble, single, groups, program, leaves)
+            needed.append(evaluator.held_bytes + evaluator.worker_bytes)
+            if needed[-1] <= ask.max_memory:
+                return evaluator
+        raise MemoryBoundError(
+            f"counting {len(groups)} pairs of features on every row needs {in_words(1.01 * min(needed))} and "
+            f"max_memory is {in_words(ask.max_memory)}. Raise max_memory, name fewer features, or pass "
+            "subsample="
+        )
 
     @cached_property
     def sample(self) -> Sample:
         """The rows whose influence tells the errors: fewer where many leaves test many pairs."""
-        sizes = np.array([len(one) for one in self._program.family.sets])
-        items = int((sizes[self._program.slot_set] > 1).sum())
+        sizes = np.array([len(one) for one in self.program.family.sets])
+        items = int((sizes[self.program.slot_set] > 1).sum())
         by_work = int(np.clip(WORK // max(1, items), FEWEST, WITNESSES))
         # Of each pair some functions are held; of one feature at a time the curves of all witnesses, at the
         # cells that they have.
-        held, margins = min(HELD, self.ask.max_memory // 4) // FLOAT, self._program.n_margins
+        held, margins = HELD // FLOAT, self.program.n_margins
         by_pairs = held // (16 * max(1, len(self.ask.pairs)) * margins)
-        cells = int(Cells(self._program).size.max(initial=1))
+        cells = int(self.leaves.cells.size.max(initial=1))
         by_curves = max(math.isqrt(held // (4 * margins)), held // (4 * margins * cells))
-        return self.ask.rows.sample(min(by_work, max(LEAST, min(by_pairs, by_curves))), self.ask.seed)
+        size = min(by_work, by_pairs, by_curves, len(self.ask.rows)) // self.ask.witness_cut
+        return self.ask.rows.sample(max(LEAST, size), self.ask.seed)
 
     @cached_property
     def counting(self) -> Counting:
         """The first look at the rows."""
-        leaves = Leaves.of(self._program, kernels(), self.ask.max_memory // (8 * TABLES * FLOAT))
+        leaves, cut = self.leaves, self.ask.block_cut
+        if cut > 1:
+            leaves = replace(leaves, largest=leaves.largest // cut)
         pairs = np.array(self.groups, np.int32).reshape(-1, 2)
         # A table that has more cells than there are rows is emptier than the rows themselves.
         few = leaves.cells.size[pairs].astype(np.int64).prod(axis=1).sum() <= len(pairs) * len(self.ask.rows)
-        return Counting(self._program, self.ensemble, leaves, pairs if few else None, self.sample.numbers)
+        return Counting(self.program, self.ensemble, leaves, pairs if few else None, self.sample.numbers)
 
     @cached_property
     def state_numbers(self) -> int:
@@ -144,14 +147,15 @@ class TreeStrengths:
         """Rows per block: few enough to share, and more where a state is large, so that few are merged."""
         rows, chunk = len(self.ask.rows), int(kernels().CHUNK)
         shared = min(BLOCK_ROWS, -(-rows // (BLOCKS * chunk)) * chunk)
-        return int(max(shared, min(-(-rows // BLOCKS), self.state_numbers // MERGED)))
+        shared = max(shared, min(-(-rows // BLOCKS), self.state_numbers // MERGED))
+        return int(max(1, shared // self.ask.block_cut))
 
     @property
     def held_bytes(self) -> int:
         """Trees, rows that are kept, and functions at the witnesses."""
         program, rows = self.counting.program, self.ask.rows
         kept = 0 if self.counting.pairs is not None else 4 * len(rows) * len(self.ask.features)
-        levels = int(np.log2(BLOCKS)) + 2
+        levels = math.ceil(math.log2(max(2, len(rows) / self.block_rows))) + 2
         functions = len(self.ask.pairs) * program.n_margins * len(self.sample.numbers)
         trees = program.nbytes + self.single.nbytes + self.counting.leaves.nbytes
         triples = OF_TRIPLE * program.n_margins * len(rows) if self.ask.threeway else 0
@@ -168,7 +172,9 @@ class TreeStrengths:
         points = min(witnesses, int(self.counting.leaves.cells.size.max(initial=1)))
         curves = 2 * program.n_margins * points * witnesses
         tables = TABLES * min(self.counting.leaves.largest, self._largest_pair * program.n_margins)
-        return int(FLOAT * max(self.state_numbers + rows * (functions + lists), curves, tables))
+        # Blocks that are read wait for a thread, and others are read meanwhile.
+        read = 0 if isinstance(self.ask.rows, Rows) else (1 + AHEAD) * self.ask.rows.table.row_bytes * rows
+        return read + int(FLOAT * max(self.state_numbers + rows * (functions + lists), curves, tables))
 
     @property
     def threads(self) -> int:

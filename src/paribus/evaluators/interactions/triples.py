@@ -13,7 +13,7 @@ from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.evaluators.interactions.evidence import Joint
 from paribus.evaluators.interactions.influence import Witnesses
 from paribus.evaluators.interactions.looks import Counting, Looked, influence_within, kernels
-from paribus.evaluators.trees.boxes import Leaves
+from paribus.evaluators.trees.boxes import TABLE_CELLS, Leaves
 from paribus.evaluators.trees.programs import family_of, program_of
 from paribus.models.ensemble import Ensemble
 from paribus.states import Keyed
@@ -32,9 +32,8 @@ def joint_of(
     """Return the statistics of triples, which takes one more look at the rows."""
     named = [tuple(sorted(ask.features[j] for j in triple)) for triple in triples]
     program = program_of(ensemble, family_of(named), kernels())
-    counting = Counting(
-        program, ensemble, Leaves.of(program, kernels(), ask.max_memory // 64), None, sample.numbers
-    )
+    largest = TABLE_CELLS // ask.block_cut
+    counting = Counting(program, ensemble, Leaves.of(program, kernels(), largest), None, sample.numbers)
     looked = Looked.of(counting, look(counting))
     place = {feature: number for number, feature in enumerate(program.family.features)}
     places = [tuple(place[feature] for feature in triple) for triple in named]

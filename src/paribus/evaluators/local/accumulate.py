@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def accumulated(move: Move, moments: CellMoments, places: Floats, outputs: int) 
         if np.isfinite(found.ale).all() and np.isfinite(found.error).all():
             return found
         large = _accumulated(move, moments.within(LARGE), places, outputs)
-    numbers = {}
+    numbers: dict[str, Any] = {}
     for name in ("ale", "error", "local", "local_error", "missing"):
         plain, beyond = getattr(found, name), getattr(large, name)
         numbers[name] = None if plain is None else np.where(np.isfinite(plain), plain, enlarged(beyond))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import ClassVar
 
@@ -27,9 +28,9 @@ class LocalBrute:
     Lower and upper edges of some rows are asked in one ``predict``.
     """
 
+    model: Model
     ask: Ask
     moves: tuple[Move, ...]
-    asking: BruteForce
 
     name: ClassVar[str] = "brute"
     how: ClassVar[str] = "asks the model itself about every row at the values next to its own"
@@ -38,7 +39,12 @@ class LocalBrute:
     @classmethod
     def build(cls, model: Model, ask: Ask, moves: tuple[Move, ...]) -> LocalBrute:
         """Prepare to answer; portions are those of brute force."""
-        return cls(ask, moves, BruteForce(model, ask))
+        return cls(model, ask, moves)
+
+    @cached_property
+    def asking(self) -> BruteForce:
+        """What stacks rows and predicts them."""
+        return BruteForce(self.model, self.ask)
 
     @property
     def block_rows(self) -> int:
@@ -54,7 +60,7 @@ class LocalBrute:
     def worker_bytes(self) -> int:
         """Memory that evaluating one block takes: a predict, and differences of its rows."""
         differences = 4 * self.block_rows * self.asking.model.n_outputs * max(_columns(m) for m in self.moves)
-        return self.asking.call_rows * self.asking.row_cost + 8 * differences
+        return self.asking.call_bytes + 8 * differences
 
     @property
     def held_bytes(self) -> int:

@@ -10,20 +10,22 @@ from paribus.evaluators.ask import Ask
 from paribus.evaluators.local.bins import Move
 from paribus.evaluators.local.brute import LocalBrute
 from paribus.evaluators.local.trees import LocalTrees
-from paribus.evaluators.plan import threads_within
+from paribus.evaluators.plan import dearer, fitted
 from paribus.models import Model
 
 METHODS = ("auto", "exact", "brute")
+TREE_PASSES = 2  # predictions that trees take the time of, for all features together
 TOGETHER = "pairs of features are asked of the model itself"
 
 
 @dataclass(frozen=True, eq=False)
 class LocalPlan:
-    """Who answers which questions, and on how many threads."""
+    """Who answers which questions, on how many threads, and what to warn of before that."""
 
     evaluator: LocalTrees | LocalBrute
     numbers: tuple[int, ...]
     threads: int
+    warning: str | None = None
 
 
 def choose_local(
@@ -36,7 +38,8 @@ def choose_local(
     one_of("method", method, METHODS)
     refusals = dict(refused)
     single = tuple(number for number, move in enumerate(moves) if len(move.bins) == 1)
-    plans = []
+    plans: list[LocalPlan] = []
+    short: str | None = None
     if method == "brute":
         refusals["tree_local"] = "method='brute' was asked for by name"
     elif single and "tree_local" not in refusals:
@@ -47,7 +50,7 @@ def choose_local(
         except MemoryBoundError as bound:
             if method != "auto":
                 raise
-            refusals["tree_local"] = str(bound)
+            refusals["tree_local"] = short = str(bound)
     answered = {number for plan in plans for number in plan.numbers}
     rest = tuple(number for number in range(len(moves)) if number not in answered)
     if rest and method == "exact":
@@ -58,7 +61,9 @@ def choose_local(
         )
     if rest:
         refusals.setdefault("tree_local", TOGETHER)
-        plans.append(_planned(LocalBrute, model, ask, moves, rest))
+        slow = _planned(LocalBrute, model, ask, moves, rest)
+        passes = slow.evaluator.predictions / (TREE_PASSES * ask.counted)
+        plans.append(slow if short is None else replace(slow, warning=dearer(short, passes)))
     return plans, refusals
 
 
@@ -72,4 +77,5 @@ def _planned(
     some = tuple(moves[number] for number in numbers)
     part = replace(ask, questions=some)
     evaluator = kind.build(model, part, some)
-    return LocalPlan(evaluator, numbers, threads_within(evaluator, model.n_outputs, part))
+    evaluator, threads = fitted(evaluator, model.n_outputs)
+    return LocalPlan(evaluator, numbers, threads)

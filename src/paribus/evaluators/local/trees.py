@@ -23,6 +23,7 @@ from paribus.states import CellMoments, Counts, Keyed
 
 BLOCK_ROWS = 16_384
 BLOCKS = 4  # a table is cut into at least so many, for threads
+BLOCK_BYTES = 16_000_000  # of codes and margins of a block
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +66,9 @@ class LocalTrees:
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: few enough to share, and no more than the memory bound lets."""
-        shared = max(1, min(BLOCK_ROWS, -(-self.ask.rows // BLOCKS)))
-        return int(max(1, min(shared, self.ask.max_memory // 16 // max(1, self._row_bytes))))
+        """Rows per block: few enough to share, and fewer where features or outputs are many."""
+        shared = min(BLOCK_ROWS, -(-self.ask.rows // BLOCKS), BLOCK_BYTES // self._row_bytes)
+        return int(max(1, shared // self.ask.block_cut))
 
     @property
     def parts(self) -> Parts:

@@ -30,6 +30,7 @@ BLOCKS = 4  # a table is cut into at least so many, for threads
 AT_ONCE = 8_192  # rows whose curves are compared with their average at once
 HEAVIEST = 2.0  # weight of a row, as rows are held
 CURVE_BYTES = 16_000_000  # of curves drawn at once
+KEPT_BYTES = 64_000_000  # of curves that a block keeps
 VISIT_BYTES, EDGE_BYTES = 20, 32
 
 
@@ -75,10 +76,12 @@ class TreeExact:
         trees = model.trees
         kernels = import_module("paribus.kernels.compiled")
         program, points = laid_out(trees.ensemble, ask.questions, kernels)
-        evaluator = cls(model, ask, trees, program, points)
-        if ask.individual or ask.spread is not None or not trees.link.linear:
-            evaluator._drawn  # noqa: B018  # before threads ask for it
-        return evaluator
+        return cls(model, ask, trees, program, points)
+
+    def prepare(self) -> None:
+        """Find where curves change."""
+        if self.ask.individual or self.ask.spread is not None or not self.trees.link.linear:
+            self._drawn  # noqa: B018
 
     @property
     def kernels(self) -> ModuleType:
@@ -91,11 +94,12 @@ class TreeExact:
         chunks = -(-self.ask.rows // (BLOCKS * self.kernels.CHUNK))
         shared = min(BLOCK_ROWS, chunks * self.kernels.CHUNK)
         if self.ask.individual:  # whose curves are the larger part of a state
-            curve = FLOAT * max(1, self.ask.points) * self.model.n_outputs
-            return int(max(1, min(shared, self.ask.max_memory // (32 * curve))))
-        if self.ask.spread is not None:
-            return int(min(shared, self.ask.spread.block_rows(self.ask.points, self.model.n_outputs)))
-        return int(max(shared, min(-(-self.ask.rows // (2 * BLOCKS)), self.program.n_slots // 256)))
+            shared = min(shared, KEPT_BYTES // (FLOAT * max(1, self.ask.points) * self.model.n_outputs))
+        elif self.ask.spread is not None:
+            shared = min(shared, self.ask.spread.block_rows(self.ask.points, self.model.n_outputs))
+        else:
+            shared = max(shared, min(-(-self.ask.rows // (2 * BLOCKS)), self.program.n_slots // 256))
+        return int(max(1, shared // self.ask.block_cut))
 
     @property
     def parts(self) -> Parts:
@@ -154,7 +158,15 @@ class TreeExact:
 
     @property
     def _curve_bytes(self) -> int:
-        return min(CURVE_BYTES, self.ask.max_memory // 16)
+        """Memory of a drawing; that of one question, whose portions are summed, is not cut with calls."""
+        sizes = [self.points[number].size for number in self._with_points]
+        alone = max((self._portion(size) * size for size in sizes), default=0)
+        return max(CURVE_BYTES // self.ask.cut, FLOAT * self.program.n_margins * alone)
+
+    def _portion(self, size: int) -> int:
+        """Return the rows whose curves at so many points are drawn at once."""
+        most = CURVE_BYTES // self.ask.block_cut // (FLOAT * self.program.n_margins)
+        return int(max(1, min(self.kernels.CHUNK, most // max(1, size))))
 
     @cached_property
     def _drawn(self) -> tuple[tuple[tuple[int, ...], Any, int], ...]:
@@ -174,8 +186,7 @@ class TreeExact:
         for group in groups:
             threads = self.ask.threads or budget.threads(-1)
             trace = self.kernels.trace(self.program, [self.points[number] for number in group], threads)
-            size = max(1, sum(self.points[number].size for number in group))
-            drawn.append((tuple(group), trace, max(1, min(self.kernels.CHUNK, widest // size))))
+            drawn.append((tuple(group), trace, self._portion(sum(self.points[q].size for q in group))))
         return tuple(drawn)
 
     def evaluate(self, block: Block) -> Keyed:

@@ -112,6 +112,9 @@ class TreeRecursion:
         """There is no standard error."""
         return 0
 
+    def prepare(self) -> None:
+        """Nothing is prepared."""
+
     def evaluate(self, block: Block) -> Keyed:
         """Rows are not asked."""
         return Keyed({})

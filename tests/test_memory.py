@@ -1,0 +1,230 @@
+"""Memory: a bound is kept or refused, it changes no number, and a slower way is announced before it begins."""
+
+import subprocess
+import sys
+import warnings
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+
+import paribus
+from paribus import budget
+from paribus.evaluators.ask import CALLS_FIRST, MOST_CUTS, Ask
+
+ROWS = 6_000
+RNG = np.random.default_rng(0)
+TABLE = pd.DataFrame(RNG.normal(size=(ROWS, 4)), columns=list("abcd"))
+TABLE["d"] = TABLE["d"].round()
+SIGNAL = (TABLE["a"] * TABLE["b"] + TABLE["c"]).to_numpy()
+WEIGHTS = RNG.gamma(1.0, size=ROWS)
+MODELS = {
+    "regressor": HistGradientBoostingRegressor(max_iter=15, random_state=0).fit(TABLE, SIGNAL),
+    "classifier": HistGradientBoostingClassifier(max_iter=8, random_state=0).fit(TABLE, SIGNAL > 0),
+    "function": lambda t: np.stack([t["a"] * t["b"], np.tanh(t["c"])], axis=1),
+}
+QUIET = {"progress": False}
+
+
+def numbers(model, source, weights, **options):
+    """Return every number of every verb, as bytes."""
+    options = {**QUIET, **options, "sample_weight": weights}
+    drawn = {"subsample": 30} if model is not MODELS["regressor"] else {}
+    found = {}
+    effects = paribus.effects(model, source, ["a", "d", ("a", "b")], grid_resolution=8, **options)
+    moves = paribus.accumulated_local_effects(model, source, ["a", "d"], **options)
+    near = paribus.marginal(model, source, ["a", "d"], **options)
+    for name, results, keys in (
+        ("effects", effects, ("average", "standard_error", "support")),
+        ("moves", moves, ("ale", "standard_error", "local", "local_error")),
+        ("near", near, ("predicted", "predicted_error", "rows")),
+    ):
+        for feature, result in results.items():
+            found[name, feature] = (
+                result.provenance.evaluator,
+                *(np.asarray(getattr(result, key)).tobytes() for key in keys),
+                result.notes,
+            )
+    h = paribus.h_statistic(model, source, ["a", "b", "c"], **drawn, **options)
+    found["h"] = h.provenance.evaluator, repr(h.strongest(3)), h["numerator_pairwise"].tobytes(), h.notes
+    importance = paribus.feature_importance(model, source, features=["a", "b"], **drawn, **options)
+    found["importance"] = importance.values.tobytes(), importance.standard_error.tobytes()
+    return found
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("read", [False, True], ids=["held", "read"])
+@pytest.mark.parametrize("name", MODELS)
+def test_memory_changes_no_number(name, read, weighted, tmp_path, monkeypatch):
+    source, weights = TABLE, WEIGHTS if weighted else None
+    if read:
+        source, weights = tmp_path / "rows.parquet", "weight" if weighted else None
+        TABLE.assign(**({"weight": WEIGHTS} if weighted else {})).to_parquet(source)
+    want = numbers(MODELS[name], source, weights, max_memory="4GB")
+    for bound in ("200MB", "40MB"):
+        assert numbers(MODELS[name], source, weights, max_memory=bound) == want, bound
+    for free in (budget.LEAST_FREE, 10**11):
+        monkeypatch.setattr(budget, "free_memory", lambda free=free: free)
+        assert numbers(MODELS[name], source, weights) == want, free
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+def test_permutations_do_not_depend_on_memory(weighted, monkeypatch):
+    options = {"method": "permutation", "sample_weight": WEIGHTS if weighted else None, "n_jobs": 2, **QUIET}
+    found = []
+    for free in (budget.LEAST_FREE, 10**11):
+        monkeypatch.setattr(budget, "free_memory", lambda free=free: free)
+        found.append(paribus.feature_importance(MODELS["regressor"], TABLE, SIGNAL, **options))
+    assert found[0].values.tobytes() == found[1].values.tobytes()
+    assert found[0].standard_error.tobytes() == found[1].standard_error.tobytes()
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("bound", ["400kB", "60kB", "40kB"])
+def test_portions_predicted_in_several_calls_are_those_of_one(columns, bound):
+    """A model that returns a view of what it is given is no exception."""
+    X = np.random.default_rng(0).normal(size=(3_000, columns))
+    for model in (lambda t: t[:, -1], lambda t: t[:, -1] ** 2):
+        want = paribus.partial_dependence(model, X, 0, grid_resolution=3, **QUIET)
+        have = paribus.partial_dependence(model, X, 0, grid_resolution=3, max_memory=bound, **QUIET)
+        assert have.average.tobytes() == want.average.tobytes()
+        assert have.standard_error.tobytes() == want.standard_error.tobytes()
+
+
+def test_blocks_are_cut_last_and_only_for_a_bound_that_was_given():
+    ask = Ask((), "average", 10, 10, 8, 10**6, 1)
+    assert ask.cuts == tuple(2**power for power in range(13)) == (*ask.cuts[:-1], MOST_CUTS)
+    free = Ask((), "average", 10, 10, 8, 10**6, 1, given=False)
+    assert max(free.cuts) == CALLS_FIRST
+    X = np.random.default_rng(0).normal(size=(20_000, 30))
+    options = {"grid_resolution": 4, "sample_weight": np.arange(20_000) % 5, **QUIET}
+    want, cut = (
+        paribus.partial_dependence(lambda t: t[:, 0] * t[:, 1], X, 0, max_memory=bound, **options)
+        for bound in ("1GB", "40kB")
+    )
+    assert cut.provenance.block_rows < want.provenance.block_rows
+    np.testing.assert_allclose(cut.average, want.average, rtol=1e-12)
+    np.testing.assert_allclose(cut.standard_error, want.standard_error, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("read", "jobs"), [(False, 1), (False, 8), (True, 2)])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
+    source = TABLE
+    if read:
+        source = tmp_path / "rows.parquet"
+        TABLE.to_parquet(source)
+    accepted = 0
+    for bound in (2e4, 5e5, 2e6, 8e6, 1.6e7, 1e8):
+        for options in ({}, {"kind": "both"}, {"spread": True}):
+            asked = {"grid_resolution": 20, "max_memory": bound, "n_jobs": jobs, **options}
+            try:
+                plan = paribus.plan(MODELS[name], source, ["a", "d", ("a", "b")], **asked)
+            except paribus.MemoryBoundError:
+                continue
+            assert plan.memory <= bound
+            assert 1 <= plan.threads <= jobs
+            accepted += 1
+    assert accepted >= 5
+
+
+def test_a_bound_missed_by_a_little_is_met_by_smaller_blocks():
+    X = np.random.default_rng(0).normal(size=(20_000, 20))
+    model = lightgbm.LGBMRegressor(n_estimators=50, verbose=-1).fit(X, X[:, 0] * X[:, 1])
+    plans = [paribus.plan(model, X, max_memory=bound) for bound in ("200MB", "50MB", "20MB", "10MB")]
+    assert {plan.evaluator for plan in plans} == {"tree_exact"}
+    assert all(plan.warning is None for plan in plans)
+    every = paribus.h_statistic(model, X, max_memory="1GB", **QUIET)
+    fewer = paribus.h_statistic(model, X, max_memory="45MB", **QUIET)
+    assert fewer.provenance.evaluator == "tree_exact"
+    np.testing.assert_allclose(
+        fewer["numerator_pairwise"], every["numerator_pairwise"], rtol=1e-9, atol=1e-12
+    )
+    assert fewer.provenance.standard_error_rows < every.provenance.standard_error_rows
+    assert any("fewer than usual to keep max_memory" in note for note in fewer.notes)
+    assert not any("max_memory" in note for note in every.notes)
+
+
+def test_a_slower_way_is_announced_before_it_begins():
+    forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
+    small = {"max_memory": "3MB", **QUIET}
+    some = TABLE[:60]
+    begun = []
+
+    class Watched(RandomForestRegressor):
+        def predict(self, X):
+            begun.append(len(X))
+            return super().predict(X)
+
+    watched = Watched(20, random_state=0).fit(TABLE, SIGNAL)
+    for ask, arguments, words in (
+        (paribus.partial_dependence, {"features": "a", "grid_resolution": 30}, "about 30 times on every row"),
+        (paribus.h_statistic, {"features": ["a", "b"]}, "every row with the values of every other"),
+    ):
+        begun.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", paribus.CostWarning)
+            with pytest.raises(paribus.CostWarning, match=words) as found:
+                ask(watched, some, **arguments, **small)
+        assert "Raise max_memory" in str(found.value)
+        assert sum(begun) <= 96  # the few rows that are evaluated first
+    with pytest.warns(paribus.CostWarning) as caught:
+        paribus.partial_dependence(forest, some, "a", grid_resolution=30, **small)
+    assert caught[0].filename == __file__
+    plan = paribus.plan(forest, some, ["a"], grid_resolution=30, max_memory="3MB")
+    assert plan.evaluator == "brute"
+    assert "about 30 times on every row" in plan.warning
+    assert f"warning: {plan.warning}" in repr(plan)
+    paribus.partial_dependence(forest, some, "a", grid_resolution=5, **small)  # hardly slower, so no word
+    paribus.partial_dependence(lambda t: t["a"], some, "a", **small)  # no trees, so no shortcut was short
+
+
+def test_fewer_rows_are_announced_before_they_are_drawn(tmp_path):
+    forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
+    TABLE.to_parquet(tmp_path / "rows.parquet")
+    for source in (TABLE, tmp_path / "rows.parquet"):
+        with pytest.warns(paribus.CostWarning, match="on 500 rows drawn from 6,000"):
+            found = paribus.h_statistic(forest, source, ["a", "b"], max_memory="16MB", **QUIET)
+        assert found.provenance.sampled_rows == 500
+
+
+PEAK = """
+import sys
+from pathlib import Path
+import lightgbm
+import numpy as np
+import paribus
+
+def peak():
+    return 1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+
+X = np.random.default_rng(0).normal(size=(200_000, 20)).astype("float32")
+trees = lightgbm.LGBMRegressor(n_estimators=50, verbose=-1).fit(X[:5_000], X[:5_000, 0] * X[:5_000, 1])
+model = trees if sys.argv[2] == "trees" else lambda t: t[:, 0] * t[:, 1]
+features = list(range(20)) if sys.argv[2] == "trees" else [0]
+options = {"grid_resolution": 20, "max_memory": float(sys.argv[1]), "n_jobs": 2, "progress": False}
+paribus.effects(model, X[:1_000], features, **options)  # compiles, and imports what is needed
+plan = paribus.plan(model, X, features, **{k: v for k, v in options.items() if k != "progress"})
+Path("/proc/self/clear_refs").write_text("5")
+before = peak()
+paribus.effects(model, X, features, **options)
+print(plan.memory, peak() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("bound", [8e6, 30e6, 120e6])
+@pytest.mark.parametrize("model", ["trees", "function"])
+def test_a_process_grows_by_no_more_than_the_bound(model, bound):
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, str(bound), model], capture_output=True, text=True, check=True
+    )
+    planned, grown = map(int, done.stdout.split())
+    assert planned <= bound
+    assert grown <= bound + 6e6  # columns while axes are laid out, and what the allocator rounds up
