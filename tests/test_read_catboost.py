@@ -1,6 +1,7 @@
 """CatBoost models are read as they are: margins, links and leaves equal CatBoost's own."""
 
 import ast
+import json
 import pickle
 import warnings
 
@@ -373,3 +374,22 @@ def test_refused_trees():
         columns.splits([{"split_type": "Other"}])
     with pytest.raises(RefusalError, match="has no trees"):
         reader._forest({"oblivious_trees": []}, columns)
+
+
+def test_fields_that_are_not_known_are_refused_and_the_installed_version_has_none():
+    X, y = data()
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(city=np.array(CITIES[:4])[np.arange(len(X)) % 4])
+    options = {"cat_features": ["city"], "one_hot_max_size": 10, **QUIET}
+    for growth in GROWTH:
+        model = catboost.CatBoostRegressor(**options, **growth).fit(frame, y + 3 * (frame.city == "Bern"))
+        text = reader._exported(model)
+        assert reader.parsed(model, text).level_sets
+        for what in ("models", "features", "splits", "trees" if not growth else "nodes"):
+            dump = json.loads(text)
+            tree = (dump.get("oblivious_trees") or dump["trees"])[0]
+            split = tree["splits"][0] if not growth else tree["split"]
+            part = {"models": dump, "features": dump["features_info"]["float_features"][0], "splits": split}
+            part.get(what, tree)["slope"] = 1.0
+            expected = f"CatBoost {catboost.__version__} writes {what} with 'slope'"
+            with pytest.raises(RefusalError, match=expected):
+                reader.parsed(model, json.dumps(dump).encode())

@@ -497,3 +497,43 @@ def test_a_predict_of_ones_own_is_refused():
 def test_an_objective_nobody_knows_is_refused():
     with pytest.raises(RefusalError, match="'hinge'"):
         reader._link(["hinge"])
+
+
+def test_lines_that_are_not_known_are_refused_and_the_installed_version_has_none():
+    X, y = numeric()
+    text = train().model_to_string()
+    for rows in (text, train(boosting="rf", bagging_fraction=0.5, bagging_freq=1).model_to_string()):
+        found = reader._Text.of(rows)
+        assert set(found.header) <= reader.HEADER
+        assert set(found.lines) <= reader.LINES
+    linear = lgb.LGBMRegressor(linear_tree=True, verbose=-1, n_estimators=2).fit(np.nan_to_num(X), y)
+    assert set(reader._Text.of(linear.booster_.model_to_string()).lines) <= reader.LINES
+    for old, new in (
+        ("\nnum_cat=", "\nleaf_slope=1 2\nnum_cat="),
+        ("\nnum_class=", "\nleaf_slope=1\nnum_class="),
+    ):
+        with pytest.raises(RefusalError, match=f"LightGBM {lgb.__version__} writes .* with 'leaf_slope'"):
+            reader.parsed(None, text.replace(old, new), [])
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("num_leaves", "900000000"),
+        ("num_leaves", "0"),
+        ("left_child", "4294967297"),
+        ("split_feature", "-1"),
+        ("split_feature", "900"),
+        ("split_feature", "0.5"),
+        ("decision_type", "64"),
+        ("decision_type", "nan"),
+        ("leaf_value", "inf"),
+        ("threshold", "nan"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(line, value):
+    text = train(rounds=2).model_to_string()
+    start = text.index(f"\n{line}=") + len(line) + 2
+    end = min(text.index(stop, start) for stop in (" ", "\n"))
+    with pytest.raises(RefusalError):
+        reader.parsed(None, text[:start] + value + text[end:], [])

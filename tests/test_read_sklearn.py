@@ -1,11 +1,13 @@
 """Trees of scikit-learn, read and compared with what scikit-learn itself answers."""
 
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from sklearn import config_context
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
@@ -36,10 +38,13 @@ from sklearn.tree import (
 )
 from threadpoolctl import threadpool_limits
 
+import paribus
+from category_trees import CategoryTree, category_forest
 from paribus.data.read import table_of
 from paribus.errors import ModelError, RefusalError
 from paribus.models.ensemble import LEAF
 from paribus.models.model import as_outputs
+from paribus.models.readers import sklearn as reader
 from paribus.models.readers.sklearn import read
 
 RNG = np.random.default_rng(7)
@@ -573,3 +578,83 @@ def test_reading_warns_of_nothing_when_fitted_on_names():
         warnings.simplefilter("error")
         for model in (GradientBoostingRegressor(n_estimators=2), BaggingRegressor(n_estimators=2)):
             read(model.fit(table, Y))
+
+
+def category_frame():
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(
+        {
+            "x": rng.normal(size=200),
+            "word": rng.choice([*"abcdefgh"], 200),
+            "number": rng.integers(0, 70, 200).astype(float),
+        }
+    )
+    table.loc[::9, "word"] = np.nan
+    table.loc[::11, "number"] = np.nan
+    return table
+
+
+CATEGORICAL = np.array([False, True, True])
+
+
+def category_model(name="DecisionTreeRegressor", trees=1, **options):
+    table, rng = category_frame(), np.random.default_rng(5)
+    nodes = [CategoryTree(rng, [-1, 8, 70], **options) for _ in range(trees)]
+    return category_forest(name, nodes, table, CATEGORICAL), table
+
+
+@pytest.mark.parametrize("kinds", [False, True])
+@pytest.mark.parametrize(("name", "trees"), [("DecisionTreeRegressor", 1), ("RandomForestRegressor", 7)])
+def test_categories_of_the_trees_of_scikit_learn_1_10(name, trees, kinds):
+    model, table = category_model(name, trees, kinds=kinds)
+    ensemble = read(model)
+    assert ensemble.level_sets
+    odd = table.assign(word=table["word"].where(table.index % 5 > 0, "never seen"))
+    for rows in (table, odd, odd.assign(number=np.round(table["x"]))):
+        close(ensemble.margins(ensemble.numbers(table_of(rows, None)))[:, 0], model.predict(rows))
+    for feature in table:
+        exact, brute = (
+            paribus.partial_dependence(model, table, feature, method=method, grid_resolution=12)
+            for method in ("exact", "brute")
+        )
+        np.testing.assert_allclose(exact.average, brute.average, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(exact.standard_error, brute.standard_error, rtol=1e-9, atol=1e-12)
+
+
+def test_categories_that_are_split_in_unknown_ways_are_refused():
+    version = re.escape(sklearn.__version__)
+    model, _ = category_model(more=[("left_cat_hash", np.uint32)])
+    with pytest.raises(RefusalError, match=f"scikit-learn {version} writes nodes with 'left_cat_hash'"):
+        read(model)
+    model, _ = category_model()
+    model.tree_.nodes["split_kind"][0] = 2
+    with pytest.raises(RefusalError, match="by a hash of the category"):
+        read(model)
+    model, _ = category_model("RandomForestRegressor", 3)
+    model.estimators_[1]._categorical_encoder = model._categorical_encoder
+    with pytest.raises(RefusalError, match="each in a way of its own"):
+        read(model)
+    model._categorical_encoder = model.estimators_[1]._categorical_encoder = None
+    with pytest.raises(RefusalError, match="split by categories"):
+        read(model)
+
+
+def test_every_field_the_installed_scikit_learn_writes_is_known():
+    state = DecisionTreeRegressor().fit(X, Y).tree_.__getstate__()
+    assert set(state) <= reader.STATE
+    assert set(state["nodes"].dtype.names) <= reader.NODES
+    (predictor,) = HistGradientBoostingRegressor(max_iter=1).fit(X, Y)._predictors[0]
+    assert set(vars(predictor)) <= reader.HIST_TREE
+    assert set(predictor.nodes.dtype.names) <= reader.HIST_NODES
+
+
+def test_trees_of_histogram_boosting_with_unknown_fields_are_refused():
+    model = HistGradientBoostingRegressor(max_iter=2).fit(X, Y)
+    (predictor,) = model._predictors[1]
+    fields = [*predictor.nodes.dtype.descr, ("slope", "<f8")]
+    wider = np.zeros(len(predictor.nodes), fields)
+    for name in predictor.nodes.dtype.names:
+        wider[name] = predictor.nodes[name]
+    predictor.nodes = wider
+    with pytest.raises(RefusalError, match=f"scikit-learn {re.escape(sklearn.__version__)} .* 'slope'"):
+        read(model)

@@ -14,6 +14,7 @@ from paribus.errors import ModelError, RefusalError
 from paribus.models.boosters import FromMatrix
 from paribus.models.ensemble import LEAF
 from paribus.models.link import Link
+from paribus.models.readers import xgboost as reader
 from paribus.models.readers.xgboost import Categories, read
 
 VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])
@@ -566,3 +567,40 @@ def test_codes_compared_with_a_threshold_are_refused():
     content["learner"]["feature_types"] = ["c"] * 4
     with pytest.raises(RefusalError, match="category column with a threshold"):
         read(Saved(content))
+
+
+def parts_of(dump):
+    """Every part of a dump whose fields are known, by what it is called."""
+    learner = dump["learner"]
+    model = learner["gradient_booster"].get("gbtree", learner["gradient_booster"])["model"]
+    yield "learner", learner
+    yield "learner_model_param", learner["learner_model_param"]
+    yield "gradient_booster", learner["gradient_booster"]
+    yield "model", model
+    yield from (("trees", tree) for tree in model["trees"])
+    yield from (("tree_param", tree["tree_param"]) for tree in model["trees"])
+    if "cats" in model:
+        yield "cats", model["cats"]
+        yield from (("category encoders", encoder) for encoder in model["cats"]["enc"])
+
+
+def test_fields_that_are_not_known_are_refused_and_the_installed_version_has_none():
+    frame = pd.DataFrame({"word": pd.Categorical(np.array(LEVELS)[RNG.integers(0, 12, N)]), "x": FULL[:, 0]})
+    with_numbers = frame.assign(word=pd.Categorical(RNG.integers(0, 9, N)))
+    vectors = xgb.XGBRegressor(**SMALL, multi_strategy="multi_output_tree").fit(X, TARGETS)
+    for model in (
+        xgb.XGBRegressor(**SMALL, enable_categorical=True).fit(frame, Y),
+        xgb.XGBRegressor(**SMALL, enable_categorical=True).fit(with_numbers, Y),
+        xgb.XGBRegressor(**SMALL, booster="dart", rate_drop=0.5).fit(X, Y),
+        xgb.XGBClassifier(**SMALL).fit(X, THREE),
+        vectors,
+    ):
+        text = model.get_booster().save_raw("json")
+        for what, part in parts_of(json.loads(text)):
+            assert set(part) <= reader.KNOWN[what], (what, xgb.__version__)
+    for number, (what, _) in enumerate(parts_of(json.loads(text))):
+        dump = json.loads(text)
+        list(parts_of(dump))[number][1]["leaf_slopes"] = [1.0]
+        expected = f"XGBoost {xgb.__version__} writes {what} with 'leaf_slopes'"
+        with pytest.raises(RefusalError, match=expected):
+            reader.parsed(vectors, json.dumps(dump).encode())

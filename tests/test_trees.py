@@ -28,6 +28,7 @@ from paribus.evaluators import verify
 from paribus.evaluators.trees import exact, programs
 from paribus.kernels import compiled
 from paribus.models import Model, readers
+from paribus.models.readers import xgboost as xgboost_reader
 
 N = 240
 RNG = np.random.default_rng(7)
@@ -1029,13 +1030,15 @@ def test_what_predicts_in_a_way_of_its_own_is_asked_itself():
 
 
 def test_a_reader_that_fails_makes_way_for_brute_force(monkeypatch):
-    def fails(target, table):
+    def fails(estimator):
         raise KeyError("learner")
 
-    monkeypatch.setattr(readers, "read", fails)
+    monkeypatch.setattr(xgboost_reader, "read", fails)
     provenance = paribus.partial_dependence(fitted("xgboost"), GAPS, 0, grid_resolution=4).provenance
     assert provenance.evaluator == "brute"
-    assert provenance.refusals["tree_exact"] == "its trees cannot be read: KeyError: 'learner'"
+    assert provenance.refusals["tree_exact"] == (
+        f"the trees of XGBoost {xgb.__version__} cannot be read: KeyError: 'learner'"
+    )
 
 
 def test_verify_tells_an_answer_that_is_no_number(monkeypatch):

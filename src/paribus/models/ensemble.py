@@ -300,18 +300,23 @@ def check(ensemble: Ensemble) -> None:
     )
     if ensemble.value.ndim != 2 or ensemble.base.ndim != 1:
         raise RefusalError("its trees cannot be read: leaves are no table of values")
+    if ensemble.cover is not None:
+        per_node += (ensemble.cover,)
     if any(len(array) != nodes for array in per_node) or len(ensemble.output) != trees:
         raise RefusalError("its trees cannot be read: their arrays differ in length")
     width, margins = ensemble.value.shape[1], ensemble.n_margins
     if width not in (1, margins):
         raise RefusalError(f"its trees cannot be read: leaves of {width} values for {margins} margins")
-    _within("roots", ensemble.roots, 0, nodes)
-    _within("outputs", ensemble.output, 0, margins)
-    _within("columns", ensemble.column, LEAF, len(ensemble.encodings))
-    _within("sets of levels", ensemble.level_set, -1, len(ensemble.level_sets))
+    features = [encoding.feature for encoding in ensemble.encodings]
+    if not all(isinstance(feature, (int, np.integer)) and feature >= 0 for feature in features):
+        raise RefusalError("its trees cannot be read: some column has no number")
+    within("roots", ensemble.roots, 0, nodes)
+    within("outputs", ensemble.output, 0, margins)
+    within("columns", ensemble.column, LEAF, len(ensemble.encodings))
+    within("sets of levels", ensemble.level_set, -1, len(ensemble.level_sets))
     inner = ensemble.column != LEAF
     children = np.concatenate([ensemble.left[inner], ensemble.right[inner]])
-    _within("children", children, 0, nodes)
+    within("children", children, 0, nodes)
     # Every node but the roots is the child of exactly one node: with this and no node its own ancestor,
     # what hangs from a root is a tree.
     parents = np.bincount(children, minlength=nodes) + np.bincount(ensemble.roots, minlength=nodes)
@@ -326,8 +331,9 @@ def check(ensemble: Ensemble) -> None:
         raise RefusalError("a leaf or the baseline is not finite, so no sum over leaves is")
 
 
-def _within(what: str, places: Array, first: int, stop: int) -> None:
-    if len(places) and (places.min() < first or places.max() >= stop):
+def within(what: str, places: Array, first: int, stop: int) -> None:
+    """Refuse places out of range; NaN is out of any."""
+    if len(places) and not (places.min() >= first and places.max() < stop):
         raise RefusalError(f"its trees cannot be read: {what} out of range")
 
 

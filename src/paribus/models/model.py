@@ -82,12 +82,7 @@ class Model:
             raise RefusalError("it is a function, which has no trees to read")
         if self.probe is None or self.answer is None:
             raise RefusalError("it has not answered any row, so that nothing tells whether its trees do")
-        try:
-            ensemble = read(self.call.target, self.probe)
-        except RefusalError:
-            raise
-        except Exception as error:  # a version of the library whose inside is not known is no reason to fail
-            raise RefusalError(f"its trees cannot be read: {type(error).__name__}: {error}") from error
+        ensemble = read(self.call.target, self.probe)
         return trees_for(ensemble, self.response, self.call.columns, self.probe, self.answer)
 
     def digest(self) -> str:

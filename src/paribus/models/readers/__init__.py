@@ -10,8 +10,8 @@ from paribus.errors import RefusalError, TableError
 from paribus.models.boosters import FromMatrix, booster_library
 from paribus.models.columns import Fitted, columns_of
 from paribus.models.ensemble import Ensemble
+from paribus.models.readers.known import LIBRARIES, reading
 
-LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
 METHODS = ("predict", "predict_proba", "decision_function")
 
 
@@ -26,10 +26,13 @@ def read(target: Any, table: Table) -> Ensemble:
     library = next((base for base in bases if base in LIBRARIES), None)
     if library is None:
         raise RefusalError("it is no tree ensemble of a library whose trees are read here")
-    _check_own(model, library)
-    _check_names(model, table)
-    reader = import_module(f"paribus.models.readers.{library}")
-    ensemble: Ensemble = reader.read(model)
+    with reading(library):
+        _check_own(model, library)
+        _check_names(model, table)
+        ensemble: Ensemble = import_module(f"paribus.models.readers.{library}").read(model)
+    tested = max((encoding.feature for encoding in ensemble.encodings), default=-1)
+    if tested >= len(table.names):
+        raise RefusalError(f"its trees test column {tested}, and X has {len(table.names)} columns")
     return ensemble
 
 

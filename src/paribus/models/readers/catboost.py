@@ -15,6 +15,7 @@ from paribus.contracts import Flags, Floats, Integers
 from paribus.errors import ModelError, RefusalError
 from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet
 from paribus.models.link import Link
+from paribus.models.readers.known import counted, refuse_unknown
 
 PROBABILITY = {
     "Logloss": Link("sigmoid"),
@@ -27,11 +28,26 @@ PROBABILITY = {
 }
 LOG_LINK = ("Poisson", "Tweedie")  # the losses for which CatBoostRegressor.predict returns the exponential
 NOT_ASKED = -1.0  # the number of a level that no tree asks for
+MOST_SPLITS = 16  # of a symmetric tree, which has a leaf for each way they may turn out
+# Fields of each part of the JSON. Text and embeddings are known not to be exported.
+MODEL = {"ctr_data", "features_info", "model_info", "oblivious_trees", "scale_and_bias", "trees"}
+FEATURES = {"categorical_features", "ctrs", "float_features"}
+NUMERIC = {"borders", "feature_id", "feature_index", "flat_feature_index", "has_nans", "nan_value_treatment"}
+CATEGORICAL = {"feature_id", "feature_index", "flat_feature_index", "values"}
+SYMMETRIC = {"leaf_values", "leaf_weights", "splits"}
+NESTED = {"left", "right", "split", "value", "weight"}
+SPLIT = {"border", "cat_feature_index", "float_feature_index", "split_index", "split_type", "value"}
 
 
 def read(estimator: Any) -> Ensemble:
     """Return the ensemble of a fitted CatBoost model, or raise `RefusalError`."""
-    model = _exported(estimator)
+    return parsed(estimator, _exported(estimator))
+
+
+def parsed(estimator: Any, text: bytes) -> Ensemble:
+    """Return the ensemble in the JSON that a model exports."""
+    model = json.loads(text)
+    refuse_unknown("catboost", "models", model, MODEL)
     columns = Columns.of(model["features_info"])
     forest = _forest(model, columns)
     scale, bias = model["scale_and_bias"]
@@ -57,7 +73,7 @@ def read(estimator: Any) -> Ensemble:
     )
 
 
-def _exported(estimator: Any) -> dict[str, Any]:
+def _exported(estimator: Any) -> bytes:
     """Return the JSON export; CatBoost writes it to a file only."""
     name = type(estimator).__name__
     # A subclass may change any step of a prediction, so only the library's own classes are known.
@@ -72,8 +88,7 @@ def _exported(estimator: Any) -> dict[str, Any]:
         except Exception as error:  # models with text or embedding features have no such export
             reason = str(error).rsplit(": ", 1)[-1]
             raise RefusalError(f"CatBoost does not export its trees as JSON: {reason}") from error
-        model: dict[str, Any] = json.loads(path.read_bytes())
-    return model
+        return path.read_bytes()
 
 
 def _links(estimator: Any, info: Mapping[str, Any]) -> tuple[dict[str, Link], dict[str, str]]:
@@ -132,6 +147,10 @@ class Columns:
     def of(cls, info: Mapping[str, Any]) -> Columns:
         """Read the section on features."""
         numeric, categorical = info.get("float_features") or [], info.get("categorical_features") or []
+        refuse_unknown("catboost", "features", info, FEATURES)
+        for features, known in ((numeric, NUMERIC), (categorical, CATEGORICAL)):
+            for feature in features:
+                refuse_unknown("catboost", "features", feature, known)
         encodings = [_of_numbers(feature) for feature in numeric]
         encodings += [_of_levels(feature) for feature in categorical]
         encodings.sort(key=lambda encoding: encoding.feature)
@@ -173,6 +192,7 @@ class Columns:
                 )
             else:
                 raise RefusalError(f"its trees have splits of the kind {kind}, which is not known")
+            refuse_unknown("catboost", "splits", split, SPLIT)
         threshold = np.array(borders, dtype=np.float32).astype(np.float64)
         return Splits(np.array(columns, dtype=np.int64), threshold, np.array(level_sets, dtype=np.int64))
 
@@ -212,7 +232,10 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> Forest:
     trees = model.get("oblivious_trees")
     if not trees:
         raise RefusalError("the model was fitted but has no trees")
+    for tree in trees:
+        refuse_unknown("catboost", "trees", tree, SYMMETRIC)
     depths = np.array([len(tree.get("splits") or ()) for tree in trees])
+    counted("a number of splits", int(depths.max()), 0, MOST_SPLITS)
     found = np.unique(depths).tolist()
     parts = [_symmetric([trees[t] for t in np.flatnonzero(depths == d)], d, columns) for d in found]
     starts = np.cumsum([0, *(len(part.column) for part in parts)])[:-1].tolist()
@@ -235,6 +258,7 @@ def _nested(trees: list[dict[str, Any]], columns: Columns) -> Forest:
     """Read trees of nested nodes, the roots first and every node after its parent."""
     nodes, parents, leaves, found = [*trees], [], [], []
     for place, node in enumerate(nodes):  # grows while it is walked
+        refuse_unknown("catboost", "nodes", node, NESTED)
         if "split" in node:
             found.append(node["split"])
             parents.append(place)

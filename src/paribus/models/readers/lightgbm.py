@@ -12,8 +12,9 @@ import numpy as np
 from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.data.table import Column
 from paribus.errors import RefusalError
-from paribus.models.ensemble import LEAF, ZERO, Encoding, Ensemble, LevelSet
+from paribus.models.ensemble import LEAF, ZERO, Encoding, Ensemble, LevelSet, within
 from paribus.models.link import Link
+from paribus.models.readers.known import MOST_MARGINS, counted, refuse_unknown
 
 SINGLE_WHOLE = 2**24  # up to here single precision holds every whole number
 SIGMOID_DIGITS = 6  # digits the model text gives to the parameter `sigmoid`
@@ -27,6 +28,48 @@ EXP = ("poisson", "gamma", "tweedie")
 SIGMOID = ("binary", "multiclassova")
 LABELS = "predict returns class labels, which have no average; ask for predict_proba"
 TWO_MARGINS = "predict_proba of two classes with a margin each is not the same in all versions of LightGBM"
+# Names of the lines before the trees, and of the lines of a tree; an empty line has none.
+HEADER = {
+    "",
+    "average_output",
+    "feature_infos",
+    "feature_names",
+    "label_index",
+    "max_feature_idx",
+    "monotone_constraints",
+    "num_class",
+    "num_tree_per_iteration",
+    "objective",
+    "tree",
+    "tree_sizes",
+    "version",
+}
+LINES = {
+    "",
+    "Tree",
+    "cat_boundaries",
+    "cat_threshold",
+    "decision_type",
+    "internal_count",
+    "internal_value",
+    "internal_weight",
+    "is_linear",
+    "leaf_coeff",
+    "leaf_const",
+    "leaf_count",
+    "leaf_features",
+    "leaf_value",
+    "leaf_weight",
+    "left_child",
+    "num_cat",
+    "num_features",
+    "num_leaves",
+    "right_child",
+    "shrinkage",
+    "split_feature",
+    "split_gain",
+    "threshold",
+}
 
 
 def read(estimator: Any) -> Ensemble:
@@ -38,12 +81,22 @@ def read(estimator: Any) -> Ensemble:
     _check_own(estimator)
     booster = getattr(estimator, "booster_", estimator)
     lists = [_plain(levels) for levels in booster.pandas_categorical or []]
-    text = _Text.of(booster.model_to_string())
+    return parsed(estimator, booster.model_to_string(), lists)
+
+
+def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
+    """Return the trees in the text of a model, given the ``lists`` of categories of its pandas columns."""
+    text = _Text.of(model_text)
+    refuse_unknown("lightgbm", "a header", text.header, HEADER)
+    refuse_unknown("lightgbm", "trees", text.lines, LINES)
     if "1" in text.lines["is_linear"]:
         raise RefusalError("it has linear trees, whose leaves are linear functions instead of constants")
-    sizes = text.numbers("num_leaves").astype(np.int64)
+    sizes = text.integers("num_leaves")
+    values = text.numbers("leaf_value")
+    if len(sizes) and (sizes.min() < 1 or sizes.max() > len(values) or sizes.sum() != len(values)):
+        raise RefusalError("its trees cannot be read: they have other leaves than they say")
     layout = _Layout.of(sizes)
-    margins = int(text.header["num_tree_per_iteration"])
+    margins = counted("a number of margins", int(text.header["num_tree_per_iteration"]), 1, MOST_MARGINS)
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
     tests = _Tests.of(text)
     codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
@@ -52,10 +105,10 @@ def read(estimator: Any) -> Ensemble:
         roots=layout.first.astype(np.int32),
         column=layout.spread(columns, LEAF, np.int32),
         threshold=layout.spread(tests.threshold, 0.0, np.float64),
-        left=layout.spread(layout.children(text.numbers("left_child")), 0, np.int32),
-        right=layout.spread(layout.children(text.numbers("right_child")), 0, np.int32),
+        left=layout.spread(layout.children(text.integers("left_child", -(2**31))), 0, np.int32),
+        right=layout.spread(layout.children(text.integers("right_child", -(2**31))), 0, np.int32),
         missing_left=layout.spread(tests.missing_left, False, np.bool_),
-        value=layout.spread([], 0.0, np.float64, text.numbers("leaf_value") / iterations)[:, None],
+        value=layout.spread([], 0.0, np.float64, values / iterations)[:, None],
         output=(np.arange(len(sizes)) % margins).astype(np.int32),
         base=np.zeros(margins),
         encodings=_encodings(codes, tests, _pandas_levels(lists, text)),
@@ -95,6 +148,14 @@ class _Text:
         """Return the numbers of all trees; a tree of one leaf may have none, or the one in ``absent``."""
         return np.array(" ".join(line or absent for line in self.lines[name]).split(), dtype=np.float64)
 
+    def integers(self, name: str, least: int = 0, most: int = 2**31 - 1) -> Integers:
+        """Return the integers of all trees, or refuse what is none or is out of range."""
+        numbers = self.numbers(name)
+        if not (np.trunc(numbers) == numbers).all():
+            raise RefusalError(f"its trees cannot be read: {name} are no integers")
+        within(name, numbers, least, most + 1)
+        return numbers.astype(np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
@@ -123,9 +184,8 @@ class _Layout:
             spread[self.leaves] = leaves
         return spread
 
-    def children(self, named: Floats) -> Integers:
+    def children(self, child: Integers) -> Integers:
         """Return places among all nodes; the text names a leaf by -1 minus its number."""
-        child = named.astype(np.int64)
         leaf = self.sizes[self.tree] - 2 - child
         return self.first[self.tree] + np.where(child < 0, leaf, child)
 
@@ -141,7 +201,7 @@ class _Tests:
 
     @classmethod
     def of(cls, text: _Text) -> _Tests:
-        decision = text.numbers("decision_type").astype(np.int64)
+        decision = text.integers("decision_type", 0, 15)
         by_level = (decision & CATEGORICAL) > 0
         threshold = text.numbers("threshold")
         # Numbers that are nearly zero become zero first: all of them pass a threshold among them, or none.
@@ -149,7 +209,7 @@ class _Tests:
         near = ~by_level & (np.abs(threshold) <= ZERO)
         below = np.nextafter(-ZERO, -np.inf)
         return cls(
-            text.numbers("split_feature").astype(np.int64),
+            text.integers("split_feature", 0, int(text.header["max_feature_idx"])),
             np.where(by_level, LEVELS, (decision >> MISSING_SHIFT) & 3),
             ((decision & DEFAULT_LEFT) > 0) & ~by_level,
             np.where(near, np.where(threshold < 0, below, ZERO), threshold),
@@ -222,16 +282,19 @@ def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, 
     by_level = tests.missing == LEVELS
     if not by_level.any():
         return chosen, ()
-    words = text.numbers("cat_threshold").astype(np.uint32)
-    counts = text.numbers("num_cat").astype(np.int64)
+    words = text.integers("cat_threshold", 0, 2**32 - 1).astype(np.uint32)
+    counts = text.integers("num_cat")
     # The boundaries of a tree start at 0 and end at its number of words, where the next tree starts.
-    widths = np.diff(text.numbers("cat_boundaries").astype(np.int64))
+    widths = np.diff(text.integers("cat_boundaries"))
     widths = np.delete(widths, np.cumsum(counts[counts > 0] + 1)[:-1] - 1)
     starts = np.cumsum(widths) - widths
     bits = np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
     listed = np.split(bits, np.searchsorted(bits, starts[1:] * 32))
     first = np.cumsum(counts) - counts
-    which = first[layout.tree[by_level]] + tests.threshold[by_level].astype(np.int64)
+    own = tests.threshold[by_level]  # the number of the set among those of its tree
+    if not ((own >= 0) & (own < counts[layout.tree[by_level]])).all() or len(listed) != counts.sum():
+        raise RefusalError("its trees cannot be read: sets of categories out of range")
+    which = first[layout.tree[by_level]] + own.astype(np.int64)
     known: dict[bytes, int] = {}
     sets: list[LevelSet] = []
     numbers = np.empty(len(listed), np.int64)

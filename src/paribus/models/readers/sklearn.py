@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.errors import RefusalError
 from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet, Nodes
 from paribus.models.link import Link
+from paribus.models.readers.known import refuse_unknown, release
 
 TREES = ("DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier")
 VALUE, PROBABILITIES = {"predict": Link()}, {"predict_proba": Link()}
@@ -28,6 +29,37 @@ CONSTANT = {  # strategies that answer every row alike
     "DummyRegressor": ("mean", "median", "quantile", "constant"),
     "DummyClassifier": ("prior", "most_frequent", "uniform", "constant"),
 }
+# Fields of what a tree keeps of itself, of its nodes, and of the nodes of histogram boosting.
+STATE = {"max_depth", "node_count", "nodes", "values"}
+NODES = {
+    "left_child",
+    "right_child",
+    "feature",
+    "threshold",
+    "left_cat_bitset",
+    "impurity",
+    "n_node_samples",
+    "weighted_n_node_samples",
+    "missing_go_to_left",
+    "split_kind",
+}
+HIST_TREE = {"nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets"}
+HIST_NODES = {
+    "value",
+    "count",
+    "feature_idx",
+    "num_threshold",
+    "missing_go_to_left",
+    "left",
+    "right",
+    "gain",
+    "depth",
+    "is_leaf",
+    "bin_threshold",
+    "is_categorical",
+    "bitset_idx",
+}
+IS_LEAF, BY_THRESHOLD, BY_BITS = -1, 0, 1  # the kinds of split whose meaning is known
 REASONS = {
     "AdaBoostRegressor": "AdaBoostRegressor answers the weighted median of its trees, not a sum of them",
     "RandomTreesEmbedding": "RandomTreesEmbedding predicts nothing, it only names the leaves of a row",
@@ -47,7 +79,7 @@ def read(estimator: Any) -> Ensemble:
         return READERS[name](estimator)
     except AttributeError as error:
         raise RefusalError(
-            f"{name} has no {error.name!r}: it is not fitted, or its version of scikit-learn is not known"
+            f"{name} has no {error.name!r}: it is not fitted, or {release('sklearn')} is not known"
         ) from error
 
 
@@ -67,6 +99,8 @@ class _Forest:
     right: Nodes
     missing_left: Flags
     cover: Floats
+    level_set: Nodes
+    level_sets: tuple[LevelSet, ...]
 
     def ensemble(
         self,
@@ -75,8 +109,6 @@ class _Forest:
         encodings: Sequence[Encoding],
         links: Mapping[str, Link],
         refused: Mapping[str, str],
-        level_set: Nodes | None = None,
-        level_sets: tuple[LevelSet, ...] = (),
     ) -> Ensemble:
         """Complete the nodes; trees of one value take turns with the margins."""
         roots = _roots(self.sizes)
@@ -94,8 +126,8 @@ class _Forest:
             encodings=tuple(encodings),
             links=links,
             refused=refused,
-            level_set=np.empty(0, np.int32) if level_set is None else level_set,
-            level_sets=level_sets,
+            level_set=self.level_set,
+            level_sets=self.level_sets,
             cover=self.cover,
         )
 
@@ -104,9 +136,17 @@ def _roots(sizes: Integers) -> Integers:
     return np.cumsum(sizes) - sizes
 
 
-def _forest(trees: Sequence[Any], features: Sequence[Integers] | None = None) -> _Forest:
-    """Join single trees; ``features`` tells for each tree which columns of the table it was given."""
+def _forest(
+    trees: Sequence[Any], features: Sequence[Integers] | None = None, *, by_category: bool = False
+) -> _Forest:
+    """Join single trees; ``features`` says for each tree which columns of the table it was given.
+
+    ``by_category`` says that the caller knows the categories the trees split by.
+    """
     parts = [tree.tree_ for tree in trees]
+    level_set, level_sets = _category_sets(parts)
+    if level_sets and not by_category:
+        raise RefusalError("its trees split by categories, which is read of single trees and forests only")
     sizes = np.array([part.node_count for part in parts], dtype=np.int64)
     left = _joined((part.children_left for part in parts), np.int32)
     right = _joined((part.children_right for part in parts), np.int32)
@@ -122,7 +162,53 @@ def _forest(trees: Sequence[Any], features: Sequence[Integers] | None = None) ->
         right=right + first,
         missing_left=np.concatenate([part.missing_go_to_left for part in parts]) != 0,
         cover=np.concatenate([part.weighted_n_node_samples for part in parts]),
+        level_set=level_set,
+        level_sets=level_sets,
     )
+
+
+def _category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[LevelSet, ...]]:
+    """Return which categories go left where trees split by them, from 256 bits at each node."""
+    states = [part.__getstate__() for part in parts]
+    for names in {tuple(state) for state in states}:
+        refuse_unknown("sklearn", "trees", names, STATE)
+    for names in {state["nodes"].dtype.names or () for state in states}:
+        refuse_unknown("sklearn", "nodes", names, NODES)
+    tests, bits = [], [np.empty((0, 8), "<u4")]
+    for part, state in zip(parts, states, strict=True):
+        nodes = state["nodes"][: part.node_count]
+        by_bits = np.zeros(part.node_count, dtype=bool)
+        if "left_cat_bitset" in (nodes.dtype.names or ()):
+            by_bits = _by_bits(part, nodes)
+            bits.append(nodes["left_cat_bitset"][by_bits])
+        tests.append(by_bits)
+    return _sets(np.concatenate(tests), np.concatenate(bits))
+
+
+def _by_bits(part: Any, nodes: Array) -> Flags:
+    """Return which nodes test categories; before nodes told, the number of categories of a column did."""
+    inner = nodes["left_child"] >= 0
+    if "split_kind" not in nodes.dtype.names:
+        return np.asarray(inner & (part._n_categories[np.where(inner, nodes["feature"], 0)] > 0))
+    kinds = nodes["split_kind"]
+    if not np.isin(kinds, (IS_LEAF, BY_THRESHOLD, BY_BITS)).all():
+        raise RefusalError(
+            f"{release('sklearn')} splits nodes in ways that are not read, by a hash of the category for "
+            "example"
+        )
+    return np.asarray(inner & (kinds == BY_BITS))
+
+
+def _sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[LevelSet, ...]]:
+    """Return the set each node tests, from the bits of those that do; tests that are alike share theirs."""
+    level_set = np.full(len(tests), -1, dtype=np.int32)
+    if not len(bits):
+        return level_set, ()
+    found: dict[bytes, int] = {}
+    level_set[tests] = [found.setdefault(row.tobytes(), len(found)) for row in bits.astype("<u4")]
+    distinct = np.frombuffer(b"".join(found), np.uint8).reshape(len(found), -1)
+    flags = np.unpackbits(distinct, axis=1, bitorder="little")
+    return level_set, tuple(LevelSet(np.flatnonzero(listed)) for listed in flags)
 
 
 def _joined(arrays: Iterable[Array], dtype: Any) -> Array:
@@ -164,7 +250,19 @@ def _random_forest(estimator: Any) -> Ensemble:
 def _average(trees: Sequence[Any], values: Iterable[Floats], estimator: Any) -> Ensemble:
     value = np.concatenate(list(values)) / len(trees)
     encodings = _single_precision(estimator.n_features_in_, _accepts_missing(trees[0]))
-    return _forest(trees).ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
+    encoder = getattr(estimator, "_categorical_encoder", None)
+    if any(_own_encoder(tree) for tree in trees if tree is not estimator):
+        raise RefusalError("its trees number the categories of a column each in a way of its own")
+    if encoder is not None:
+        for column, found in zip(np.flatnonzero(estimator.is_categorical_), encoder.categories_, strict=True):
+            levels = _numbered(int(column), found)
+            encodings[column] = replace(encodings[column], single=False, levels=levels)
+    forest = _forest(trees, by_category=encoder is not None)
+    return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
+
+
+def _own_encoder(tree: Any) -> bool:
+    return getattr(tree, "_categorical_encoder", None) is not None
 
 
 def _means(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
@@ -289,10 +387,14 @@ def _boosted(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
 
 def _hist_gradient_boosting(estimator: Any) -> Ensemble:
     trees = [tree for iteration in estimator._predictors for tree in iteration]
+    for tree in trees:
+        refuse_unknown("sklearn", "trees of histogram boosting", vars(tree), HIST_TREE)
+        refuse_unknown("sklearn", "nodes of histogram boosting", tree.nodes.dtype.names, HIST_NODES)
     sizes = np.array([len(tree.nodes) for tree in trees], dtype=np.int64)
     nodes = np.concatenate([tree.nodes for tree in trees])
     first = np.repeat(_roots(sizes), sizes)
     leaf = nodes["is_leaf"].astype(bool)
+    level_set, level_sets = _level_sets(trees, sizes, nodes)
     forest = _Forest(
         sizes=sizes,
         column=np.where(leaf, LEAF, nodes["feature_idx"]).astype(np.int32),
@@ -301,30 +403,25 @@ def _hist_gradient_boosting(estimator: Any) -> Ensemble:
         right=(nodes["right"] + first).astype(np.int32),
         missing_left=nodes["missing_go_to_left"].astype(bool),
         cover=nodes["count"].astype(np.float64),
+        level_set=level_set,
+        level_sets=level_sets,
     )
-    level_set, level_sets = _level_sets(trees, sizes, nodes)
     value, base = nodes["value"][:, None].copy(), np.ravel(estimator._baseline_prediction).astype(np.float64)
     encodings, (links, refused) = _hist_encodings(estimator), _boosted(estimator)
-    return forest.ensemble(value, base, encodings, links, refused, level_set, level_sets)
+    return forest.ensemble(value, base, encodings, links, refused)
 
 
 def _level_sets(trees: Sequence[Any], sizes: Integers, nodes: Array) -> tuple[Nodes, tuple[LevelSet, ...]]:
-    """Return which levels go left, from 256 bits per test; tests that are alike share their set.
+    """Return which levels go left, from 256 bits per test.
 
     A level that was not seen in training is NaN before any node, so all others go right.
     """
     tests = (nodes["is_categorical"] != 0) & (nodes["is_leaf"] == 0)
-    level_set = np.full(len(nodes), -1, dtype=np.int32)
     if not tests.any():
-        return level_set, ()
+        return _sets(tests, np.empty((0, 8)))
     bits = np.concatenate([tree.raw_left_cat_bitsets for tree in trees])
     counts = np.array([len(tree.raw_left_cat_bitsets) for tree in trees], dtype=np.int64)
-    places = (nodes["bitset_idx"] + np.repeat(_roots(counts), sizes))[tests]
-    found: dict[bytes, int] = {}
-    level_set[tests] = [found.setdefault(row.tobytes(), len(found)) for row in bits.astype("<u4")[places]]
-    distinct = np.frombuffer(b"".join(found), np.uint8).reshape(len(found), -1)
-    flags = np.unpackbits(distinct, axis=1, bitorder="little")
-    return level_set, tuple(LevelSet(np.flatnonzero(listed)) for listed in flags)
+    return _sets(tests, bits[(nodes["bitset_idx"] + np.repeat(_roots(counts), sizes))[tests]])
 
 
 def _hist_encodings(estimator: Any) -> list[Encoding]:

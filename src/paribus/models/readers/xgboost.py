@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from paribus.contracts import Flags, Floats, Integers
 from paribus.data.table import Column
 from paribus.errors import RefusalError
-from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet, Nodes
+from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet, Nodes, within
 from paribus.models.link import Link
+from paribus.models.readers.known import MOST_COLUMNS, MOST_MARGINS, counted, refuse_unknown
 
 Singles = NDArray[np.float32]
 Json = Mapping[str, Any]
@@ -24,6 +25,43 @@ DELETED = 2**31 - 1  # the feature of a node that was pruned away but is still l
 ONE, TINY = np.float32(1.0), np.float32(1e-6)  # XGBoost keeps a base probability this far from 0 and 1
 LABELS = "predict answers class labels, which no sum over leaves gives; ask for predict_proba"
 STEP = "its objective {!r} answers labels, which no sum over leaves gives; ask for decision_function"
+
+# Fields of each part of the JSON, whichever version wrote it.
+KNOWN = {
+    "learner": {
+        "attributes",
+        "feature_names",
+        "feature_types",
+        "gradient_booster",
+        "learner_model_param",
+        "objective",
+    },
+    "learner_model_param": {"base_score", "boost_from_average", "num_class", "num_feature", "num_target"},
+    "gradient_booster": {"gbtree", "model", "name", "weight_drop"},
+    "model": {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"},
+    "cats": {"enc", "feature_segments", "sorted_idx"},
+    "category encoders": {"offsets", "type", "values"},
+    "trees": {
+        "base_weights",
+        "categories",
+        "categories_nodes",
+        "categories_segments",
+        "categories_sizes",
+        "default_left",
+        "id",
+        "leaf_weights",
+        "left_children",
+        "loss_changes",
+        "parents",
+        "right_children",
+        "split_conditions",
+        "split_indices",
+        "split_type",
+        "sum_hessian",
+        "tree_param",
+    },
+    "tree_param": {"num_deleted", "num_feature", "num_nodes", "size_leaf_vector"},
+}
 
 
 def _same(score: Singles) -> Singles:
@@ -115,8 +153,15 @@ def read(estimator: Any) -> Ensemble:
     is_wrapper = hasattr(estimator, "get_booster")
     booster = estimator.get_booster() if is_wrapper else estimator
     _refuse_missing_value(estimator)
-    learner = json.loads(booster.save_raw("json"))["learner"]
+    return parsed(estimator, booster.save_raw("json"))
+
+
+def parsed(estimator: Any, text: bytes | bytearray) -> Ensemble:
+    """Return the trees in what a booster writes of itself."""
+    is_wrapper = hasattr(estimator, "get_booster")
+    learner = json.loads(text)["learner"]
     model, weights = _model(learner["gradient_booster"])
+    _refuse_unknown(learner, model)
     objective = learner["objective"]["name"]
     if objective not in OBJECTIVES:
         raise RefusalError(f"its objective {objective!r} is not known, so neither is what it predicts")
@@ -131,6 +176,24 @@ def read(estimator: Any) -> Ensemble:
     return _ensemble(
         forest, value, output=output, base=base, encodings=encodings, links=links, refused=refused
     )
+
+
+def _refuse_unknown(learner: Json, model: Json) -> None:
+    """Refuse fields of another version than those whose meaning is known."""
+    cats = model.get("cats", {})
+    parts: dict[str, Iterable[Json]] = {
+        "learner": [learner],
+        "learner_model_param": [learner["learner_model_param"]],
+        "gradient_booster": [learner["gradient_booster"]],
+        "model": [model],
+        "cats": [cats],
+        "category encoders": cats.get("enc", ()),
+        "trees": model["trees"],
+        "tree_param": [tree["tree_param"] for tree in model["trees"]],
+    }
+    for what, found in parts.items():
+        for part in found:
+            refuse_unknown("xgboost", what, part, KNOWN[what])
 
 
 def _refuse_missing_value(estimator: Any) -> None:
@@ -178,6 +241,7 @@ def _base(parameters: Json, to_margin: Callable[[Singles], Singles]) -> Floats:
     text = parameters["base_score"].strip("[]")
     score = np.array([float(part) for part in text.split(",")], np.float32)
     margins = max(1, int(parameters["num_class"]), int(parameters.get("num_target", 1)))
+    counted("a number of margins", margins, 1, MOST_MARGINS)
     with np.errstate(divide="ignore"):
         base = to_margin(score).astype(np.float64)
     return np.broadcast_to(base, margins).copy()
@@ -215,6 +279,8 @@ def _level_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[Le
         )
         for node, begin, size in parts:
             listed = tuple(tree["categories"][begin : begin + size])
+            if node < 0 or len(listed) != size:
+                raise RefusalError("its trees cannot be read: sets of categories out of range")
             level_set[start + node] = known.setdefault(listed, len(known))
     together = np.fromiter(chain.from_iterable(known), np.int64)
     ends = pairwise(accumulate(map(len, known), initial=0))
@@ -231,6 +297,7 @@ def _values(trees: Sequence[Json], forest: Forest, weights: Sequence[float]) -> 
         before = [0, *accumulate(len(tree["leaf_weights"]) // width for tree in trees)]
         leaf = forest.leaf
         value = np.zeros((len(leaf), width))
+        within("leaves", forest.right[leaf], 0, len(vectors))
         value[leaf] = vectors[forest.right[leaf] + np.array(before, np.int64)[forest.tree[leaf]]]
     else:
         value = _joined(trees, "base_weights", np.float64).reshape(-1, width)
@@ -245,6 +312,7 @@ def _values(trees: Sequence[Json], forest: Forest, weights: Sequence[float]) -> 
 def _encodings(learner: Json, cats: Json, forest: Forest, *, accepts_infinite: bool) -> tuple[Encoding, ...]:
     """Return how each column is read; XGBoost compares in single precision."""
     columns = int(learner["learner_model_param"]["num_feature"])
+    counted("a number of columns", columns, 0, MOST_COLUMNS)
     categorical = np.zeros(columns, dtype=bool)
     types = learner.get("feature_types", ())
     categorical[: len(types)] = [kind == "c" for kind in types]
@@ -276,6 +344,8 @@ def _ensemble(forest: Forest, value: Floats, **others: Any) -> Ensemble:
     leaf, kept = forest.leaf, forest.feature != DELETED
     if np.isneginf(forest.condition[~leaf & (forest.level_set < 0)]).any():
         raise RefusalError("it has a threshold of minus infinity, which no number can be below")
+    for children in (forest.left, forest.right):
+        within("children", children[~leaf], 0, len(leaf))
     place = np.cumsum(kept) - 1
     start = forest.first[forest.tree]
     left = place[np.where(leaf, 0, forest.left + start)]
