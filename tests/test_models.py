@@ -1,6 +1,7 @@
 """Any model: estimators, pipelines, boosters, functions."""
 
 import pickle
+import re
 
 import catboost
 import lightgbm
@@ -9,7 +10,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import xgboost
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.cluster import Birch, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -28,6 +31,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import paribus
 from paribus.data.read import table_of
+from paribus.errors import did_you_mean
 from paribus.models import adapt
 
 RNG = np.random.default_rng(0)
@@ -390,3 +394,176 @@ def test_a_model_that_compares_rows_is_shown_the_whole_table_where_it_fits():
     np.testing.assert_allclose(
         effect.individual[0], np.tile(effect.grid_values[0] - rows[:, 1].mean(), (3000, 1))
     )
+
+
+GENERATOR = (number for number in range(3))
+ODD_PREDICTIONS = {
+    "ragged": lambda t: [[1], [2, 3]] * (len(t) // 2),
+    "nested ragged": lambda t: [[[1], [2, 3]]] * len(t),
+    "blocks of other lengths": lambda t: [np.zeros((3, 2)), np.zeros((4, 2))],
+    "a block and a number": lambda t: [np.zeros((len(t), 2)), 5],
+    "dictionaries": lambda t: [{"a": 1}] * len(t),
+    "text": lambda t: ["a"] * len(t),
+    "none": lambda t: None,
+    "nones": lambda t: [None] * len(t),
+    "generator": lambda t: GENERATOR,
+    "iterator": lambda t: iter(t[:, 0]),
+    "set": lambda t: {1.0, 2.0},
+    "number": lambda t: 5.0,
+    "sparse": lambda t: csr_matrix(t[:, :1]),
+    "no outputs": lambda t: np.zeros((len(t), 0)),
+    "three axes": lambda t: np.zeros((len(t), 2, 2)),
+    "complex": lambda t: t[:, 0] + 1j,
+    "objects": lambda t: [object()] * len(t),
+}
+
+
+@pytest.mark.parametrize("returned", ODD_PREDICTIONS)
+def test_predictions_that_are_no_numbers_are_one_model_error(returned):
+    with pytest.raises(paribus.ModelError, match="<lambda> returned") as caught:
+        at(ODD_PREDICTIONS[returned])
+    assert len(str(caught.value)) < 600
+    if returned != "number":  # which is one for the only row
+        with pytest.raises(paribus.ModelError):
+            at(ODD_PREDICTIONS[returned], table=X[:1])
+
+
+class Late:
+    """A model that goes wrong after it predicted the first rows."""
+
+    def __init__(self, goes_wrong, after=3):
+        self.goes_wrong, self.after, self.calls = goes_wrong, after, 0
+
+    def predict(self, table):
+        self.calls += 1
+        return table[:, 0] * table[:, 1] if self.calls <= self.after else self.goes_wrong(table)
+
+
+def fails(table):
+    raise RuntimeError("out of order")
+
+
+@pytest.mark.parametrize(
+    "goes_wrong", [fails, lambda t: t[:5, 0], lambda t: [[1], [2, 3]], lambda t: t[:, :2]]
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_model_that_goes_wrong_later_is_one_error_that_names_the_feature(goes_wrong, threads):
+    for verb in (paribus.effects, paribus.accumulated_local_effects, paribus.h_statistic):
+        options = {} if verb is paribus.accumulated_local_effects else {"n_jobs": threads}
+        with pytest.raises(paribus.ModelError, match=r"on rows \d+ to \d+ of X with x\d"):
+            verb(Late(goes_wrong), X, **options)
+    with pytest.raises(paribus.ModelError, match=r"on rows \d+ to \d+ of X"):
+        paribus.marginal(Late(goes_wrong, 2), X)
+    with pytest.raises(paribus.ModelError):
+        paribus.feature_importance(Late(goes_wrong), X, y=Y, method="permutation")
+
+
+def test_verify_names_the_feature_on_which_a_model_goes_wrong():
+    model = Late(fails, after=10**9)
+    effect = paribus.partial_dependence(model, X, 0, grid_resolution=3, method="brute", verify=True)
+    assert effect.provenance.verified_difference is not None
+    calls = model.calls
+    with pytest.raises(
+        paribus.ModelError, match=r"failed on rows 0 to 119 of X with x0 replaced: RuntimeError"
+    ):
+        paribus.partial_dependence(
+            Late(fails, after=calls - 1), X, 0, grid_resolution=3, method="brute", verify=True
+        )
+
+
+@pytest.mark.parametrize("response", ["auto", "predict", "decision_function"])
+def test_rankers_of_catboost_have_their_margin(response):
+    group = np.repeat(np.arange(12), 10)
+    ranker = catboost.CatBoostRanker(iterations=5, verbose=0, allow_writing_files=False)
+    ranker.fit(X, THREE, group_id=group)
+    effect = at(ranker, response_method=response)
+    assert effect.average[0, 0] == pytest.approx(ranker.predict(changed()).mean())
+    assert effect.provenance.evaluator == "tree_exact"
+    piped = make_pipeline(StandardScaler(), ranker)
+    piped.steps[0][1].fit(np.zeros((2, 3)))
+    assert at(piped, response_method=response).average == pytest.approx(effect.average)
+
+
+@pytest.mark.parametrize("response", ["auto", "predict"])
+def test_numbers_of_clusters_are_not_averaged(response):
+    piped = make_pipeline(StandardScaler(), KMeans(3, n_init=1))
+    for model in (KMeans(3, n_init=1).fit(X), Birch().fit(X), piped.fit(X)):
+        with pytest.raises(paribus.ModelError, match="numbers of clusters, whose average has no meaning"):
+            at(model, response_method=response)
+        with pytest.raises(paribus.ModelError, match="numbers of clusters"):
+            at(model.predict)
+    share = at(lambda t: piped.predict(t) == 0).average[0, 0]
+    assert share == (piped.predict(changed()) == 0).mean()
+    assert at(piped.transform).average.shape == (3, 1)
+    assert at(OneClassSVM().fit(X), response_method="predict").average.shape == (1, 1)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+@pytest.mark.parametrize("target", [TWO, THREE], ids=["two", "three"])
+def test_a_method_of_a_model_is_the_model_with_that_response_and_every_output(method, target):
+    for model in (GradientBoostingClassifier(n_estimators=5), RandomForestClassifier(5, random_state=0)):
+        if not hasattr(model.fit(X, target), method):
+            continue
+        passed, named = at(getattr(model, method)), at(model, response_method=method)
+        assert passed.output_names[-1] == named.output_names[-1]
+        assert passed.average[-1] == pytest.approx(named.average[-1], rel=1e-14)
+        assert passed.provenance.evaluator == named.provenance.evaluator
+        assert passed.provenance.evaluator == ("brute" if method == "predict" else "tree_exact")
+        assert passed.provenance.model == type(model).__name__
+        want = np.reshape(getattr(model, method)(changed()), (len(X), -1)).mean(axis=0)
+        np.testing.assert_allclose(passed.average[:, 0], want, rtol=1e-12)
+        brute = at(getattr(model, method), method="brute")
+        assert brute.output_names == passed.output_names
+        np.testing.assert_allclose(brute.average, passed.average, rtol=1e-12)
+        np.testing.assert_allclose(brute.standard_error, passed.standard_error, rtol=1e-9)
+        again = at(getattr(model, method), response_method=method)
+        assert again.average.tolist() == passed.average.tolist()
+        other = "predict" if method != "predict" else "predict_proba"
+        with pytest.raises(paribus.OptionError, match="contradicts the method"):
+            at(getattr(model, method), response_method=other)
+
+
+def test_both_classes_of_a_method_are_exact_in_every_verb():
+    model = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(X, TWO)
+    for verb in (paribus.effects, paribus.accumulated_local_effects):
+        exact, brute = (verb(model.predict_proba, X, method=method) for method in ("auto", "brute"))
+        for name, effect in exact.items():
+            assert effect.output_names == ("0", "1")
+            assert effect.provenance.evaluator != "brute"
+            curve = "average" if verb is paribus.effects else "ale"
+            ours, theirs = (getattr(one, curve) for one in (effect, brute[name]))
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    both = paribus.partial_dependence(model.predict_proba, X, 0, kind="both")
+    np.testing.assert_allclose(both.individual.sum(axis=0), 1.0)
+
+
+def test_methods_of_other_names_and_of_other_objects_stay_functions():
+    model = RandomForestRegressor(5).fit(X, Y)
+
+    class Scaled:
+        def half(self, table):
+            return model.predict(table) / 2
+
+        def predict(self, table):
+            return model.predict(table) / 3
+
+    for function, size in ((Scaled().half, 2), (Scaled().predict, 3), (lambda t: model.predict(t), 1)):
+        assert at(function).average[0, 0] == pytest.approx(model.predict(changed()).mean() / size)
+    assert at(Scaled().half).provenance.model == "half"
+    assert at(Scaled().predict).provenance.model == "Scaled"
+    replaced = RandomForestRegressor(5).fit(X, Y)
+    replaced.predict = Scaled().half
+    assert at(replaced.predict).average[0, 0] == pytest.approx(model.predict(changed()).mean() / 2)
+
+
+def test_words_that_are_not_known_read_well():
+    assert did_you_mean("ages", ["age", "bmi"]) == "; did you mean 'age'?"
+    assert did_you_mean("zzz", ["age"]) == "; known: 'age'"
+    assert did_you_mean("zzz", []) == ""
+    for features in ([0, 1], [(0, 1)]):
+        found = paribus.effects(lambda t: t[:, 0], X, features, grid_resolution=3)
+        for pair in (("q", "r"), ("x0", "r"), ("x0", "x1")):
+            with pytest.raises(paribus.OptionError) as caught:
+                found.interaction(*pair)
+            assert str(caught.value).count("known: ") <= 1
+            assert not re.search(r"known: [;.]|\?\.|;\s*;|\.\.", str(caught.value))

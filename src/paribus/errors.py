@@ -94,8 +94,10 @@ class CostWarning(UserWarning):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'age'?"``, or the known words when none is close."""
+    """Return ``"; did you mean 'age'?"``, or the known words when none is close; nothing without any."""
     words = list(known)
+    if not words:
+        return ""
     close = get_close_matches(word, words, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"

@@ -232,7 +232,10 @@ def identity_of(rows: Scanned, model: Model | None, *settings: Any) -> dict[str,
 
 def _known_of(model: Model, table: Table) -> str:
     """Return a digest of all that can be known of a model."""
-    answers = model.predict(table.native, len(table))
+    from paribus.evaluators.brute import naming_what_fails
+
+    with naming_what_fails(model, 0, len(table) - 1):
+        answers = model.predict(table.native, len(table))
     return digest(model.digest(), model.version, answers, *code_of(model.call.target))
 
 

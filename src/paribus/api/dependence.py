@@ -48,7 +48,8 @@ def partial_dependence(
     ----------
     estimator : fitted model or callable, or a list or tuple of them
         A scikit-learn estimator or pipeline, an XGBoost, LightGBM or CatBoost model, anything with
-        ``predict``, or a function from a table to ``(n,)`` or ``(n, k)`` numbers. Of a list (folds of a
+        ``predict``, or a function from a table to ``(n,)`` or ``(n, k)`` numbers. ``model.predict_proba`` is
+        that model with that response, and every output the method returns. Of a list (folds of a
         cross-validation, bootstrap fits, members of an ensemble) the result is the mean of the models' own
         effects on the same grid, and ``refits`` has each of them and how much they differ. All must have the
         same outputs; each is asked in the way that is fastest for it.

@@ -33,15 +33,13 @@ OUTPUT_COPIES = 4  # the predictions, their transpose, and the two arrays of the
 @contextmanager
 def naming_what_fails(model: Model, first: int, last: int, names: tuple[str, ...] = ()) -> Iterator[None]:
     """Say on which rows, and with which features replaced, a model fails, whatever it raises."""
+    where = f"on rows {first} to {last} of X" + (f" with {', '.join(names)} replaced" if names else "")
     try:
         yield
-    except ModelError:
-        raise
+    except ModelError as error:
+        raise ModelError(f"{error} ({where})") from error
     except Exception as error:
-        replaced = f" with {', '.join(names)} replaced" if names else ""
-        raise ModelError(
-            f"{model.name} failed on rows {first} to {last} of X{replaced}: {type(error).__name__}: {error}"
-        ) from error
+        raise ModelError(f"{model.name} failed {where}: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)

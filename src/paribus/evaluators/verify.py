@@ -11,7 +11,7 @@ from paribus.data.rows import Rows
 from paribus.data.table import Scratch
 from paribus.errors import RefusalError
 from paribus.evaluators.ask import Answer
-from paribus.evaluators.brute import CALL_ROWS
+from paribus.evaluators.brute import CALL_ROWS, naming_what_fails
 from paribus.grid import Question
 from paribus.models import Model
 from paribus.models.trees import rounding_of
@@ -66,8 +66,10 @@ def _asked(
             continue
         stack = kept.table.stack(1, Scratch())
         for place, (number, point) in enumerate(picked):
-            table = stack.at(questions[number].replaced, questions[number].index(point, point + 1))
-            predictions = np.ascontiguousarray(model.predict(table, len(kept.table)).T)
+            question, last = questions[number], block.start + len(block.table) - 1
+            table = stack.at(question.replaced, question.index(point, point + 1))
+            with naming_what_fails(model, block.start, last, question.names):
+                predictions = np.ascontiguousarray(model.predict(table, len(kept.table)).T)
             moments = Moments.of(predictions[:, None], kept.weights)
             found[place] = found[place].merge(moments) if place in found else moments
     return np.array([found[place].mean[:, 0] for place in range(len(picked))])

@@ -12,9 +12,10 @@ from paribus.contracts import Floats
 from paribus.data.table import Scratch, Table
 from paribus.errors import ModelError, OptionError, did_you_mean, one_of
 from paribus.models.boosters import booster_library, margin_call, native_call
+from paribus.models.bound import METHODS, unbound
 from paribus.models.model import Call, Model, as_outputs
 
-RESPONSES = ("auto", "predict", "predict_proba", "decision_function")
+RESPONSES = ("auto", *METHODS)
 PROBE_ROWS = 32  # asked first, evenly spaced, to learn the number of outputs and to fail early
 SCALES = {
     "predict": "prediction",
@@ -29,9 +30,19 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
 
     ``"auto"`` is ``predict_proba`` when there is one, else ``decision_function``, else ``predict``:
     probabilities of a classifier, scores of a classifier without them or of an outlier detector, and
-    the prediction of a regressor. The model is asked about a few rows of ``table`` once.
+    the prediction of a regressor. A method of a model, such as ``model.predict_proba``, is that model with
+    that response and every output the method returns: both of two classes, where a model reports the second
+    alone. The model is asked about a few rows of ``table`` once.
     """
     one_of("response_method", response_method, RESPONSES)
+    estimator, method = unbound(estimator)
+    if method is not None:
+        if response_method not in ("auto", method):
+            raise OptionError(
+                f"response_method={response_method!r} contradicts the method {method!r} that was passed; "
+                "pass the model itself, or leave response_method at 'auto'"
+            )
+        response_method = method
     if isinstance(estimator, type):
         raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
     call, response = _call(estimator, response_method)
@@ -39,7 +50,7 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
     probe = _evenly_spaced(table)
     raw = _ask(call, probe, name, 1)
     answer = as_outputs(raw, len(probe), name)
-    columns, names = _outputs(estimator, response, raw, answer)
+    columns, names = _outputs(estimator, response, raw, answer, every=method is not None)
     call = Call(call.target, call.method, call.keywords, columns)
     library, version = library_of(estimator)
     is_margin = response == "decision_function" and booster_library(estimator) is not None
@@ -96,7 +107,7 @@ def describe(estimator: Any) -> str:
 
 def is_model(estimator: Any) -> bool:
     """Tell whether something answers as a fitted model does."""
-    return any(hasattr(estimator, method) for method in RESPONSES[1:])
+    return any(hasattr(estimator, method) for method in METHODS)
 
 
 def _call(estimator: Any, response_method: str) -> tuple[Call, str]:
@@ -119,7 +130,9 @@ def _call(estimator: Any, response_method: str) -> tuple[Call, str]:
 
 
 def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
-    has = [method for method in RESPONSES[1:] if hasattr(estimator, method)]
+    has = [method for method in METHODS if hasattr(estimator, method)]
+    if has == ["predict"] or response_method == "predict":
+        _refuse_clusters(estimator)
     if response_method == "auto":
         order = ("predict_proba", "decision_function", "predict")
         method = next(m for m in order if m in has)
@@ -142,6 +155,18 @@ def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
     return Call(estimator, response_method), response_method
 
 
+def _refuse_clusters(estimator: Any) -> None:
+    """Refuse to average the numbers of clusters, which are names."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    kind = getattr(estimator, "_estimator_type", None) if tags is None else tags().estimator_type
+    if kind == "clusterer":
+        raise ModelError(
+            f"{describe(estimator)} predicts numbers of clusters, whose average has no meaning; pass a "
+            "function instead, such as lambda t: model.predict(t) == 0 for the share of one cluster, or "
+            "model.transform for distances"
+        )
+
+
 def _ask(call: Call, probe: Table, name: str, copies: int) -> Any:
     # Stacked, because a model that writes into what it is given must not write into X.
     stacked = probe.stack(copies, Scratch()).at({}, np.zeros((copies, 0), dtype=np.int64))
@@ -156,15 +181,15 @@ def _ask(call: Call, probe: Table, name: str, copies: int) -> Any:
 
 
 def _outputs(
-    estimator: Any, response: str, raw: Any, answer: Floats
+    estimator: Any, response: str, raw: Any, answer: Floats, *, every: bool
 ) -> tuple[tuple[int, ...] | None, tuple[str, ...]]:
-    """Pick and name the outputs; of two class probabilities only the positive class is kept."""
+    """Pick and name the outputs; of two classes only the positive one is kept, unless ``every`` is."""
     outputs = answer.shape[1]
     if response == "predict_proba":
         classes = getattr(estimator, "classes_", None)
         if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
-            return _several_targets(classes, [np.shape(block)[1] for block in raw])
-        if outputs == 2 and not _two_labels(estimator, answer):
+            return _several_targets(classes, [np.shape(block)[1] for block in raw], every)
+        if outputs == 2 and not every and not _two_labels(estimator, answer):
             return (1,), (str(classes[1]) if classes is not None else "1",)
         return None, _class_names(classes, outputs)
     if response == "decision_function":
@@ -183,14 +208,14 @@ def _two_labels(estimator: Any, answer: Floats) -> bool:
     return not np.allclose(sums[np.isfinite(sums)], 1, atol=1e-4)
 
 
-def _several_targets(classes: Any, widths: list[int]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _several_targets(classes: Any, widths: list[int], every: bool) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Name the outputs of a classifier with several targets, two-class ones by their positive class."""
     columns: list[int] = []
     names: list[str] = []
     first = 0
     for target, width in enumerate(widths):
         labels = classes[target] if classes is not None else range(width)
-        for k in [1] if width == 2 else range(width):
+        for k in [1] if width == 2 and not every else range(width):
             columns.append(first + k)
             names.append(f"target {target}: {labels[k]}")
         first += width

@@ -19,6 +19,10 @@ MARGIN: dict[str, dict[str, Any]] = {
 def margin_call(estimator: Any) -> Call | None:
     """Return how a booster's wrapper, or a pipeline that ends in one, is asked for its margin."""
     keywords = MARGIN.get(booster_library(estimator) or "")
+    if keywords is not None and "CatBoostRanker" in (
+        base.__name__ for base in type(_last(estimator)).__mro__
+    ):
+        keywords = {}  # its predict is the margin and takes no such keyword
     return None if keywords is None else Call(estimator, "predict", keywords)
 
 
@@ -29,10 +33,13 @@ def has_margin(estimator: Any) -> bool:
 
 def booster_library(estimator: Any) -> str | None:
     """Return the boosting library a model, or the last step of a pipeline, derives from."""
-    steps = getattr(estimator, "steps", None)
-    last = steps[-1][1] if isinstance(steps, list) and steps else estimator
-    libraries = (base.__module__.split(".")[0] for base in type(last).__mro__)
+    libraries = (base.__module__.split(".")[0] for base in type(_last(estimator)).__mro__)
     return next((library for library in libraries if library in MARGIN), None)
+
+
+def _last(estimator: Any) -> Any:
+    steps = getattr(estimator, "steps", None)
+    return steps[-1][1] if isinstance(steps, list) and steps else estimator
 
 
 @dataclass(frozen=True)

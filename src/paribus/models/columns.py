@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from paribus.errors import RefusalError, TableError, did_you_mean
-from paribus.models.adapter import RESPONSES
 from paribus.models.boosters import booster_library
+from paribus.models.bound import unbound
 
 GENERATED = ("Column_", "feature_", "f", "x", "")  # how the names begin that libraries give columns of arrays
 # Where a search, a calibration, a vote or a transformed target keeps the models it hands its table on to.
@@ -105,8 +104,7 @@ class Fitted:
 
 def fitted_on(estimator: Any) -> Fitted | None:
     """Return what a model, or a method of one, knows of its columns; None where not even their names."""
-    if inspect.ismethod(estimator) and estimator.__name__ in RESPONSES:
-        estimator = estimator.__self__
+    estimator, _ = unbound(estimator)
     names = columns_of(estimator)
     if names is None:
         return None
@@ -132,6 +130,7 @@ def columns_of(estimator: Any) -> tuple[str, ...] | None:
 
 def width_of(estimator: Any) -> int | None:
     """Return how many columns a model was fitted on, None where it does not know."""
+    estimator, _ = unbound(estimator)
     names, width = columns_of(estimator), _attribute(estimator, "n_features_in_")
     if names is not None:
         return len(names)

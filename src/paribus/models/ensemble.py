@@ -308,8 +308,10 @@ def check(ensemble: Ensemble) -> None:
     if width not in (1, margins):
         raise RefusalError(f"its trees cannot be read: leaves of {width} values for {margins} margins")
     features = [encoding.feature for encoding in ensemble.encodings]
-    if not all(isinstance(feature, (int, np.integer)) and feature >= 0 for feature in features):
+    if any(type(feature) is bool or not isinstance(feature, (int, np.integer)) for feature in features):
         raise RefusalError("its trees cannot be read: some column has no number")
+    if min(features, default=0) < 0:
+        raise RefusalError("its trees cannot be read: columns out of range")
     within("roots", ensemble.roots, 0, nodes)
     within("outputs", ensemble.output, 0, margins)
     within("columns", ensemble.column, LEAF, len(ensemble.encodings))

@@ -125,32 +125,49 @@ def unsteady_notes(models: Iterable[Model], then: str) -> list[str]:
 
 
 def as_outputs(raw: Any, rows: int, name: str) -> Floats:
-    """Read a model's answer as numbers of shape ``(n, o)``, or say what is wrong with it."""
-    if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
-        # One block of class probabilities per target: a classifier with several targets.
-        raw = np.concatenate([np.asarray(block) for block in raw], axis=1)
-    answer = np.asarray(np.ma.filled(raw, np.nan) if np.ma.is_masked(raw) else raw)
-    if answer.dtype.kind not in "fiubO":
+    """Read what a model predicts as numbers of shape ``(n, o)``, or say what is wrong with it."""
+    try:
+        answer = _array(raw)
+    except Exception as error:  # of whatever the model returned, a ragged list for example
+        raise _no_array(raw, rows, name, f"that is no array of numbers ({error!s:.200})") from error
+    if answer.dtype.kind not in "fiubO" or (answer.dtype == object and _all_none(answer)):
         raise _no_number(answer, name)
+    shape = answer.shape
     if answer.ndim == 0 and rows == 1:  # a model that squeezes
         answer = answer.reshape(1)
     if answer.ndim == 1:
         answer = answer[:, None]
     if answer.ndim != 2 or len(answer) != rows or not answer.shape[1]:
-        raise ModelError(
-            f"{name} answered {rows} rows with an array of shape {np.shape(raw)}; "
-            "it must return (n,) or (n, k), one row per row"
-        )
+        sparse = hasattr(raw, "toarray")
+        raise _no_array(raw, rows, name, "that is sparse" if sparse else f"of shape {shape}")
     try:
         return answer.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise _no_number(answer, name) from error
 
 
+def _array(raw: Any) -> Array:
+    if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
+        # One block of class probabilities per target: a classifier with several targets.
+        raw = np.concatenate([np.asarray(block) for block in raw], axis=1)
+    return np.asarray(np.ma.filled(raw, np.nan) if np.ma.is_masked(raw) else raw)
+
+
+def _all_none(answer: Array) -> bool:
+    return all(value is None for value in answer.flat)
+
+
+def _no_array(raw: Any, rows: int, name: str, which: str) -> ModelError:
+    return ModelError(
+        f"{name} returned for {rows} rows an object of type {type(raw).__name__} {which}; it must return an "
+        "array (n,) or (n, k), one row per row"
+    )
+
+
 def _no_number(answer: Array, name: str) -> ModelError:
     shown = repr(answer.flat[0]) if answer.size else "none"
     return ModelError(
-        f"{name} answered with {answer.dtype} values such as {shown}, which cannot be averaged; ask for "
+        f"{name} returned {answer.dtype} values such as {shown:.100}, which cannot be averaged; use "
         "response_method='predict_proba' or 'decision_function' if it has them, or wrap it in a function "
         "that returns numbers"
     )

@@ -22,17 +22,21 @@ LARGEST = 900.0  # the power of two that a response may reach such that sums of 
 class Trees:
     """An ensemble, the link to the response asked for, and which outputs of the link are reported.
 
-    ``columns`` None reports them all. ``bound`` is a number that no output exceeds, None if any may.
+    ``columns`` None reports them all. ``bound`` is a number that no output exceeds, None if any may. With
+    ``both`` the one output is the probability of the second of two classes, and the first comes before it.
     """
 
     ensemble: Ensemble
     link: Link
     columns: tuple[int, ...] | None
     bound: float | None
+    both: bool = False
 
     def outputs(self, margins: Floats) -> Floats:
         """Return the outputs ``(o, ...)`` of margins ``(m, ...)``."""
         outputs = self.link.apply(margins)
+        if self.both:
+            return np.concatenate([1.0 - outputs, outputs])
         return outputs if self.columns is None else outputs[list(self.columns)]
 
 
@@ -46,10 +50,11 @@ def trees_for(
     link = ensemble.links.get(response)
     if link is None:
         raise RefusalError(ensemble.refused.get(response, f"its trees do not tell what {response} answers"))
-    picked = _picked(ensemble, columns, answer.shape[1])
+    both = columns is None and link.name == "sigmoid" and (ensemble.n_margins, answer.shape[1]) == (1, 2)
+    picked = None if both else _picked(ensemble, columns, answer.shape[1])
     if picked is not None and link.linear:
         ensemble, picked = _only(ensemble, picked), None
-    trees = Trees(ensemble, link, picked, bound_of(ensemble, link))
+    trees = Trees(ensemble, link, picked, bound_of(ensemble, link), both)
     try:
         ours = trees.outputs(ensemble.margins(ensemble.numbers(probe)).T).T
     except ModelError as error:

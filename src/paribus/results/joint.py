@@ -68,10 +68,10 @@ def _parts(
     ]
     if lacking:
         known = [key for key in effects if isinstance(key, str)]
-        near = "".join(did_you_mean(name, known) for name in (first, second) if name not in known)
+        near = next((did_you_mean(name, known) for name in (first, second) if name not in known), "")
         raise OptionError(
-            f"{asked} needs the effect of each and of both; there is none of {' and '.join(lacking)}{near}. "
-            f"Ask effects() for features=[{first!r}, {second!r}, ({first!r}, {second!r})]"
+            f"{asked} needs the effect of each and of both; there is none of {' and '.join(lacking)}; "
+            f"pass features=[{first!r}, {second!r}, ({first!r}, {second!r})] to effects(){near}"
         )
     surface, rows, columns = effects[pair], effects[pair[0]], effects[pair[1]]
     for place, curve in enumerate((rows, columns)):

@@ -191,7 +191,7 @@ class Columns:
                     "with a larger one_hot_max_size they would split by the categories themselves"
                 )
             else:
-                raise RefusalError(f"its trees have splits of the kind {kind}, which is not known")
+                raise RefusalError(f"its trees have splits of the kind {kind!s:.60}, which is not known")
             refuse_unknown("catboost", "splits", split, SPLIT)
         threshold = np.array(borders, dtype=np.float32).astype(np.float64)
         return Splits(np.array(columns, dtype=np.int64), threshold, np.array(level_sets, dtype=np.int64))

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from paribus.errors import RefusalError
 
 LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
@@ -23,9 +25,10 @@ def refuse_unknown(library: str, what: str, found: Iterable[str], known: Collect
     """Refuse fields that are not known: a release that adds one may decide predictions by it."""
     unknown = sorted(set(found).difference(known))
     if unknown:
+        fields = ", ".join(map(repr, unknown))
         raise RefusalError(
-            f"{release(library)} writes {what} with {', '.join(map(repr, unknown))}, which the reader of its "
-            "trees does not know and which may decide predictions"
+            f"{release(library)} writes {what} with {fields:.200}, which the reader of its trees does not "
+            "know and which may decide predictions"
         )
 
 
@@ -40,10 +43,11 @@ def counted(what: str, number: int, least: int, most: int) -> int:
 def reading(library: str) -> Iterator[None]:
     """Refuse with the version whatever reading trees raises: the inside of a library may change."""
     try:
-        yield
+        with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is refused, not warned of
+            yield
     except RefusalError:
         raise
     except Exception as error:
         raise RefusalError(
-            f"the trees of {release(library)} cannot be read: {type(error).__name__}: {error}"
+            f"the trees of {release(library)} cannot be read: {type(error).__name__}: {error!s:.200}"
         ) from error

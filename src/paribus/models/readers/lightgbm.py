@@ -417,7 +417,7 @@ def _link(objective: list[str]) -> Link:
         return Link("sigmoid")
     if name == "cross_entropy_lambda":
         return Link("softplus")
-    raise RefusalError(f"its objective {name!r} is not one whose outputs paribus knows")
+    raise RefusalError(f"its objective {name!r:.60} is not one whose outputs paribus knows")
 
 
 def _sigmoid(objective: list[str]) -> float:
@@ -426,7 +426,7 @@ def _sigmoid(objective: list[str]) -> float:
     digits = written.partition("e")[0].replace(".", "").strip("0")
     if len(digits) >= SIGMOID_DIGITS:
         raise RefusalError(
-            f"its parameter sigmoid is written as {written}, which may be rounded; use fewer digits"
+            f"its parameter sigmoid is written as {written:.60}, which may be rounded; use fewer digits"
         )
     return float(written)
 

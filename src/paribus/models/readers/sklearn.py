@@ -188,7 +188,7 @@ def _category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[LevelSet, ...]]:
 def _by_bits(part: Any, nodes: Array) -> Flags:
     """Return which nodes test categories; before nodes told, the number of categories of a column did."""
     inner = nodes["left_child"] >= 0
-    if "split_kind" not in nodes.dtype.names:
+    if "split_kind" not in (nodes.dtype.names or ()):
         return np.asarray(inner & (part._n_categories[np.where(inner, nodes["feature"], 0)] > 0))
     kinds = nodes["split_kind"]
     if not np.isin(kinds, (IS_LEAF, BY_THRESHOLD, BY_BITS)).all():

@@ -164,7 +164,7 @@ def parsed(estimator: Any, text: bytes | bytearray) -> Ensemble:
     _refuse_unknown(learner, model)
     objective = learner["objective"]["name"]
     if objective not in OBJECTIVES:
-        raise RefusalError(f"its objective {objective!r} is not known, so neither is what it predicts")
+        raise RefusalError(f"its objective {objective!r:.60} is not known, so neither is what it predicts")
     links, refused = _links(estimator, objective)
     trees = model["trees"][: _used(estimator, model)]
     forest = _forest(trees)
@@ -208,7 +208,7 @@ def _refuse_missing_value(estimator: Any) -> None:
 def _model(booster: Json) -> tuple[Json, Sequence[float]]:
     """Return the trees of a booster and their weights, which only DART has."""
     if booster["name"] not in ("gbtree", "dart"):
-        raise RefusalError(f"its booster {booster['name']!r} has no trees; only gbtree and dart have")
+        raise RefusalError(f"its booster {booster['name']!r:.60} has no trees; only gbtree and dart have")
     model: Json = booster.get("gbtree", booster)["model"]
     return model, model.get("weight_drop", booster.get("weight_drop", ()))
 
