@@ -28,6 +28,7 @@ from paribus.evaluators import verify
 from paribus.evaluators.trees import exact, programs
 from paribus.kernels import compiled
 from paribus.models import Model, readers
+from paribus.models import ensemble as trees
 from paribus.models.readers import xgboost as xgboost_reader
 
 N = 240
@@ -519,9 +520,80 @@ def test_verify_catches_a_leaf_that_is_wrong_away_from_the_probed_rows(monkeypat
         return dataclasses.replace(found, value=value)
 
     monkeypatch.setattr(readers, "read", wrong)
+    assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "brute"
+    monkeypatch.setattr("paribus.models.model.hold_at_splits", lambda *arguments: None)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "tree_exact"
     with pytest.raises(paribus.RefusalError, match=r"brute force differs by .* use method='brute'"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)
+
+
+def rare(library):
+    """A table in which two categories and a stretch of numbers occur in few rows, none of them probed."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": rng.normal(size=900), "y": rng.normal(size=900)})
+    frame["word"] = rng.choice([*"abc"], 900)
+    probed = np.linspace(0, 899, 32).astype(int)
+    few = np.setdiff1d(np.arange(900), probed)[::15]
+    frame.loc[few, "word"] = rng.choice([*"de"], len(few))
+    target = frame.x + 2 * (frame.word == "d") - 3 * (frame.word == "e") + frame.x * (frame.y > 0)
+    frame["word"] = frame["word"].astype("category")
+    models = {
+        "hist": forests.HistGradientBoostingRegressor(max_iter=30, min_samples_leaf=5),
+        "lightgbm": lgb.LGBMRegressor(n_estimators=30, verbose=-1, min_data_per_group=5, cat_smooth=1),
+        "xgboost": xgb.XGBRegressor(n_estimators=30, enable_categorical=True, max_cat_to_onehot=1),
+    }
+    return models[library].fit(frame, target), frame
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"),
+    [("hist", "pandas"), ("hist", "polars"), ("lightgbm", "pandas"), ("xgboost", "pandas")],
+)
+def test_a_category_in_few_rows_that_is_read_wrongly_is_noticed(library, kind, monkeypatch):
+    model, frame = rare(library)
+    if kind == "polars":
+        frame = pl.from_pandas(frame)
+    assert paribus.partial_dependence(model, frame, "x").provenance.evaluator == "tree_exact"
+    read = readers.read
+
+    def wrong(target, table):
+        found = read(target, table)
+        encoding = next(one for one in found.encodings if one.levels is not None)
+        numbers = encoding.numbers(table_of(frame, None).cells(2, np.array(["d", "e"], object)).column)
+        assert not np.isin(table.column(2).values.astype(str), ["d", "e"]).any()
+        swapped = [
+            trees.LevelSet(
+                np.where(one.listed == numbers[0], numbers[1], np.where(one.listed == numbers[1], numbers[0], one.listed)).astype(int),
+                one.listed_left,
+            )
+            for one in found.level_sets
+        ]  # fmt: skip
+        return dataclasses.replace(found, level_sets=tuple(swapped))
+
+    monkeypatch.setattr(readers, "read", wrong)
+    provenance = paribus.partial_dependence(model, frame, "x").provenance
+    assert provenance.evaluator == "brute"
+    assert "at values next to splits" in provenance.refusals["tree_exact"]
+
+
+@pytest.mark.parametrize("library", ["hist", "lightgbm", "xgboost", "catboost", "forest"])
+def test_a_root_split_that_is_read_a_little_wrongly_is_noticed(library, monkeypatch):
+    model = fitted(library)
+    assert paribus.partial_dependence(model, FULL, 0).provenance.evaluator == "tree_exact"
+    read = readers.read
+
+    def wrong(target, table):
+        found = read(target, table)
+        compared = found.roots[(found.level_set[found.roots] < 0)]
+        threshold = found.threshold.copy()
+        moved = np.nextafter(threshold[compared].astype(np.float32), np.float32(np.inf))
+        threshold[compared] = np.where(np.abs(moved) < 1e-30, 1e-20, moved)
+        return dataclasses.replace(found, threshold=threshold)
+
+    monkeypatch.setattr(readers, "read", wrong)
+    provenance = paribus.partial_dependence(model, FULL, 0).provenance
+    assert provenance.evaluator == "brute"
+    assert "differs from the model's own answer" in provenance.refusals["tree_exact"]
 
 
 @pytest.mark.parametrize(
@@ -1044,6 +1116,7 @@ def test_a_reader_that_fails_makes_way_for_brute_force(monkeypatch):
 def test_verify_tells_an_answer_that_is_no_number(monkeypatch):
     model = fitted("forest")
     answers = Model.predict
+    monkeypatch.setattr("paribus.models.model.hold_at_splits", lambda *arguments: None)
     monkeypatch.setattr(Model, "predict", lambda self, table, rows: answers(self, table, rows) * np.nan)
     with pytest.raises(paribus.RefusalError, match="differs by inf"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)

@@ -209,12 +209,16 @@ class Ensemble:
         """Number of margins."""
         return len(self.base)
 
-    def sides(self, feature: int, dtype: np.dtype[Any]) -> Array:
-        """Return the last number of a dtype left of each threshold of a feature, and the first one right."""
+    def sides(self, feature: int, dtype: np.dtype[Any], among: Flags | None = None) -> Array:
+        """Return the last number of a dtype left of each threshold of a feature, and the first one right.
+
+        ``among (n,)`` are the nodes that count, None for all of them.
+        """
+        tests = self.level_set < 0 if among is None else (self.level_set < 0) & among
         lasts: list[Array] = [np.empty(0, dtype)]
         for column, encoding in enumerate(self.encodings):
             if encoding.feature == feature:
-                here = self.threshold[(self.column == column) & (self.level_set < 0)]
+                here = self.threshold[(self.column == column) & tests]
                 lasts.append(_last_left(here[np.isfinite(here)], dtype, encoding.single))
                 if encoding.zero_is_missing:  # numbers next to zero are neither left nor right
                     lasts.append(_last_left(np.array([-np.nextafter(ZERO, 1.0), ZERO]), dtype, False))
@@ -250,10 +254,12 @@ class Ensemble:
 
     def _goes_left(self, at: Integers, x: Floats) -> Flags:
         went = x <= self.threshold[at]
-        sets = np.where(self.column[at] == LEAF, -1, self.level_set[at])
-        for number in np.unique(sets[sets >= 0]):
-            here = sets == number
-            went[here] = self.level_sets[number].goes_left(x[here])
+        sets = np.where(self.column[at] == LEAF, -1, self.level_set[at]).ravel()
+        tests = np.flatnonzero(sets >= 0)
+        tests = tests[np.argsort(sets[tests], kind="stable")]
+        numbers, first = np.unique(sets[tests], return_index=True)
+        for number, here in zip(numbers, np.split(tests, first[1:]), strict=False):
+            went.flat[here] = self.level_sets[number].goes_left(x.flat[here])
         return np.where(np.isnan(x), self.missing_left[at], went)
 
 

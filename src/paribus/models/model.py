@@ -13,6 +13,7 @@ import xxhash
 from paribus.contracts import Array, Floats
 from paribus.data.table import Table
 from paribus.errors import ModelError, RefusalError
+from paribus.models.held import hold_at_splits
 from paribus.models.trees import Trees, trees_for
 
 
@@ -83,7 +84,9 @@ class Model:
         if self.probe is None or self.answer is None:
             raise RefusalError("it has not answered any row, so that nothing tells whether its trees do")
         ensemble = read(self.call.target, self.probe)
-        return trees_for(ensemble, self.response, self.call.columns, self.probe, self.answer)
+        trees = trees_for(ensemble, self.response, self.call.columns, self.probe, self.answer)
+        hold_at_splits(trees, self.probe, self.predict)
+        return trees
 
     def digest(self) -> str:
         """Return a digest of what is known of the model: its trees if they were read, and its answers."""

@@ -59,14 +59,18 @@ def trees_for(
         ours = trees.outputs(ensemble.margins(ensemble.numbers(probe)).T).T
     except ModelError as error:
         raise RefusalError(f"its trees were read, but {error}") from error
+    refuse_difference(ours, answer, f"on {len(probe)} rows")
+    return trees
+
+
+def refuse_difference(ours: Floats, answer: Floats, where: str) -> None:
+    """Refuse sums over leaves ``(n, o)`` that are not what the model predicts."""
     worst = np.abs(ours - answer).max(initial=0.0)
     spread = np.ptp(answer, axis=0).max(initial=0.0)
     if not worst <= TOLERANCE * spread + rounding_of(answer):
         raise RefusalError(
-            f"its trees were read, but their sum differs from the model's own answer by {worst:.2g} on "
-            f"{len(probe)} rows"
+            f"its trees were read, but their sum differs from the model's own answer by {worst:.2g} {where}"
         )
-    return trees
 
 
 def rounding_of(answer: Floats) -> float:
