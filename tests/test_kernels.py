@@ -1,6 +1,9 @@
 """The kernels: `reference` and `compiled` compute the same, and it is what brute force computes."""
 
 import math
+import os
+import subprocess
+import sys
 from dataclasses import fields, replace
 from itertools import pairwise, product
 from types import SimpleNamespace
@@ -9,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from numba import f8
+from numba.core.caching import FunctionCache
 
 from ensembles import INF, NAN, Case, cases, column_of, full
 from paribus.errors import RefusalError
@@ -16,6 +21,7 @@ from paribus.evaluators.trees import boxes
 from paribus.evaluators.trees.boxes import Leaves, parts_of
 from paribus.evaluators.trees.programs import code_of, family_of, program_of, walk_of
 from paribus.kernels import compiled, reference
+from paribus.kernels.jit import common
 from paribus.kernels.program import ACTIVE, SLOT, CodeColumn, Layout, level_codes
 from paribus.models.ensemble import Encoding, Ensemble, LevelSet
 from paribus.models.link import Link
@@ -689,3 +695,64 @@ def test_both_kernels_mark_the_same_cells(rows, columns, pairs, seed):
     counted, counts = (kernels.tally(codes) for kernels in KERNELS)
     np.testing.assert_array_equal(counted, counts)
     assert (counted.sum(axis=1) == rows).all()
+
+
+DAMAGED = """
+import importlib, logging, pathlib, sys
+import numpy as np
+from paribus.kernels.jit import occupancy
+
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+codes = np.array([[0, 1, 1, 2]], np.uint8)
+
+
+def counts():
+    rows = np.zeros((1, 32), np.int64)
+    importlib.reload(occupancy).tally(codes, rows)
+    return rows[0, :3].tolist()
+
+
+assert counts() == [1, 2, 1]
+kept = sorted(pathlib.Path(sys.argv[1]).rglob("*tally*"))
+assert {path.suffix for path in kept} == {".nbi", ".nbc"}, kept
+for path in kept:
+    whole = path.read_bytes()
+    half = whole[: len(whole) // 2]
+    for damaged in (b"", b"garbage", half, b"\\x80\\x05" + whole[100:], b"\\x93" * len(whole), whole[:-1]):
+        path.write_bytes(damaged)
+        print("damaged")
+        assert counts() == [1, 2, 1]
+        print("mended")
+        assert counts() == [1, 2, 1]
+"""
+
+
+def test_a_damaged_cache_is_compiled_anew(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-c", DAMAGED, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+    )
+    assert run.returncode == 0, run.stderr[-800:]
+    damaged, said = run.stdout.split("damaged\n")[1:], "the compiled tally in "
+    assert len(damaged) == 12
+    for text in damaged:
+        before, after = text.split("mended\n")
+        assert said not in after
+        assert before.count(said) == 1
+        assert before.strip().endswith("is compiled anew; if this is said again, delete that folder")
+
+
+def test_a_damaged_cache_that_cannot_be_written_is_compiled_for_this_process(monkeypatch, caplog):
+    def fails(self, sig, context):
+        raise EOFError("Ran out of input")
+
+    def refuses(self):
+        raise PermissionError("read only")
+
+    monkeypatch.setattr(FunctionCache, "load_overload", fails)
+    monkeypatch.setattr(FunctionCache, "flush", refuses)
+    twice = common.kernel(f8(f8))(lambda x: 2.0 * x)
+    assert twice(4.0) == 8.0
+    assert "EOFError: Ran out of input" in caplog.text

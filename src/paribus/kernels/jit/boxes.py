@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import f8, i4, i8, njit, void
 
-from paribus.kernels.jit.common import CACHED
+from paribus.kernels.jit.common import kernel
 from paribus.kernels.program import ACTIVE, DEPTH, SIDE, SLOT, TEST
 
 NEAR = 16_384  # rows whose cells of two features stay in a near cache
@@ -29,13 +29,11 @@ def _intersect(held, first, stop, runs, begin, end, at):
     return at
 
 
-@njit(
+@kernel(
     void(
         i4[:, ::1], i4[::1], i4[:, ::1], i4[::1], i4[::1], i8[::1], i4[:, ::1], i4[:, ::1], i8[:, :, ::1],
         i8[::1], i8[::1], i8[::1], i4[:, ::1], i8[::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def list_runs(
     entries, slot_set, members, feature, size, side_first, side_runs, held, at, top, first, stop, runs, total
@@ -151,13 +149,11 @@ def _spread(near, n, violated, passes, places, ways, amounts, scale, influence):
             influence[i] += scale * amounts[lacks]
 
 
-@njit(
+@kernel(
     void(
         i8, i8, i8[::1], i4[::1], i8[::1], i8[::1], i4[:, ::1], i4[:, ::1], i8[::1], i4[::1], i4[:, ::1],
         f8[:, ::1], i4[::1], f8[:, :, :, ::1], f8[:, ::1], f8[:, ::1], i8[::1], f8[:, :, :, ::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def interact(
     begin, end, leaf_first, leaf_feature, run_first, run_stop, runs, cells, item_first, item_group,
@@ -199,7 +195,7 @@ def interact(
                     )  # fmt: skip
 
 
-@njit(void(i4[:, ::1], f8[::1], i4[:, ::1], i4[::1], i8[::1], f8[::1]), nogil=True, cache=CACHED)
+@kernel(void(i4[:, ::1], f8[::1], i4[:, ::1], i4[::1], i8[::1], f8[::1]))
 def count_pairs(cells, weights, pairs, size, first, counts):
     """Add the rows in every pair of cells of pairs of features, some rows at a time."""
     for start in range(0, cells.shape[1], NEAR):
@@ -230,10 +226,8 @@ def _change(sums, size, begin, end, box, weight, sign):
             place += place & -place
 
 
-@njit(
+@kernel(
     void(i4[:, ::1], i4[:, ::1], i8[::1], f8[:, ::1], i4[:, ::1], i8[::1], f8[:, ::1], f8[:, ::1]),
-    nogil=True,
-    cache=CACHED,
 )
 def sweep(begin, end, events, weight, at, order, sums, values):
     """Add, at points of two features, the weights of the rectangles they lie in.
@@ -260,10 +254,8 @@ def sweep(begin, end, events, weight, at, order, sums, values):
             values[m, point] += total
 
 
-@njit(
+@kernel(
     void(i4[:, ::1], i4[:, ::1], f8[:, ::1], i4[:, ::1], i8[::1], i8[::1], f8[:, ::1]),
-    nogil=True,
-    cache=CACHED,
 )
 def add_boxes(begin, end, weight, at, first, order, values):
     """Add, at points, the weights of the boxes they lie in; ``first`` is where each cell's points begin."""

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import logging
+
 from numba import f4, f8, njit, u8
+from numba.core.caching import FunctionCache
 
 CHUNK = u8(512)  # rows whose masks are eight words
 ZERO, ONE = u8(0), u8(1)
@@ -21,6 +24,43 @@ def _can_cache() -> bool:
 
 
 CACHED = _can_cache()
+
+
+def kernel(*signatures):
+    """Compile a loop for its signature, or load what was compiled before.
+
+    What numba kept may be damaged, by a full disk for example; it is then compiled and kept anew. Without a
+    folder that can be written it is compiled for this process alone.
+    """
+
+    def compiled(function):
+        if CACHED:
+            try:
+                return njit(*signatures, nogil=True, cache=True)(function)
+            except Exception as error:  # unpickling may raise anything; what does not compile fails once more
+                if _forgotten(function, error):
+                    return njit(*signatures, nogil=True, cache=True)(function)
+        return njit(*signatures, nogil=True)(function)
+
+    return compiled
+
+
+def _forgotten(function, error) -> bool:
+    """Empty the index of what is kept of a function, and tell whether that was possible."""
+    cache = FunctionCache(function)
+    logging.getLogger("paribus").warning(
+        "the compiled %s in %s cannot be loaded (%s: %s) and is compiled anew; if this is said again, delete "
+        "that folder",
+        function.__name__,
+        cache.cache_path,
+        type(error).__name__,
+        error,
+    )
+    try:
+        cache.flush()
+    except OSError:
+        return False
+    return True
 
 
 @njit(nogil=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from numba import f8, i4, i8, njit, u1, u8, void
 
-from paribus.kernels.jit.common import CACHED, ONE, ZERO
+from paribus.kernels.jit.common import ONE, ZERO, kernel
 
 NARROW = u8(8)  # thresholds that are compared one after another
 
 
-@njit(void(f8[:], f8[::1], f8, i4[::1], i4[::1]), nogil=True, cache=CACHED)
+@kernel(void(f8[:], f8[::1], f8, i4[::1], i4[::1]))
 def rank(numbers, thresholds, scale, below, codes):
     """Write how many thresholds are smaller than each number; see `CodeColumn` for the cells."""
     size = thresholds.size
@@ -42,10 +42,8 @@ def rank(numbers, thresholds, scale, below, codes):
             codes[i] = i4(low)
 
 
-@njit(
+@kernel(
     void(i4[::1], i4[::1], i4[::1], u1[::1], i4[:, ::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1]),
-    nogil=True,
-    cache=CACHED,
 )
 def preorder(roots, left, right, inner, stack, node, parent, depth, side, end):
     """Write the nodes of all trees in preorder, left before right."""
@@ -114,13 +112,11 @@ def _unions(sets, level, n, f, step, up, first):
             new += 1
 
 
-@njit(
+@kernel(
     void(
         i4[::1], i4[::1], i4[::1], i4[:, ::1], i4[:, ::1], i4[::1], i8[::1], i4[::1], i8[::1], i4[::1],
         i8[::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def lay_out(parent, depth, feature, step, sets, active, up_first, up, slot_first, slot_set, totals):
     """Write the sets active at each entry, their unions and the slots of leaves; only count while empty."""

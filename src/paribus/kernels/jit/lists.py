@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import f8, i4, i8, njit, u1, u8, void
 
-from paribus.kernels.jit.common import CACHED, ONE, ZERO, add, visit
+from paribus.kernels.jit.common import ONE, ZERO, add, kernel, visit
 from paribus.kernels.program import (
     ABOVE,
     ACTIVE,
@@ -86,13 +86,11 @@ def _spread(exactly, n, slot, members_of, slot_set, counts):
         exactly[a] = 0.0
 
 
-@njit(
+@kernel(
     void(
         i4[:, ::1], f8[::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], u8, i4[::1], i4[:, ::1], i4[::1],
         i4[::1], i4[::1], u8[::1], f8[::1], f8[::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def cover_by_lists(
     codes, weights, n_codes, conditions, truth, entries, begin, up, members_of, slot_set, rows, tags, sizes,
@@ -129,13 +127,11 @@ def grouped(rows, tags, at, size, n, stop, members):
         stop[a] += ONE
 
 
-@njit(
+@kernel(
     void(
         i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], u8, i4[::1], i4[:, ::1], i4[::1], i4[::1],
         i4[::1], u8[::1], u8[::1], u8[::1], f8[:, ::1], i8[::1], i4[:, ::1], i4[:, ::1], u8, f8[::1], f8[::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def curves_by_lists(
     codes, n_codes, conditions, truth, entries, begin, up, members_of, slot_set, rows, tags, sizes, stop,

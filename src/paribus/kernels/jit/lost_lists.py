@@ -5,20 +5,18 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, njit, u1, u8, void
+from numba import f8, i4, u1, u8, void
 
-from paribus.kernels.jit.common import CACHED, ONE, ZERO, add, add_single
+from paribus.kernels.jit.common import ONE, ZERO, add, add_single, kernel
 from paribus.kernels.jit.lists import arrive, grouped
 from paribus.kernels.program import ACTIVE, DEPTH, END, MARGIN, NODE, SLOT
 
 
-@njit(
+@kernel(
     void(
         i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], u8, i4[::1], i4[:, ::1], i4[::1], i4[::1],
         i4[::1], u8[::1], u8[::1], u8[::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def lose_by_lists(
     codes, n_codes, conditions, truth, entries, begin, up, members_of, slot_set, rows, tags, sizes, stop,

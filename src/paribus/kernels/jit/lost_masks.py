@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import f8, i4, njit, u1, u8, void
 
-from paribus.kernels.jit.common import CACHED, ONE, ZERO, add, add_single
+from paribus.kernels.jit.common import ONE, ZERO, add, add_single, kernel
 from paribus.kernels.jit.masks import SIX, WORDS, all_rows, descend, fill_masks, listed
 from paribus.kernels.jit.words import lowest
 from paribus.kernels.program import ABOVE, ACTIVE, DEPTH, MARGIN, NODE, SLOT
@@ -26,13 +26,11 @@ def _others(pool, at, own, members):
     return n
 
 
-@njit(
+@kernel(
     void(
         i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1], u8[::1],
         u8[::1], u8[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def lose_by_masks(
     codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, members, slot_set,

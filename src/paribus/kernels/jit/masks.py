@@ -8,7 +8,7 @@ from __future__ import annotations
 from numba import f8, i4, i8, njit, u1, u2, u8, void
 
 from paribus.kernels.jit import words
-from paribus.kernels.jit.common import CACHED, CHUNK, ONE, ZERO, add, visit
+from paribus.kernels.jit.common import CHUNK, ONE, ZERO, add, kernel, visit
 from paribus.kernels.jit.words import lowest, meet, tally
 from paribus.kernels.program import (
     ABOVE,
@@ -118,13 +118,11 @@ def descend(entries, entry, up, kept, most, pool, masks):
                 kept[here + u8(union)] = at
 
 
-@njit(
+@kernel(
     void(
         i4[:, ::1], f8[::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1],
         u8[::1], u8[::1], u2[::1], f8[::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def cover_by_masks(
     codes, weights, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, tallies, counts
@@ -181,13 +179,11 @@ def listed(pool, at, members):
     return n
 
 
-@njit(
+@kernel(
     void(
         i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1], u8[::1],
         u8[::1], u8[:, ::1], f8[:, ::1], i8[::1], i4[:, ::1], i4[:, ::1], u8, f8[::1], f8[::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def curves_by_masks(
     codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, members, value,

@@ -5,19 +5,17 @@
 
 from __future__ import annotations
 
-from numba import f4, f8, i4, i8, njit, types, u1, u8, void
+from numba import f4, f8, i4, i8, types, u1, u8, void
 
-from paribus.kernels.jit.common import CACHED
+from paribus.kernels.jit.common import kernel
 
 # Columns as they lie: with other columns in between, and possibly not ours to write to.
 DOUBLES, SINGLES = (types.Array(item, 1, "A", readonly=True) for item in (f8, f4))
 PORTION = 1_024  # rows that are marked at once for one pair, so that its table stays in the nearest cache
 
 
-@njit(
+@kernel(
     [void(numbers, f8[::1], i8, u1[::1]) for numbers in (DOUBLES, SINGLES)],
-    nogil=True,
-    cache=CACHED,
 )
 def locate(numbers, edges, missing, codes):
     """Write how many edges are smaller than each number; there are 31, the last of them infinite."""
@@ -32,7 +30,7 @@ def locate(numbers, edges, missing, codes):
         codes[i] = u1(place) if number == number else u1(missing)
 
 
-@njit(void(u1[:, ::1], i8[:, ::1]), nogil=True, cache=CACHED)
+@kernel(void(u1[:, ::1], i8[:, ::1]))
 def tally(codes, rows):
     """Count the rows in each bin of each column."""
     for k in range(u8(codes.shape[0])):
@@ -40,7 +38,7 @@ def tally(codes, rows):
             rows[k, u8(codes[k, i])] += 1
 
 
-@njit(void(u1[:, ::1], i4[:, ::1], u1[:, ::1]), nogil=True, cache=CACHED)
+@kernel(void(u1[:, ::1], i4[:, ::1], u1[:, ::1]))
 def mark(codes, pairs, tables):
     """Mark the cells of each pair of columns that some row lies in."""
     rows = codes.shape[1]

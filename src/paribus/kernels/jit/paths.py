@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, njit, u8, void
+from numba import f8, i4, u8, void
 
-from paribus.kernels.jit.common import CACHED, ZERO
+from paribus.kernels.jit.common import ZERO, kernel
 from paribus.kernels.program import ABOVE, ACTIVE, DEPTH, NODE, SLOT, UPS
 
 
-@njit(
+@kernel(
     void(i4[:, ::1], i4[::1], u8, f8[::1], f8[::1], f8[::1]),
-    nogil=True,
-    cache=CACHED,
 )
 def weigh(entries, up, most, fraction, held, shares):
     """Write the product, at each slot, of the fractions of the nodes on the way whose feature is not free."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from numba import f8, i4, i8, njit, u1, u8, void
 
-from paribus.kernels.jit.common import CACHED
+from paribus.kernels.jit.common import kernel
 from paribus.kernels.program import (
     COLUMN,
     CUT,
@@ -59,13 +59,11 @@ def _leads(reach, level, axis_first, lead):
     return True
 
 
-@njit(
+@kernel(
     void(
         i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], u1[::1], i4[::1], i4[::1], i4[::1], i4[:, ::1], f8[::1],
         f8[:, ::1], u1[:, ::1], i4[::1], i4[::1], f8[::1], f8[:, ::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def average(
     entries, up, n_codes, conditions, truth, row, axis, axis_first, codes, share, value, reach, at, tag,
@@ -130,13 +128,11 @@ def _run(reach, row, axis_first, points, start, edges, n, fill):
     return n
 
 
-@njit(
+@kernel(
     void(
         i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], u1[::1], i4[::1], i4[::1], i4[::1], i4[:, ::1], i8, i8,
         u1[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[:, ::1], i4[:, ::1], i8[::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def list_edges(
     entries, up, n_codes, conditions, truth, row, axis, axis_first, codes, start, points, reach, at, tag,
@@ -174,7 +170,7 @@ def list_edges(
     totals[0], totals[1] = n_visits, n_edges
 
 
-@njit(void(f8[:, :, ::1], f8[:, ::1], i4[::1]), nogil=True, cache=CACHED)
+@kernel(void(f8[:, :, ::1], f8[:, ::1], i4[::1]))
 def accumulate(curves, plain, starts):
     """Turn changes from point to point into margins; a question starts from the row itself."""
     for m in range(curves.shape[0]):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from numba import f8, i4, njit, u1, u8, void
 
-from paribus.kernels.jit.common import CACHED
+from paribus.kernels.jit.common import kernel
 from paribus.kernels.program import LANE
 
 WIDE = u8(LANE)
@@ -132,13 +132,11 @@ def _add(value, leaf, margin, sign, sums, first, margins):
             sums[first + m] += sign * value[leaf, m]
 
 
-@njit(
+@kernel(
     void(
         i4[::1], u8[::1], i4[::1], i4[::1], u1[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[:, ::1],
         u8[:, ::1], i4[:, ::1], u8[::1], u8[:, ::1], u8[:, ::1], u8[::1], f8[::1], f8[::1]
     ),
-    nogil=True,
-    cache=CACHED,
 )  # fmt: skip
 def shift(
     word, cut, table, child, truth, owner, roots, even, margin, value, rows, met, at, parting, apart, active,
