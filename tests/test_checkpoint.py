@@ -390,7 +390,7 @@ def test_a_process_that_was_killed_leaves_what_it_had_finished(folder, tmp_path,
     kept = tmp_path / "kept"
     process = subprocess.Popen(
         [sys.executable, str(tmp_path / "killed.py"), str(folder), str(kept)],
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])},
     )
     deadline = time.monotonic() + 60
     while len(list(kept.rglob("*effects*/*.npz"))) < 3 and time.monotonic() < deadline:
@@ -572,13 +572,14 @@ def test_a_checkpoint_holds_numbers_and_plain_text_only(folder, tmp_path):
             with np.load(file, allow_pickle=False) as arrays:
                 assert "tree" in arrays
         else:
-            assert set(json.loads(file.read_text())) >= {"version", "data", "settings"}
+            named = {"run"} if file.name == "run.json" else {"version", "run", "data", "settings"}
+            assert set(json.loads(file.read_text())) >= named
 
 
 def test_a_folder_that_does_not_exist_is_made(tmp_path, folder):
     deep = tmp_path / "not" / "yet"
     CALLS["trees"](X=folder, checkpoint=str(deep))
-    assert sorted(path.name for path in deep.iterdir()) == ["00-survey", "01-effects"]
+    assert sorted(path.name for path in deep.iterdir()) == ["00-survey", "01-effects", "run.json"]
     assert isinstance(Checkpoint.of(deep).folder, Path)
 
 

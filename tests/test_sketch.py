@@ -230,6 +230,8 @@ SURVEY = Survey(
     0,
     1_000,
     100,
+    False,
+    None,
 )
 
 
@@ -363,7 +365,7 @@ def test_a_digest_tells_order_numbers_names_types_and_weights():
         digest_of(table.set_column(1, "n", table["n"].cast(pa.int32())), 0),
     }
     assert len(found) == 7
-    survey = Survey({}, (), 0, 10, 10)
+    survey = Survey({}, (), 0, 10, 10, False, None)
 
     def digest(weights):
         shown = ShownTable.of(table, tuple(table.column_names), "pandas")

@@ -69,6 +69,14 @@ class Evaluator(Protocol[B_contra, S_co]):
         ...
 
 
+class KeptEvaluator(Evaluator[B_contra, S_co], Protocol[B_contra, S_co]):
+    """An evaluator whose states may be kept in a checkpoint, and so are compared with what it expects."""
+
+    def expected(self, rows: int) -> Any:
+        """Return the patterns of its states of ``rows`` rows at most."""
+        ...
+
+
 class Portion(Protocol):
     """What a block tells an executor: ``number`` in the order of the rows, and ``work`` in rows.
 

@@ -254,7 +254,7 @@ def _surveyed(
     from paribus.evaluators.survey import Survey, known_looks, survey_rows
 
     reading = replace(reading, unit=reading.first_unit())
-    survey = Survey.of(reading, wanted, looking.seed, looking.memory)
+    survey = Survey.of(reading, wanted, looking.seed, looking.memory, head)
     stamp = reading.source.stamp
     settings = digest(reading.read, reading.weight, reading.target, survey)
     identity = {"data": stamp or "", "settings": settings}

@@ -129,12 +129,13 @@ def _read(reading: Reading, axes: Axes, memory: int | None) -> _Trial:
 
     from paribus.evaluators.survey import Survey, survey_rows
 
-    rows = survey_rows(some_rows(reading).row_bytes, memory)
+    head = some_rows(reading)
+    rows = survey_rows(head.row_bytes, memory)
     reading = replace(reading, unit=reading.first_unit())
     started = perf_counter()
     table = pa.concat_tables(reading.source.batches(reading.read, 0, rows))
     read = perf_counter() - started
-    survey = Survey.of(reading, axes.wanted, SEED, memory)
+    survey = Survey.of(reading, axes.wanted, SEED, memory, head)
     started = perf_counter()
     state = survey.evaluate(reading.block(table, 0, 0))
     looked = perf_counter() - started

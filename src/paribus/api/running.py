@@ -10,7 +10,7 @@ from typing import Any
 
 import xxhash
 
-from paribus.contracts import Blocks, Evaluator
+from paribus.contracts import Blocks, KeptEvaluator
 from paribus.errors import CostWarning, OptionError
 from paribus.executors import Local
 from paribus.states import Keyed
@@ -56,7 +56,7 @@ class Running:
 
     def fold(
         self,
-        evaluator: Evaluator[Any, Keyed],
+        evaluator: KeptEvaluator[Any, Keyed],
         blocks: Blocks[Any],
         threads: int,
         *,
@@ -75,7 +75,8 @@ class Running:
             cut = getattr(blocks, "size", None), blocks.count, blocks.rows, __version__
             settings = {"settings": digest(identity["settings"], cut)}
             name = f"{self.passes:02d}-{doing}{by and '-'}{by}"
-            keeper = self.checkpoint.keeper(name, {**identity, **settings}, known or {})
+            expected = evaluator.expected(blocks.rows or 0)
+            keeper = self.checkpoint.keeper(name, {**identity, **settings}, expected, known or {})
         if self.client is None:
             state = Local(threads, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
         else:
@@ -83,6 +84,8 @@ class Running:
 
             state = Dask(self.client, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
         self.passes += counts
+        if keeper is not None:
+            keeper.check(state)
         return state
 
 

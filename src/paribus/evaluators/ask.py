@@ -11,7 +11,8 @@ from paribus.data.rows import Block, Parts
 from paribus.data.sampling import Sample
 from paribus.grid import Question
 from paribus.models import Model
-from paribus.states import Keyed
+from paribus.states import Keyed, PointValues
+from paribus.states.expected import Expected, Made
 
 METHODS = ("auto", "exact", "brute", "recursion")
 KINDS = ("average", "individual", "both")
@@ -98,6 +99,16 @@ class Ask:
         if self.spread is None or self.individual:  # whose curves are at hand
             return None
         return self.spread.sizes(self.counted, self.points, outputs)
+
+    def expected_values(self, number: int, outputs: int, points: int) -> dict[tuple[str, int], Made]:
+        """Return the pattern of what is collected of a question, if anything is."""
+        sizes = self.collects(outputs)
+        if sizes is None:
+            return {}
+        most, capacity = sizes
+        name, weighted = f"values {number}", self.weighted
+        pattern = PointValues.expected(name, outputs, points, most=most, capacity=capacity, weighted=weighted)
+        return {("values", number): pattern}
 
     def collected_bytes(self, outputs: int) -> tuple[int, int]:
         """Return the memory of what is collected in all, and in each state."""
@@ -205,6 +216,10 @@ class EffectEvaluator(Portioned, Protocol):
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the states of the block's questions."""
+        ...
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most, with which kept ones are compared."""
         ...
 
     def finish(self, state: Keyed, threads: int) -> list[Answer]:

@@ -20,6 +20,7 @@ from paribus.evaluators.spread import spread_of
 from paribus.grid import Question
 from paribus.models import Model
 from paribus.states import Keyed, Moments, PointValues, RowCurves, merge_in_order
+from paribus.states.expected import LARGEST, Expected
 
 CALL_ROWS = 16_384  # rows given to one predict: enough to hide its overhead, few enough for a cache
 CALL_BYTES = 32_000_000  # and what they and their predictions may weigh
@@ -150,6 +151,22 @@ class BruteForce:
 
     def prepare(self) -> None:
         """Nothing is prepared."""
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        found: dict[tuple[str, int], Any] = {}
+        totals = {}
+        for number, question in enumerate(self.ask.questions):
+            shape = self.model.n_outputs, question.n_points
+            found["moments", number] = Moments.expected(*shape, rows)
+            if self.ask.individual:
+                totals[f"curves {number}"] = rows
+                found["curves", number] = RowCurves.expected(f"curves {number}", *shape)
+            found |= self.ask.expected_values(number, *shape)
+        if self.ask.individual and self.ask.weighted:
+            totals["row weights"] = rows
+            found["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
+        return Expected(found, totals=totals)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return moments, and curves or what tells their quantiles when asked for, of each question."""

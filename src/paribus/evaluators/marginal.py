@@ -24,6 +24,7 @@ from paribus.grid import Axis
 from paribus.models import Model
 from paribus.models.scoring import Outcome
 from paribus.states import CellMoments, Keyed
+from paribus.states.expected import Expected
 
 CELL_ARRAYS = 3  # numbers a cell holds of each quantity, and of the rows in it
 APART = 2  # cells beside those of an axis: of rows whose value is missing, and of rows beyond its ends
@@ -118,6 +119,14 @@ class CellMeans:
     def predictions(self) -> int:
         """Rows the model will be asked about."""
         return 0 if self.model is None else self.ask.counted
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        numbers = self.outputs * len(self.averaged)
+        cells = ((number, axis.n_cells + APART) for number, axis in enumerate(self.axes))
+        return Expected(
+            {("cells", number): CellMoments.expected(numbers, size, rows) for number, size in cells}
+        )
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the rows of a block in the cells of each axis."""

@@ -20,6 +20,7 @@ from paribus.evaluators.association import Probe, binned, kernels_of
 from paribus.grid import Axis, Question
 from paribus.kernels.program import BINS, Ints
 from paribus.states import Counts, Keyed, Occupied
+from paribus.states.expected import Expected
 
 FEWEST, MOST = 2, 20  # bins of numbers
 TELLING = 3  # bins from which the corners of two features tell something
@@ -68,6 +69,15 @@ class Occupancy:
         """What a kept state depends on besides the rows."""
         own = [(bins.edges.tolist(), bins.levels) for bins in self.bins]
         return self.features, self.pairs.tolist(), own
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        if not len(self.pairs):
+            return Expected({})
+        counts = Counts.expected((len(self.features), BINS), rows)
+        tables = Occupied.expected(len(self.pairs), BINS * BINS)
+        found = {("occupied", 0): tables, ("bin rows", 0): counts, ("bin weights", 0): counts}
+        return Expected(found, frozenset({("bin weights", 0)}))
 
     def evaluate(self, block: Block) -> Keyed:
         """Mark the cells of a block; one whose questions are asked in parts is looked at with the first."""

@@ -10,6 +10,7 @@ from paribus.contracts import Array, Floats
 from paribus.data.rows import Block
 from paribus.grid import Axis, Question
 from paribus.states import Counts, Keyed
+from paribus.states.expected import Expected
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +18,15 @@ class SupportCounter:
     """Counts, per question, the weight of the rows in each grid cell."""
 
     questions: tuple[Question, ...]
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        found = {}
+        for number, question in enumerate(self.questions):
+            if len(question.axes) > 1 or question.axes[0].counted is None:
+                shape = tuple(axis.n_cells for axis in question.axes)
+                found["support", number] = Counts.expected(shape, rows)
+        return Expected(found)
 
     def evaluate(self, block: Block) -> Keyed:
         """Count the cells of each question; where axes cross, every row is located on each axis once."""

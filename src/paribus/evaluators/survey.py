@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -22,6 +23,17 @@ from paribus.data.steps import Steps
 from paribus.data.summary import DECILES, Summary, common_of, edges_of, ordered_levels, placed
 from paribus.errors import FeatureError, TableError, WeightError
 from paribus.states import Counts, Keyed
+from paribus.states.expected import (
+    HEAVIEST,
+    LARGEST,
+    SMALLEST,
+    Either,
+    Expected,
+    Made,
+    Number,
+    Numbers,
+    Such,
+)
 from paribus.states.sketch import SPARE, Levels, Sketch
 
 if TYPE_CHECKING:
@@ -60,6 +72,11 @@ class Weighed:
     total: float
     squares: float
     unit: float
+
+    def holds(self) -> bool:
+        """Return whether sums are there where rows are."""
+        sums = self.total, self.squares, self.unit
+        return self.counted <= self.rows and (all(sums) if self.counted else not any(sums))
 
     @classmethod
     def of(cls, rows: int, weights: Floats | None) -> Self:
@@ -106,8 +123,16 @@ class Look:
     ranked: bool
     steps: Steps | None = None
 
-    def merge(self, other: Self) -> Self:
-        """Put both together."""
+    def holds(self) -> bool:
+        """Return whether the categories that occur are among those declared."""
+        if self.levels is None or self.declared is None:
+            return True
+        return set(self.levels.found) <= set(self.declared)
+
+    def merge(self, other: Any) -> Any:
+        """Put both together; a column that cannot be varied somewhere cannot be at all."""
+        if isinstance(other, Unvaried):
+            return other
         first, second = (self, other) if self.missing_row is not None else (other, self)
         if second.missing_row is not None and second.missing_at < first.missing_at:
             first = second
@@ -178,6 +203,11 @@ class Few:
     numbers: Integers
     rows: Any
 
+    def holds(self) -> bool:
+        """Return whether each row has a number of its own, in order."""
+        rising = bool((self.numbers[1:] > self.numbers[:-1]).all())
+        return rising and len(self.numbers) == self.rows.num_rows <= self.most
+
     @classmethod
     def of(cls, block: Block, seed: int) -> Self:
         """Choose among the rows of a block."""
@@ -214,9 +244,18 @@ class Survey:
     seed: int
     exact: int
     capacity: int
+    weighted: bool
+    head: ShownTable = field(repr=False)
 
     @classmethod
-    def of(cls, reading: Reading, wanted: Mapping[int, Wanted], seed: int, memory: int | None) -> Self:
+    def of(
+        cls,
+        reading: Reading,
+        wanted: Mapping[int, Wanted],
+        seed: int,
+        memory: int | None,
+        head: ShownTable,
+    ) -> Self:
         """Divide the memory for numbers among the features; ``memory`` is a bound on all, if there is one."""
         whole = math.inf if memory is None else memory
         features = max(1, len(wanted))
@@ -225,7 +264,76 @@ class Survey:
         capacity = min(CAPACITY, max(LEAST_CAPACITY, fits))
         if (reading.source.rows or 0) > exact:
             exact = capacity  # they will be thinned out anyway
-        return cls(wanted, reading.coded, seed, exact, min(capacity, exact))
+        return cls(wanted, reading.coded, seed, exact, min(capacity, exact), reading.weight is not None, head)
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most; the first rows show their types."""
+        table = self.head.arrow.native
+        number = Numbers(("heavy",), low=SMALLEST, high=LARGEST)
+        found: dict[tuple[str, int], Any] = {
+            ("weighed", 0): Made(
+                Weighed,
+                rows=Number(int, 1, rows),
+                counted=Number(int, 0, rows),
+                total=Number(float, 0, HEAVIEST * rows),
+                squares=Number(float, 0, HEAVIEST**2 * rows),
+                unit=Number(float),
+            ),
+            ("gaps", 0): Counts.expected((table.num_columns,), rows),
+            ("length", 0): Counts.expected((1,), rows),
+            ("digest", 0): Made(Digest, total=Number(int, 0, SIZE - 1)),
+            ("few", 0): Made(
+                Few,
+                most=few_rows(table.num_columns),
+                seed=self.seed,
+                numbers=Numbers(("few",), ("i8",), 0, rows - 1),
+                rows=_rows_like(table),
+            ),
+            ("heavy", 0): Made(
+                Priorities,
+                most=DRAWN,
+                numbers=Numbers(("heavy",), ("i8",), 0, rows - 1),
+                weights=number,
+                chances=replace(number, high=1.0),
+            ),
+        }
+        for feature in self.coded:
+            those = Such(
+                "tuple of categories of its column", partial(_written, kind=table.schema.field(feature).type)
+            )
+            found["declared", feature] = Made(Declared, levels=those)
+        for feature in self.wanted:
+            found["look", feature] = self._expected_look(feature)
+        if not self.weighted:
+            del found["heavy", 0]
+        return Expected(found, law=_consistent)
+
+    def _expected_look(self, feature: int) -> Any:
+        table = self.head.arrow.native
+        unvaried = Made(Unvaried, why=Such("text", lambda found: isinstance(found, str)))
+        try:
+            like = self._look(Block(self.head, None, 0), feature, self.wanted[feature])
+        except FeatureError:
+            return unvaried
+        kind, name, dtype = table.schema.field(feature).type, f"look {feature}", np.dtype(like.dtype)
+        limit = self.wanted[feature].limit
+        sizes = {"exact": self.exact, "capacity": self.capacity, "limit": limit}
+        those = Such("tuple of categories of its column", partial(_written, kind=kind))
+        occurring = partial(_written, kind=kind) if dtype.hasobject else partial(_scalars, dtype=dtype)
+        look = Made(
+            Look,
+            kind=like.kind,
+            dtype=like.dtype,
+            missing=Number(float),
+            missing_row=Either((None, _rows_like(table, 1))),
+            missing_at=Number(int, -1),
+            infinite=Number(float),
+            sketch=None if like.sketch is None else Sketch.expected(name, dtype, **sizes),
+            levels=None if like.levels is None else Levels.expected(name, occurring, MOST_LEVELS),
+            declared=None if like.declared is None else those,
+            ranked=like.ranked,
+        )
+        return Either((unvaried, look))
 
     def evaluate(self, block: Block) -> Keyed:
         """Return what one block tells."""
@@ -446,6 +554,48 @@ def _digest(table: pa.Table, block: Block) -> int:
         for place, values in enumerate(np.atleast_2d(block.target.T)):
             table = table.append_column(f"\0target {place}", pa.array(values))
     return digest_of(table, block.start)
+
+
+def _rows_like(table: pa.Table, rows: int | None = None) -> Such:
+    """Return the pattern of rows with the columns of a table."""
+
+    def test(found: Any) -> bool:
+        same = isinstance(found, type(table)) and found.schema.equals(table.schema)
+        return same and rows in (None, found.num_rows)
+
+    return Such("rows of X", test)
+
+
+def _written(found: Any, kind: pa.DataType) -> bool:
+    """Return whether categories are as a column of a type has them."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    try:
+        return isinstance(found, tuple) and pa.array(found, kind).to_pylist() == [*found]
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+
+
+def _scalars(found: Any, dtype: np.dtype[Any]) -> bool:
+    """Return whether categories are numbers, flags or dates of a dtype."""
+    return isinstance(found, tuple) and all(getattr(one, "dtype", None) == dtype for one in found)
+
+
+def _consistent(parts: Mapping[Any, Any]) -> str | None:
+    """Say what is wrong with the states of all rows together."""
+    counted = parts["weighed", 0].counted
+    few, heavy = parts["few", 0], parts.get(("heavy", 0))
+    if len(few.numbers) != min(few.most, counted):
+        return "there are other few rows than the weights say"
+    if heavy is not None and len(heavy.numbers) != min(heavy.most, counted):
+        return "there are other heavy rows than the weights say"
+    for (name, feature), look in parts.items():
+        declared = parts.get(("declared", feature)) if name == "look" and isinstance(look, Look) else None
+        occurring = () if declared is None or look.levels is None else look.levels.found
+        if declared is not None and not set(occurring) <= set(declared.levels):
+            return f"column {feature} has categories that are not declared"
+    return None
 
 
 def known_looks() -> dict[str, type]:

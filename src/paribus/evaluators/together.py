@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
-from paribus.contracts import Evaluator
+from paribus.contracts import KeptEvaluator
 from paribus.data.rows import Block
 from paribus.states import Keyed
+from paribus.states.expected import Expected
 
 
 @dataclass(frozen=True, eq=False)
 class Together:
     """Evaluates a block with each of its parts, whose states have keys of their own."""
 
-    parts: tuple[Evaluator[Block, Keyed], ...]
+    parts: tuple[KeptEvaluator[Block, Keyed], ...]
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the states of all parts."""
         states = (part.evaluate(block).parts for part in self.parts)
         return Keyed({key: state for part in states for key, state in part.items()})
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of the states of all parts."""
+        patterns: list[Expected] = [part.expected(rows) for part in self.parts]
+        return reduce(Expected.beside, patterns)

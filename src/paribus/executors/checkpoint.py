@@ -2,63 +2,73 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
-from collections.abc import Callable, Mapping
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paribus.errors import CheckpointError, OptionError
 from paribus.states import known_states
-from paribus.states.codec import packed, unpacked
+from paribus.states.codec import packed, sealed, unpacked, unsealed
+from paribus.states.expected import Expected
 
-VERSION = 1
+VERSION = 2
+NOTE_BYTES = 65_536  # of a file that says what a folder is of, at most
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder with one folder per pass, each with what it is a pass of and the states of finished ranges."""
+    """A folder with one folder per pass, each with what it is a pass of and the states of finished ranges.
+
+    ``run`` is drawn when the folder is made: states of two runs are not mixed, however alike these are.
+    """
 
     folder: Path
+    run: str
 
     @classmethod
     def of(cls, folder: Any) -> Checkpoint:
         """Make the folder, or refuse a file of that name."""
         if not isinstance(folder, (str, os.PathLike)):
             raise OptionError(f"checkpoint={folder!r} must be the path of a folder")
-        path = Path(folder).expanduser()
         try:
+            path = Path(folder).expanduser()
             path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OptionError(f"checkpoint={os.fspath(folder)!r} cannot be a folder: {error}") from error
-        return cls(path)
+        except (OSError, ValueError, TypeError, RuntimeError) as error:  # a null byte, no home, a file
+            raise OptionError(f"checkpoint={str(folder)!r} cannot be a folder: {error}") from error
+        found = _noted(path / "run.json", {"run": secrets.token_hex(16)})
+        run = found.get("run")
+        if not isinstance(run, str) or not run:
+            raise CheckpointError(f"{path / 'run.json'} names no run; remove the folder to begin anew")
+        return cls(path, run)
 
     def keeper(
-        self, name: str, identity: Mapping[str, str], more: Mapping[str, Callable[..., Any]]
+        self,
+        name: str,
+        identity: Mapping[str, str],
+        expected: Expected,
+        more: Mapping[str, Callable[..., Any]],
     ) -> KeptStates:
         """Return the keeper of one pass, or refuse states of another; ``more`` are classes of its states."""
         folder = self.folder / name
-        folder.mkdir(exist_ok=True)
-        for half in folder.glob("*.half"):  # of runs that were killed while they wrote
-            half.unlink()
-        wanted = {"version": VERSION, **identity}
-        file = folder / "identity.json"
-        if file.exists():
-            self._same(file, wanted)
-        else:
-            _written(file, json.dumps(wanted, indent=1).encode())
-        return KeptStates(folder, {**known_states(), **more})
+        with _naming(folder):
+            folder.mkdir(exist_ok=True)
+            for half in folder.glob("*.half"):  # of runs that were killed while they wrote
+                half.unlink(missing_ok=True)
+        wanted = {"version": VERSION, "run": self.run, **identity}
+        self._compare(_noted(folder / "identity.json", wanted), wanted)
+        key = hashlib.blake2b(json.dumps([name, wanted], sort_keys=True).encode(), digest_size=32).digest()
+        return KeptStates(folder, key, expected, {**known_states(), **more})
 
-    def _same(self, file: Path, wanted: Mapping[str, Any]) -> None:
-        try:
-            found = json.loads(file.read_text())
-        except ValueError as error:
-            raise CheckpointError(
-                f"{file} cannot be read: {error}; remove the folder to begin anew"
-            ) from error
-        same = found if isinstance(found, dict) else {}
-        differing = [name for name, value in wanted.items() if same.get(name) != value]
+    def _compare(self, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        differing = [name for name, value in wanted.items() if found.get(name) != value]
         if differing:
             raise CheckpointError(
                 f"checkpoint={os.fspath(self.folder)!r} was begun with other {' and '.join(differing)}; "
@@ -68,37 +78,114 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class KeptStates:
-    """The states of one pass, a file for each range of blocks."""
+    """The states of one pass, a file for each range of blocks.
+
+    Each file ends in a digest of its bytes and its range under ``key``, which stands for the run, the pass
+    and all that decides its numbers.
+    """
 
     folder: Path
+    key: bytes
+    expected: Expected
     known: Mapping[str, Callable[..., Any]]
 
     def has(self, first: int, stop: int) -> bool:
         """Tell whether the state of a range was kept."""
-        return self._file(first, stop).exists()
+        with _naming(self._file(first, stop)):
+            return self._file(first, stop).exists()
 
     def find(self, first: int, stop: int) -> Any:
-        """Return the state of a range."""
+        """Return the state of a range; nothing is decoded before its digest is found right."""
+        file = self._file(first, stop)
+        data = _content(file)
         try:
-            return unpacked(self._file(first, stop).read_bytes(), self.known)
+            content, digest = unsealed(data)
+            if not hmac.compare_digest(digest, self._digest(first, stop, content)):
+                raise CheckpointError("it was changed, or is of another run, pass or range")
+            state = unpacked(content, self.known)
+            self.check(state, whole=False)
         except CheckpointError as error:
-            raise CheckpointError(
-                f"{self._file(first, stop)}: {error}; remove it to compute it anew"
-            ) from error
+            raise CheckpointError(f"{file}: {error}; remove it to compute it anew") from error
+        return state
 
     def keep(self, first: int, stop: int, state: Any) -> None:
         """Write a state; it is there whole or not at all."""
-        _written(self._file(first, stop), packed(state))
+        content = packed(state)
+        _write(self._file(first, stop), sealed(content, self._digest(first, stop, content)))
+
+    def check(self, state: Any, *, whole: bool = True) -> None:
+        """Refuse a state that this pass does not expect, of a range or of all of them."""
+        self.expected.check(state, whole=whole)
 
     def _file(self, first: int, stop: int) -> Path:
         return self.folder / f"{first:09d}-{stop:09d}.npz"
 
+    def _digest(self, first: int, stop: int, content: bytes) -> bytes:
+        digest = hashlib.blake2b(f"{first}-{stop}:".encode(), key=self.key, digest_size=32)
+        digest.update(content)
+        return digest.digest()
 
-def _written(file: Path, data: bytes) -> None:
-    """Write a file under another name and rename it, so that one that was killed leaves no half of it."""
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Say which file or folder could not be used, and what to do."""
+    try:
+        yield
+    except (OSError, ValueError, MemoryError) as error:
+        raise CheckpointError(
+            f"{file} cannot be used: {error or type(error).__name__}; give another folder in checkpoint=, or "
+            "remove this one to begin anew"
+        ) from error
+
+
+def _content(file: Path, most: int | None = None) -> bytes:
+    """Return what a file holds: a pipe or device would never end."""
+    with _naming(file):
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is no file")
+        if most is not None and found.st_size > most:
+            raise ValueError(f"it has {found.st_size:,} bytes where {most:,} are the most")
+        return file.read_bytes()
+
+
+def _noted(file: Path, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a file says; one that is not there is written."""
+    with _naming(file):
+        known = file.exists()
+    if not known:
+        _write(file, json.dumps(wanted, indent=1).encode(), anew=True)
+    try:
+        found = json.loads(_content(file, NOTE_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{file} cannot be read: {error}; remove the folder to begin anew") from error
+    return found if isinstance(found, dict) else {}
+
+
+def _write(file: Path, data: bytes, *, anew: bool = False) -> None:
+    """Write a file under another name and rename it, so that one that was killed leaves no half of it.
+
+    ``anew`` leaves one alone that another process wrote meanwhile.
+    """
     half = file.with_suffix(f".{os.getpid()}.half")
-    with half.open("wb") as handle:
-        handle.write(data)
-        handle.flush()
-        os.fsync(handle.fileno())
-    half.replace(file)
+    with _naming(file):
+        try:
+            with half.open("wb") as handle:
+                handle.write(data)
+                handle.flush()
+                os.fsync(handle.fileno())
+            if not (anew and _linked(half, file)):
+                half.replace(file)
+        finally:
+            half.unlink(missing_ok=True)
+
+
+def _linked(half: Path, file: Path) -> bool:
+    """Give a file its name unless there is one; return whether this file system can do that."""
+    try:
+        os.link(half, file)
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    return True

@@ -9,7 +9,8 @@ import numpy as np
 
 from paribus.contracts import Floats, Integers
 from paribus.data.sampling import TINY
-from paribus.states.large import LARGE, between, beyond_numbers, enlarged, fitting
+from paribus.states.expected import HEAVIEST, Made, Numbers
+from paribus.states.large import LARGE, between, beyond_numbers, enlarged, expected_unit, fitting
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,21 @@ class CellMoments:
     mean_sq: Floats
     spread: Floats
     unit: Floats | float = 1.0
+
+    @classmethod
+    def expected(cls, quantities: int, cells: int, rows: int) -> Made:
+        """Return the pattern of the moments of ``rows`` rows at most."""
+        means = Numbers((quantities, cells))
+        return Made(
+            cls,
+            rows=Numbers((cells,), ("i8",), 0, rows),
+            weight=Numbers((cells,), low=0, high=HEAVIEST * rows),
+            weight_sq=Numbers((cells,), low=0, high=HEAVIEST**2 * rows),
+            mean=means,
+            mean_sq=means,
+            spread=Numbers((quantities, cells), low=0, nan=True),
+            unit=expected_unit(quantities, cells),
+        )
 
     @classmethod
     def of(cls, values: Floats, cells: Integers, weights: Floats | None, count: int) -> Self:

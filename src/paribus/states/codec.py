@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import re
+import struct
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from paribus.contracts import Array
 from paribus.errors import CheckpointError
+
+DIGEST = 32  # bytes of a digest, which is the comment of the zip file
+MAGIC = b"\x93NUMPY\x01\x00"
+HEADER = re.compile(
+    rb"\{'descr': '([<>|]?[biufcmM]\d+(?:\[\d*[A-Za-z]+\])?)', 'fortran_order': (True|False), "
+    rb"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n"
+)
 
 
 def packed(state: Any) -> bytes:
@@ -23,15 +35,53 @@ def packed(state: Any) -> bytes:
     return file.getvalue()
 
 
+def sealed(content: bytes, digest: bytes) -> bytes:
+    """Return what was packed with a digest as the comment of the zip file, which NumPy still reads."""
+    return content[:-2] + struct.pack("<H", DIGEST) + digest
+
+
+def unsealed(data: bytes) -> tuple[bytes, bytes]:
+    """Return what was packed, and its digest."""
+    if len(data) < DIGEST + 2 or data[-DIGEST - 2 : -DIGEST] != struct.pack("<H", DIGEST):
+        raise CheckpointError("it has no digest")
+    return data[: -DIGEST - 2] + struct.pack("<H", 0), data[-DIGEST:]
+
+
 def unpacked(data: bytes, known: Mapping[str, Callable[..., Any]]) -> Any:
     """Return the state that was packed; ``known`` are the classes it may consist of, by name."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            return _put_together(json.loads(file["tree"].tobytes()), file, known)
+        arrays = _arrays(data)
+        return _put_together(json.loads(arrays["tree"].tobytes()), arrays, known)
     except CheckpointError:
         raise
     except Exception as error:  # a damaged file can fail in any way
         raise CheckpointError(f"a state that was kept cannot be read: {error}") from error
+
+
+def _arrays(data: bytes) -> dict[str, Array]:
+    """Return the arrays of an uncompressed npz file; no more is allocated than the file is long."""
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        members = file.infolist()
+        if sum(member.file_size for member in members) > len(data):
+            raise CheckpointError("a state that was kept declares more than it holds")
+        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            raise CheckpointError("a state that was kept is compressed, as none is")
+        return {member.filename.removesuffix(".npy"): _array(file.read(member)) for member in members}
+
+
+def _array(data: bytes) -> Array:
+    """Return one array, whose header must agree with how much there is."""
+    start = len(MAGIC) + 2
+    length = int.from_bytes(data[len(MAGIC) : start], "little")
+    header = HEADER.fullmatch(data[start : start + length])
+    if not data.startswith(MAGIC) or header is None:
+        raise CheckpointError("a state that was kept cannot be read: an array has another header")
+    dtype, shape = np.dtype(header[1].decode()), tuple(int(size) for size in re.findall(rb"\d+", header[3]))
+    if math.prod(shape) * dtype.itemsize != len(data) - start - length:
+        raise CheckpointError("a state that was kept cannot be read: an array has another size")
+    # A copy, because kernels take arrays that are aligned and may be written to.
+    flat = np.frombuffer(data, dtype, offset=start + length).copy()
+    return flat.reshape(shape, order="F" if header[2] == b"True" else "C")
 
 
 def _taken_apart(value: Any, arrays: list[Any]) -> Any:
@@ -65,26 +115,38 @@ def _arrow(value: Any, arrays: list[Any]) -> Any:
     return len(arrays) - 1
 
 
-def _put_together(tree: Any, file: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
+def _from_arrow(content: Array, table: bool) -> Any:
+    """Return a table or categories, after every buffer, offset and code of it was checked."""
+    import pyarrow as pa
+
+    found = pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+    found.validate(full=True)
+    if table:
+        return found
+    kind = found.schema.field(0).type
+    # Nested types, and rows without a byte of their own, could be more than memory holds as objects.
+    if pa.types.is_nested(kind) or pa.types.is_dictionary(kind) or len(found) > len(content):
+        raise CheckpointError(f"a state that was kept has categories of type {kind}")
+    return tuple(found.column(0).to_pylist())
+
+
+def _put_together(tree: Any, arrays: Mapping[str, Array], known: Mapping[str, Callable[..., Any]]) -> Any:
     if not isinstance(tree, dict):
         return tree
     if "array" in tree:
-        return file[f"a{tree['array']}"]
+        return arrays[f"a{tree['array']}"]
     if "scalars" in tree:
-        return tuple(file[f"a{tree['scalars']}"])
+        return tuple(arrays[f"a{tree['scalars']}"])
     if "items" in tree:
         return {
-            tuple(key) if isinstance(key, list) else key: _put_together(part, file, known)
+            tuple(key) if isinstance(key, list) else key: _put_together(part, arrays, known)
             for key, part in tree["items"]
         }
     if "tuple" in tree:
-        return tuple(_put_together(part, file, known) for part in tree["tuple"])
+        return tuple(_put_together(part, arrays, known) for part in tree["tuple"])
     if "arrow" in tree:
-        import pyarrow as pa
-
-        table = pa.ipc.open_stream(pa.py_buffer(file[f"a{tree['arrow']}"])).read_all()
-        return table if tree["table"] else tuple(table.column(0).to_pylist())
+        return _from_arrow(arrays[f"a{tree['arrow']}"], tree["table"])
     if tree["class"] not in known:
         raise CheckpointError(f"a state that was kept has an unknown part {tree['class']!r}")
-    parts = {name: _put_together(part, file, known) for name, part in tree["fields"].items()}
+    parts = {name: _put_together(part, arrays, known) for name, part in tree["fields"].items()}
     return known[tree["class"]](**parts)

@@ -10,7 +10,9 @@ from typing import Self
 import numpy as np
 
 from paribus.contracts import Floats
+from paribus.states.expected import ByNumber, Made, Numbers
 
+LEAST_BIN, MOST_BIN = -200, 200  # of any float
 BIN = 8  # powers of two that share a bin: the smallest of its terms keeps its digits
 
 
@@ -31,6 +33,11 @@ class ExactSum:
 
     high: Floats
     low: Floats
+
+    @classmethod
+    def expected(cls, *shape: int) -> Made:
+        """Return the pattern of sums of a shape."""
+        return Made(cls, high=Numbers(shape), low=Numbers(shape))
 
     @classmethod
     def of(cls, terms: Floats, bound: float, rows: int) -> Self:
@@ -64,6 +71,11 @@ class BinnedSum:
     """
 
     bins: Mapping[int, ExactSum]
+
+    @classmethod
+    def expected(cls, *shape: int) -> Made:
+        """Return the pattern of sums of a shape."""
+        return Made(cls, bins=ByNumber(LEAST_BIN, MOST_BIN, ExactSum.expected(*shape)))
 
     @classmethod
     def of(cls, terms: Floats, rows: int) -> Self:

@@ -9,7 +9,8 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.data.sampling import TINY
-from paribus.states.large import LARGE, between, beyond_numbers, enlarged, fitting
+from paribus.states.expected import HEAVIEST, SMALLEST, Made, Number, Numbers
+from paribus.states.large import LARGE, between, beyond_numbers, enlarged, expected_unit, fitting
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,21 @@ class Moments:
     mean_sq: Floats
     spread: Floats
     unit: Floats | float = 1.0
+
+    @classmethod
+    def expected(cls, outputs: int, points: int, rows: int) -> Made:
+        """Return the pattern of the moments of ``rows`` rows at most."""
+        means = Numbers((outputs, points))
+        return Made(
+            cls,
+            rows=Number(int, 1, rows),
+            weight=Number(float, SMALLEST, HEAVIEST * rows),
+            weight_sq=Number(float, SMALLEST, HEAVIEST**2 * rows),
+            mean=means,
+            mean_sq=means,
+            spread=Numbers((outputs, points), low=0, nan=True),
+            unit=expected_unit(outputs, points),
+        )
 
     @classmethod
     def of(cls, predictions: Floats, weights: Floats | None) -> Self:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paribus.contracts import Array
+from paribus.states.expected import Made, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,6 +17,11 @@ class Occupied:
     """Cells of tables ``(q, c)`` that some row lies in, as packed bits."""
 
     bits: NDArray[np.uint8]
+
+    @classmethod
+    def expected(cls, tables: int, cells: int) -> Made:
+        """Return the pattern of some tables."""
+        return Made(cls, bits=Numbers((tables, cells // 8), ("u1",)))
 
     @classmethod
     def of(cls, tables: Array) -> Self:

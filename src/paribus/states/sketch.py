@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from paribus.contracts import Array, Floats, Integers
 from paribus.data.summary import distinct_of, quantiles
+from paribus.states.expected import LARGEST, Either, Made, Number, Numbers, Such
 
 SPARE = 4  # times its capacity a sketch may hold before it is thinned out again: that costs time and error
 
@@ -39,6 +40,32 @@ class Sketch:
     ends: Array | None = None
     few: Array | None = None
     few_weights: Floats | None = None
+
+    @classmethod
+    def expected(cls, name: str, dtype: Any, *, exact: int, capacity: int, limit: int) -> Made:
+        """Return the pattern of a sketch of numbers of one dtype."""
+        few = f"few of {name}"
+        some, those = (Numbers((size,), low=0, high=LARGEST) for size in (name, few))
+        return Made(
+            cls,
+            values=Numbers((name,), (dtype,)),
+            weights=Either((None, some)),
+            exact=exact,
+            capacity=capacity,
+            limit=limit,
+            error=Number(float),
+            ends=Either((None, Numbers((f"ends of {name}",), (dtype,)))),
+            few=Either((None, Numbers((few,), (dtype,)))),
+            few_weights=Either((None, those)),
+        )
+
+    def holds(self) -> bool:
+        """Return whether numbers are finite and in order, and whether those that go together are there."""
+        if not all(_in_order(part) for part in (self.values, self.ends, self.few) if part is not None):
+            return False
+        if (self.few is None) != (self.few_weights is None) or (self.few is not None and self.ends is None):
+            return False
+        return self.ends is None or len(self.ends) == (2 if len(self.values) else 0)
 
     @classmethod
     def of(cls, values: Array, weights: Floats | None, *, exact: int, capacity: int, limit: int) -> Self:
@@ -124,6 +151,11 @@ class Sketch:
         return middle, group, np.maximum(before, after)
 
 
+def _in_order(values: Array) -> bool:
+    """Return whether numbers or dates are finite and none is smaller than the one before it."""
+    return bool(np.isfinite(values).all() and (values[1:] >= values[:-1]).all())
+
+
 def _both(one: Sketch, two: Sketch) -> tuple[Array, Array | None, Floats | None]:
     """Return the ends and the few distinct numbers of two sketches that know theirs."""
     assert one.ends is not None
@@ -146,6 +178,24 @@ class Levels:
     weights: Floats
     most: int
     too_many: bool = False
+
+    @classmethod
+    def expected(cls, name: str, test: Callable[[Any], bool], most: int) -> Made:
+        """Return the pattern of categories that pass a test."""
+        flag = Such("flag", lambda found: isinstance(found, bool))
+        weights = Numbers((name,), low=0, high=LARGEST)
+        return Made(
+            cls,
+            found=Such("tuple of categories of its column", test),
+            weights=weights,
+            most=most,
+            too_many=flag,
+        )
+
+    def holds(self) -> bool:
+        """Return whether each category has a weight, and there are none where there are too many."""
+        known = 0 if self.too_many else min(len(self.found), self.most)
+        return len(self.found) == len(self.weights) == len(set(self.found)) == known
 
     def merge(self, other: Self) -> Self:
         """Add the weights of levels both have."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.data.summary import quantiles
+from paribus.states.expected import LARGEST, Each, Either, Made, Number, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,30 @@ class PointValues:
     ends: Floats | None = None
     weight: float = 0.0
     error: float = 0.0
+
+    @classmethod
+    def expected(
+        cls, name: str, outputs: int, points: int, *, most: int, capacity: int, weighted: bool
+    ) -> Made:
+        """Return the pattern of predictions of rows that are called ``name``."""
+        shape, own = (outputs, points), Numbers((name,), low=0, high=LARGEST)
+        return Made(
+            cls,
+            most=most,
+            capacity=capacity,
+            parts=Each(name, Numbers((*shape, name)), least=0),
+            weights=Each(name, own, least=0) if weighted else (),
+            kept=Either((None, Numbers((*shape, capacity)))),
+            ends=Either((None, Numbers((*shape, 2)))),
+            weight=Number(float),
+            error=Number(float),
+        )
+
+    def holds(self) -> bool:
+        """Return whether there is something to read quantiles off."""
+        if self.kept is None:
+            return self.ends is None and bool(self.parts)
+        return self.ends is not None and self.weight > 0
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None, *, most: int, capacity: int) -> Self:

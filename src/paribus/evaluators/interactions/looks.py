@@ -14,10 +14,11 @@ import numpy as np
 from paribus.contracts import Floats, Integers
 from paribus.data.rows import Block
 from paribus.evaluators.trees.boxes import Cells, Leaves, parts_of
-from paribus.evaluators.trees.programs import codes_of, family_of, program_of
+from paribus.evaluators.trees.programs import codes_expected, codes_of, family_of, program_of
 from paribus.kernels.program import Ints, Program
 from paribus.models.ensemble import Ensemble
 from paribus.states import Counts, Keyed, RowCurves
+from paribus.states.expected import LARGEST, Expected, Made, Numbers
 
 
 def kernels() -> ModuleType:
@@ -37,6 +38,25 @@ class Counting:
     leaves: Leaves
     pairs: Ints | None
     sample: Integers
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most; cells are places in tables."""
+        size = self.leaves.cells.size
+        found: dict[tuple[str, int], Any] = {
+            ("weight", 0): Counts.expected((1,), rows),
+            ("coverage", 0): Counts.expected((self.program.n_slots,), rows),
+            ("sample", 0): codes_expected(self.program),
+        }
+        for place, cells in enumerate(size.tolist()):
+            found["cells", place] = Counts.expected((cells,), rows)
+        if self.pairs is None:
+            last = size[:, None] - 1
+            found["rows", 0] = RowCurves.expected("rows", len(size), dtype="i4", low=0, high=last)
+            found["row weights", 0] = RowCurves.expected("rows", 1, low=0, high=LARGEST)
+        else:
+            cells = int(size[self.pairs].astype(np.int64).prod(axis=1).sum())
+            found["pairs", 0] = Counts.expected((cells,), rows)
+        return Expected(found, totals={"sample": len(self.sample)})
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the coverage of a block, its counts, and the codes of the rows in the sample."""
@@ -80,6 +100,16 @@ class Walking:
     effects: tuple[Floats, ...]
     share: Floats
     centre: Floats
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states."""
+        features, margins = len(self.effects), len(self.centre)
+        functions = 2 + 2 * len(self.walk.family.features)
+        together = Numbers((margins, features, features))
+        sums = Made(Counts, cells=Numbers((functions, margins)))
+        return Expected(
+            {("together", 0): Made(Counts, cells=together), ("first", 0): sums, ("second", 0): sums}
+        )
 
     def evaluate(self, block: Block) -> Keyed:
         """Return sums over the rows of a block: of products of effects, of functions and of their squares."""

@@ -16,6 +16,7 @@ from paribus.evaluators.brute import BruteForce, naming_what_fails
 from paribus.evaluators.local.bins import Located, Move
 from paribus.models import Model
 from paribus.states import CellMoments, Counts, Keyed, merge_in_order
+from paribus.states.expected import Expected
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,10 @@ class LocalBrute:
         """Rows the model will be asked about, at most."""
         return self.ask.counted * sum(move.n_points for move in self.moves if not move.silent)
 
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        return expected_of(self.moves, self.asking.model.n_outputs, rows)
+
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the differences in each cell, for each of the block's questions."""
         first, last = block.start, block.start + len(block.table) - 1
@@ -126,6 +131,16 @@ def collected(
     terms = located.across if weights is None else located.across * weights
     places = np.stack([np.bincount(located.cells, one, minlength=count) for one in terms])
     return moments, Counts(places)
+
+
+def expected_of(moves: tuple[Move, ...], outputs: int, rows: int) -> Expected:
+    """Return the patterns of what `collected` returns; a move that no row makes has none."""
+    found = {}
+    for number, move in enumerate(moves):
+        count = move.n_cells + 1
+        found["local", number] = CellMoments.expected(outputs * _columns(move), count, rows)
+        found["places", number] = Counts.expected((2 * len(move.bins) - 1, count), rows)
+    return Expected(found, frozenset(found))
 
 
 def state_bytes(moves: tuple[Move, ...], outputs: int) -> int:

@@ -14,12 +14,13 @@ from paribus.data.rows import Block, Parts
 from paribus.errors import RefusalError
 from paribus.evaluators.ask import Ask
 from paribus.evaluators.local.bins import Located, Move
-from paribus.evaluators.local.brute import collected, state_bytes
+from paribus.evaluators.local.brute import collected, expected_of, state_bytes
 from paribus.evaluators.trees.programs import code_of, codes_of, walk_of
 from paribus.kernels.program import MOST_CODES, CodeColumn, Ints, Walk
 from paribus.models import Model
 from paribus.models.trees import Trees
 from paribus.states import CellMoments, Counts, Keyed
+from paribus.states.expected import Expected
 
 BLOCK_ROWS = 16_384
 BLOCKS = 4  # a table is cut into at least so many, for threads
@@ -99,6 +100,10 @@ class LocalTrees:
     def predictions(self) -> int:
         """The model itself is not asked."""
         return 0
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        return expected_of(self.moves, self.outputs, rows)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the differences in each cell of every question."""

@@ -19,16 +19,16 @@ from paribus.data.rows import Block, Parts
 from paribus.errors import RefusalError
 from paribus.evaluators.ask import Answer, Ask
 from paribus.evaluators.spread import spread_of
-from paribus.evaluators.trees.programs import codes_of, laid_out
+from paribus.evaluators.trees.programs import codes_expected, codes_of, laid_out
 from paribus.kernels.program import Ints, Points, Program
 from paribus.models import Model
 from paribus.models.trees import Trees
 from paribus.states import BinnedSum, Counts, ExactSum, Keyed, PointValues, RowCurves
+from paribus.states.expected import HEAVIEST, LARGEST, Expected
 
 BLOCK_ROWS = 16_384
 BLOCKS = 4  # a table is cut into at least so many, for threads
 AT_ONCE = 8_192  # rows whose curves are compared with their average at once
-HEAVIEST = 2.0  # weight of a row, as rows are held
 CURVE_BYTES = 16_000_000  # of curves drawn at once
 KEPT_BYTES = 64_000_000  # of curves that a block keeps
 VISIT_BYTES, EDGE_BYTES = 20, 32
@@ -188,6 +188,29 @@ class TreeExact:
             trace = self.kernels.trace(self.program, [self.points[number] for number in group], threads)
             drawn.append((tuple(group), trace, self._portion(sum(self.points[q].size for q in group))))
         return tuple(drawn)
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        found: dict[tuple[str, int], Any] = {("weight", 0): Counts.expected((1,), rows)}
+        outputs, totals = self.model.n_outputs, {}
+        if self.trees.link.linear:
+            found["coverage", 0] = Counts.expected((self.program.n_slots,), rows)
+        for number, points in enumerate(self.points):
+            if not self.trees.link.linear and points.size:
+                kind = BinnedSum if self.trees.bound is None else ExactSum
+                found["sums", number] = kind.expected(outputs, points.size)
+            if self.ask.individual:
+                totals[f"curves {number}"] = rows
+                found["curves", number] = RowCurves.expected(f"curves {number}", outputs, points.size)
+            found |= self.ask.expected_values(number, outputs, points.size)
+        if self.ask.individual:
+            totals["row weights"] = rows
+            found["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
+        else:
+            totals["sample"] = self.error_rows
+            found["sample", 0] = codes_expected(self.program)
+            found["squares", 0] = RowCurves.expected("sample", 1, low=0, high=LARGEST)
+        return Expected(found, totals=totals)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return what the rows of a block add to the coverage, the curves and the sample."""

@@ -44,6 +44,8 @@ from paribus.kernels.program import (
     level_codes,
 )
 from paribus.models.ensemble import LEAF, Ensemble
+from paribus.states import RowCurves
+from paribus.states.expected import Made
 
 DEEP = 2_048  # leaves from which a tree is walked with lists of rows: masks would be mostly empty
 
@@ -267,3 +269,9 @@ def codes_of(
     for place, column in enumerate(program.columns):
         codes[place] = code_of(column, numbers[column.encoding], kernels)
     return codes
+
+
+def codes_expected(program: Program) -> Made:
+    """Return the pattern of kept codes of sampled rows: the kernels take them as places in their tables."""
+    last = program.n_codes[:, None] - 1
+    return RowCurves.expected("sample", len(program.columns), dtype="i4", low=0, high=last)

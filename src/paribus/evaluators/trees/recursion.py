@@ -19,6 +19,7 @@ from paribus.kernels.program import Points, Program
 from paribus.models import Model
 from paribus.models.ensemble import Ensemble
 from paribus.states import Keyed
+from paribus.states.expected import Expected
 
 BLOCK_ROWS = 65_536
 
@@ -114,6 +115,10 @@ class TreeRecursion:
 
     def prepare(self) -> None:
         """Nothing is prepared."""
+
+    def expected(self, rows: int) -> Expected:
+        """Rows leave no states."""
+        return Expected({})
 
     def evaluate(self, block: Block) -> Keyed:
         """Rows are not asked."""
