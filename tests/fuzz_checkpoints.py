@@ -135,7 +135,7 @@ def small_blocks():
 
 
 @cache
-def _finished(name, workdir):
+def finished_folder(name, workdir):
     home = Path(workdir)
     home.mkdir(parents=True, exist_ok=True)
     rows = home / "rows.parquet"
@@ -152,7 +152,7 @@ def mutate_and_run(seed, workdir):
     """
     rng = np.random.default_rng(seed)
     names = list(_calls())
-    finished = _finished(names[rng.integers(len(names))], str(workdir))
+    finished = finished_folder(names[rng.integers(len(names))], str(workdir))
     folder = Path(mkdtemp(dir=workdir)) / "kept"
     shutil.copytree(finished.folder, folder)
     forged = rng.random() < 0.6
@@ -272,9 +272,9 @@ def odd_note(rng, folder, finished):
 def other_arrays(rng, folder, finished):
     """Change the numbers of a state, as somebody who does not know of digests would."""
     file = _file(rng, folder)
-    arrays = _loaded(file.read_bytes())
+    arrays = loaded(file.read_bytes())
     _changed_numbers(rng, arrays)
-    file.write_bytes(_npz(arrays))
+    file.write_bytes(written(arrays))
 
 
 CHANGES = [
@@ -291,18 +291,18 @@ CHANGES = [
 ]
 
 
-def _loaded(data):
+def loaded(data):
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
 
 
-def _npz(arrays, save=np.savez):
+def written(arrays, save=np.savez):
     file = io.BytesIO()
     save(file, **arrays)
     return file.getvalue()
 
 
-def _forge(file, content, finished):
+def forge(file, content, finished):
     """Write a state with the digest that the run itself would give it."""
     keeper = finished.keys[file.parent.name]
     first, stop = map(int, file.stem.split("-"))
@@ -318,9 +318,9 @@ def _forging(change):
         files = sorted(file.parent.glob("*.npz")) if rng.random() < 0.4 else [file]
         seed = int(rng.integers(2**32))
         for one in files:
-            arrays = _loaded(one.read_bytes())
+            arrays = loaded(one.read_bytes())
             change(np.random.default_rng(seed), arrays)
-            _forge(one, _npz(arrays), finished)
+            forge(one, written(arrays), finished)
 
     forging.__name__ = f"forged {change.__name__}"
     return forging
@@ -453,13 +453,13 @@ def _exchanged(rng, arrays):
 
 def forged_nesting(rng, folder, finished):
     file = _file(rng, folder)
-    arrays = _loaded(file.read_bytes())
+    arrays = loaded(file.read_bytes())
     deep = 10 ** int(rng.integers(3, 6))
     text = _pick(
         rng, ["[" * deep, '{"tuple":[' * deep, '{"tuple":[' * 900 + "]}" * 900, "NaN", "9" * 9_999, ""]
     )
     arrays["tree"] = np.frombuffer(text.encode(), np.uint8)
-    _forge(file, _npz(arrays), finished)
+    forge(file, written(arrays), finished)
 
 
 def forged_bytes(rng, folder, finished):
@@ -468,22 +468,22 @@ def forged_bytes(rng, folder, finished):
     data = bytearray(unsealed(file.read_bytes())[0])
     for place in rng.integers(len(data), size=rng.integers(1, 9)):
         data[place] ^= 1 << int(rng.integers(8))
-    _forge(file, bytes(data), finished)
+    forge(file, bytes(data), finished)
 
 
 def forged_sizes(rng, folder, finished):
     """Compress what declares more than memory holds, or let a header declare it."""
     file = _file(rng, folder)
-    arrays = _loaded(file.read_bytes())
+    arrays = loaded(file.read_bytes())
     name = _chosen(rng, arrays)
     if rng.random() < 0.3:
         arrays[name] = np.zeros(10_000_000, np.uint8)
-        _forge(file, _npz(arrays, np.savez_compressed), finished)
+        forge(file, written(arrays, np.savez_compressed), finished)
         return
-    content = _npz(arrays)
+    content = written(arrays)
     before = str(arrays[name].shape).encode()
     after = b"(" + b"9" * max(1, len(before) - 3) + b",)"
-    _forge(file, content.replace(before, after.ljust(len(before))), finished)
+    forge(file, content.replace(before, after.ljust(len(before))), finished)
 
 
 FORGERIES = [

@@ -1,14 +1,18 @@
 """A run that was killed goes on where it was, ends in the same bits, and takes nobody else's states."""
 
 import datetime
+import errno
 import io
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
+import zipfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -25,6 +29,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fuzz_checkpoints as fuzz
 import paribus
 from paribus.data.sampling import Priorities
 from paribus.data.scan import parquet
@@ -48,6 +53,7 @@ from paribus.states import (
     known_states,
 )
 from paribus.states.codec import packed, unpacked
+from paribus.states.expected import Each, Either, Expected, Made, Number, Numbers
 from paribus.states.sketch import Levels, Sketch
 
 ROWS = 2_500
@@ -632,3 +638,327 @@ def test_one_that_refuses_what_it_meets_leaves_its_folder_to_itself(folder, tmp_
     have = call(checkpoint=tmp_path / "kept")
     assert have["a"].provenance.evaluator == "brute"
     assert numbers(have) == numbers(want)
+
+
+def test_changed_folders_give_the_same_bits_or_one_error(tmp_path):
+    found = Counter(fuzz.mutate_and_run(seed, tmp_path) for seed in range(120))
+    assert set(found) == {"same", "refused", "forged"}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run of effects, and one like it."""
+    return fuzz.finished_folder("effects", str(tmp_path_factory.mktemp("finished")))
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    return Path(shutil.copytree(finished.folder, tmp_path / "copied"))
+
+
+def states_in(folder):
+    return sorted(folder.rglob("*.npz"))
+
+
+def test_a_copied_folder_is_resumed(finished, copied):
+    assert fuzz.numbers(finished.run(copied)) == finished.found
+
+
+def test_states_belong_to_their_range_pass_and_run(finished, copied):
+    survey_state, effects_state = (next(copied.glob(f"*{name}/*.npz")) for name in ("survey", "effects"))
+    other_range = sorted(effects_state.parent.glob("*.npz"))[1]
+    twin = finished.twin / effects_state.relative_to(copied)
+    mine = effects_state.read_bytes()
+    for stranger in (other_range, survey_state, twin):
+        effects_state.write_bytes(stranger.read_bytes())
+        with pytest.raises(
+            paribus.CheckpointError, match=r"changed, or is of another run, pass or range; rem"
+        ):
+            finished.run(copied)
+    effects_state.write_bytes(mine)
+    assert fuzz.numbers(finished.run(copied)) == finished.found
+
+
+def test_a_pass_of_another_run_with_the_same_settings_is_refused(finished, copied):
+    shutil.rmtree(copied / "01-effects")
+    shutil.copytree(finished.twin / "01-effects", copied / "01-effects")
+    with pytest.raises(paribus.CheckpointError, match="other run; give another folder"):
+        finished.run(copied)
+
+
+def test_states_without_what_says_whose_they_are_are_refused(finished, copied):
+    (copied / "run.json").unlink()
+    with pytest.raises(paribus.CheckpointError, match="other run"):
+        finished.run(copied)
+    shutil.copy(finished.folder / "run.json", copied)
+    (copied / "01-effects" / "identity.json").unlink()
+    assert fuzz.numbers(finished.run(copied)) == finished.found  # it says nothing that the run does not know
+
+
+@pytest.mark.parametrize("file", ["run.json", "01-effects/identity.json"])
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[" * 100_000, '{"a":' * 50_000, "9" * 10_000, "NaN", "[]", "null", '{"run": NaN}', "\xff" * 9],
+    ids=["nothing", "begun", "deep", "deep mapping", "huge", "nan", "list", "null", "no run", "no text"],
+)
+def test_odd_notes_end_in_one_error(finished, copied, file, content):
+    (copied / file).write_bytes(content.encode("latin1"))
+    with pytest.raises(paribus.CheckpointError, match=r"run\.json|identity\.json|was begun with other"):
+        finished.run(copied)
+
+
+def test_a_note_without_end_is_not_read(finished, copied):
+    with (copied / "run.json").open("r+b") as file:
+        file.truncate(10**12)  # which takes no place on the disk
+    with pytest.raises(paribus.CheckpointError, match="bytes where"):
+        finished.run(copied)
+
+
+def a_folder(file):
+    file.unlink(missing_ok=True)
+    file.mkdir()
+
+
+def a_pipe(file):
+    file.unlink()
+    os.mkfifo(file)
+
+
+def a_loop(file):
+    file.unlink()
+    file.symlink_to(file)
+
+
+@pytest.mark.parametrize("make", [a_folder, a_pipe])
+@pytest.mark.parametrize(
+    "name", ["run.json", "01-effects/identity.json", "01-effects/000000000-000000001.npz"]
+)
+def test_what_is_no_file_is_refused(finished, copied, name, make):
+    make(copied / name)
+    with pytest.raises(paribus.CheckpointError, match="it is no file; give another folder"):
+        finished.run(copied)
+
+
+def test_a_file_where_a_pass_is_expected_is_refused(finished, copied):
+    shutil.rmtree(copied / "01-effects")
+    (copied / "01-effects").write_text("")
+    with pytest.raises(paribus.CheckpointError, match=r"01-effects cannot be used: .*File exists"):
+        finished.run(copied)
+
+
+def test_a_half_that_cannot_be_cleared_is_named(finished, copied):
+    a_folder(copied / "01-effects" / "000000000-000000001.9.half")
+    with pytest.raises(paribus.CheckpointError, match="01-effects cannot be used"):
+        finished.run(copied)
+
+
+def test_a_link_that_leads_nowhere_is_written_anew(finished, copied):
+    a_loop(states_in(copied)[-1])
+    assert fuzz.numbers(finished.run(copied)) == finished.found
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5_000, "~nobody-has-this-name/x", 5, b"bytes"])
+def test_paths_that_can_be_no_folder_are_refused(folder, path):
+    with pytest.raises(paribus.OptionError, match="checkpoint="):
+        CALLS["trees"](X=folder, checkpoint=path)
+
+
+def test_a_path_that_leads_in_a_circle_is_refused(folder, tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(paribus.OptionError, match="cannot be a folder"):
+        CALLS["trees"](X=folder, checkpoint=tmp_path / "loop" / "deep")
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_a_full_disk_ends_in_one_error_and_leaves_no_half(folder, tmp_path, monkeypatch, after):
+    call, left, sync = partial(CALLS["trees"], X=folder, checkpoint=tmp_path / "kept"), [after], os.fsync
+
+    def full(handle):
+        if not left[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        left[0] -= 1
+        sync(handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(paribus.CheckpointError, match="No space left on device; give another folder"):
+            call()
+    assert not list((tmp_path / "kept").rglob("*.half"))
+    assert numbers(call()) == numbers(CALLS["trees"](X=folder))
+
+
+def test_what_may_not_be_read_ends_in_one_error(finished, copied, monkeypatch):
+    def denied(self):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", denied)
+        with pytest.raises(paribus.CheckpointError, match="Permission denied; give another folder"):
+            finished.run(copied)
+
+
+def test_two_that_begin_at_once_are_one_run(tmp_path, monkeypatch):
+    first = Checkpoint.of(tmp_path / "kept")
+    exists = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda path: path.name != "run.json" and exists(path))
+    assert Checkpoint.of(tmp_path / "kept").run == first.run
+
+
+def test_a_file_system_without_hard_links_will_do(tmp_path, monkeypatch):
+    def unsupported(*paths):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", unsupported)
+    assert Checkpoint.of(tmp_path / "kept").run == Checkpoint.of(tmp_path / "kept").run
+
+
+def forged_state(finished, copied, change):
+    """Change the arrays of a state of effects, and give it the digest that the run itself would.
+
+    ``change`` is given the arrays, and the fields of each part of the state by key.
+    """
+    file = sorted((copied / "01-effects").glob("*.npz"))[0]
+    arrays = fuzz.loaded(file.read_bytes())
+    tree = json.loads(arrays["tree"].tobytes())
+    change(arrays, {key[0]: part["fields"] for key, part in tree["fields"]["parts"]["items"]})
+    fuzz.forge(file, fuzz.written(arrays), finished)
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "words"),
+    [
+        ("coverage", lambda array: array[:-1], r"shape .* is expected"),
+        ("coverage", lambda array: array + 1_000_000, "out of range"),
+        ("coverage", lambda array: array * np.nan, "out of range"),
+        ("coverage", lambda array: array.astype("f4"), "no array of i8 or f8"),
+        ("support", lambda array: array - 10**6, "out of range"),
+        ("weight", lambda array: array.reshape(1, 1), "shape"),
+    ],
+)
+def test_arrays_that_nobody_expects_are_refused_with_a_right_digest_too(finished, copied, key, change, words):
+    def changed(arrays, parts):
+        name = f"a{parts[key]['cells']['array']}"
+        arrays[name] = change(arrays[name])
+
+    forged_state(finished, copied, changed)
+    with pytest.raises(paribus.CheckpointError, match=f"not what this run expects: .*{key}.*{words}"):
+        finished.run(copied)
+
+
+@pytest.mark.parametrize("code", [-1, 10**6, 2**31 - 1, -(2**31)])
+def test_codes_beyond_the_tables_of_kernels_are_refused_with_a_right_digest_too(finished, copied, code):
+    def changed(arrays, parts):
+        _, codes = parts["sample"]["parts"]["tuple"][0]["tuple"]
+        arrays[f"a{codes['array']}"][0, 0] = code
+
+    forged_state(finished, copied, changed)
+    with pytest.raises(paribus.CheckpointError, match=r"sample.* has numbers out of range"):
+        finished.run(copied)
+
+
+def test_false_offsets_of_text_are_refused():
+    table = pa.table({"text": ["one", "two", "three"]})
+    data = fuzz.loaded(packed(Few(4, 0, np.arange(3), table)))
+    offsets = np.array([0, 3, 6, 11], np.int32).tobytes()
+    name = next(name for name, array in data.items() if offsets in array.tobytes())
+    for false in ([0, 3, 2**30, 11], [0, 2**31 - 1, 6, 11], [-9, 3, 6, 11], [0, 6, 3, 11]):
+        broken = data[name].tobytes().replace(offsets, np.array(false, np.int32).tobytes())
+        with pytest.raises(paribus.CheckpointError, match="cannot be read"):
+            unpacked(fuzz.written({**data, name: np.frombuffer(broken, np.uint8)}), KNOWN)
+
+
+def test_codes_of_categories_beyond_their_dictionary_are_refused():
+    table = pa.table({"text": pa.array(["one", "two"] * 8).dictionary_encode()})
+    data = fuzz.loaded(packed(Few(99, 0, np.arange(16), table)))
+    codes = np.tile(np.array([0, 1], np.int32), 8).tobytes()
+    name = next(name for name, array in data.items() if codes in array.tobytes())
+    broken = data[name].tobytes().replace(codes, np.tile(np.array([0, 10**6], np.int32), 8).tobytes())
+    with pytest.raises(paribus.CheckpointError, match="cannot be read"):
+        unpacked(fuzz.written({**data, name: np.frombuffer(broken, np.uint8)}), KNOWN)
+
+
+def test_a_state_takes_no_more_memory_than_its_file_is_long():
+    state = packed(Counts(np.zeros(999)))
+    bombs = [
+        fuzz.written(fuzz.loaded(packed(Counts(np.zeros(50_000_000)))), np.savez_compressed),
+        state.replace(b"(999,), }" + b" " * 12, b"(999999999999999,), }"),
+        state.replace(b"(999,), }" + b" " * 20, b"(99999999999999999999999,), }"),
+        state.replace(b"'<f8'", b"'<c8'"),
+        state.replace(b"'<f8'", b"'|O8'"),
+    ]
+    tracemalloc.start()
+    for bomb in bombs:
+        with pytest.raises(paribus.CheckpointError):
+            unpacked(bomb, KNOWN)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4_000_000
+
+
+def test_members_that_share_their_bytes_are_refused():
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as out:
+        out.writestr("tree.npy", bytes(100_000))
+        for number in range(50):
+            out.filelist.append(out.filelist[0])
+            out.NameToInfo[f"a{number}.npy"] = out.filelist[0]
+    with pytest.raises(paribus.CheckpointError, match="declares more than it holds"):
+        unpacked(file.getvalue(), KNOWN)
+
+
+@pytest.mark.parametrize("deep", [1_000, 100_000])
+def test_deep_trees_are_refused(deep):
+    for text in ("[" * deep, '{"tuple":[' * deep + "]}" * deep):
+        data = {"tree": np.frombuffer(text.encode(), np.uint8)}
+        with pytest.raises(paribus.CheckpointError, match="cannot be read"):
+            unpacked(fuzz.written(data), KNOWN)
+
+
+def test_every_length_that_has_a_name_is_the_same_wherever_it_occurs():
+    curves, sums = RowCurves.expected("rows", 2), RowCurves.expected("rows", 1, low=0, high=1)
+    expected = Expected({("curves", 0): curves, ("sums", 0): sums}, totals={"rows": 7})
+
+    def state(*sizes, others=None):
+        own = tuple((start, np.zeros((2, size))) for start, size in enumerate(sizes))
+        rest = tuple((start, np.zeros((1, size))) for start, size in enumerate(others or sizes))
+        return Keyed({("curves", 0): RowCurves(own), ("sums", 0): RowCurves(rest)})
+
+    expected.check(state(3, 4), whole=True)
+    expected.check(state(3))
+    for wrong, words in (
+        (state(3, 4, others=(4, 3)), "shape"),
+        (state(3, 4, others=(3,)), "another number of parts"),
+        (state(3, 3), "6 rows where there are 7"),
+        (Keyed({("curves", 0): RowCurves(())}), "one or more|1 or more"),
+        (Keyed({("curves", 1): Counts(np.zeros(1))}), "unknown"),
+        (Keyed({("curves", 0): Counts(np.zeros(1))}), "no RowCurves"),
+        (Keyed({}), "is missing"),
+        (Counts(np.zeros(1)), "no Keyed"),
+    ):
+        with pytest.raises(paribus.CheckpointError, match=words):
+            expected.check(wrong, whole=True)
+
+
+def test_patterns_refuse_other_types_and_numbers():
+    either = Either((None, Numbers((2,), low=0.0, high=[1.0, 2.0])))
+    pattern = Expected({("a", 0): Made(Declared, levels=(either, Number(int, 1, 5), Each("n", 3, least=0)))})
+
+    def check(*parts):
+        pattern.check(Keyed({("a", 0): Declared(parts)}))
+
+    check(None, 1, ())
+    check(np.array([1.0, 2.0]), 5, (3, 3))
+    for wrong in (
+        (np.array([2.0, 1.0]), 1, ()),
+        (np.array([np.nan, 1.0]), 1, ()),
+        (np.array([0, 1]), 1, ()),
+        (np.zeros(3), 1, ()),
+        (None, 6, ()),
+        (None, True, ()),
+        (None, 1.0, ()),
+        (None, 1, (3, 4)),
+        (None, 1, [3]),
+        (None, 1),
+    ):
+        with pytest.raises(paribus.CheckpointError, match="not what this run expects"):
+            check(*wrong)

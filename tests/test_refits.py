@@ -440,7 +440,7 @@ def test_a_checkpoint_keeps_what_each_model_has_finished(files, tmp_path, monkey
         paribus.partial_dependence(models, files, "gap", **options)
     assert set(asked) == {0, 1}
     names = sorted(path.name for path in folder.iterdir())
-    assert names == ["00-survey", "01-effects-1-of-4", "02-effects-2-of-4", "03-effects-3-of-4"]
+    assert names == ["00-survey", "01-effects-1-of-4", "02-effects-2-of-4", "03-effects-3-of-4", "run.json"]
     asked.clear()
     monkeypatch.setattr(
         TreeExact, "evaluate", lambda self, block: asked.append(self) or evaluate(self, block)

@@ -13,7 +13,7 @@
     ├── ModelError                          the model did not answer as a model must
     ├── RefusalError                        the method asked for by name cannot give this answer
     ├── MemoryBoundError (also a MemoryError)  the answer itself is larger than max_memory
-    ├── CheckpointError                     a checkpoint is of other data, another model or other settings
+    ├── CheckpointError                     a checkpoint is of another run, was changed, or cannot be used
     ├── ExecutorError                       a cluster could not finish
     ├── FormatError                         a saved result cannot be understood
     └── DrawingError                        this result has no such picture
@@ -74,7 +74,7 @@ class MemoryBoundError(ParibusError, MemoryError):
 
 
 class CheckpointError(ParibusError):
-    """A checkpoint is of other data, another model or other settings."""
+    """A checkpoint is of other data, another model or other settings, was changed, or cannot be used."""
 
 
 class ExecutorError(ParibusError):
