@@ -16,10 +16,12 @@ from typing import Any
 
 from paribus.errors import CheckpointError, OptionError
 from paribus.states import known_states
-from paribus.states.codec import packed, sealed, unpacked, unsealed
+from paribus.states.codec import packed, unpacked
 from paribus.states.expected import Expected
 
 VERSION = 2
+DIGEST = 32  # bytes of a digest; it is the comment of a zip file, so that NumPy still reads the state
+COMMENT = DIGEST.to_bytes(2, "little")  # how a zip file says how long its comment is
 NOTE_BYTES = 65_536  # of a file that says what a folder is of, at most
 
 
@@ -99,10 +101,9 @@ class KeptStates:
         file = self._file(first, stop)
         data = _content(file)
         try:
-            content, digest = unsealed(data)
-            if not hmac.compare_digest(digest, self._digest(first, stop, content)):
+            if not hmac.compare_digest(data[-DIGEST:], self._digest(first, stop, memoryview(data)[:-DIGEST])):
                 raise CheckpointError("it was changed, or is of another run, pass or range")
-            state = unpacked(content, self.known)
+            state = unpacked(data, self.known)
             self.check(state, whole=False)
         except CheckpointError as error:
             raise CheckpointError(f"{file}: {error}; remove it to compute it anew") from error
@@ -110,8 +111,9 @@ class KeptStates:
 
     def keep(self, first: int, stop: int, state: Any) -> None:
         """Write a state; it is there whole or not at all."""
-        content = packed(state)
-        _write(self._file(first, stop), sealed(content, self._digest(first, stop, content)))
+        content = memoryview(packed(state))[: -len(COMMENT)]
+        digest = self._digest(first, stop, content, COMMENT)
+        _write(self._file(first, stop), content, COMMENT, digest)
 
     def check(self, state: Any, *, whole: bool = True) -> None:
         """Refuse a state that this pass does not expect, of a range or of all of them."""
@@ -120,9 +122,10 @@ class KeptStates:
     def _file(self, first: int, stop: int) -> Path:
         return self.folder / f"{first:09d}-{stop:09d}.npz"
 
-    def _digest(self, first: int, stop: int, content: bytes) -> bytes:
-        digest = hashlib.blake2b(f"{first}-{stop}:".encode(), key=self.key, digest_size=32)
-        digest.update(content)
+    def _digest(self, first: int, stop: int, *content: bytes | memoryview) -> bytes:
+        digest = hashlib.blake2b(f"{first}-{stop}:".encode(), key=self.key, digest_size=DIGEST)
+        for part in content:
+            digest.update(part)
         return digest.digest()
 
 
@@ -162,7 +165,7 @@ def _noted(file: Path, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _write(file: Path, data: bytes, *, anew: bool = False) -> None:
+def _write(file: Path, *content: bytes | memoryview, anew: bool = False) -> None:
     """Write a file under another name and rename it, so that one that was killed leaves no half of it.
 
     ``anew`` leaves one alone that another process wrote meanwhile.
@@ -171,7 +174,7 @@ def _write(file: Path, data: bytes, *, anew: bool = False) -> None:
     with _naming(file):
         try:
             with half.open("wb") as handle:
-                handle.write(data)
+                handle.writelines(content)
                 handle.flush()
                 os.fsync(handle.fileno())
             if not (anew and _linked(half, file)):

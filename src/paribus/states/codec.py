@@ -6,7 +6,6 @@ import io
 import json
 import math
 import re
-import struct
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -17,7 +16,6 @@ import numpy as np
 from paribus.contracts import Array
 from paribus.errors import CheckpointError
 
-DIGEST = 32  # bytes of a digest, which is the comment of the zip file
 MAGIC = b"\x93NUMPY\x01\x00"
 HEADER = re.compile(
     rb"\{'descr': '([<>|]?[biufcmM]\d+(?:\[\d*[A-Za-z]+\])?)', 'fortran_order': (True|False), "
@@ -33,18 +31,6 @@ def packed(state: Any) -> bytes:
     file = io.BytesIO()
     np.savez(file, allow_pickle=False, tree=header, **{f"a{n}": array for n, array in enumerate(arrays)})
     return file.getvalue()
-
-
-def sealed(content: bytes, digest: bytes) -> bytes:
-    """Return what was packed with a digest as the comment of the zip file, which NumPy still reads."""
-    return content[:-2] + struct.pack("<H", DIGEST) + digest
-
-
-def unsealed(data: bytes) -> tuple[bytes, bytes]:
-    """Return what was packed, and its digest."""
-    if len(data) < DIGEST + 2 or data[-DIGEST - 2 : -DIGEST] != struct.pack("<H", DIGEST):
-        raise CheckpointError("it has no digest")
-    return data[: -DIGEST - 2] + struct.pack("<H", 0), data[-DIGEST:]
 
 
 def unpacked(data: bytes, known: Mapping[str, Callable[..., Any]]) -> Any:
