@@ -332,6 +332,7 @@ class Survey:
             levels=None if like.levels is None else Levels.expected(name, occurring, MOST_LEVELS),
             declared=None if like.declared is None else those,
             ranked=like.ranked,
+            steps=Either((None, _steps_like(kind))) if like.kind == "datetime" else None,
         )
         return Either((unvaried, look))
 
@@ -596,6 +597,12 @@ def _consistent(parts: Mapping[Any, Any]) -> str | None:
         if declared is not None and not set(occurring) <= set(declared.levels):
             return f"column {feature} has categories that are not declared"
     return None
+
+
+def _steps_like(kind: pa.DataType) -> Made:
+    """Return the pattern of steps between dates of an Arrow type."""
+    zone = Such("time zone of its column", lambda found: found in (None, getattr(kind, "tz", None)))
+    return Made(Steps, first=Number(int, -(2**63), 2**63 - 1), length=Number(int, 0, 2**64 - 1), zone=zone)
 
 
 def known_looks() -> dict[str, type]:
