@@ -240,14 +240,21 @@ def _errors(one: Part, other: Part, curve: str, values: Array, last: bool) -> tu
     """Return how the standard error of a difference is found, and the error."""
     name = f"{curve}_error" if isinstance(one, Marginal) else "standard_error"
     first, second = (_at(part, name, values, last) for part in (one, other))
-    if one.provenance.fingerprint != other.provenance.fingerprint:
+    alike = one.provenance.fingerprint == other.provenance.fingerprint
+    if not alike and not _maybe_alike(one.provenance, other.provenance):
         return "independent", np.hypot(first, second)
-    if not (_rows_of(one) and _rows_of(other)):
+    if not (alike and _rows_of(one) and _rows_of(other)):
         return "upper bound", first + second
     assert isinstance(one, PartialDependence)
     with np.errstate(invalid="ignore"):
         apart = _at(one, "individual", values, last) - _at(other, "individual", values, last)
     return "row by row", moments_of(apart, one.row_weights).standard_error()
+
+
+def _maybe_alike(one: Provenance, other: Provenance) -> bool:
+    """Tell whether rows may be the same although their fingerprints, which know columns, are not."""
+    tables = [(p.columns, p.backend, p.source is None) for p in (one, other)]
+    return one.rows == other.rows and tables[0] != tables[1]
 
 
 def _rows_of(part: Part) -> bool:
@@ -261,8 +268,8 @@ def _notes(part: Part, basis: Basis, between: bool) -> tuple[str, ...]:
     notes = {
         "independent": "standard errors take the rows of the two to be independent samples, which rows that "
         "are in both are not",
-        "upper bound": "both are over the same rows, so standard errors are the sum of theirs, an upper bound"
-        f"{exact}",
+        "upper bound": "the two are, or may be, over the same rows: standard errors are the sum of theirs, "
+        f"an upper bound{exact}",
         "row by row": "both are over the same rows: standard errors are those of the rows' own differences",
     }
     lines = "the two have other grids: between its own values a curve is a straight line"
