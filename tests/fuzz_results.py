@@ -118,14 +118,14 @@ def mutate_and_load(rng, workdir) -> str:
         try:
             found = paribus.load(path)
         except paribus.ParibusError as error:
-            return _told(str(error))
+            return _checked(str(error))
         except Exception as error:
             raise AssertionError(f"load raised {type(error).__name__}: {error}") from error
         _use(found, path, workdir / "again.json")
         return "loaded"
 
 
-def _told(message):
+def _checked(message):
     """Refuse messages that say nothing, or show the file."""
     assert 20 < len(message) < 1_500, message
     return "refused"

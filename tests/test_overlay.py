@@ -277,7 +277,7 @@ def test_errors_of_the_same_rows_are_exact_with_their_curves_and_else_a_bound(fr
     assert "an upper bound; kind='both' gives the exact ones" in repr(bound)
     fewer = paribus.partial_dependence(flat, frame.drop(columns="other"), "age", kind="both", **options)
     maybe = paribus.overlay({"steep": exact["steep"], "flat": fewer}).difference()
-    assert maybe.errors == "upper bound"  # the same rows, as nothing but their number tells
+    assert maybe.errors == "upper bound"  # the same rows, as far as their number shows
     np.testing.assert_array_equal(maybe.standard_error, bound.standard_error)
     assert "same rows" in repr(found)
 

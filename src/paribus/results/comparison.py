@@ -249,8 +249,8 @@ def _apart(
     """
     assert effect.average is not None
     nominal = effect.kinds[0] in NOMINAL
-    own, asked = local.grid_values[0], effect.grid_values[0]
-    other, known = at_values(own, asked, local.ale, nominal)
+    own, wanted = local.grid_values[0], effect.grid_values[0]
+    other, known = at_values(own, wanted, local.ale, nominal)
     average, weights = effect.average[:, known], effect.support[known]
     outputs = len(effect.output_names)
     if not known.any():
@@ -267,7 +267,7 @@ def _apart(
     range_ = np.ptp(both, axis=1)
     share = np.divide(difference, range_, out=np.zeros(outputs), where=range_ > 0)
     values = effect.grid_values[0][known]
-    errors = np.nan_to_num(at_values(own, asked, local.standard_error, nominal)[0])
+    errors = np.nan_to_num(at_values(own, wanted, local.standard_error, nominal)[0])
     if effect.standard_error is not None:
         errors = errors + np.nan_to_num(effect.standard_error[:, known])
     beyond = difference > 2 * errors[np.arange(outputs), place]

@@ -33,7 +33,7 @@ class Difference(Record):
 
     .. math:: D(x) = A(x) - B(x)
 
-    and the standard error of D depends on whose curves they are, as ``errors`` tells: over other rows these
+    and the standard error of D depends on whose curves they are, as ``errors`` says: over other rows these
     are taken to be independent samples, :math:`\sqrt{s_A^2 + s_B^2}`; over the same rows the errors are not
     independent, and :math:`s_A + s_B` is what that of the difference cannot exceed; where each row's own
     curve is there (``kind="both"``) it is that of the average of the rows' own differences.
@@ -252,13 +252,13 @@ def _errors(one: Part, other: Part, curve: str, values: Array, last: bool) -> tu
 
 
 def _maybe_alike(one: Provenance, other: Provenance) -> bool:
-    """Tell whether rows may be the same although their fingerprints, which know columns, are not."""
+    """Return whether rows may be the same although their fingerprints, which know columns, are not."""
     tables = [(p.columns, p.backend, p.source is None) for p in (one, other)]
     return one.rows == other.rows and tables[0] != tables[1]
 
 
 def _rows_of(part: Part) -> bool:
-    """Tell whether each row has a curve, in the order of the rows, which those that are read have not."""
+    """Return whether each row has a curve, in the order of the rows, which those that are read have not."""
     known = isinstance(part, PartialDependence) and part.individual is not None
     return known and part.provenance.source is None
 

@@ -113,7 +113,7 @@ class Overlay(Pictured):
         -------
         Difference
             At the values both know; how its standard error is found depends on whether both are over the
-            same rows, and is told.
+            same rows; ``errors`` and a note say how.
 
         Examples
         --------

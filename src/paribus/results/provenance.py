@@ -122,11 +122,11 @@ class Provenance:
         margin = max(map(len, names)) + 4
         lines = ["Provenance"]
         for name in names:
-            told = [
+            shown = [
                 line for text in _lines(getattr(self, name)) for line in wrap(text, WIDTH - margin) or [""]
             ]
-            lines.append(f"  {name:<{margin - 2}}{told[0]}".rstrip())
-            lines.extend(" " * margin + line for line in told[1:])
+            lines.append(f"  {name:<{margin - 2}}{shown[0]}".rstrip())
+            lines.extend(" " * margin + line for line in shown[1:])
         return "\n".join(lines)
 
     def background(self) -> str:

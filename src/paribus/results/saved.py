@@ -16,7 +16,7 @@ class Saved:
     """A result that can be saved, and equals another if every value does."""
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether two results are the same bit for bit, provenance included; NaN is the same as NaN."""
+        """Return whether two results are the same bit for bit, provenance included; NaN equals NaN."""
         return type(other) is type(self) and differing(self, other) is None
 
     __hash__ = None  # type: ignore[assignment]
@@ -85,7 +85,7 @@ def _same_array(one: Array, other: Array) -> bool:
 
 
 def _same_value(one: Any, other: Any) -> bool:
-    """Compare values of one type; repr tells zones, nanoseconds, signs of zeros, and that NaN is NaN."""
+    """Compare values of one type; repr shows zones, nanoseconds, signs of zeros, and that NaN is NaN."""
     if isinstance(one, (str, int)):
         return bool(one == other)
     return _traits(one) == _traits(other)

@@ -242,8 +242,8 @@ def _check_importance(result: Importance) -> None:
 def _check_comparison(comparison: Comparison) -> None:
     """Refuse parts that `compare` would refuse."""
     check_parts(comparison.effect, comparison.local, comparison.marginal)
-    told = (comparison.local_level, comparison.difference, comparison.share, comparison.at)
-    if any((one is None) != (comparison.local is None) for one in told):
+    found = (comparison.local_level, comparison.difference, comparison.share, comparison.at)
+    if any((one is None) != (comparison.local is None) for one in found):
         raise ValueError("a distance from local effects without these, or the other way round")
 
 

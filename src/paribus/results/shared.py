@@ -7,17 +7,17 @@ import numpy as np
 from paribus.contracts import Array, Flags, Floats
 
 
-def at_values(own: Array, asked: Array, curves: Floats, nominal: bool) -> tuple[Floats, Flags]:
-    """Return curves ``(..., g)`` at the values asked for, and which of these they know.
+def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple[Floats, Flags]:
+    """Return curves ``(..., g)`` at other values, and which of these they know.
 
     Numbers and dates that lie between two of their own values are on the straight line between these, those
     beyond the first or last are not known; of categories, those that are among their own are known.
     """
     if nominal:
         places = {category: place for place, category in enumerate(own.tolist())}
-        found = np.array([places.get(category, -1) for category in asked.tolist()], dtype=np.int64)
+        found = np.array([places.get(category, -1) for category in wanted.tolist()], dtype=np.int64)
         return curves[..., found[found >= 0]], found >= 0
-    edges, points = as_numbers(own), as_numbers(asked)
+    edges, points = as_numbers(own), as_numbers(wanted)
     if not len(edges):
         return curves[..., :0], np.zeros(len(points), bool)
     edges, order = np.unique(edges, return_index=True)

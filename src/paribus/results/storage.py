@@ -115,8 +115,8 @@ Comparison, Comparisons, Overlay, Overlays, Difference or Differences
         raise FormatError(f"{path} is not a result saved by paribus")
     version, kind = document.get("version"), document.get("kind")
     if version != VERSION:
-        told = _short(repr(version))
-        raise FormatError(f"{path} has format version {told}; this release reads version {VERSION}")
+        stated = _short(repr(version))
+        raise FormatError(f"{path} has format version {stated}; this release reads version {VERSION}")
     if not isinstance(kind, str) or kind not in SAVED:
         raise FormatError(f"{path} holds a {_short(repr(kind))}; this release knows {', '.join(SAVED)}")
     try:

@@ -336,7 +336,7 @@ def overlays_story(overlays: Overlays) -> str:
 
 
 def difference_story(found: Difference) -> str:
-    """Tell a difference: between what, how it moves, and where it is largest, in standard errors."""
+    """Describe a difference: between what, how it moves, and where it is largest, in standard errors."""
     names = found.output_names
     lines = [
         f"Difference of {found.part} from {found.reference} on {found.feature_names[0]}: {found.curve} at "
@@ -356,18 +356,18 @@ def difference_story(found: Difference) -> str:
 
 
 def _largest(found: Difference, o: int) -> str:
-    """Tell the largest difference, where it is, and how many standard errors it is."""
+    """Describe the largest difference, where it is, and how many standard errors it is."""
     size = np.abs(found.difference[o])
     if not np.isfinite(size).any():
         return ""
     place = int(np.nanargmax(np.where(np.isfinite(size), size, np.nan)))
     value, error = float(found.difference[o, place]), float(found.standard_error[o, place])
-    told = f"{with_error(value, error)} at {_where(found, (place,))}"
-    return f"{told}, {short(abs(value) / error)} standard errors" if error > 0 else told
+    shown = f"{with_error(value, error)} at {_where(found, (place,))}"
+    return f"{shown}, {short(abs(value) / error)} standard errors" if error > 0 else shown
 
 
 def differences_story(found: Differences) -> str:
-    """Tell differences at many features: the largest five."""
+    """Describe differences at many features: the largest five."""
     first = next(iter(found.values()))
     lines = [
         f"Differences of {first.part} from {first.reference}: {count(len(found), 'feature')}, largest first "

@@ -303,7 +303,7 @@ def _long(
 
 
 def _placed(name: str, values: Any, kind: str, suffix: str = "") -> dict[str, list[Any]]:
-    """Return the columns that tell the feature and its value: as text, and as a number where it is one."""
+    """Return the columns of a feature's name and its value: as text, and as a number where it is one."""
     ordinal = kind in ("numeric", "integer")
     return {
         f"feature{suffix}": [name] * len(values),

@@ -18,7 +18,7 @@ from paribus.display.panels.effect import effect_curves
 from paribus.display.panels.effect import sorted_by as effect_sorted_by
 from paribus.display.panels.local import local_curves, local_data
 from paribus.display.panels.place import Place, levels_of, numbers_of, on_the_same, place_of
-from paribus.display.panels.words import height as told_height
+from paribus.display.panels.words import height as written_height
 from paribus.display.panels.words import unit, whole
 from paribus.display.stretches import stretches
 from paribus.results import Comparison, Difference, LocalEffect, Marginal, PartialDependence
@@ -80,8 +80,10 @@ def difference_panel(found: Difference, o: int) -> Panel:
     place = place_of(found, 0, np.zeros(len(found.grid_values[0])), by=by)
     heights, errors = place.average(found.difference[o]), place.average(found.standard_error[o])
     color, label = color_of(0), "difference ± 2 standard errors"
-    told = zip(place.texts, heights, errors, strict=True)
-    hover = tuple(f"{text}\n{told_height('difference', float(y), float(error))}" for text, y, error in told)
+    points = zip(place.texts, heights, errors, strict=True)
+    hover = tuple(
+        f"{text}\n{written_height('difference', float(y), float(error))}" for text, y, error in points
+    )
     marks: list[Mark] = [Rule(0.0)]
     if place.levels or len(place.at) == 1:
         marks.append(Points(place.at, heights, color, label, error=2 * errors, hover=hover))
@@ -95,7 +97,7 @@ def difference_panel(found: Difference, o: int) -> Panel:
     if found.missing_difference is None or found.missing_error is None:
         return panel
     at, error = found.missing_difference[[o]], found.missing_error[[o]]
-    words = f"{found.feature_names[0]} missing\n{told_height('difference', float(at[0]), float(error[0]))}"
+    words = f"{found.feature_names[0]} missing\n{written_height('difference', float(at[0]), float(error[0]))}"
     point = Points(np.zeros(1), at, color, error=2 * error, hover=(words,))
     return replace(panel, right=missing_panel(place, (Rule(0.0), point), None))
 
