@@ -172,7 +172,7 @@ CASES = [
 def test_every_table_of_the_same_rows_gives_the_effects_of_the_table_as_fitted(
     name, change, source, tmp_path
 ):
-    if "xgboost" in name and not STORES and change != "reordered":
+    if "xgboost" in name and not STORES and (change, source) != ("reordered", "pandas"):
         pytest.skip("this XGBoost keeps no categories")
     X = SOURCES[source](CHANGES[change](frame()), tmp_path)
     found = paribus.effects(model(name), X, grid_resolution=5, progress=False)
