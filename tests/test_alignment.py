@@ -397,6 +397,11 @@ def test_lightgbm_spells_spaces_as_underscores():
     assert have.provenance.evaluator == want.provenance.evaluator != "brute"
     with pytest.raises(paribus.TableError, match="'my a' and 'my_a', and LightGBM calls both 'my_a'"):
         paribus.partial_dependence(own, table.assign(my_a=1.0), "my b")
+    other = CatBoostRegressor(iterations=3, verbose=0).fit(
+        table.set_axis(["my_a", "my_b"], axis=1), target(frame())
+    )
+    with pytest.raises(paribus.TableError, match=r"no column 'my_a' .*did you mean 'my a'"):
+        paribus.partial_dependence(other, table, "my a")
 
 
 def test_columns_a_pipeline_drops_need_not_be_there():

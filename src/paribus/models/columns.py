@@ -69,19 +69,20 @@ class Fitted:
 
         None instead of all of them where the names are those that libraries give the columns of arrays.
         """
-        exact = {name: place for place, name in enumerate(header)}
         spelled: dict[str, list[int]] = {}
         for place, name in enumerate(header):
-            spelled.setdefault(name.replace(" ", "_"), []).append(place)  # as LightGBM spells them
-        found = [exact.get(name, spelled.get(name, [None])[0]) for name in self.names]
-        if self.library == "lightgbm":
-            for name in self.names:
-                if len(spelled.get(name, ())) > 1:
-                    one, other = (header[place] for place in spelled[name][:2])
-                    raise TableError(
-                        f"X has columns {one!r} and {other!r}, and LightGBM calls both {name!r}; rename the "
-                        "one the model was not fitted on"
-                    )
+            own = name.replace(" ", "_") if self.library == "lightgbm" else name  # as it spells them
+            spelled.setdefault(own, []).append(place)
+        found: list[int | None] = []
+        for name in self.names:
+            those = spelled.get(name, [])
+            if len(those) > 1:
+                both = " and ".join(repr(header[place]) for place in those[:2])
+                raise TableError(
+                    f"X has columns {both}, and LightGBM calls both {name!r}; rename the one the model was not "
+                    "fitted on"
+                )
+            found.append(those[0] if those else None)
         lacking = [
             name
             for name, place in zip(self.names, found, strict=True)
