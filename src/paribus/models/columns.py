@@ -79,8 +79,8 @@ class Fitted:
             if len(those) > 1:
                 both = " and ".join(repr(header[place]) for place in those[:2])
                 raise TableError(
-                    f"X has columns {both}, and LightGBM calls both {name!r}; rename the one the model was not "
-                    "fitted on"
+                    f"X has columns {both}, and LightGBM calls both {name!r}; rename the one the model was "
+                    "not fitted on"
                 )
             found.append(those[0] if those else None)
         lacking = [
