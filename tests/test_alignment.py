@@ -436,9 +436,12 @@ def test_values_lightgbm_does_not_know_are_missing_ones_to_it_and_stay_what_they
 @pytest.mark.parametrize("source", SOURCES)
 def test_values_xgboost_does_not_know_are_refused(source, tmp_path):
     text = frame().region.astype(str).where(np.arange(ROWS) > 300, "west")
-    X = SOURCES[source](frame().assign(region=text), tmp_path)
-    with pytest.raises(paribus.TableError, match="column 'region' of X has 'west', which is none of the 3"):
-        paribus.partial_dependence(model("xgboost"), X, "a", progress=False)
+    for column in (text, pd.Categorical(text)):
+        X = SOURCES[source](frame().assign(region=column), tmp_path)
+        with pytest.raises(
+            paribus.TableError, match="column 'region' of X has 'west', which is none of the 3"
+        ):
+            paribus.partial_dependence(model("xgboost"), X, "a", progress=False)
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -588,3 +591,9 @@ def test_objects_that_are_numbers_are_no_text():
     odd = table.astype(object)
     odd.loc[:200, "b"] = None
     assert paribus.partial_dependence(own, odd, "a", grid_resolution=5).average.shape == (1, 5)
+
+
+def test_objects_of_several_types_are_refused_where_categories_were():
+    mixed = pd.Series(["north", 1.5, object(), None] * (ROWS // 4), dtype=object)
+    with pytest.raises(paribus.TableError, match="column 'region' of X holds objects of several types"):
+        paribus.partial_dependence(model("lightgbm"), frame().assign(region=mixed), "a")

@@ -27,14 +27,14 @@ SOME_ROWS = 1_024  # of a polars or Arrow table, that tell whether the model tak
 class Alignment:
     """The columns of X that the models get, in their order.
 
-    ``categories`` are the columns to be made categories, with those that the models know; ``closed`` tells
-    that others are refused, ``pandas`` that the models take no other library's tables.
+    ``categories`` are the columns to be made categories, with those that the models know, ``closed`` the
+    columns where others are refused; ``pandas`` tells that the models take no other library's tables.
     """
 
     places: tuple[int, ...]
     unused: tuple[str, ...] = ()
     categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    closed: bool = False
+    closed: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     pandas: bool = False
 
     @classmethod
@@ -61,7 +61,12 @@ class Alignment:
             places,
             tuple(name for name in header if name not in used and name not in apart),
             _categories(named, header, content),
-            any(own.closed for own, _ in named),
+            {
+                header[place]: own.categories[column]
+                for own, places in named
+                for column, place in enumerate(places)
+                if own.closed and place is not None and column in own.categories
+            },
             any(own.pandas for own, _ in named),
         )
 
@@ -125,12 +130,15 @@ def aligned(estimator: Any, table: Table) -> tuple[Table, Header | None]:
         for one in listed(estimator) or (estimator,):
             check_width(one, len(table.names))
         return table, None
-    from paribus.data.categories import as_pandas, categorized, contents_of
+    from paribus.data.categories import as_pandas, categorized, check_known, contents_of
     from paribus.data.frame import FrameTable
 
     assert isinstance(table, FrameTable)
     own = tuple(map(str, table.frame.columns))
     found = Alignment.of(estimator, own, contents_of(table))
+    for name in found.closed.keys() - found.categories.keys():
+        declared = table.frame[:, own.index(name)].cat.get_categories()
+        check_known(name, found.closed[name], declared.to_list())
     given, header = table.names, None
     if found.places != tuple(range(len(given))):
         table = table.pick(found.places)
@@ -141,7 +149,7 @@ def aligned(estimator: Any, table: Table) -> tuple[Table, Header | None]:
     if table.backend not in ("polars", "pyarrow") or not find_spec("pandas"):
         return table, header
     some = table.slice(0, SOME_ROWS)
-    if found.pandas or prefers_pandas(estimator, lambda: some, lambda: as_pandas(some, {}, False)):
+    if found.pandas or prefers_pandas(estimator, lambda: some, lambda: as_pandas(some, {}, {})):
         return as_pandas(table, found.categories, found.closed), header
     return table, header
 

@@ -59,16 +59,23 @@ def _in_words(dtype: Any) -> str:
     return {nw.String: "text", nw.Boolean: "booleans", nw.Object: "objects"}.get(dtype, str(dtype))
 
 
-def levels_of(name: str, known: tuple[Any, ...], found: Iterable[Any], closed: bool) -> pa.Array:
-    """Return the categories a model knows and then the others that occur, which ``closed`` refuses."""
+def check_known(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> None:
+    """Refuse categories other than those a model knows, if it predicts nothing for others."""
+    other = next((value for value in found if value is not None and value not in known), None)
+    if other is not None:
+        raise TableError(
+            f"column {name!r} of X has {other!r}, which is none of the {len(known)} categories the model was "
+            "fitted on, and it predicts nothing for others; leave such rows out, and the category itself if "
+            "it is a declared one, or make it missing"
+        )
+
+
+def levels_of(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> pa.Array:
+    """Return the categories a model knows, and then the others that occur."""
     import pyarrow as pa
 
-    others = [value for value in dict.fromkeys(found) if value is not None and value not in set(known)]
-    if others and closed:
-        raise TableError(
-            f"column {name!r} of X has {others[0]!r}, which is none of the {len(known)} categories the model "
-            "was fitted on, and it predicts nothing for others; leave such rows out, or make it missing"
-        )
+    seen = set(known)
+    others = [value for value in dict.fromkeys(found) if value is not None and value not in seen]
     levels = pa.array(known)
     return pa.concat_arrays([levels, _cast(name, pa.array(others), levels.type)]) if others else levels
 
@@ -99,14 +106,16 @@ def _cast(name: str, values: Any, kind: pa.DataType) -> Any:
         ) from error
 
 
-def _as_categories(name: str, column: Any, known: tuple[Any, ...], closed: bool) -> pa.ChunkedArray:
+def _as_categories(name: str, column: Any, known: tuple[Any, ...], closed: Categories) -> pa.ChunkedArray:
     """Return a column of plain values as the categories a model knows."""
     encoded = column.dictionary_encode()
     found = encoded.unify_dictionaries().chunk(0).dictionary.to_pylist() if encoded.num_chunks else ()
-    return recoded(name, encoded, levels_of(name, known, found, closed))
+    if name in closed:
+        check_known(name, closed[name], found)
+    return recoded(name, encoded, levels_of(name, known, found))
 
 
-def categorized(table: FrameTable, categories: Categories, closed: bool) -> FrameTable:
+def categorized(table: FrameTable, categories: Categories, closed: Categories) -> FrameTable:
     """Return a pandas table some of whose columns are the categories a model knows; the others are shared."""
     import pyarrow as pa
 
@@ -114,14 +123,20 @@ def categorized(table: FrameTable, categories: Categories, closed: bool) -> Fram
     own = [str(name) for name in native.columns]
     for name, known in categories.items():
         place = own.index(name)
-        column = pa.Table.from_pandas(native.iloc[:, [place]], preserve_index=False).column(0)
+        try:
+            column = pa.Table.from_pandas(native.iloc[:, [place]], preserve_index=False).column(0)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise TableError(
+                f"column {name!r} of X holds objects of several types, and the model was fitted on "
+                f"categories such as {known[0]!r}: {error}; pass what it was fitted on"
+            ) from error
         made = _as_categories(name, column, known, closed).to_pandas()
         made.index = native.index
         native.isetitem(place, made)
     return replace(table, native=native)
 
 
-def as_pandas(table: FrameTable, categories: Categories, closed: bool) -> ShownTable:
+def as_pandas(table: FrameTable, categories: Categories, closed: Categories) -> ShownTable:
     """Return a polars or Arrow table that the model sees as pandas, block by block."""
     import pyarrow as pa
 

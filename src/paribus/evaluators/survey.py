@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
-from paribus.data.categories import levels_of
+from paribus.data.categories import check_known, levels_of
 from paribus.data.rows import Block
 from paribus.data.sampling import Priorities, few_of, few_rows
 from paribus.data.scan.digest import SIZE, digest_of
@@ -519,8 +519,10 @@ def _levels(reading: Reading, feature: int, declared: Declared) -> Any:
     import pyarrow as pa
 
     name = reading.columns[feature]
+    if name in reading.closed:
+        check_known(name, reading.closed[name], declared.levels)
     if name in reading.categories:
-        return levels_of(name, reading.categories[name], declared.levels, reading.closed)
+        return levels_of(name, reading.categories[name], declared.levels)
     kind = reading.source.schema.field(name).type
     return pa.array([level for level in declared.levels if level is not None], type=kind.value_type)
 

@@ -30,7 +30,7 @@ class Reading:
     ``levels`` are those of each column of categories over all rows, once known, ``unit`` what weights are
     divided by, ``gaps`` the columns where some row has no value, and ``starts`` the numbers of the first rows
     of partitions that a cluster computes. ``categories`` are those the model knows of columns that hold plain
-    values, ``closed`` tells that others are refused. ``aligned`` is the header of X.
+    values, ``closed`` those of columns where others are refused. ``aligned`` is the header of X.
     """
 
     source: Source
@@ -43,7 +43,7 @@ class Reading:
     starts: tuple[int, ...] = ()
     target: tuple[str, ...] = ()
     categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    closed: bool = False
+    closed: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     aligned: Header | None = None
 
     @property
