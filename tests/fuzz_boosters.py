@@ -17,6 +17,7 @@ import pandas as pd
 import xgboost
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 
+from category_trees import CategoryTree, category_forest
 from paribus.data.read import table_of
 from paribus.errors import ParibusError
 from paribus.models.model import as_outputs
@@ -168,7 +169,24 @@ def _sklearn_cases(numbers, known, target):
             tree.raw_left_cat_bitsets = tree.raw_left_cat_bitsets[: rng.integers(3)]
         return damaged
 
-    return _case(forest, numbers, damaged_forest), _case(boosted, known, damaged_boosted)
+    frame = known.assign(word=known["word"].astype(str))
+    categorical = np.array([False, False, False, True])
+    trees = [CategoryTree(np.random.default_rng(seed), [-1, -1, -1, 4], depth=3) for seed in range(3)]
+    split = category_forest("RandomForestRegressor", trees, frame, categorical)
+
+    def damaged_split(rng):
+        damaged = copy.copy(split)
+        damaged.estimators_ = [copy.copy(tree) for tree in split.estimators_]
+        chosen = damaged.estimators_[rng.integers(3)]
+        kept, chosen.tree_ = chosen.tree_, object.__new__(CategoryTree)
+        vars(chosen.tree_).update(vars(kept), nodes=_damaged_nodes(kept.nodes, rng))
+        return damaged
+
+    return (
+        _case(forest, numbers, damaged_forest),
+        _case(boosted, known, damaged_boosted),
+        _case(split, frame, damaged_split),
+    )
 
 
 class _Tree:
@@ -211,7 +229,7 @@ def _damaged_nodes(nodes, rng):
         else:
             with np.errstate(all="ignore"):
                 damaged[name][place] = np.array(rng.choice([-2, -1, 0, 3, 2**31, 2**40])).astype(
-                    nodes.dtype[name]
+                    nodes.dtype[name].base
                 )
     return damaged
 

@@ -567,3 +567,19 @@ def test_words_that_are_not_known_read_well():
                 found.interaction(*pair)
             assert str(caught.value).count("known: ") <= 1
             assert not re.search(r"known: [;.]|\?\.|;\s*;|\.\.", str(caught.value))
+
+
+@pytest.mark.parametrize("kind", ["category", "text", "objects", "polars"])
+def test_the_rows_predicted_first_have_every_category(kind):
+    words = np.array([*"abc"], dtype=object)[RNG.integers(0, 3, 5_000)]
+    words[1_234:1_240], words[4_000:4_100] = "rare", "seldom"
+    frame = pd.DataFrame({"x": RNG.normal(size=5_000), "word": words})
+    if kind == "category":
+        frame["word"] = frame["word"].astype("category")
+    table = frame.to_numpy() if kind == "objects" else frame
+    table = table_of(pl.from_pandas(frame) if kind == "polars" else table, None)
+    model = adapt(lambda t: np.zeros(len(t)), table)
+    assert {*"abc", "rare", "seldom"} == {*model.probe.column(1).values}
+    assert 32 <= len(model.probe) <= 37
+    many = table_of(pd.DataFrame({"word": [f"w{row}" for row in range(5_000)]}), None)
+    assert 200 < len(adapt(lambda t: np.zeros(len(t)), many).probe) <= 256

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from paribus.contracts import Floats
+from paribus.contracts import Floats, Integers
 from paribus.data.table import Scratch, Table
-from paribus.errors import ModelError, OptionError, did_you_mean, one_of
+from paribus.errors import FeatureError, ModelError, OptionError, did_you_mean, one_of
 from paribus.models.boosters import booster_library, margin_call, native_call
 from paribus.models.bound import METHODS, unbound
 from paribus.models.model import Call, Model, as_outputs
 
 RESPONSES = ("auto", *METHODS)
 PROBE_ROWS = 32  # asked first, evenly spaced, to learn the number of outputs and to fail early
+MOST_PROBE_ROWS = 256  # with those that are added to show every category
+LOOKED_AT = 4_096  # rows that are searched for them
+NOMINAL_DTYPES = ("Categorical", "Enum", "String", "Object", "object", "<U", "|S", "StringDType")
 SCALES = {
     "predict": "prediction",
     "predict_proba": "probability",
@@ -47,7 +50,7 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
         raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
     call, response = _call(estimator, response_method)
     name = describe(estimator)
-    probe = _evenly_spaced(table)
+    probe = _some_rows(table)
     raw = _ask(call, probe, name, 1)
     answer = as_outputs(raw, len(probe), name)
     columns, names = _outputs(estimator, response, raw, answer, every=method is not None)
@@ -69,11 +72,31 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
     )
 
 
-def _evenly_spaced(table: Table) -> Table:
-    """Return a few rows from all over the table, because tables are often sorted by some group."""
+def _some_rows(table: Table) -> Table:
+    """Return a few rows from all over the table, because tables are often sorted by some group.
+
+    A row of each category is among them, as far as some thousand rows show it.
+    """
     mask = np.zeros(len(table), dtype=bool)
     mask[np.linspace(0, len(table) - 1, PROBE_ROWS).astype(int)] = True
+    nominal = [j for j in range(len(table.names)) if table.dtype(j).startswith(NOMINAL_DTYPES)]
+    if nominal and len(table) > PROBE_ROWS:
+        looked_at = np.unique(np.linspace(0, len(table) - 1, LOOKED_AT).astype(int))
+        few = table.keep(np.isin(np.arange(len(table)), looked_at))
+        for feature in nominal:
+            added = looked_at[_firsts(few, feature)]
+            mask[added[: MOST_PROBE_ROWS - int(mask.sum())]] = True
     return table.keep(mask)
+
+
+def _firsts(table: Table, feature: int) -> Integers:
+    """Return the first row of each category of a column; none of one that cannot be read."""
+    try:
+        column = table.column(feature)
+    except FeatureError:
+        return np.empty(0, np.int64)
+    codes, _ = column.factorized()
+    return np.flatnonzero(~column.missing)[np.unique(codes, return_index=True)[1]]
 
 
 def _stackable(call: Call, probe: Table, name: str, answer: Floats) -> bool:

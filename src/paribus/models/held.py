@@ -91,7 +91,8 @@ def _decisive(ensemble: Ensemble, probe: Table, feature: int, most: int) -> Arra
     values = np.concatenate([first, _spread(later, most - len(first))])
     if dtype.kind == "f":
         small = (np.abs(values) < SMALL) & (values != 0)
-        values = np.append(values[np.isfinite(values) & ~small], [0.0] if small.any() else []).astype(dtype)
+        others = [0.0] * int(small.any()) + [np.nan] * int(column.missing.any())
+        values = np.append(values[np.isfinite(values) & ~small], others).astype(dtype)
     return np.asarray(values)
 
 

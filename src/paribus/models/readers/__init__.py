@@ -8,11 +8,10 @@ from typing import Any
 from paribus.data.table import Table
 from paribus.errors import RefusalError, TableError
 from paribus.models.boosters import FromMatrix, booster_library
+from paribus.models.bound import METHODS
 from paribus.models.columns import Fitted, columns_of
 from paribus.models.ensemble import Ensemble
 from paribus.models.readers.known import LIBRARIES, reading
-
-METHODS = ("predict", "predict_proba", "decision_function")
 
 
 def read(target: Any, table: Table) -> Ensemble:
