@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus.contracts import Floats, Integers
+from paribus.contracts import NOMINAL, Floats, Integers
 from paribus.data.table import Scratch, Table
 from paribus.errors import FeatureError, ModelError, OptionError, did_you_mean, one_of
 from paribus.models.boosters import booster_library, margin_call, native_call
@@ -90,10 +90,12 @@ def _some_rows(table: Table) -> Table:
 
 
 def _firsts(table: Table, feature: int) -> Integers:
-    """Return the first row of each category of a column; none of one that cannot be read."""
+    """Return the first row of each category of a column; none of one that has none or cannot be read."""
     try:
         column = table.column(feature)
     except FeatureError:
+        return np.empty(0, np.int64)
+    if column.kind not in NOMINAL:  # numbers may be objects
         return np.empty(0, np.int64)
     codes, _ = column.factorized()
     return np.flatnonzero(~column.missing)[np.unique(codes, return_index=True)[1]]
