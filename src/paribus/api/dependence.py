@@ -107,7 +107,8 @@ def partial_dependence(
         which may bring threads of its own. They never change the result.
     max_memory : float or str, optional
         Bound in bytes, or text such as ``"200MB"``, on what is held besides ``X`` and the model's own
-        working memory. Half of the free memory by default.
+        working memory. Half of the free memory by default. It is kept by smaller portions, or refused; a
+        way that costs far more is announced by a `CostWarning` before it begins.
     progress : bool, optional
         Show a bar that counts rows; None shows one when more than two seconds are expected. Where there is
         neither a terminal nor a notebook, the logger ``paribus`` has a line now and then (level ``INFO``).

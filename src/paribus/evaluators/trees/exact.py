@@ -160,8 +160,10 @@ class TreeExact:
     def _curve_bytes(self) -> int:
         """Memory of a drawing; that of one question, whose portions are summed, is not cut with calls."""
         sizes = [self.points[number].size for number in self._with_points]
-        alone = max((self._portion(size) * size for size in sizes), default=0)
-        return max(CURVE_BYTES // self.ask.cut, FLOAT * self.program.n_margins * alone)
+        number = FLOAT * self.program.n_margins
+        alone = number * max((self._portion(size) * size for size in sizes), default=0)
+        together = number * self.kernels.CHUNK * sum(sizes)
+        return int(min(together, max(CURVE_BYTES // self.ask.cut, alone)))
 
     def _portion(self, size: int) -> int:
         """Return the rows whose curves at so many points are drawn at once."""
