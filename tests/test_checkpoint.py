@@ -962,3 +962,17 @@ def test_patterns_refuse_other_types_and_numbers():
     ):
         with pytest.raises(paribus.CheckpointError, match="not what this run expects"):
             check(*wrong)
+
+
+def test_states_that_lack_a_part_are_refused_with_a_right_digest_too(finished, copied):
+    for file in (copied / "01-effects").glob("*.npz"):
+        arrays = fuzz.loaded(file.read_bytes())
+        tree = json.loads(arrays["tree"].tobytes())
+        parts = tree["fields"]["parts"]
+        parts["items"] = [item for item in parts["items"] if item[0] != ["coverage", 0]]
+        fuzz.forge(
+            file, fuzz.written({**arrays, "tree": np.frombuffer(json.dumps(tree).encode(), "u1")}), finished
+        )
+    words = r"01-effects: .*\('coverage', 0\) is missing; remove the folder to begin anew"
+    with pytest.raises(paribus.CheckpointError, match=words):
+        finished.run(copied)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -72,6 +71,18 @@ class Weighed:
     total: float
     squares: float
     unit: float
+
+    @classmethod
+    def expected(cls, rows: int) -> Made:
+        """Return the pattern of the weights of ``rows`` rows at most."""
+        return Made(
+            cls,
+            rows=Number(int, 1, rows),
+            counted=Number(int, 0, rows),
+            total=Number(float, 0, HEAVIEST * rows),
+            squares=Number(float, 0, HEAVIEST**2 * rows),
+            unit=Number(float),
+        )
 
     def holds(self) -> bool:
         """Return whether sums are there where rows are."""
@@ -203,6 +214,17 @@ class Few:
     numbers: Integers
     rows: Any
 
+    @classmethod
+    def expected(cls, like: pa.Table, seed: int, rows: int) -> Made:
+        """Return the pattern of a few of ``rows`` rows with the columns of a table."""
+        return Made(
+            cls,
+            most=few_rows(like.num_columns),
+            seed=seed,
+            numbers=Numbers(("few",), ("i8",), 0, rows - 1),
+            rows=_rows_like(like),
+        )
+
     def holds(self) -> bool:
         """Return whether each row has a number of its own, in order."""
         rising = bool((self.numbers[1:] > self.numbers[:-1]).all())
@@ -269,46 +291,22 @@ class Survey:
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most; the first rows show their types."""
         table = self.head.arrow.native
-        number = Numbers(("heavy",), low=SMALLEST, high=LARGEST)
         found: dict[tuple[str, int], Any] = {
-            ("weighed", 0): Made(
-                Weighed,
-                rows=Number(int, 1, rows),
-                counted=Number(int, 0, rows),
-                total=Number(float, 0, HEAVIEST * rows),
-                squares=Number(float, 0, HEAVIEST**2 * rows),
-                unit=Number(float),
-            ),
+            ("weighed", 0): Weighed.expected(rows),
             ("gaps", 0): Counts.expected((table.num_columns,), rows),
             ("length", 0): Counts.expected((1,), rows),
             ("digest", 0): Made(Digest, total=Number(int, 0, SIZE - 1)),
-            ("few", 0): Made(
-                Few,
-                most=few_rows(table.num_columns),
-                seed=self.seed,
-                numbers=Numbers(("few",), ("i8",), 0, rows - 1),
-                rows=_rows_like(table),
-            ),
-            ("heavy", 0): Made(
-                Priorities,
-                most=DRAWN,
-                numbers=Numbers(("heavy",), ("i8",), 0, rows - 1),
-                weights=number,
-                chances=replace(number, high=1.0),
-            ),
+            ("few", 0): Few.expected(table, self.seed, rows),
         }
+        if self.weighted:
+            found["heavy", 0] = _heavy_expected(rows)
         for feature in self.coded:
-            those = Such(
-                "tuple of categories of its column", partial(_written, kind=table.schema.field(feature).type)
-            )
-            found["declared", feature] = Made(Declared, levels=those)
+            found["declared", feature] = Made(Declared, levels=_categories(table.schema.field(feature).type))
         for feature in self.wanted:
-            found["look", feature] = self._expected_look(feature)
-        if not self.weighted:
-            del found["heavy", 0]
+            found["look", feature] = self._look_expected(feature)
         return Expected(found, law=_consistent)
 
-    def _expected_look(self, feature: int) -> Any:
+    def _look_expected(self, feature: int) -> Any:
         table = self.head.arrow.native
         unvaried = Made(Unvaried, why=Such("text", lambda found: isinstance(found, str)))
         try:
@@ -318,8 +316,7 @@ class Survey:
         kind, name, dtype = table.schema.field(feature).type, f"look {feature}", np.dtype(like.dtype)
         limit = self.wanted[feature].limit
         sizes = {"exact": self.exact, "capacity": self.capacity, "limit": limit}
-        those = Such("tuple of categories of its column", partial(_written, kind=kind))
-        occurring = partial(_written, kind=kind) if dtype.hasobject else partial(_scalars, dtype=dtype)
+        occurring = _categories(kind) if dtype.hasobject else _scalars(dtype)
         look = Made(
             Look,
             kind=like.kind,
@@ -330,7 +327,7 @@ class Survey:
             infinite=Number(float),
             sketch=None if like.sketch is None else Sketch.expected(name, dtype, **sizes),
             levels=None if like.levels is None else Levels.expected(name, occurring, MOST_LEVELS),
-            declared=None if like.declared is None else those,
+            declared=None if like.declared is None else _categories(kind),
             ranked=like.ranked,
             steps=Either((None, _steps_like(kind))) if like.kind == "datetime" else None,
         )
@@ -569,20 +566,40 @@ def _rows_like(table: pa.Table, rows: int | None = None) -> Such:
     return Such("rows of X", test)
 
 
-def _written(found: Any, kind: pa.DataType) -> bool:
-    """Return whether categories are as a column of a type has them."""
+def _heavy_expected(rows: int) -> Made:
+    """Return the pattern of the rows of highest priority among ``rows``."""
+    positive = Numbers(("heavy",), low=SMALLEST, high=LARGEST)
+    return Made(
+        Priorities,
+        most=DRAWN,
+        numbers=Numbers(("heavy",), ("i8",), 0, rows - 1),
+        weights=positive,
+        chances=replace(positive, high=1.0),
+    )
+
+
+def _categories(kind: pa.DataType) -> Such:
+    """Return the pattern of categories as a column of an Arrow type has them."""
     import pyarrow as pa
 
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    try:
-        return isinstance(found, tuple) and pa.array(found, kind).to_pylist() == [*found]
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return False
+    own = kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    def test(found: Any) -> bool:
+        try:
+            return isinstance(found, tuple) and pa.array(found, own).to_pylist() == [*found]
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            return False
+
+    return Such("tuple of categories of its column", test)
 
 
-def _scalars(found: Any, dtype: np.dtype[Any]) -> bool:
-    """Return whether categories are numbers, flags or dates of a dtype."""
-    return isinstance(found, tuple) and all(getattr(one, "dtype", None) == dtype for one in found)
+def _scalars(dtype: np.dtype[Any]) -> Such:
+    """Return the pattern of categories that are numbers, flags or dates of a dtype."""
+
+    def test(found: Any) -> bool:
+        return isinstance(found, tuple) and all(getattr(one, "dtype", None) == dtype for one in found)
+
+    return Such(f"tuple of {dtype}", test)
 
 
 def _consistent(parts: Mapping[Any, Any]) -> str | None:

@@ -104,7 +104,7 @@ class KeptStates:
             if not hmac.compare_digest(data[-DIGEST:], self._digest(first, stop, memoryview(data)[:-DIGEST])):
                 raise CheckpointError("it was changed, or is of another run, pass or range")
             state = unpacked(data, self.known)
-            self.check(state, whole=False)
+            self.expected.check(state)
         except CheckpointError as error:
             raise CheckpointError(f"{file}: {error}; remove it to compute it anew") from error
         return state
@@ -115,9 +115,12 @@ class KeptStates:
         digest = self._digest(first, stop, content, COMMENT)
         _write(self._file(first, stop), content, COMMENT, digest)
 
-    def check(self, state: Any, *, whole: bool = True) -> None:
-        """Refuse a state that this pass does not expect, of a range or of all of them."""
-        self.expected.check(state, whole=whole)
+    def check(self, state: Any) -> None:
+        """Refuse what all ranges were merged into if the pass does not expect it."""
+        try:
+            self.expected.check(state, whole=True)
+        except CheckpointError as error:
+            raise CheckpointError(f"{self.folder}: {error}; remove the folder to begin anew") from error
 
     def _file(self, first: int, stop: int) -> Path:
         return self.folder / f"{first:09d}-{stop:09d}.npz"

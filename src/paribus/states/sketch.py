@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -180,17 +180,11 @@ class Levels:
     too_many: bool = False
 
     @classmethod
-    def expected(cls, name: str, test: Callable[[Any], bool], most: int) -> Made:
-        """Return the pattern of categories that pass a test."""
-        flag = Such("flag", lambda found: isinstance(found, bool))
+    def expected(cls, name: str, found: Such, most: int) -> Made:
+        """Return the pattern of some categories."""
+        flag = Such("flag", lambda value: isinstance(value, bool))
         weights = Numbers((name,), low=0, high=LARGEST)
-        return Made(
-            cls,
-            found=Such("tuple of categories of its column", test),
-            weights=weights,
-            most=most,
-            too_many=flag,
-        )
+        return Made(cls, found=found, weights=weights, most=most, too_many=flag)
 
     def holds(self) -> bool:
         """Return whether each category has a weight, and there are none where there are too many."""
