@@ -1,7 +1,7 @@
 # The words of CI. PYTHON names the environment's interpreter.
 PYTHON ?= python
 
-.PHONY: install lint types layers test docs gallery ci format timings scale laws floors pictures
+.PHONY: install lint types layers test docs gallery ci format timings scale laws fuzz floors pictures
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -40,6 +40,9 @@ scale:  ## fifty million rows streamed and on a cluster, workers killed; about h
 
 laws:  ## reference, compiled and brute force on 10,000 random ensembles
 	$(PYTHON) -m pytest tests/test_kernels.py --hypothesis-profile=laws
+
+fuzz:  ## 20,000 damaged results, checkpoints and booster dumps; at most forty minutes
+	$(PYTHON) tests/fuzz.py
 
 pictures:  ## those of the documentation, drawn anew
 	$(PYTHON) docs/pictures/draw.py

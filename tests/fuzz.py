@@ -1,0 +1,122 @@
+"""Damaged files: each is refused in one sentence or changes nothing. ``make fuzz`` runs 20,000 of them.
+
+Each case mutates a saved result, a checkpoint folder or the dump of a booster, at random from a seed. It passes if
+paribus raises a `ParibusError`, or if what it returns is whole and right. Cases run in processes of their own, so
+that a crash or a hang is a failure like any other, reported with the seed that shows it again:
+``python tests/fuzz.py --only results --first 1234 --cases 1``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+TARGETS = {"results": 9_000, "checkpoints": 3_000, "boosters": 8_000}  # cases of each, 20,000 together
+BATCH = 250  # cases a process runs, so that importing and compiling are paid for once
+CASE_SECONDS = 60  # after which a case counts as hanging
+NAMED = 10  # failures printed in full
+
+
+def _case(target: str):
+    """Return the function that runs one case from a random generator and returns how it ended."""
+    if target == "results":
+        from fuzz_results import mutate_and_load as run
+    elif target == "checkpoints":
+        from fuzz_checkpoints import mutate_and_run as run
+    else:
+        from fuzz_boosters import mutate_and_read
+
+        return lambda rng, folder: mutate_and_read(rng)
+    return run
+
+
+def work(target: str, first: int, count: int, journal: Path, stop: float) -> None:
+    """Run cases one after another; the journal names the one in hand, for whoever finds this process dead."""
+    warnings.simplefilter("ignore")  # a damaged file may well make a library complain
+    run, ends, failures = _case(target), Counter(), []
+    for seed in range(first, first + count):
+        if time.time() > stop:
+            break
+        journal.write_text(json.dumps({"seed": seed, "ends": ends, "failures": failures}))
+        faulthandler.dump_traceback_later(CASE_SECONDS, exit=True)
+        try:
+            ends[run(np.random.default_rng(seed), journal.parent)] += 1
+        except Exception as error:  # anything that is no ParibusError is what this looks for
+            failures.append(f"{target} seed {seed}: {type(error).__name__}: {error}"[:500])
+        faulthandler.cancel_dump_traceback_later()
+    journal.write_text(json.dumps({"seed": None, "ends": ends, "failures": failures}))
+
+
+def _batch(target: str, first: int, count: int, stop: float) -> tuple[Counter[str], list[str]]:
+    """Run cases in a process of their own; when one kills it, go on after that one."""
+    ends: Counter[str] = Counter()
+    failures: list[str] = []
+    last = first + count
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Path(folder) / "journal.json"
+        while first < last and time.time() < stop:
+            command = [sys.executable, __file__, "--work", target, "--first", str(first)]
+            command += ["--cases", str(last - first), "--journal", str(journal), "--stop", str(stop)]
+            done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+            if not journal.exists():
+                return ends, [*failures, f"{target}: no case could run: {done.stderr[-500:]}"]
+            report = json.loads(journal.read_text())
+            ends.update(report["ends"])
+            failures += report["failures"]
+            if report["seed"] is None:
+                break
+            failures.append(f"{target} seed {report['seed']}: exit {done.returncode}: {done.stderr[-300:]}")
+            first = report["seed"] + 1
+    return ends, failures
+
+
+def main() -> None:
+    """Run the cases of all targets within a time limit, and print how they ended."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=TARGETS, help="one kind of file; all of them otherwise")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--cases", type=int, help="cases of each kind; otherwise 20,000 in all")
+    parser.add_argument("--minutes", type=float, default=40, help="when to stop, finished or not")
+    parser.add_argument("--work", choices=TARGETS, help=argparse.SUPPRESS)
+    parser.add_argument("--journal", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--stop", type=float, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.work:
+        work(given.work, given.first, given.cases, given.journal, given.stop)
+        return
+    stop = time.time() + 60 * given.minutes
+    failed = False
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for target in [given.only] if given.only else TARGETS:
+            started, cases = time.time(), given.cases or TARGETS[target]
+            last = given.first + cases
+            starts = range(given.first, last, BATCH)
+            found = list(pool.map(lambda a, t=target, z=last: _batch(t, a, min(BATCH, z - a), stop), starts))
+            ends = sum((one for one, _ in found), Counter())
+            failures = [failure for _, some in found for failure in some]
+            ran = ends.total() + len(failures)
+            summary = ", ".join(f"{number:,} {end}" for end, number in ends.most_common())
+            print(
+                f"{target}: {ran:,} of {cases:,} cases in {time.time() - started:.0f} s: {summary or 'none'}"
+            )
+            for failure in failures[:NAMED]:
+                print(f"  failed: {failure}")
+            print(f"  {len(failures):,} failed", flush=True)
+            failed = failed or bool(failures) or ran < cases
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
