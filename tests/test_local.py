@@ -1073,7 +1073,10 @@ def test_infinite_predictions_are_noted():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = ale(lambda X: np.where(X[:, 0] > 1, np.inf, X[:, 0]), X, [0, 1, (0, 1)])
-    assert "the model's answer is not finite at some points, so neither is the effect" in found["x0"].notes
+    assert (
+        "a prediction, or a difference of two, is not finite at some points, nor is the effect"
+        in found["x0"].notes
+    )
     assert np.isnan(found["x0"].strength)
     assert "not finite" in repr(found["x0"])
     assert list(found)[-1] != "x1"
