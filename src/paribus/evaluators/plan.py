@@ -73,7 +73,8 @@ def choose(model: Model, ask: Ask, method: str, refused: Mapping[str, str] | Non
             else:
                 evaluator.prepare()
                 why = "the fastest that can answer" if method == "auto" else f"asked for by method={method!r}"
-                warning = None if short is None else dearer(short, evaluator.predictions / ask.counted)
+                passes = evaluator.predictions / max(1, ask.counted)
+                warning = None if short is None else dearer(short, passes)
                 return Plan(evaluator, why, refusals, threads, warning)
         refusals[candidate.name] = refusal
     raise RefusalError(_none_can(model, method, refusals))

@@ -62,7 +62,7 @@ def choose_local(
     if rest:
         refusals.setdefault("tree_local", TOGETHER)
         slow = _planned(LocalBrute, model, ask, moves, rest)
-        passes = slow.evaluator.predictions / (TREE_PASSES * ask.counted)
+        passes = slow.evaluator.predictions / max(1, TREE_PASSES * ask.counted)
         plans.append(slow if short is None else replace(slow, warning=dearer(short, passes)))
     return plans, refusals
 
