@@ -40,6 +40,12 @@ def test_a_bar_appears_when_more_than_two_seconds_are_expected(capsys, terminal)
     assert bars(capsys, 0.3, progress=False) == ""
 
 
+def test_a_bar_does_not_exceed_its_rows_where_parts_of_blocks_add_up_to_more_by_rounding(capsys, terminal):
+    parts = [(0, 0.7, None), (0, 0.1, None), (0, 0.1, None), (0, 0.1, None)]
+    list(progress.with_progress([*parts, (1, 0.1, None)], 1, True))  # of more than all, tqdm warns
+    assert "1.00/1.00" in capsys.readouterr().err
+
+
 def test_a_bar_appears_after_two_seconds_although_nothing_is_done_yet(capsys, terminal):
     def slow(table):
         time.sleep(0 if len(table) < 1000 else 2.5)

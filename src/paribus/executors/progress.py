@@ -116,6 +116,8 @@ class _Bar:
 
     def advance(self, work: float) -> None:
         with self._lock:
+            if self.rows is not None:
+                work = min(work, self.rows - self.done)  # parts of blocks add up to all rows but for rounding
             self.done += work
             if self._drawn is not None:
                 self._drawn.update(work)

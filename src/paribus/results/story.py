@@ -420,8 +420,12 @@ def with_error(value: float, error: float) -> str:
 
 
 def short(value: float) -> str:
-    """Return a number in two digits, or as a whole one."""
-    return f"{value:.2g}" if abs(value) < 99.5 else f"{value:,.0f}"
+    """Return a number in two digits, or as an integer.
+
+    >>> short(0.1234), short(1234.5), short(1e300)
+    ('0.12', '1,234', '1e+300')
+    """
+    return f"{value:,.0f}" if 99.5 <= abs(value) < 1e15 else f"{value:.2g}"
 
 
 def _total(result: HStatistics) -> str:
