@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Content = Callable[[int], tuple[str, bool]]  # what a column of X holds, in words, and whether as categories
 Places = tuple[int | None, ...]
-SOME_ROWS = 1_024  # of a polars or Arrow table, that tell whether the model takes it
+SOME_ROWS = 1_024  # of a polars or Arrow table, predicted to see whether the model takes it
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Alignment:
     """The columns of X that the models get, in their order.
 
     ``categories`` are the columns to be made categories, with those that the models know, ``closed`` the
-    columns where others are refused; ``pandas`` tells that the models take no other library's tables.
+    columns where others are refused; ``pandas`` is whether the models take no other library's tables.
     """
 
     places: tuple[int, ...]
@@ -101,7 +101,7 @@ def _categories(
     made: dict[str, tuple[Any, ...]] = {}
     for own, places in named:
         for column, place in enumerate(places):
-            if place is None or not own.tells_of(column):
+            if place is None or not own.knows(column):
                 continue
             what, coded = content(place)
             known = own.categories.get(column)
@@ -117,7 +117,7 @@ def _categories(
 
 
 def _differs(what: str, coded: bool, own: Fitted, column: int) -> bool:
-    """Tell whether a column cannot be what the model was fitted on; objects may be anything."""
+    """Return whether a column cannot be what the model was fitted on; objects may be anything."""
     if column in own.categories:
         wanted = own.held(column)
         return what not in (wanted, "objects") and wanted is not None
@@ -155,7 +155,7 @@ def aligned(estimator: Any, table: Table) -> tuple[Table, Header | None]:
 
 
 def prefers_pandas(estimator: Any, own: Callable[[], Table], pandas: Callable[[], Table]) -> bool:
-    """Tell whether a model fails on some rows as they are, and predicts them as a pandas table."""
+    """Return whether a model fails on some rows as they are, and predicts them as a pandas table."""
     models = [one for one in listed(estimator) or (estimator,) if is_model(one)]
     return any(not _predicts(one, own) and _predicts(one, pandas) for one in models)
 
@@ -165,7 +165,7 @@ def _predicts(estimator: Any, table: Callable[[], Table]) -> bool:
         adapt(estimator, table())
     except (ModelError, TableError):
         return False
-    except ParibusError:  # about what is asked of it, which the call itself will say
+    except ParibusError:  # about the response, which the call itself will report
         return True
     return True
 

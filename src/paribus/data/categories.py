@@ -34,7 +34,7 @@ def content_of(kind: pa.DataType) -> tuple[str, bool]:
 
 
 def contents_of(table: FrameTable) -> Callable[[int], tuple[str, bool]]:
-    """Return what tells of a column in memory what it holds, in words, and whether as categories."""
+    """Return a function from a column in memory to what it holds, in words, and whether as categories."""
     dtypes = list(table.frame.schema.values())  # of all at once; column by column a wide table takes a second
 
     def content(feature: int) -> tuple[str, bool]:
@@ -70,28 +70,28 @@ def check_known(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> None
         )
 
 
-def levels_of(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> pa.Array:
+def categories_with(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> pa.Array:
     """Return the categories a model knows, and then the others that occur."""
     import pyarrow as pa
 
     seen = set(known)
     others = [value for value in dict.fromkeys(found) if value is not None and value not in seen]
-    levels = pa.array(known)
-    return pa.concat_arrays([levels, _cast(name, pa.array(others), levels.type)]) if others else levels
+    values = pa.array(known)
+    return pa.concat_arrays([values, _cast(name, pa.array(others), values.type)]) if others else values
 
 
-def recoded(name: str, column: Any, levels: pa.Array) -> pa.ChunkedArray:
-    """Return a column of categories with other levels, among which its own are."""
+def recoded(name: str, column: Any, values: pa.Array) -> pa.ChunkedArray:
+    """Return a column of categories with other categories, among which its own are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     ordered = column.type.ordered
     chunks = []
     for chunk in column.chunks:
-        place = pc.index_in(_cast(name, chunk.dictionary, levels.type), value_set=levels)
+        place = pc.index_in(_cast(name, chunk.dictionary, values.type), value_set=values)
         codes = place.take(chunk.indices)
-        chunks.append(pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), levels, ordered=ordered))
-    return pa.chunked_array(chunks, type=pa.dictionary(pa.int32(), levels.type, ordered))
+        chunks.append(pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), values, ordered=ordered))
+    return pa.chunked_array(chunks, type=pa.dictionary(pa.int32(), values.type, ordered))
 
 
 def _cast(name: str, values: Any, kind: pa.DataType) -> Any:
@@ -112,7 +112,7 @@ def _as_categories(name: str, column: Any, known: tuple[Any, ...], closed: Categ
     found = encoded.unify_dictionaries().chunk(0).dictionary.to_pylist() if encoded.num_chunks else ()
     if name in closed:
         check_known(name, closed[name], found)
-    return recoded(name, encoded, levels_of(name, known, found))
+    return recoded(name, encoded, categories_with(name, known, found))
 
 
 def categorized(table: FrameTable, categories: Categories, closed: Categories) -> FrameTable:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
-from paribus.data.categories import check_known, levels_of
+from paribus.data.categories import categories_with, check_known
 from paribus.data.rows import Block
 from paribus.data.sampling import Priorities, few_of, few_rows
 from paribus.data.scan.digest import SIZE, digest_of
@@ -519,7 +519,7 @@ def _levels(reading: Reading, feature: int, declared: Declared) -> Any:
     if name in reading.closed:
         check_known(name, reading.closed[name], declared.levels)
     if name in reading.categories:
-        return levels_of(name, reading.categories[name], declared.levels)
+        return categories_with(name, reading.categories[name], declared.levels)
     kind = reading.source.schema.field(name).type
     return pa.array([level for level in declared.levels if level is not None], type=kind.value_type)
 

@@ -47,8 +47,8 @@ class Fitted:
         """Whether polars and Arrow tables must become pandas; CatBoost crashes at categories of polars."""
         return self.library == "catboost" or (self.typed and bool(self.categories))
 
-    def tells_of(self, column: int) -> bool:
-        """Tell whether it is known what a column was; to LightGBM and XGBoost none can have been text."""
+    def knows(self, column: int) -> bool:
+        """Return whether it is known what a column was; LightGBM and XGBoost never had text."""
         return self.typed or column in self.numbers or column in self.categories
 
     def held(self, column: int) -> str | None:
@@ -178,7 +178,7 @@ def _types(model: Any, columns: int) -> dict[str, Any]:
         return {"numbers": frozenset(range(columns)) - apart}
     try:
         categories = _categories(model, library)
-    except RefusalError:  # which columns were categories cannot be told
+    except RefusalError:  # it does not say which columns were categories
         return {}
     if categories is None:
         return {}

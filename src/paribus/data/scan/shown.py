@@ -14,7 +14,7 @@ from paribus.data.table import Cells, Column, Scratch
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LIKE_ROWS = 2_048  # that tell how values of a column are written
+LIKE_ROWS = 2_048  # that show how values of a column are written
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class ShownTable:
 
     @cached_property
     def _some(self) -> FrameTable:
-        """A few rows as the model sees them, which tell how values are written."""
+        """A few rows as the model sees them, which show how values are written."""
         return self.shown if len(self) <= LIKE_ROWS else self.slice(0, LIKE_ROWS).shown
 
     @property
