@@ -4,6 +4,7 @@ import os
 import tempfile
 
 import matplotlib
+import matplotlib.pyplot as plt
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
@@ -19,6 +20,7 @@ def setup(namespace):
 
 
 def teardown(namespace):
+    plt.close("all")
     os.chdir(namespace["_home"])
 
 
