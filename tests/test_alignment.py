@@ -337,6 +337,34 @@ def test_feature_names_are_those_of_x_as_it_was_passed(tmp_path):
         assert have.provenance.unused_columns == ("ID",)
 
 
+def test_feature_names_of_a_file_may_leave_out_weights_and_target_and_nothing_else(tmp_path):
+    X = _parquet(frame().assign(id=1, w=1.0)[["w", "id", "region", "b", "a"]], tmp_path)
+    call = {"sample_weight": "w", "grid_resolution": 5, "progress": False}
+    want = paribus.partial_dependence(model("lightgbm"), frame(), "a", grid_resolution=5)
+    have = paribus.partial_dependence(
+        model("lightgbm"), X, "Age", feature_names=["ID", "Region", "Bonus", "Age"], **call
+    )
+    np.testing.assert_allclose(have.average, want.average, rtol=1e-12)
+    with pytest.raises(paribus.InputError, match="3"):
+        paribus.partial_dependence(
+            model("lightgbm"), X, "Age", feature_names=["Region", "Bonus", "Age"], **call
+        )
+
+
+def test_names_of_an_array_that_contradict_the_model_are_refused():
+    fitted, turned = frame()[["a", "b"]], ["b", "a"]
+    known = model("numbers")
+    assert list(known.feature_name_) == ["a", "b"]
+    with pytest.raises(
+        paribus.TableError, match=r"feature_names=\['b', 'a'\].*fitted on .*another order \(a, b\)"
+    ):
+        paribus.partial_dependence(known, fitted[turned].to_numpy(), "a", feature_names=turned)
+    for names in (["a", "b"], ["Age", "Bonus"]):
+        have = paribus.partial_dependence(known, fitted.to_numpy(), 0, feature_names=names, grid_resolution=5)
+        want = paribus.partial_dependence(known, fitted, "a", grid_resolution=5)
+        np.testing.assert_array_equal(have.average, want.average)
+
+
 def test_models_of_a_list_fitted_on_other_columns_are_refused_in_memory_too():
     with pytest.raises(paribus.ModelError, match="some of them without 'region'"):
         paribus.partial_dependence([model("lightgbm"), model("numbers")], frame(), "a")

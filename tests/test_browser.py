@@ -14,6 +14,8 @@ from paribus.display import look
 from paribus.display.drawers.plotly import draw
 from paribus.display.figure import Axis, Band, Figure, Heat, Line, Panel, Points, Rule, Strip, Text
 
+pytestmark = pytest.mark.alone
+
 X = np.arange(6.0)
 LABEL = "curve & <more> of $x$ and $y$"
 TOLD = "value 0\neffect <3> $4$ and $5$"

@@ -33,6 +33,8 @@ from paribus.executors import dask as cluster_of
 from paribus.states import ranges_of
 from paribus.states.codec import packed
 
+pytestmark = pytest.mark.alone
+
 ROWS, NAMES = 24_000, list("abcd")
 POINTS = np.linspace(-1, 1, 5)
 

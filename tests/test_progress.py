@@ -16,6 +16,8 @@ from sklearn.tree import DecisionTreeRegressor
 import paribus
 from paribus.executors import progress
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def terminal(monkeypatch):

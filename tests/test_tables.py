@@ -395,6 +395,7 @@ def test_equal_data_has_one_fingerprint_however_it_is_held():
 
 
 @pytest.mark.skipif(int(pd.__version__.split(".")[0]) < 3, reason="only a deep copy protects older frames")
+@pytest.mark.alone
 def test_a_wide_pandas_table_costs_what_numpy_costs():
     X = np.random.default_rng(0).normal(size=(400, 300))
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(300)])

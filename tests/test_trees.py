@@ -973,6 +973,7 @@ def first_call(path, **environment):
     return [float(second) for second in seconds]
 
 
+@pytest.mark.alone
 def test_a_first_call_is_fast(pickled):
     """The kernels were compiled when this process needed them. Machines are noisy, so that it may try again."""
     found = []
@@ -981,6 +982,7 @@ def test_a_first_call_is_fast(pickled):
     assert min(found) < 1.5
 
 
+@pytest.mark.alone
 def test_the_very_first_call_compiles_in_seconds(pickled, tmp_path):
     """Eight at most, where importing scikit-learn takes one and a quarter; a busy machine slows both."""
     found = []

@@ -124,11 +124,16 @@ def _differs(what: str, coded: bool, own: Fitted, column: int) -> bool:
     return what == "text" and (column in own.numbers or not coded)
 
 
-def aligned(estimator: Any, table: Table) -> tuple[Table, Header | None]:
-    """Return a table in memory as the model was fitted on it, and its header if it has another one."""
+def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header | None]:
+    """Return a table in memory as the model was fitted on it, and its header if it has another one.
+
+    ``named`` tells that the user named the columns of an array, which has no names of its own.
+    """
     if isinstance(table, ArrayTable):
         for one in listed(estimator) or (estimator,):
             check_width(one, len(table.names))
+            if named:
+                _check_order(one, table.names)
         return table, None
     from paribus.data.categories import as_pandas, categorized, check_known, contents_of
     from paribus.data.frame import FrameTable
@@ -152,6 +157,17 @@ def aligned(estimator: Any, table: Table) -> tuple[Table, Header | None]:
     if found.pandas or prefers_pandas(estimator, lambda: some, lambda: as_pandas(some, {}, {})):
         return as_pandas(table, found.categories, found.closed), header
     return table, header
+
+
+def _check_order(estimator: Any, names: tuple[str, ...]) -> None:
+    """Refuse names of an array's columns that are the model's own in another order: it goes by position."""
+    own = fitted_on(estimator)
+    if own is not None and names != own.names and sorted(names) == sorted(own.names):
+        raise TableError(
+            f"feature_names={list(names)!r}: {describe(estimator)} was fitted on them in another order "
+            f"({', '.join(own.names)}), and an array has none but their positions; pass the columns in that "
+            "order, or a data frame"
+        )
 
 
 def prefers_pandas(estimator: Any, own: Callable[[], Table], pandas: Callable[[], Table]) -> bool:

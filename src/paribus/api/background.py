@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
@@ -59,7 +59,7 @@ def opened(
 
 
 def _in_memory(estimator: Any, X: Any, sample_weight: Any, names: Any) -> Rows:
-    table, header = aligned(estimator, table_of(X, names))
+    table, header = aligned(estimator, table_of(X, names), named=names is not None)
     return replace(rows_of(table, sample_weight), aligned=header)
 
 
@@ -107,14 +107,10 @@ def _reading(
             f"sample_weight={sample_weight!r} is no column of X{did_you_mean(sample_weight, every)}"
         )
     target = _target(y, every)
-    found = Alignment.of(
-        estimator,
-        every,
-        lambda place: content_of(source.schema.field(place).type),
-        {sample_weight, *target},
-    )
+    apart = {sample_weight, *target}
+    found = Alignment.of(estimator, every, lambda place: content_of(source.schema.field(place).type), apart)
     columns = tuple(every[place] for place in found.places)
-    given = _reported(names, every, columns)
+    given = _reported(names, every, apart)
     shown = tuple(given[place] for place in found.places)
     unused = tuple(given[every.index(name)] for name in found.unused)
     if isinstance(source, Partitions):
@@ -145,14 +141,15 @@ def _target(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _reported(names: Any, every: tuple[str, ...], columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns of X as results call them; ``names`` may be of the columns the model gets alone."""
+def _reported(names: Any, every: tuple[str, ...], apart: Collection[Any]) -> tuple[str, ...]:
+    """Return the columns of X as results call them; ``names`` may leave out those of weights and target."""
     from paribus.data.table import checked_names
 
     if names is None:
         return every
-    if hasattr(names, "__len__") and len(names) == len(columns) < len(every):
-        renamed = dict(zip(columns, checked_names(names, len(columns)), strict=True))
+    own = [name for name in every if name not in apart]
+    if hasattr(names, "__len__") and len(names) == len(own) < len(every):
+        renamed = dict(zip(own, checked_names(names, len(own)), strict=True))
         names = [renamed.get(name, name) for name in every]
     return checked_names(names, len(every))
 
