@@ -1,6 +1,7 @@
 """Several models, or slices of the data, on one axis."""
 
 import dataclasses
+import json
 import pickle
 
 import numpy as np
@@ -237,6 +238,12 @@ def test_overlays_travel(frame, tmp_path):
         assert list(again.parts) == list(found.parts)
         assert found != paribus.overlay(dict(reversed(parts.items())))
         assert found.to_frame()["age"].dtype.kind == "f"
+        document = json.loads((tmp_path / f"{place}.json").read_text())
+        (tmp_path / "indented.json").write_text(json.dumps(document, indent=1))
+        assert paribus.load(tmp_path / "indented.json") == found
+        (tmp_path / "sorted.json").write_text(json.dumps(document, sort_keys=True))  # "flat" before "steep"
+        with pytest.raises(paribus.FormatError, match="changed after it was saved"):
+            paribus.load(tmp_path / "sorted.json")
 
 
 # --- differences
@@ -275,14 +282,76 @@ def test_errors_of_the_same_rows_are_exact_with_their_curves_and_else_a_bound(fr
     )
     assert (bound.standard_error >= found.standard_error).all()
     assert "an upper bound; kind='both' gives the exact ones" in repr(bound)
-    fewer = paribus.partial_dependence(flat, frame.drop(columns="other"), "age", kind="both", **options)
-    maybe = paribus.overlay({"steep": exact["steep"], "flat": fewer}).difference()
-    assert maybe.errors == "upper bound"  # the same rows, as far as their number shows
-    np.testing.assert_array_equal(maybe.standard_error, bound.standard_error)
     assert "same rows" in repr(found)
+    for parts in (exact, plain):
+        with pytest.raises(paribus.OptionError, match="but 'flat' and 'steep' are over the same rows"):
+            paribus.overlay(parts).difference(independent=True)
 
 
-def test_errors_of_other_rows_add_as_squares_and_hold_what_they_promise():
+class Columns:
+    """A model that was fitted on some columns of a table."""
+
+    def __init__(self, **factors):
+        self.factors = factors
+        self.feature_names_in_ = np.array(list(factors), dtype=object)
+
+    def fit(self):
+        return self
+
+    def predict(self, table):
+        return sum(factor * table[name].to_numpy() for name, factor in self.factors.items())
+
+
+def shared_rows(X, file):
+    """Yield pairs of results that share rows, although their fingerprints differ."""
+    ab = Columns(a=1.0, b=1.0)
+    weights = np.linspace(0.1, 1, len(X))
+
+    def result(model, rows, **options):
+        return paribus.partial_dependence(
+            model, rows, "a", kind="both", custom_values={"a": [0, 1]}, **options
+        )
+
+    yield "other columns", result(ab, X), result(Columns(a=1.0, c=1.0), X)
+    yield "other order of columns", result(ab, X), result(Columns(b=-1.0, a=1.0), X)
+    yield "other order of rows", result(ab, X), result(Columns(a=1.0, b=-1.0), X[::-1])
+    yield "other weights", result(ab, X), result(Columns(a=1.0, b=-1.0), X, sample_weight=weights)
+    yield "a slice", result(ab, X), result(Columns(a=1.0, b=-1.0), X[:-1])
+    yield "a file", result(ab, X), result(Columns(a=1.0, b=-1.0), file)
+
+
+def test_errors_are_not_too_small_where_rows_may_be_shared(rng, tmp_path):
+    b = rng.normal(size=200)
+    X = pd.DataFrame({"a": rng.normal(size=200), "b": b, "c": -b})
+    truth = 2 * b.std(ddof=1) / np.sqrt(200)
+    X.to_parquet(tmp_path / "X.parquet")
+    for case, one, other in shared_rows(X, tmp_path / "X.parquet"):
+        assert one.provenance.fingerprint != other.provenance.fingerprint, case
+        found = paribus.overlay({"one": one, "other": other}).difference()
+        assert found.errors == "upper bound", case
+        np.testing.assert_array_equal(found.standard_error, one.standard_error + other.standard_error)
+        np.testing.assert_allclose(found.standard_error, truth, rtol=0.1, err_msg=case)
+        assert "rows may be in both" in repr(found), case
+        assert "pass independent=True if" in repr(found), case
+
+
+def test_exact_errors_are_offered_only_where_there_are_any(frame, tmp_path):
+    remedy = "kind='both' gives the exact ones"
+    frame.to_parquet(tmp_path / "X.parquet")
+    read = of_both(paribus.partial_dependence, tmp_path / "X.parquet", "age", kind="both", grid_resolution=3)
+    lists = {
+        name: paribus.partial_dependence([model, model], frame, "age", grid_resolution=3)
+        for name, model in (("steep", steep), ("flat", flat))
+    }
+    plain, local, _ = one_of_each(frame)
+    for parts, offered in ((plain, True), (read, False), (lists, False), (local, False)):
+        (note, *_) = paribus.overlay(parts).difference().notes
+        assert note.startswith("both are over the same rows: standard errors are the sum of theirs")
+        assert (remedy in note) == offered
+        assert "independent=True" not in note
+
+
+def test_errors_of_independent_samples_add_as_squares_and_hold_what_they_promise():
     rng = np.random.default_rng(0)
     size, samples = 60, 400
     held = []
@@ -292,13 +361,19 @@ def test_errors_of_other_rows_add_as_squares_and_hold_what_they_promise():
             name: paribus.partial_dependence(lambda t: t[:, 0] + t[:, 1], X, 0, custom_values={0: [0.0, 1.0]})
             for name, X in slices.items()
         }
-        found = paribus.overlay(parts).difference()
+        found = paribus.overlay(parts).difference(independent=True)
         held.append(np.abs(found.difference[0]) <= 1.96 * found.standard_error[0])
     assert found.errors == "independent"
     errors = [part.standard_error for part in parts.values()]
     np.testing.assert_allclose(found.standard_error, np.sqrt(errors[0] ** 2 + errors[1] ** 2))
     assert 0.92 <= np.mean(held) <= 0.98
-    assert "independent" in repr(found)
+    assert "as independent=True states" in repr(found)
+    many = {name: paribus.effects(lambda t: t[:, 0] + t[:, 1], X) for name, X in slices.items()}
+    every = paribus.overlay(many)
+    assert {one.errors for one in every.difference(independent=True).values()} == {"independent"}
+    assert {one.errors for one in every.difference().values()} == {"upper bound"}
+    with pytest.raises(paribus.OptionError, match="independent='yes' must be True or False"):
+        every.difference(independent="yes")
 
 
 def test_numbers_are_compared_on_straight_lines_where_grids_overlap(frame):

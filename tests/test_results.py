@@ -5,13 +5,17 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import errno
 import fractions
 import json
+import os
 import pickle
+import stat
 import subprocess
 import sys
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import dateutil.tz
@@ -706,6 +710,59 @@ def test_paths_that_are_none_end_in_one_error(X, path, words):
         paribus.load(path)
     with pytest.raises(paribus.FormatError, match=words):
         paribus.partial_dependence(two_outputs, X, 0, grid_resolution=4).save(path)
+
+
+def test_a_failure_to_save_leaves_the_earlier_file_and_nothing_else(X, tmp_path, monkeypatch):
+    path = tmp_path / "effect.json"
+    earlier = paribus.partial_dependence(two_outputs, X, 0, grid_resolution=4)
+    later = paribus.partial_dependence(two_outputs, X, 0, grid_resolution=5)
+    earlier.save(path)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for name in ("fsync", "replace"):
+        with monkeypatch.context() as broken:
+            broken.setattr(os, name, full)
+            with pytest.raises(paribus.FormatError, match=r"cannot be written: .*No space left"):
+                later.save(path)
+        assert paribus.load(path) == earlier
+        assert list(tmp_path.iterdir()) == [path]
+    later.save(path)
+    assert paribus.load(path) == later
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_saved_file_replaces_what_is_in_a_file_and_nothing_else(X, tmp_path, monkeypatch):
+    effect = paribus.partial_dependence(two_outputs, X, 0, grid_resolution=4)
+    path, link, pipe = (tmp_path / name for name in ("effect.json", "link.json", "pipe"))
+    path.write_text("before")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    effect.save(link)
+    assert link.is_symlink()
+    assert paribus.load(path) == effect
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        effect.save(pipe)
+        assert json.loads(os.read(reader, 1 << 20)) == json.loads(path.read_text())
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    opened = Path.open
+
+    def protected(self, mode="r", **options):
+        if self.name == path.name and mode != "r":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(self, mode, **options)
+
+    monkeypatch.setattr(Path, "open", protected)  # as chmod does not protect a file from an administrator
+    with pytest.raises(paribus.FormatError, match="Permission denied"):
+        paribus.partial_dependence(two_outputs, X, 1, grid_resolution=4).save(path)
+    assert paribus.load(path) == effect
+    assert sorted(tmp_path.iterdir()) == [path, link, pipe]
 
 
 def test_messages_about_files_are_short(X, tmp_path):

@@ -22,7 +22,7 @@ from paribus.results.spread import read_only
 if TYPE_CHECKING:
     from paribus.results.overlay import Overlay, Overlays, Part
 
-Basis: TypeAlias = Literal["independent", "upper bound", "row by row"]
+Basis: TypeAlias = Literal["upper bound", "row by row", "independent"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,10 +33,10 @@ class Difference(Record):
 
     .. math:: D(x) = A(x) - B(x)
 
-    and the standard error of D depends on whose curves they are, as ``errors`` says: over other rows these
-    are taken to be independent samples, :math:`\sqrt{s_A^2 + s_B^2}`; over the same rows the errors are not
-    independent, and :math:`s_A + s_B` is what that of the difference cannot exceed; where each row's own
-    curve is there (``kind="both"``) it is that of the average of the rows' own differences.
+    and the standard error of D is found as ``errors`` says. Of results that may share rows it is at most
+    :math:`s_A + s_B`, whatever these share. Over the same rows, where each row's own curve is there
+    (``kind="both"``), it is that of the average of the rows' own differences. Of independent samples, which
+    only the caller can know of, it is :math:`\sqrt{s_A^2 + s_B^2}`.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class Difference(Record):
         The difference and its standard error; NaN where one of the two is not known.
     missing_difference, missing_error : ndarray of shape (n_outputs,) or None
         The same at a missing value, where both have that point.
-    errors : {"independent", "upper bound", "row by row"}
-        How the standard error was found.
+    errors : {"upper bound", "row by row", "independent"}
+        How the standard error was found; ``"independent"`` if ``independent=True`` was passed.
     feature_names, output_names, kinds, ordered
         As in the two parts.
     notes : tuple of str
@@ -146,10 +146,17 @@ class Differences(Ranked[Difference]):
         return differences_story(self)
 
 
-def difference_of(overlay: Overlay, part: str | None, reference: str | None, curve: str | None) -> Difference:
+def difference_of(
+    overlay: Overlay, part: str | None, reference: str | None, curve: str | None, independent: bool
+) -> Difference:
     """Return one part of an overlay less another."""
     part, reference = _names(tuple(overlay.parts), part, reference)
     one, other = overlay.parts[part], overlay.parts[reference]
+    same_rows = one.provenance.fingerprint == other.provenance.fingerprint
+    if not isinstance(independent, bool):
+        raise OptionError(f"independent={independent!r} must be True or False")
+    if independent and same_rows:
+        raise OptionError(f"independent=True, but {part!r} and {reference!r} are over the same rows; omit it")
     grids, nominal = (one.grid_values[0], other.grid_values[0]), one.kinds[0] in NOMINAL
     values = shared_values(*grids, nominal)
     if not len(values):
@@ -159,7 +166,8 @@ def difference_of(overlay: Overlay, part: str | None, reference: str | None, cur
         )
     curve = _curve(one, curve)
     last = one.missing is not None and other.missing is not None
-    basis, error = _errors(one, other, curve, values, last)
+    basis = _basis(one, other, same_rows, independent)
+    error = _error(one, other, curve, values, last, basis)
     with np.errstate(invalid="ignore"):  # infinities of both
         apart = _at(one, curve, values, last) - _at(other, curve, values, last)
     between = not nominal and not all(np.isin(values, grid).all() for grid in grids)
@@ -177,19 +185,19 @@ def difference_of(overlay: Overlay, part: str | None, reference: str | None, cur
         apart[:, -1].copy() if last else None,
         error[:, -1].copy() if last else None,
         basis,
-        _notes(one, basis, between),
+        _notes((one, other), basis, same_rows, between),
         {part: one.provenance, reference: other.provenance},
     )
 
 
 def differences_of(
-    overlays: Overlays, part: str | None, reference: str | None, curve: str | None
+    overlays: Overlays, part: str | None, reference: str | None, curve: str | None, independent: bool
 ) -> Differences:
     """Return one part less another, for every feature at which both are known."""
     found, skipped = [], []
     for name, overlay in overlays.items():
         try:
-            found.append(difference_of(overlay, part, reference, curve))
+            found.append(difference_of(overlay, part, reference, curve, independent))
         except OptionError:
             raise
         except InputError as error:
@@ -236,41 +244,45 @@ def _at(part: Part, name: str, values: Array, last: bool) -> Floats:
     return np.concatenate([found, point[..., None]], axis=-1)
 
 
-def _errors(one: Part, other: Part, curve: str, values: Array, last: bool) -> tuple[Basis, Floats]:
-    """Return how the standard error of a difference is found, and the error."""
+def _basis(one: Part, other: Part, same_rows: bool, independent: bool) -> Basis:
+    """Return how the standard error is found.
+
+    Other fingerprints do not show other rows: those of some columns of a table, of its rows in another order
+    or of a slice of it are other ones, too.
+    """
+    if independent:
+        return "independent"
+    exact = same_rows and all(_in_order(part) and "individual" in part for part in (one, other))
+    return "row by row" if exact else "upper bound"
+
+
+def _error(one: Part, other: Part, curve: str, values: Array, last: bool, basis: Basis) -> Floats:
+    """Return the standard error of a difference."""
+    if basis == "row by row":
+        assert isinstance(one, PartialDependence)
+        with np.errstate(invalid="ignore"):
+            apart = _at(one, "individual", values, last) - _at(other, "individual", values, last)
+        return moments_of(apart, one.row_weights).standard_error()
     name = f"{curve}_error" if isinstance(one, Marginal) else "standard_error"
     first, second = (_at(part, name, values, last) for part in (one, other))
-    alike = one.provenance.fingerprint == other.provenance.fingerprint
-    if not alike and not _maybe_alike(one.provenance, other.provenance):
-        return "independent", np.hypot(first, second)
-    if not (alike and _rows_of(one) and _rows_of(other)):
-        return "upper bound", first + second
-    assert isinstance(one, PartialDependence)
-    with np.errstate(invalid="ignore"):
-        apart = _at(one, "individual", values, last) - _at(other, "individual", values, last)
-    return "row by row", moments_of(apart, one.row_weights).standard_error()
+    return np.hypot(first, second) if basis == "independent" else first + second
 
 
-def _maybe_alike(one: Provenance, other: Provenance) -> bool:
-    """Return whether rows may be the same although their fingerprints, which know columns, are not."""
-    tables = [(p.columns, p.backend, p.source is None) for p in (one, other)]
-    return one.rows == other.rows and tables[0] != tables[1]
+def _in_order(part: Part) -> bool:
+    """Return whether rows are held and the model is one, so that ``kind="both"`` has curves in their order."""
+    return isinstance(part, PartialDependence) and part.refits is None and part.provenance.source is None
 
 
-def _rows_of(part: Part) -> bool:
-    """Return whether each row has a curve, in the order of the rows, which those that are read have not."""
-    known = isinstance(part, PartialDependence) and part.individual is not None
-    return known and part.provenance.source is None
-
-
-def _notes(part: Part, basis: Basis, between: bool) -> tuple[str, ...]:
-    exact = "; kind='both' gives the exact ones" if isinstance(part, PartialDependence) else ""
+def _notes(parts: tuple[Part, Part], basis: Basis, same_rows: bool, between: bool) -> tuple[str, ...]:
+    rows, remedy = "rows may be in both", "; pass independent=True if these are independent samples"
+    if same_rows:
+        rows = "both are over the same rows"
+        remedy = "; kind='both' gives the exact ones" if all(map(_in_order, parts)) else ""
     notes = {
-        "independent": "standard errors take the rows of the two to be independent samples, which rows that "
-        "are in both are not",
-        "upper bound": "the two are, or may be, over the same rows: standard errors are the sum of theirs, "
-        f"an upper bound{exact}",
-        "row by row": "both are over the same rows: standard errors are those of the rows' own differences",
+        "independent": "standard errors are those of independent samples, as independent=True states; they "
+        "do not hold if rows are in both",
+        "upper bound": f"{rows}: standard errors are the sum of theirs, an upper bound{remedy}",
+        "row by row": f"{rows}: standard errors are those of the rows' own differences",
     }
     lines = "the two have other grids: between its own values a curve is a straight line"
     return (notes[basis], *([lines] if between else []))

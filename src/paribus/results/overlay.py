@@ -96,7 +96,12 @@ class Overlay(Pictured):
         return overlay_frame(self, backend)
 
     def difference(
-        self, part: str | None = None, *, reference: str | None = None, curve: str | None = None
+        self,
+        part: str | None = None,
+        *,
+        reference: str | None = None,
+        curve: str | None = None,
+        independent: bool = False,
     ) -> Difference:
         r"""Return one part less another, with the standard error of that.
 
@@ -109,11 +114,14 @@ class Overlay(Pictured):
         curve : {"predicted", "observed", "residual"}, optional
             Of averages near a value, which one; the first of these that there is by default.
 
+        independent : bool
+            True states that the two are over independent samples, such as those of two years, without a row
+            in both. By default rows may be in both.
+
         Returns
         -------
         Difference
-            At the values both know; how its standard error is found depends on whether both are over the
-            same rows; ``errors`` and a note say how.
+            At the values both know; ``errors`` and a note say how its standard error was found.
 
         Examples
         --------
@@ -129,7 +137,7 @@ class Overlay(Pictured):
         """
         from paribus.results.difference import difference_of
 
-        return difference_of(self, part, reference, curve)
+        return difference_of(self, part, reference, curve, independent)
 
     def __repr__(self) -> str:
         from paribus.results.story import overlay_story
@@ -156,27 +164,20 @@ class Overlays(Ranked[Overlay]):
         return overlays_frame(self, backend)
 
     def difference(
-        self, part: str | None = None, *, reference: str | None = None, curve: str | None = None
+        self,
+        part: str | None = None,
+        *,
+        reference: str | None = None,
+        curve: str | None = None,
+        independent: bool = False,
     ) -> Differences:
-        r"""Return one part less another, with the standard error of that.
+        """Return one part less another at every feature, the largest difference first.
 
-        Parameters
-        ----------
-        part : str, optional
-            The part that is compared; of two, the other than ``reference``.
-        reference : str, optional
-            The part it is compared with; the first by default.
-        curve : {"predicted", "observed", "residual"}, optional
-            Of averages near a value, which one; the first of these that there is by default.
-
-        Returns
-        -------
-        Differences
-            Of every feature, the largest difference first; see `Overlay.difference`.
+        Parameters are those of `Overlay.difference`.
         """
         from paribus.results.difference import differences_of
 
-        return differences_of(self, part, reference, curve)
+        return differences_of(self, part, reference, curve, independent)
 
     def __repr__(self) -> str:
         from paribus.results.story import overlays_story

@@ -24,7 +24,8 @@ class Saved:
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a versioned JSON file that `paribus.load` reads back bit for bit.
 
-        What would not come back the same is refused with a `FormatError` that names it.
+        What would not come back the same is refused with a `FormatError` that names it. A file that was there
+        before is replaced once the new one is complete.
         """
         from paribus.results.storage import save
 

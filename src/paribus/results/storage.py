@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
+import shutil
 import zlib
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import uuid4
 
 import numpy as np
 
@@ -57,9 +60,29 @@ def save(result: Saved, path: str | PathLike[str]) -> None:
     document = {"format": FORMAT, "version": VERSION, "kind": kind, "digest": _digest(body), "result": body}
     text = json.dumps(document, allow_nan=False)
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        _write(Path(path), text)
     except (OSError, TypeError, ValueError) as error:
         raise FormatError(f"path={path!r} cannot be written: {error}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file under another name and rename it, so that a failure leaves an earlier one as it was."""
+    if path.exists() and not path.is_file():  # a pipe or a device, which has to stay what it is
+        path.write_text(text, encoding="utf-8")
+        return
+    file = Path(os.path.realpath(path))  # a link stays one
+    half = file.with_name(f".paribus.{uuid4().hex}.half")
+    try:
+        with half.open("x", encoding="utf-8") as handle:
+            handle.write(text)
+            handle.flush()
+            os.fsync(handle.fileno())
+        if file.exists():
+            file.open("ab").close()  # a file that is not to be written is not to be replaced either
+            shutil.copymode(file, half)
+        half.replace(file)
+    finally:
+        half.unlink(missing_ok=True)
 
 
 def _lost(result: Saved, body: Any) -> str | None:
@@ -75,8 +98,8 @@ def _lost(result: Saved, body: Any) -> str | None:
 
 
 def _digest(body: Any) -> str:
-    """Return what tells a file that was changed after it was saved."""
-    return hashlib.sha256(json.dumps(body, allow_nan=False, sort_keys=True).encode()).hexdigest()
+    """Return what tells a file that was changed after it was saved; the order of keys is that of parts."""
+    return hashlib.sha256(json.dumps(body, allow_nan=False).encode()).hexdigest()
 
 
 def load(path: str | PathLike[str]) -> Result:
