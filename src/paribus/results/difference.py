@@ -269,7 +269,7 @@ def _error(one: Part, other: Part, curve: str, values: Array, last: bool, basis:
 
 
 def _in_order(part: Part) -> bool:
-    """Return whether rows are held and the model is one, so that ``kind="both"`` has curves in their order."""
+    """Return whether rows are in memory and the model is one: ``kind="both"`` has curves in their order."""
     return isinstance(part, PartialDependence) and part.refits is None and part.provenance.source is None
 
 

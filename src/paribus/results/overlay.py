@@ -113,7 +113,6 @@ class Overlay(Pictured):
             The part it is compared with; the first by default.
         curve : {"predicted", "observed", "residual"}, optional
             Of averages near a value, which one; the first of these that there is by default.
-
         independent : bool
             True states that the two are over independent samples, such as those of two years, without a row
             in both. By default rows may be in both.
