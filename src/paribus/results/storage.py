@@ -6,12 +6,11 @@ import dataclasses
 import hashlib
 import json
 import os
-import shutil
+import stat
 import zlib
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
-from uuid import uuid4
 
 import numpy as np
 
@@ -71,7 +70,7 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
         return
     file = Path(os.path.realpath(path))  # a link stays one
-    half = file.with_name(f".paribus.{uuid4().hex}.half")
+    half = file.with_name(f".paribus.{os.urandom(8).hex()}.half")
     try:
         with half.open("x", encoding="utf-8") as handle:
             handle.write(text)
@@ -79,7 +78,7 @@ def _write(path: Path, text: str) -> None:
             os.fsync(handle.fileno())
         if file.exists():
             file.open("ab").close()  # a file that is not to be written is not to be replaced either
-            shutil.copymode(file, half)
+            half.chmod(stat.S_IMODE(file.stat().st_mode))
         half.replace(file)
     finally:
         half.unlink(missing_ok=True)
