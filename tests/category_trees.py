@@ -76,6 +76,7 @@ def category_forest(name, trees, frame, categorical):
     body = {"predict": predict, "_support_missing_values": lambda self, X: True}
     model = type(name, (), {**body, "__module__": "sklearn.tree._classes"})()
     model.n_features_in_, model.is_categorical_ = len(categorical), categorical
+    model.feature_names_in_ = np.array(frame.columns, dtype=object)
     model._categorical_encoder = OrdinalEncoder(
         dtype=np.float32,
         handle_unknown="use_encoded_value",

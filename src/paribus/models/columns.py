@@ -200,13 +200,13 @@ def _categories(model: Any, library: str | None) -> Mapping[int, Any] | None:
         stored = read(export_to_arrow=True).to_arrow() if read else ()
         found = {place: values.to_pylist() for place, (_, values) in enumerate(stored) if values is not None}
         return found if len(found) == len(coded) else None
-    # Histogram gradient boosting numbers its categories with an encoder.
+    # Trees of scikit-learn number their categories with an encoder, histogram gradient boosting in a step.
     steps = getattr(getattr(model, "_preprocessor", None), "named_transformers_", {})
-    if model.is_categorical_ is None or "encoder" not in steps:
+    encoder = getattr(model, "_categorical_encoder", None) or steps.get("encoder")
+    if model.is_categorical_ is None or encoder is None:
         return {}
     places = [place for place, nominal in enumerate(model.is_categorical_) if nominal]
-    each = (values.tolist() for values in steps["encoder"].categories_)
-    return dict(zip(places, each, strict=True))
+    return dict(zip(places, (values.tolist() for values in encoder.categories_), strict=True))
 
 
 def _dropped(estimator: Any, names: tuple[str, ...]) -> frozenset[str]:
