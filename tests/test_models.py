@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import xgboost
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.cluster import Birch, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
@@ -482,6 +482,61 @@ def test_rankers_of_catboost_have_their_margin(response):
     piped = make_pipeline(StandardScaler(), ranker)
     piped.steps[0][1].fit(np.zeros((2, 3)))
     assert at(piped, response_method=response).average == pytest.approx(effect.average)
+
+
+class Plain:
+    def predict(self, table):
+        return np.asarray(table)[:, 0]
+
+
+class OnlyMixin(RegressorMixin, Plain):
+    """Its tags are those of a base it does not have."""
+
+
+class BrokenTags(Plain):
+    def __sklearn_tags__(self):
+        raise RuntimeError("no tags")
+
+
+class BrokenClusters(BrokenTags):
+    _estimator_type = "clusterer"
+
+
+@pytest.mark.parametrize("model", [OnlyMixin(), BrokenTags()])
+def test_a_model_whose_tags_fail_is_explained_all_the_same(model):
+    assert at(model).average[0, 0] == changed()[:, 0].mean()
+
+
+def test_a_clustering_whose_tags_fail_is_known_by_its_type():
+    with pytest.raises(paribus.ModelError, match="numbers of clusters"):
+        at(BrokenClusters())
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"feature_names_in_": 5},
+        {"feature_names_in_": "abc"},
+        {"feature_names_in_": np.array(3)},
+        {"feature_names_in_": [None, None, None]},
+        {"feature_names_in_": np.zeros((2, 2))},
+        {"feature_names_in_": ["a", "a", "b"]},
+        {"feature_names_in_": lambda more: ["a"]},
+        {"steps": [1, 2]},
+        {"steps": []},
+        {"transformers_": [5]},
+        {"is_categorical_": 3, "feature_names_in_": ["a", "b", "c"]},
+        {"estimators_": [1, None]},
+        {"n_features_in_": "three"},
+    ],
+    ids=str,
+)
+def test_odd_attributes_of_a_model_are_no_knowledge_of_its_columns(odd):
+    model = Plain()
+    vars(model).update(odd)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    effect = paribus.partial_dependence(model, table, "a", custom_values={"a": [0.25]})
+    assert effect.average[0, 0] == 0.25
 
 
 @pytest.mark.parametrize("response", ["auto", "predict"])

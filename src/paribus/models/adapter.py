@@ -13,6 +13,7 @@ from paribus.data.table import Scratch, Table
 from paribus.errors import FeatureError, ModelError, OptionError, did_you_mean, one_of
 from paribus.models.boosters import booster_library, margin_call, native_call
 from paribus.models.bound import METHODS, unbound
+from paribus.models.foreign import kind_of, steps_of
 from paribus.models.model import Call, Model, as_outputs
 
 RESPONSES = ("auto", *METHODS)
@@ -121,9 +122,9 @@ def _stackable(call: Call, probe: Table, name: str, answer: Floats) -> bool:
 
 def describe(estimator: Any) -> str:
     """Return a short name: the class, with the steps of a pipeline."""
-    steps = getattr(estimator, "steps", None)
-    if isinstance(steps, list):
-        inner = ", ".join(type(step).__name__ for _, step in steps)
+    steps = steps_of(estimator)
+    if steps:
+        inner = ", ".join(type(step).__name__ for step in steps)
         return f"{type(estimator).__name__}({inner})"
     if is_model(estimator):
         return type(estimator).__name__
@@ -182,9 +183,7 @@ def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
 
 def _refuse_clusters(estimator: Any) -> None:
     """Refuse to average the numbers of clusters, which are names."""
-    tags = getattr(estimator, "__sklearn_tags__", None)
-    kind = getattr(estimator, "_estimator_type", None) if tags is None else tags().estimator_type
-    if kind == "clusterer":
+    if kind_of(estimator) == "clusterer":
         raise ModelError(
             f"{describe(estimator)} predicts numbers of clusters, whose average has no meaning; pass a "
             "function instead, such as lambda t: model.predict(t) == 0 for the share of one cluster, or "

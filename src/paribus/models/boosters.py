@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paribus.errors import OptionError
+from paribus.models.foreign import steps_of
 from paribus.models.model import Call
 
 # The keyword that makes a wrapper's own predict return the margin, before any link.
@@ -38,8 +39,7 @@ def booster_library(estimator: Any) -> str | None:
 
 
 def _last(estimator: Any) -> Any:
-    steps = getattr(estimator, "steps", None)
-    return steps[-1][1] if isinstance(steps, list) and steps else estimator
+    return (steps_of(estimator) or [estimator])[-1]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from paribus.errors import RefusalError, TableError, did_you_mean
 from paribus.models.boosters import booster_library
 from paribus.models.bound import unbound
+from paribus.models.foreign import attribute, names_in, steps_of
 
 GENERATED = ("Column_", "feature_", "f", "x", "")  # how the names begin that libraries give columns of arrays
 # Where a search, a calibration, a vote or a transformed target keeps the models it hands its table on to.
@@ -121,49 +122,49 @@ def fitted_on(estimator: Any) -> Fitted | None:
 def columns_of(estimator: Any) -> tuple[str, ...] | None:
     """Return the names of the columns a model was fitted on, None where it does not know them."""
     own = ("feature_names_", "feature_names", "feature_name_", "feature_name")
-    for attribute in ("feature_names_in_", *(own if booster_library(estimator) else ())):
-        names = _attribute(estimator, attribute)
-        names = names() if callable(names) else names
-        if names is not None and not isinstance(names, str) and len(names):
-            return tuple(str(name) for name in names)
+    for name in ("feature_names_in_", *(own if booster_library(estimator) else ())):
+        names = names_in(attribute(estimator, name))
+        if names is not None:
+            return names
     return None
 
 
 def width_of(estimator: Any) -> int | None:
     """Return how many columns a model was fitted on, None where it does not know."""
     estimator, _ = unbound(estimator)
-    names, width = columns_of(estimator), _attribute(estimator, "n_features_in_")
+    names, width = columns_of(estimator), attribute(estimator, "n_features_in_")
     if names is not None:
         return len(names)
     return int(width) if isinstance(width, (int, np.integer)) else None
-
-
-def _attribute(estimator: Any, name: str) -> Any:
-    try:
-        return getattr(estimator, name, None)
-    except Exception:  # a property of a model that is not fitted may raise anything
-        return None
 
 
 def _inner(estimator: Any, names: tuple[str, ...]) -> Iterator[Any]:
     """Yield a model and those within it that get the same columns as they are, outermost first."""
     if columns_of(estimator) == names:
         yield estimator
-    steps = _attribute(estimator, "steps")
-    if isinstance(steps, list) and all(step in ("passthrough", None) for _, step in steps[:-1]):
-        yield from _inner(steps[-1][1], names)
-    for attribute in INNER:
-        held = _attribute(estimator, attribute)
+    steps = steps_of(estimator)
+    if steps and all(isinstance(step, str) or step is None for step in steps[:-1]):  # "passthrough"
+        yield from _inner(steps[-1], names)
+    for inner in _held(estimator):
+        if columns_of(inner) == names:
+            yield from _inner(inner, names)
+
+
+def _held(estimator: Any) -> Iterator[Any]:
+    """Yield the models that a model hands its table on to, as far as it keeps them under a usual name."""
+    for name in INNER:
+        held = attribute(estimator, name)
         for one in held if isinstance(held, list) else (held,):
-            inner = _attribute(one, "estimator") if attribute == "calibrated_classifiers_" else one
-            if columns_of(inner) == names:
-                yield from _inner(inner, names)
+            yield attribute(one, "estimator") if name == "calibrated_classifiers_" else one
 
 
 def _is_typed(model: Any) -> bool:
-    return not hasattr(model, "steps") and (
-        booster_library(model) is not None or hasattr(model, "is_categorical_")
+    if steps_of(model):
+        return False
+    own = any(
+        base.__module__.startswith(("sklearn.ensemble.", "sklearn.tree.")) for base in type(model).__mro__
     )
+    return booster_library(model) is not None or (own and hasattr(model, "is_categorical_"))
 
 
 def _types(model: Any, columns: int) -> dict[str, Any]:
@@ -211,9 +212,9 @@ def _categories(model: Any, library: str | None) -> Mapping[int, Any] | None:
 
 def _dropped(estimator: Any, names: tuple[str, ...]) -> frozenset[str]:
     """Return the columns that a `ColumnTransformer` at the beginning leaves out, and hence does not miss."""
-    steps = _attribute(estimator, "steps")
-    first = steps[0][1] if isinstance(steps, list) and steps else estimator
-    parts = _attribute(first, "transformers_")
-    if not isinstance(parts, list) or not parts or parts[-1][:2] != ("remainder", "drop"):
+    first = (steps_of(estimator) or [estimator])[0]
+    parts = attribute(first, "transformers_")
+    last = parts[-1] if isinstance(parts, list) and parts else None
+    if not isinstance(last, tuple) or last[:2] != ("remainder", "drop"):
         return frozenset()
-    return frozenset(names[one] if isinstance(one, int) else str(one) for one in parts[-1][2])
+    return frozenset(names[one] if isinstance(one, int) else str(one) for one in last[2])

@@ -13,6 +13,7 @@ from paribus.data.table import Table
 from paribus.errors import RefusalError
 from paribus.models.adapter import describe
 from paribus.models.boosters import booster_library
+from paribus.models.foreign import steps_of
 
 # What the boosting libraries call them, in words.
 KINDS: dict[str, dict[str, str]] = {
@@ -53,8 +54,7 @@ def own_importance(estimator: Any, table: Table) -> OwnImportance:
     """
     estimator = getattr(estimator, "best_estimator_", estimator)
     name, columns = describe(estimator), len(table.names)
-    steps = getattr(estimator, "steps", None)
-    models = [model for _, model in steps] if isinstance(steps, list) else [estimator]
+    models = steps_of(estimator) or [estimator]
     raw, what = _reported(models[-1], name)
     if len(raw) != columns:
         raise _refusal(name, f"it reports on {len(raw)} columns, and X has {columns}")
