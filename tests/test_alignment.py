@@ -416,6 +416,28 @@ def test_names_like_generated_ones_are_names_where_x_has_them():
         paribus.partial_dependence(own, table.assign(id=1)[["f0", "id"]], "f0")
 
 
+@pytest.mark.parametrize("begin", ["f", "x", "feature_", ""])
+def test_names_that_another_library_generates_are_names(begin):
+    table, y = frame()[["a", "b"]].set_axis([f"{begin}{j}" for j in range(2)], axis=1), target(frame())
+    turned = frame()[["b", "a"]]
+    for own in (
+        lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(table, y),
+        xgboost.XGBRegressor(n_estimators=5).fit(table, y),
+        LinearRegression().fit(table, y),
+    ):
+        with pytest.raises(paribus.TableError, match=f"X has no column '{begin}0'"):
+            paribus.partial_dependence(own, turned, "a")
+
+
+@pytest.mark.parametrize("wrap", [lambda m: GridSearchCV(m, {}, cv=2), lambda m: VotingRegressor([("m", m)])])
+def test_names_lightgbm_generates_are_no_knowledge_inside_another_model(wrap):
+    table = frame()[["a", "b"]]
+    own = wrap(lightgbm.LGBMRegressor(n_estimators=5, verbose=-1)).fit(table.to_numpy(), target(frame()))
+    want = paribus.partial_dependence(own, table.to_numpy(), 0, grid_resolution=5)
+    have = paribus.partial_dependence(own, table, "a", grid_resolution=5)
+    np.testing.assert_array_equal(have.average, want.average)
+
+
 def test_lightgbm_spells_spaces_as_underscores():
     table = frame()[["a", "b"]].set_axis(["my a", "my b"], axis=1)
     own = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(table, target(frame()))

@@ -13,7 +13,8 @@ from paribus.models.boosters import booster_library
 from paribus.models.bound import unbound
 from paribus.models.foreign import attribute, names_in, steps_of
 
-GENERATED = ("Column_", "feature_", "f", "x", "")  # how the names begin that libraries give columns of arrays
+# How the names begin that a library gives the columns of arrays; XGBoost and scikit-learn give none.
+GENERATED = {"lightgbm": "Column_", "catboost": ""}
 # Where a search, a calibration, a vote or a transformed target keeps the models it hands its table on to.
 INNER = ("best_estimator_", "regressor_", "estimator_", "estimators_", "calibrated_classifiers_", "estimator")
 
@@ -68,7 +69,7 @@ class Fitted:
     def places(self, header: tuple[str, ...]) -> tuple[int | None, ...] | None:
         """Return where each column is in a header, None where it need not be there.
 
-        None instead of all of them where the names are those that libraries give the columns of arrays.
+        None instead of all of them where the names are those that its library gives the columns of arrays.
         """
         spelled: dict[str, list[int]] = {}
         for place, name in enumerate(header):
@@ -89,7 +90,7 @@ class Fitted:
             for name, place in zip(self.names, found, strict=True)
             if place is None and name not in self.optional
         ]
-        if len(lacking) == len(found) and self._generated:
+        if len(lacking) == len(found) and self.generated:
             return None
         if lacking:
             more = f" (nor {len(lacking) - 1} others)" if len(lacking) > 1 else ""
@@ -98,10 +99,10 @@ class Fitted:
         return tuple(found)
 
     @property
-    def _generated(self) -> bool:
-        return any(
-            all(name == f"{begin}{place}" for place, name in enumerate(self.names)) for begin in GENERATED
-        )
+    def generated(self) -> bool:
+        """Whether the names are those that the library gives the columns of an array."""
+        begin = GENERATED.get(self.library or "")
+        return begin is not None and all(name == f"{begin}{j}" for j, name in enumerate(self.names))
 
 
 def fitted_on(estimator: Any) -> Fitted | None:
