@@ -8,6 +8,7 @@ may then change numbers, but must not raise anything foreign or end the process.
 import io
 import json
 import math
+import os
 import shutil
 import warnings
 from collections.abc import Mapping
@@ -234,11 +235,13 @@ def removed(rng, folder, finished):
 
 def half_written(rng, folder, finished):
     file = _file(rng, folder)
-    half = file.with_suffix(".77.half")
+    half = file.with_suffix(".0a1b2c3d-77.half")
     if rng.random() < 0.3:
         half.mkdir()
     else:
         half.write_bytes(file.read_bytes()[: int(rng.integers(99))])
+    if rng.random() < 0.5:
+        os.utime(half, (0, 0))
 
 
 def another_kind_of_file(rng, folder, finished):

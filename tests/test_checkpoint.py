@@ -39,7 +39,7 @@ from paribus.evaluators.interactions.looks import Counting, Walking
 from paribus.evaluators.survey import Declared, Digest, Few, Look, Survey, Unvaried, Weighed, known_looks
 from paribus.evaluators.together import Together
 from paribus.evaluators.trees.exact import TreeExact
-from paribus.executors.checkpoint import Checkpoint, KeptStates
+from paribus.executors.checkpoint import MACHINE, Checkpoint, KeptStates
 from paribus.states import (
     BinnedSum,
     CellMoments,
@@ -420,7 +420,7 @@ def test_a_half_written_file_is_not_there(folder, tmp_path):
     call = partial(CALLS["trees"], X=folder)
     wanted = numbers(call(checkpoint=tmp_path / "kept"))
     for file in (tmp_path / "kept").rglob("*.npz"):
-        file.with_suffix(".4711.half").write_bytes(file.read_bytes()[:50])
+        file.with_suffix(".0a1b2c3d-4711.half").write_bytes(file.read_bytes()[:50])
         file.unlink()
     assert numbers(call(checkpoint=tmp_path / "kept")) == wanted
 
@@ -622,10 +622,30 @@ def test_functions_that_answer_the_first_rows_alike_are_told_apart(tmp_path):
 
 def test_halves_of_killed_runs_are_cleared(folder, tmp_path):
     CALLS["text"](X=folder, checkpoint=tmp_path / "kept")
-    half = next((tmp_path / "kept").rglob("*.npz")).with_suffix(".77.half")
-    half.write_bytes(b"half")
+    state = next((tmp_path / "kept").rglob("*.npz"))
+    with subprocess.Popen([sys.executable, "-c", ""]) as over:
+        pass
+    of = {"killed": f"{MACHINE}-{over.pid}", "running": f"{MACHINE}-{os.getpid()}"}
+    of |= {"elsewhere": f"{'0' * 8}-{over.pid}", "elsewhere, old": f"{'1' * 8}-{os.getpid()}", "other": "x"}
+    halves = {name: state.with_suffix(f".{writer}.half") for name, writer in of.items()}
+    for half in halves.values():
+        half.write_bytes(b"half")
+    os.utime(halves["elsewhere, old"], (0, 0))
     CALLS["text"](X=folder, checkpoint=tmp_path / "kept")
-    assert not half.exists()
+    assert [name for name, half in halves.items() if half.exists()] == ["running", "elsewhere", "other"]
+
+
+def test_a_pass_that_another_run_opens_does_not_lose_what_is_just_written(tmp_path, monkeypatch):
+    opened, sync = Checkpoint.of(tmp_path), os.fsync
+    keeper = opened.keeper("00-x", {"data": "1"}, Expected({}), {})
+
+    def meanwhile(handle):
+        sync(handle)
+        opened.keeper("00-x", {"data": "1"}, Expected({}), {})
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    keeper.keep(0, 1, Keyed({}))
+    assert keeper.has(0, 1)
 
 
 def test_one_that_refuses_what_it_meets_leaves_its_folder_to_itself(folder, tmp_path, monkeypatch):
@@ -747,7 +767,9 @@ def test_a_file_where_a_pass_is_expected_is_refused(finished, copied):
 
 
 def test_a_half_that_cannot_be_cleared_is_named(finished, copied):
-    a_folder(copied / "01-effects" / "000000000-000000001.9.half")
+    half = copied / "01-effects" / "000000000-000000001.9.half"
+    a_folder(half)
+    os.utime(half, (0, 0))
     with pytest.raises(paribus.CheckpointError, match="01-effects cannot be used"):
         finished.run(copied)
 

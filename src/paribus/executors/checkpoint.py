@@ -6,8 +6,11 @@ import hashlib
 import hmac
 import json
 import os
+import platform
 import secrets
 import stat
+import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +25,8 @@ from paribus.states.expected import Expected
 VERSION = 2
 DIGEST = 32  # bytes of a digest; it is the comment of a zip file, so that NumPy still reads the state
 COMMENT = DIGEST.to_bytes(2, "little")  # how a zip file says how long its comment is
+MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"  # in the names of files while they are written
+DAY = 86_400  # seconds after which no file is still being written, wherever that was
 NOTE_BYTES = 65_536  # of a file that says what a folder is of, at most
 
 
@@ -62,8 +67,9 @@ class Checkpoint:
         folder = self.folder / name
         with _naming(folder):
             folder.mkdir(exist_ok=True)
-            for half in folder.glob("*.half"):  # of runs that were killed while they wrote
-                half.unlink(missing_ok=True)
+            for half in folder.glob("*.half"):
+                if _abandoned(half):
+                    half.unlink(missing_ok=True)
         wanted = {"version": VERSION, "run": self.run, **identity}
         self._compare(_noted(folder / "identity.json", wanted), wanted)
         key = hashlib.blake2b(json.dumps([name, wanted], sort_keys=True).encode(), digest_size=32).digest()
@@ -173,7 +179,7 @@ def _write(file: Path, *content: bytes | memoryview, anew: bool = False) -> None
 
     ``anew`` leaves one alone that another process wrote meanwhile.
     """
-    half = file.with_suffix(f".{os.getpid()}.half")
+    half = file.with_suffix(f".{MACHINE}-{os.getpid()}.half")
     with _naming(file):
         try:
             with half.open("wb") as handle:
@@ -184,6 +190,19 @@ def _write(file: Path, *content: bytes | memoryview, anew: bool = False) -> None
                 half.replace(file)
         finally:
             half.unlink(missing_ok=True)
+
+
+def _abandoned(half: Path) -> bool:
+    """Return whether a half was left by a run that was killed; another one may be writing it just now."""
+    import psutil
+
+    machine, _, process = half.stem.rpartition(".")[2].partition("-")
+    if machine == MACHINE and process.isdecimal():
+        return not psutil.pid_exists(int(process))
+    try:
+        return time.time() - half.stat().st_mtime > DAY  # it may be of another machine
+    except FileNotFoundError:
+        return False
 
 
 def _linked(half: Path, file: Path) -> bool:
