@@ -539,6 +539,21 @@ def test_odd_attributes_of_a_model_are_no_knowledge_of_its_columns(odd):
     assert effect.average[0, 0] == 0.25
 
 
+@pytest.mark.parametrize("calls", [0, 2])
+def test_a_long_failure_of_a_model_is_shortened_in_the_middle(calls):
+    done = []
+
+    def fails(table):
+        done.append(1)
+        if len(done) > calls:
+            raise RuntimeError(f"what was wrong{' at 0x1f' * 1_000} and the end of it")
+        return table[:, 0]
+
+    with pytest.raises(paribus.ModelError, match=r"RuntimeError: what was wrong at .* and the end") as caught:
+        at(fails)
+    assert len(str(caught.value)) < 1_000
+
+
 @pytest.mark.parametrize("response", ["auto", "predict"])
 def test_numbers_of_clusters_are_not_averaged(response):
     piped = make_pipeline(StandardScaler(), KMeans(3, n_init=1))

@@ -105,6 +105,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; known: {shown}" + (f" and {len(words) - 8} more" if len(words) > 8 else "")
 
 
+def failure(error: BaseException) -> str:
+    """Return the type and text of another library's error, without the middle of a long one.
+
+    XGBoost, for example, appends its stack to what was wrong.
+    """
+    text = f"{type(error).__name__}: {error}"
+    return text if len(text) <= 500 else f"{text[:400]} ... {text[-95:]}"
+
+
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse ``value`` unless it is one of the ``allowed`` words of option ``name``."""
     if value not in allowed:

@@ -14,7 +14,7 @@ from paribus.budget import FLOAT
 from paribus.contracts import Floats, Integers
 from paribus.data.rows import Block, Parts
 from paribus.data.table import Scratch, Table
-from paribus.errors import ModelError
+from paribus.errors import ModelError, failure
 from paribus.evaluators.ask import Answer, Ask
 from paribus.evaluators.spread import spread_of
 from paribus.grid import Question
@@ -40,7 +40,7 @@ def naming_what_fails(model: Model, first: int, last: int, names: tuple[str, ...
     except ModelError as error:
         raise ModelError(f"{error} ({where})") from error
     except Exception as error:
-        raise ModelError(f"{model.name} failed {where}: {type(error).__name__}: {error}") from error
+        raise ModelError(f"{model.name} failed {where}: {failure(error)}") from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from paribus.budget import FLOAT, in_words
 from paribus.contracts import Executor, Floats, Integers
 from paribus.data.rows import Block, Rows
 from paribus.data.table import Cells, Scratch
-from paribus.errors import MemoryBoundError, ModelError, ParibusError
+from paribus.errors import MemoryBoundError, ModelError, ParibusError, failure
 from paribus.evaluators.brute import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
 from paribus.models import Model
 from paribus.models.model import unsteady_notes
@@ -273,7 +273,7 @@ class Shuffler:
             names = ", ".join(block.table.names[j] for j in cells)
             raise ModelError(
                 f"the model failed on rows of X{f' with {names} shuffled' if names else ''}: "
-                f"{type(error).__name__}: {error}; it must answer every row it may be asked about"
+                f"{failure(error)}; it must answer every row it may be asked about"
             ) from error
 
     def _scored(self, block: Block, cells: dict[int, Cells], donors: Integers) -> Floats:

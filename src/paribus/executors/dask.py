@@ -11,7 +11,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 from paribus.contracts import B, Blocks, Evaluator, Keeper, S
-from paribus.errors import ExecutorError, ModelError, OptionError, ParibusError
+from paribus.errors import ExecutorError, ModelError, OptionError, ParibusError, failure
 from paribus.executors.local import KEPT, Local
 from paribus.executors.progress import with_progress
 from paribus.states import Keyed, merge_in_order, ranges_of
@@ -268,4 +268,4 @@ def _failed(future: Any, branches: list[Branch], part: Any) -> ParibusError:
             f"every worker that computed{where} died: {error}. Was memory short? Give workers more, or fewer "
             "threads each; nothing was returned"
         )
-    return ExecutorError(f"a worker failed{where}: {type(error).__name__}: {error}")
+    return ExecutorError(f"a worker failed{where}: {failure(error)}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from paribus.contracts import NOMINAL, Floats, Integers
 from paribus.data.table import Scratch, Table
-from paribus.errors import FeatureError, ModelError, OptionError, did_you_mean, one_of
+from paribus.errors import FeatureError, ModelError, OptionError, did_you_mean, failure, one_of
 from paribus.models.boosters import booster_library, margin_call, native_call
 from paribus.models.bound import METHODS, unbound
 from paribus.models.foreign import kind_of, steps_of
@@ -199,7 +199,7 @@ def _ask(call: Call, probe: Table, name: str, copies: int) -> Any:
     except Exception as error:  # whatever a foreign model raises, the user needs to know on what
         raise ModelError(
             f"{name} failed on {len(probe)} rows of X (a {probe.backend} table of "
-            f"{len(probe.names)} columns): {type(error).__name__}: {error}. It must be fitted, and X "
+            f"{len(probe.names)} columns): {failure(error)}. It must be fitted, and X "
             "must have the columns and types it was fitted on"
         ) from error
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus.contracts import Array, Floats, Integers
 from paribus.data.table import Cells, Scratch, Table
-from paribus.errors import GridError, ModelError, RefusalError
+from paribus.errors import GridError, ModelError, RefusalError, failure
 from paribus.models.ensemble import LEAF, Ensemble
 from paribus.models.trees import Trees, refuse_difference
 
@@ -57,7 +57,7 @@ def hold_at_splits(trees: Trees, probe: Table, predict: Callable[[Any, int], Flo
         answer = predict(table, rows)
     except Exception as error:  # whatever a foreign model raises
         raise RefusalError(
-            f"its trees were read, but it fails at values next to splits: {type(error).__name__}: {error}"
+            f"its trees were read, but it fails at values next to splits: {failure(error)}"
         ) from error
     refuse_difference(trees.outputs(ensemble.margins(numbers).T).T, answer, "at values next to splits")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from paribus.data.scan.source import BATCH_ROWS, conformed, normal_type, shown_library
-from paribus.errors import ParibusError, SourceError
+from paribus.errors import ParibusError, SourceError, failure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +85,7 @@ class Stream:
         except ParibusError:
             raise
         except Exception as error:
-            raise SourceError(f"X ({self.label}) cannot be read: {type(error).__name__}: {error}") from error
+            raise SourceError(f"X ({self.label}) cannot be read: {failure(error)}") from error
 
 
 def as_arrow(batch: Any, number: int) -> pa.Table:
