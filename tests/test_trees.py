@@ -500,9 +500,9 @@ def test_trees_that_do_not_answer_as_the_model_are_refused(name, monkeypatch):
     monkeypatch.setattr(readers, "read", wrong)
     effect = paribus.partial_dependence(fitted(name), GAPS, 0)
     assert effect.provenance.evaluator == "brute"
-    assert "differs from the model's own answer by" in effect.provenance.refusals["tree_exact"]
+    assert "differs from its prediction by" in effect.provenance.refusals["tree_exact"]
     same_bits(effect, want)
-    with pytest.raises(paribus.RefusalError, match="differs from the model's own answer"):
+    with pytest.raises(paribus.RefusalError, match="differs from its prediction"):
         paribus.partial_dependence(fitted(name), GAPS, 0, method="exact")
 
 
@@ -581,7 +581,7 @@ def test_a_category_in_few_rows_that_is_read_wrongly_is_noticed(library, kind, m
     monkeypatch.setattr(readers, "read", wrong)
     provenance = paribus.partial_dependence(model, frame, "x").provenance
     assert provenance.evaluator == "brute"
-    assert "differs from the model's own answer" in provenance.refusals["tree_exact"]
+    assert "differs from its prediction" in provenance.refusals["tree_exact"]
 
 
 @pytest.mark.parametrize("library", ["hist", "lightgbm", "xgboost", "catboost", "forest"])
@@ -601,7 +601,7 @@ def test_a_root_split_that_is_read_a_little_wrongly_is_noticed(library, monkeypa
     monkeypatch.setattr(readers, "read", wrong)
     provenance = paribus.partial_dependence(model, FULL, 0).provenance
     assert provenance.evaluator == "brute"
-    assert "differs from the model's own answer" in provenance.refusals["tree_exact"]
+    assert "differs from its prediction" in provenance.refusals["tree_exact"]
 
 
 @pytest.mark.parametrize(
@@ -1093,7 +1093,7 @@ def test_a_wrong_reading_is_not_hidden_by_a_large_baseline(monkeypatch):
 
     monkeypatch.setattr(readers, "read", wrong)
     refusal = paribus.partial_dependence(model, FULL, 0).provenance.refusals["tree_exact"]
-    assert "differs from the model's own answer" in refusal
+    assert "differs from its prediction" in refusal
 
 
 class Capped(xgb.XGBRegressor):

@@ -120,7 +120,7 @@ def fitted(evaluator: P, outputs: int) -> tuple[P, int]:
         + (f", a curve for each of {ask.rows} rows" if ask.individual else "")
         + ". Raise max_memory, lower grid_resolution"
         + (", leave spread out" if ask.spread is not None else "")
-        + (", ask for kind='average', or pass fewer rows" if ask.individual else "")
+        + (", pass kind='average' or fewer rows" if ask.individual else "")
     )
 
 

@@ -69,7 +69,7 @@ def refuse_difference(ours: Floats, answer: Floats, where: str) -> None:
     spread = np.ptp(answer, axis=0).max(initial=0.0)
     if not worst <= TOLERANCE * spread + rounding_of(answer):
         raise RefusalError(
-            f"its trees were read, but their sum differs from the model's own answer by {worst:.2g} {where}"
+            f"its trees were read, but their sum differs from its prediction by {worst:.2g} {where}"
         )
 
 

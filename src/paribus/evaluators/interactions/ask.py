@@ -16,7 +16,7 @@ from paribus.states import Keyed
 if TYPE_CHECKING:
     from paribus.data.scan.scanned import Scanned
 
-BLOCKS_FIRST = 16  # times blocks and tables get smaller before fewer rows tell the standard errors
+BLOCKS_FIRST = 16  # times blocks and tables get smaller before standard errors come from fewer rows
 MOST_CUTS = 64 * BLOCKS_FIRST  # times all of them together, at most
 
 
@@ -28,7 +28,7 @@ class StrengthAsk:
     them. ``seed`` is that of whatever is drawn. ``threads`` None leaves their number to the evaluator.
 
     Blocks and tables have fixed sizes, so that memory changes no number, divided by ``cut``, a power of two,
-    for a memory bound that was ``given``; beyond `BLOCKS_FIRST` fewer rows tell the standard errors as well.
+    for a memory bound that was ``given``; beyond `BLOCKS_FIRST` standard errors come from fewer rows as well.
     """
 
     features: tuple[int, ...]
@@ -54,7 +54,7 @@ class StrengthAsk:
 
     @property
     def witness_cut(self) -> int:
-        """Times that fewer rows tell the standard errors."""
+        """Times that standard errors come from fewer rows."""
         return self.cut // self.block_cut
 
     @property

@@ -186,7 +186,7 @@ def _category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[LevelSet, ...]]:
 
 
 def _by_bits(part: Any, nodes: Array) -> Flags:
-    """Return which nodes test categories; before nodes told, the number of categories of a column did."""
+    """Return which nodes test categories: those that say so, or all whose column has some."""
     inner = nodes["left_child"] >= 0
     if "split_kind" not in (nodes.dtype.names or ()):
         return np.asarray(inner & (part._n_categories[np.where(inner, nodes["feature"], 0)] > 0))
