@@ -61,6 +61,7 @@ def test_importing_is_light():
     assert loaded.stdout.strip() == "[]"
 
 
+@pytest.mark.alone
 def test_importing_costs_about_what_numpy_costs():
     """A ratio within one process, so that a busy machine slows both."""
     code = (
