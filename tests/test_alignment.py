@@ -183,7 +183,11 @@ def test_every_table_of_the_same_rows_gives_the_effects_of_the_table_as_fitted(
         assert max(abs(have[value] - want[value]) for value in want) < 1e-12
     provenance = next(iter(found.values())).provenance
     assert provenance.unused_columns == (("id", "label") if change == "extra" else ())
-    noted = [note for note in found.notes if "was not fitted on: id; label" in note]
+    noted = [
+        note
+        for note in found.notes
+        if "2 columns of X were ignored, on which the model was not fitted: id; label" in note
+    ]
     assert len(noted) == (change == "extra")
     if name in ("lightgbm", "xgboost", "histogram", "catboost"):
         assert provenance.evaluator != "brute", provenance.refusals
@@ -262,7 +266,9 @@ def test_importance_of_every_kind_notes_the_columns_left_out(method):
     y = target(frame()) if method == "permutation" else None
     found = paribus.feature_importance(model("lightgbm"), frame().assign(id=1), y, method=method)
     assert found.feature_names == ("a", "region", "b")
-    assert any("1 column that the model was not fitted on: id" in note for note in found.notes)
+    assert any(
+        "a column of X was ignored, on which the model was not fitted: id" in note for note in found.notes
+    )
     assert found.provenance.unused_columns == ("id",)
 
 
@@ -275,7 +281,7 @@ def test_unused_columns_are_saved_and_loaded(tmp_path):
 def test_many_unused_columns_are_counted():
     X = frame().assign(**{f"u{j}": 1 for j in range(5)})
     notes = paribus.partial_dependence(model("lightgbm"), X, "a").notes
-    assert "X has 5 columns that the model was not fitted on: u0; u1; u2; and 2 more" in notes
+    assert "5 columns of X were ignored, on which the model was not fitted: u0; u1; u2; and 2 more" in notes
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -349,6 +355,18 @@ def test_feature_names_of_a_file_may_leave_out_weights_and_target_and_nothing_el
         paribus.partial_dependence(
             model("lightgbm"), X, "Age", feature_names=["Region", "Bonus", "Age"], **call
         )
+
+
+def test_a_collection_prints_once_that_columns_were_ignored():
+    X = frame().assign(id=1)
+    for compute in (paribus.effects, paribus.accumulated_local_effects, paribus.marginal):
+        shown = repr(compute(model("lightgbm"), X, ["a", "b"], progress=False))
+        assert shown.count("note: a column of X was ignored, on which the model was not fitted: id") == 1
+
+
+def test_a_column_that_differs_in_case_alone_is_suggested():
+    with pytest.raises(paribus.TableError, match="did you mean 'REGION'"):
+        paribus.partial_dependence(model("lightgbm"), frame().rename(columns={"region": "REGION"}), "a")
 
 
 def test_names_of_an_array_that_contradict_the_model_are_refused():

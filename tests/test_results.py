@@ -55,7 +55,7 @@ def test_keys_are_those_asked_for(X):
     average = paribus.partial_dependence(two_outputs, X, 0)
     assert "average" in average
     assert "individual" not in average
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="there is no"):
         average["individual"]
     individual = paribus.partial_dependence(two_outputs, X, 0, kind="individual")
     assert "average" not in individual

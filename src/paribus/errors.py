@@ -98,9 +98,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     words = list(known)
     if not words:
         return ""
-    close = get_close_matches(word, words, n=1)
+    spelled = {one.lower(): one for one in reversed(words)}  # names often differ in case alone
+    close = get_close_matches(word, words, n=1) or get_close_matches(word.lower(), spelled, n=1)
     if close:
-        return f"; did you mean {close[0]!r}?"
+        return f"; did you mean {spelled.get(close[0], close[0])!r}?"
     shown = ", ".join(repr(w) for w in words[:8])
     return f"; known: {shown}" + (f" and {len(words) - 8} more" if len(words) > 8 else "")
 

@@ -158,8 +158,8 @@ def skipped_notes(provenance: Provenance) -> list[str]:
         files = "1 file was" if len(skipped) == 1 else f"{len(skipped)} files were"
         notes.append(f"{files} skipped, none of whose rows count: {_some(skipped)}")
     if unused:
-        columns = "1 column" if len(unused) == 1 else f"{len(unused)} columns"
-        notes.append(f"X has {columns} that the model was not fitted on: {_some(unused)}")
+        columns = "a column of X was" if len(unused) == 1 else f"{len(unused)} columns of X were"
+        notes.append(f"{columns} ignored, on which the model was not fitted: {_some(unused)}")
     return notes
 
 

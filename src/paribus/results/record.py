@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from paribus.errors import did_you_mean
 from paribus.results.pictured import Pictured
 
 
@@ -23,7 +24,7 @@ class Record(Pictured, Mapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         if key not in self:
-            raise KeyError(key)
+            raise KeyError(f"there is no {key!r}{did_you_mean(str(key), self)}")
         return getattr(self, key)
 
     def __contains__(self, key: object) -> bool:

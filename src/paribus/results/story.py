@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus.contracts import Floats
+from paribus.results.provenance import skipped_notes
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Comparisons
@@ -152,6 +153,7 @@ def ranked_story(kind: str, effects: Ranked[Any], done: str) -> str:
     if len(effects) > SHOWN:
         lines.append(f"  and {len(effects) - SHOWN} more")
     lines.append(f"  {done} over {p.background()}; by {p.evaluator} ({short(p.seconds)} s)")
+    lines.extend(f"  note: {note}" for note in skipped_notes(p))
     lines.extend(f"  skipped: {reason}" for reason in effects.skipped)
     return "\n".join(lines)
 
@@ -257,6 +259,7 @@ def marginals_story(marginals: Marginals) -> str:
     if len(marginals) > SHOWN:
         lines.append(f"  and {len(marginals) - SHOWN} more")
     lines += [f"  averaged over {p.background()}", _by(p)]
+    lines += [f"  note: {note}" for note in skipped_notes(p)]
     return "\n".join([*lines, *(f"  skipped: {reason}" for reason in marginals.skipped)])
 
 

@@ -36,10 +36,10 @@ def choose_strengths(
     """Choose the first evaluator that can answer; ``asking`` says what a shortcut is asked, or brute force.
 
     ``refused`` are those that turned out not to, once they met the rows. ``falling_back`` is called with the
-    reason before brute force begins because a shortcut is short of memory.
+    reason before brute force, if that fits, begins because a shortcut is short of memory.
     """
     one_of("method", method, METHODS)
-    refusals = dict(refused)
+    refusals, short = dict(refused), ""
     for candidate in EVALUATORS:
         if candidate.name in refusals:
             continue
@@ -53,8 +53,10 @@ def choose_strengths(
                 if isinstance(found, MemoryBoundError):
                     if method != "auto" or not candidate.shortcut:
                         raise
-                    falling_back(refusal)
+                    short = refusal
             else:
+                if short:
+                    falling_back(short)
                 why = "the fastest that can answer" if method == "auto" else f"asked for by method={method!r}"
                 return StrengthPlan(evaluator, evaluator.ask, why, refusals)
         refusals[candidate.name] = refusal
