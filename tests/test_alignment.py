@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import xgboost
 from catboost import CatBoostRegressor
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor, VotingRegressor
@@ -454,6 +455,71 @@ def test_names_lightgbm_generates_are_no_knowledge_inside_another_model(wrap):
     want = paribus.partial_dependence(own, table.to_numpy(), 0, grid_resolution=5)
     have = paribus.partial_dependence(own, table, "a", grid_resolution=5)
     np.testing.assert_array_equal(have.average, want.average)
+
+
+class AsItIs(TransformerMixin, BaseEstimator):
+    """A step that keeps no names: its columns are those it is given, chosen by name, or renamed."""
+
+    def __init__(self, columns=None, renamed=None):
+        self.columns, self.renamed = columns, renamed
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        X = X if self.columns is None else X[self.columns]
+        return X if self.renamed is None else X.set_axis(self.renamed, axis=1)
+
+
+class Wrapped:
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def predict(self, X):
+        return self.estimator.predict(X)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_an_order_that_only_a_model_within_knows_is_refused_if_it_matters(source, tmp_path):
+    table, y = frame()[["a", "b"]], target(frame())
+    piped = make_pipeline(AsItIs(), lightgbm.LGBMRegressor(n_estimators=15, verbose=-1)).fit(table, y)
+    for own in (piped, Wrapped(model("numbers")), Wrapped(piped), [piped, piped]):
+        want = paribus.partial_dependence(model("numbers"), table, "a", grid_resolution=5).average
+        have = paribus.partial_dependence(
+            own, SOURCES[source](table, tmp_path), "a", grid_resolution=5, progress=False
+        )
+        np.testing.assert_allclose(have.average, want, rtol=0, atol=1e-12)
+        X = SOURCES[source](table[["b", "a"]], tmp_path)
+        with pytest.raises(paribus.TableError, match=r"order 'b', 'a', .* was fitted on 'a', 'b', .*pass X"):
+            paribus.partial_dependence(own, X, "a", grid_resolution=5, progress=False)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        AsItIs(columns=["a", "b"]),
+        AsItIs(columns=["b", "a"]),
+        AsItIs(columns=["a", "b"], renamed=["u", "v"]),
+        AsItIs(columns=["a", "b"], renamed=["id", "a"]),
+    ],
+)
+def test_a_step_that_finds_columns_by_name_takes_them_in_any_order(step):
+    table, y = frame()[["a", "b"]].assign(id=np.arange(ROWS)), target(frame())
+    own = make_pipeline(step, lightgbm.LGBMRegressor(n_estimators=15, verbose=-1)).fit(table, y)
+    want = paribus.partial_dependence(own, table, "a", grid_resolution=5).average
+    for columns in (["b", "id", "a"], ["id", "b", "a"], ["a", "id", "b"]):
+        have = paribus.partial_dependence(own, table[columns], "a", grid_resolution=5).average
+        np.testing.assert_array_equal(have, want)
+
+
+def test_a_model_that_leads_in_a_circle_is_explained():
+    own = Wrapped(None)
+    own.estimator, own.predict = own, lambda X: np.asarray(X)[:, 0]
+    assert paribus.partial_dependence(own, frame()[["a", "b"]], "a", grid_resolution=5).average.shape == (
+        1,
+        5,
+    )
 
 
 def test_lightgbm_spells_spaces_as_underscores():

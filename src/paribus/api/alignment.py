@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from paribus.contracts import Floats
 from paribus.data.array import ArrayTable
 from paribus.data.features import Header
 from paribus.data.table import Table
 from paribus.errors import ModelError, ParibusError, TableError
 from paribus.models import adapt, listed
 from paribus.models.adapter import describe, is_model
-from paribus.models.columns import Fitted, fitted_on, width_of
+from paribus.models.columns import Fitted, fitted_on, orders_within, width_of
 
 if TYPE_CHECKING:
+    from paribus.data.frame import FrameTable
     from paribus.data.scan.reading import Reading
 
 Content = Callable[[int], tuple[str, bool]]  # what a column of X holds, in words, and whether as categories
 Places = tuple[int | None, ...]
-SOME_ROWS = 1_024  # of a polars or Arrow table, predicted to see whether the model takes it
+SHOWN = 5  # columns, in a message
+SOME_ROWS = 1_024  # of a table in memory, predicted to see whether the model takes it so
 
 
 @dataclass(frozen=True)
@@ -145,18 +151,66 @@ def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header
         declared = table.frame[:, own.index(name)].cat.get_categories()
         check_known(name, found.closed[name], declared.to_list())
     given, header = table.names, None
+    names = tuple(own[place] for place in found.places)
     if found.places != tuple(range(len(given))):
         table = table.pick(found.places)
         unused = tuple(given[own.index(name)] for name in found.unused)
         header = Header(table.names, given, unused)
-    if table.backend == "pandas":
-        return (categorized(table, found.categories, found.closed) if found.categories else table), header
-    if table.backend not in ("polars", "pyarrow") or not find_spec("pandas"):
-        return table, header
     some = table.slice(0, SOME_ROWS)
-    if found.pandas or prefers_pandas(estimator, lambda: some, lambda: as_pandas(some, {}, {})):
+    as_shown = (
+        table.backend in ("polars", "pyarrow")
+        and find_spec("pandas") is not None
+        and (found.pandas or prefers_pandas(estimator, lambda: some, lambda: as_pandas(some, {}, {})))
+    )
+
+    def reordered(order: tuple[int, ...]) -> Table:
+        few = _evenly(table).pick(order)
+        return as_pandas(few, {}, {}) if as_shown else few
+
+    _check_order(estimator, names, reordered)
+    if as_shown:
         return as_pandas(table, found.categories, found.closed), header
-    return table, header
+    categories = found.categories if table.backend == "pandas" else {}
+    return (categorized(table, categories, found.closed) if categories else table), header
+
+
+def _evenly(table: FrameTable) -> FrameTable:
+    """Return some rows from all over a table."""
+    chosen = np.zeros(len(table), dtype=bool)
+    chosen[:: max(1, len(table) // SOME_ROWS)] = True
+    return table.keep(chosen)
+
+
+def _check_order(estimator: Any, names: tuple[str, ...], shown: Callable[[tuple[int, ...]], Table]) -> None:
+    """Refuse an order of columns other than that of a model within, where predictions depend on it."""
+    every = tuple(range(len(names)))
+    for one in listed(estimator) or (estimator,):
+        for order in orders_within(one, names):
+            found, other = (_predictions(one, shown(places)) for places in (every, order))
+            if found is None or other is None or _close(found, other):
+                continue  # a model that fails does so in the call itself, which reports it
+            moved = [place for place in every if order[place] != place]
+            own, fitted = (
+                ", ".join(repr(names[places[at]]) for at in moved[:SHOWN]) + ", ..." * (len(moved) > SHOWN)
+                for places in (every, order)
+            )
+            raise TableError(
+                f"X has columns in the order {own}, the model within {describe(one)} was fitted on {fitted}, "
+                "and predictions depend on it; pass X with its columns in the order of the fit"
+            )
+
+
+def _predictions(estimator: Any, table: Table) -> Floats | None:
+    """Return what a model predicts for some rows, None where it fails."""
+    try:
+        return adapt(estimator, table).predict(table.native, len(table))
+    except Exception:  # whatever a foreign model raises
+        return None
+
+
+def _close(one: Floats, other: Floats) -> bool:
+    size = np.abs(one[np.isfinite(one)]).max(initial=0.0)
+    return one.shape == other.shape and np.allclose(one, other, rtol=1e-6, atol=1e-9 * size, equal_nan=True)
 
 
 def _check_order(estimator: Any, names: tuple[str, ...]) -> None:
@@ -196,10 +250,17 @@ def aligned_reading(estimator: Any, reading: Reading, found: Alignment) -> Readi
         schema = schema.set(place, pa.field(name, pa.dictionary(pa.int32(), schema.field(place).type)))
     source: Any = replace(reading.source, schema=schema)  # type: ignore[type-var]
     reading = replace(reading, source=source, categories=found.categories, closed=found.closed)
-    if source.library == "pandas" or not find_spec("pandas"):
-        return reading
-    shown = replace(reading, source=replace(source, library="pandas"))
-    wanted = found.pandas or (
-        source.library == "polars" and prefers_pandas(estimator, reading.head, shown.head)
-    )
-    return shown if wanted else reading
+    if source.library != "pandas" and find_spec("pandas"):
+        shown = replace(reading, source=replace(source, library="pandas"))
+        if found.pandas or (
+            source.library == "polars" and prefers_pandas(estimator, reading.head, shown.head)
+        ):
+            reading = shown
+    _check_order(estimator, reading.columns, partial(_head_in_order, reading))
+    return reading
+
+
+def _head_in_order(reading: Reading, order: tuple[int, ...]) -> Table:
+    """Return a few rows with their columns in another order."""
+    columns, names = (tuple(of[place] for place in order) for of in (reading.columns, reading.names))
+    return replace(reading, columns=columns, names=names).table(reading.source.head(reading.read))

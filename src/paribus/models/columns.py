@@ -17,6 +17,7 @@ from paribus.models.foreign import attribute, names_in, steps_of
 GENERATED = {"lightgbm": "Column_", "catboost": ""}
 # Where a search, a calibration, a vote or a transformed target keeps the models it hands its table on to.
 INNER = ("best_estimator_", "regressor_", "estimator_", "estimators_", "calibrated_classifiers_", "estimator")
+DEEPEST = 3  # models within models that are looked at for names
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ class Fitted:
         None instead of all of them where the names are those that its library gives the columns of arrays.
         """
         spelled: dict[str, list[int]] = {}
-        for place, name in enumerate(header):
-            own = name.replace(" ", "_") if self.library == "lightgbm" else name  # as it spells them
+        for place, own in enumerate(self.spelled(header)):
             spelled.setdefault(own, []).append(place)
         found: list[int | None] = []
         for name in self.names:
@@ -97,6 +97,10 @@ class Fitted:
             near = did_you_mean(lacking[0], header)
             raise TableError(f"X has no column {lacking[0]!r}{more}, which the model was fitted on{near}")
         return tuple(found)
+
+    def spelled(self, header: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a header as the library spells it."""
+        return tuple(name.replace(" ", "_") for name in header) if self.library == "lightgbm" else header
 
     @property
     def generated(self) -> bool:
@@ -157,6 +161,34 @@ def _held(estimator: Any) -> Iterator[Any]:
         held = attribute(estimator, name)
         for one in held if isinstance(held, list) else (held,):
             yield attribute(one, "estimator") if name == "calibrated_classifiers_" else one
+
+
+def orders_within(estimator: Any, header: tuple[str, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield a header in the order that models within one know it, if it is another and the model knows none.
+
+    Steps before them may find columns by name: only predictions show whether the order matters.
+    """
+    estimator, _ = unbound(estimator)
+    if columns_of(estimator) is not None:
+        return
+    for inner in _within(estimator, DEEPEST):
+        own = Fitted(columns_of(inner) or (), booster_library(inner))
+        spelled = own.spelled(header)
+        if own.generated or not set(own.names) <= set(spelled):
+            continue
+        places = [spelled.index(name) for name in own.names]
+        if places != sorted(places):
+            moved = dict(zip(sorted(places), places, strict=True))
+            yield tuple(moved.get(place, place) for place in range(len(header)))
+
+
+def _within(estimator: Any, depth: int) -> Iterator[Any]:
+    """Yield the outermost models within one that know the names of their columns."""
+    for inner in (*steps_of(estimator)[-1:], *_held(estimator)):
+        if columns_of(inner) is not None:
+            yield inner
+        elif depth:
+            yield from _within(inner, depth - 1)
 
 
 def _is_typed(model: Any) -> bool:
