@@ -1,7 +1,7 @@
 """X is aligned with what the model was fitted on: by name, in its order, as its categories."""
 
 import warnings
-from functools import cache
+from functools import cache, partial
 
 import duckdb
 import lightgbm
@@ -390,6 +390,29 @@ def test_models_of_a_list_fitted_on_other_columns_are_refused_in_memory_too():
     turned = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(frame()[["b", "a"]], target(frame()))
     with pytest.raises(paribus.ModelError, match="in another order"):
         paribus.partial_dependence([turned, model("numbers")], frame(), "a")
+
+
+@pytest.mark.parametrize("source", ["pandas", "polars", "parquet"])
+def test_a_model_without_names_gets_no_columns_moved_for_another_of_its_list(source, tmp_path):
+    table, y = frame()[["a", "b"]], target(frame())
+    by_place = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(table.to_numpy(), y)
+    for other in (by_place, LinearRegression().fit(table.to_numpy(), y), lambda X: np.asarray(X)[:, 0]):
+        models = [model("numbers"), other]
+        call = partial(paribus.partial_dependence, features="a", custom_values={"a": [0.5]}, progress=False)
+        want = (call(models[0], table).average + call(other, table).average) / 2
+        have = call(models, SOURCES[source](table, tmp_path)).average
+        np.testing.assert_allclose(have, want, rtol=0, atol=1e-12)
+        X = SOURCES[source](table[["b", "a"]], tmp_path)
+        with pytest.raises(paribus.ModelError, match=r"does not know its columns; pass one model at a time"):
+            call(models, X)
+    wide = SOURCES[source](table.assign(id=1), tmp_path)
+    with pytest.raises(paribus.ModelError, match=r"does not know its columns"):
+        call(models, wide)
+    with pytest.raises(paribus.TableError, match=r"X has 3 features, but .* is expecting 2"):
+        call([model("numbers"), by_place], wide)
+    three = LinearRegression().fit(np.ones((5, 3)), np.arange(5))
+    with pytest.raises(paribus.TableError, match=r"X has 2 features, but .* is expecting 3"):
+        call([model("numbers"), three], SOURCES[source](table, tmp_path))
 
 
 @pytest.mark.parametrize("extra", [0, 1])

@@ -49,19 +49,27 @@ class Alignment:
     ) -> Alignment:
         """Find the columns the models were fitted on; one that was fitted on an array gets them all.
 
-        Of several models all get what those were fitted on that know it. ``apart`` are columns with another
-        use, which are given to a model only if it was fitted on them.
+        Of several models all get what those were fitted on that know it, which one that does not know must
+        get as well. ``apart`` are columns with another use, which are given to a model only if it was fitted
+        on them.
         """
         several = listed(estimator) or (estimator,)
-        known = [(own, own.places(header)) for own in map(fitted_on, several) if own is not None]
-        named = [(own, places) for own, places in known if places is not None]
+        known = [(own, None if own is None else own.places(header)) for own in map(fitted_on, several)]
+        named = [(own, places) for own, places in known if own is not None and places is not None]
+        unnamed = [one for one, (_, places) in zip(several, known, strict=True) if places is None]
+        every = tuple(place for place, name in enumerate(header) if name not in apart)
+        for one in unnamed:
+            check_width(one, len(every))
         if not named:
-            places = tuple(place for place, name in enumerate(header) if name not in apart)
-            for one in several:
-                check_width(one, len(places))
-            return cls(places)
+            return cls(every)
         _check_same([tuple(p for p in places if p is not None) for _, places in named], header)
         places = tuple(place for place in named[0][1] if place is not None)
+        if unnamed and places != every:
+            raise ModelError(
+                "X has other columns, or another order, than a model of the list was fitted on, and "
+                f"{describe(unnamed[0])} beside it does not know its columns; pass one model at a time, or X "
+                "with the columns of the fit alone, in their order"
+            )
         used = {header[place] for place in places}
         return cls(
             places,
