@@ -30,6 +30,7 @@ def provenance(**changes):
         "rows": 20_000,
         "columns": 4,
         "unused_columns": (),
+        "unknown_categories": (),
         "backend": "pandas",
         "source": None,
         "skipped": (),

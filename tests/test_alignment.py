@@ -589,6 +589,50 @@ def test_values_lightgbm_does_not_know_are_missing_ones_to_it_and_stay_what_they
     assert want["west"] == pytest.approx(at_missing.missing.average[0], abs=1e-12)
 
 
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", ["lightgbm", "histogram", "search"])
+@pytest.mark.parametrize("kind", ["text", "category"])
+def test_a_column_of_which_the_model_knows_no_value_is_refused(name, source, kind, tmp_path):
+    text = frame().region.astype(str).str.upper().where(np.arange(ROWS) % 4 > 0, None)
+    column = text.astype("category") if kind == "category" else text.astype(object)
+    if kind == "category":  # that a known one is declared does not help where none occurs
+        column = column.cat.add_categories(["north"])
+    X = SOURCES[source](frame().assign(region=column), tmp_path)
+    with pytest.raises(
+        paribus.TableError, match=r"'region' of X has none of .*\('east', 'north', 'south'\): 'EAST', 'NORTH'"
+    ):
+        paribus.partial_dependence(model(name), X, "a", progress=False)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", ["lightgbm", "histogram"])
+@pytest.mark.parametrize("kind", ["text", "category"])
+def test_values_the_model_does_not_know_are_noted(name, source, kind, tmp_path):
+    text = frame().region.astype(str).where(np.arange(ROWS) < 250, "west")
+    column = pd.Categorical(text, [*"xyz", "east", "north", "south", "west"]) if kind == "category" else text
+    X = SOURCES[source](frame().assign(region=column), tmp_path)
+    effect = paribus.partial_dependence(model(name), X, "a", grid_resolution=5, progress=False)
+    assert effect.provenance.unknown_categories == ("region: 'west'",)
+    noted = "X has categories the model does not know, which are missing values to it: region: 'west'"
+    assert noted in effect.notes
+    effect.save(tmp_path / "x.json")
+    assert paribus.load(tmp_path / "x.json").provenance.unknown_categories == ("region: 'west'",)
+
+
+def test_known_values_and_missing_ones_are_not_noted():
+    gaps = frame().assign(region=frame().region.where(np.arange(ROWS) % 4 > 0))
+    for X in (gaps, gaps.assign(region=pd.Categorical([None] * ROWS, ["north"]))):
+        for name in ("lightgbm", "histogram"):
+            assert paribus.partial_dependence(model(name), X, "a").provenance.unknown_categories == ()
+
+
+def test_each_model_of_a_list_must_know_some_value():
+    own = frame().assign(region=frame().region.cat.rename_categories(str.upper))
+    upper = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(own, target(frame()))
+    with pytest.raises(paribus.TableError, match="none of the categories"):
+        paribus.partial_dependence([upper, model("lightgbm")], own, "a")
+
+
 @pytest.mark.skipif(not STORES, reason="this XGBoost keeps no categories")
 @pytest.mark.parametrize("source", SOURCES)
 def test_values_xgboost_does_not_know_are_refused(source, tmp_path):

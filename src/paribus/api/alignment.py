@@ -14,7 +14,7 @@ from paribus.contracts import Floats
 from paribus.data.array import ArrayTable
 from paribus.data.features import Header
 from paribus.data.table import Table
-from paribus.errors import ModelError, ParibusError, TableError
+from paribus.errors import FeatureError, ModelError, ParibusError, TableError
 from paribus.models import adapt, listed
 from paribus.models.adapter import describe, is_model
 from paribus.models.columns import Fitted, fitted_on, orders_within, width_of
@@ -34,7 +34,8 @@ class Alignment:
     """The columns of X that the models get, in their order.
 
     ``categories`` are the columns to be made categories, with those that the models know, ``closed`` the
-    columns where others are refused; ``pandas`` is whether the models take no other library's tables.
+    columns where others are refused, ``open`` those of each model of columns where others are missing values;
+    ``pandas`` is whether the models take no other library's tables.
     """
 
     places: tuple[int, ...]
@@ -42,6 +43,7 @@ class Alignment:
     categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     closed: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     pandas: bool = False
+    open: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -82,6 +84,7 @@ class Alignment:
                 if own.closed and place is not None and column in own.categories
             },
             any(own.pandas for own, _ in named),
+            _open(named, header),
         )
 
 
@@ -130,6 +133,19 @@ def _categories(
     return made
 
 
+def _open(
+    named: list[tuple[Fitted, Places]], header: tuple[str, ...]
+) -> dict[str, tuple[tuple[Any, ...], ...]]:
+    """Return the categories each model knows of columns where others are missing values to it."""
+    found: dict[str, tuple[tuple[Any, ...], ...]] = {}
+    for own, places in named:
+        for column, known in own.categories.items():
+            place = places[column]
+            if place is not None and not own.closed:
+                found[header[place]] = (*found.get(header[place], ()), known)
+    return found
+
+
 def _differs(what: str, coded: bool, own: Fitted, column: int) -> bool:
     """Return whether a column cannot be what the model was fitted on; objects may be anything."""
     if column in own.categories:
@@ -160,10 +176,12 @@ def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header
         check_known(name, found.closed[name], declared.to_list())
     given, header = table.names, None
     names = tuple(own[place] for place in found.places)
+    unknown = _unknown(table, own, found)
     if found.places != tuple(range(len(given))):
         table = table.pick(found.places)
+    if unknown or table.names != given:
         unused = tuple(given[own.index(name)] for name in found.unused)
-        header = Header(table.names, given, unused)
+        header = Header(table.names, given, unused, unknown)
     some = table.slice(0, SOME_ROWS)
     as_shown = (
         table.backend in ("polars", "pyarrow")
@@ -180,6 +198,22 @@ def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header
         return as_pandas(table, found.categories, found.closed), header
     categories = found.categories if table.backend == "pandas" else {}
     return (categorized(table, categories, found.closed) if categories else table), header
+
+
+def _unknown(table: FrameTable, own: tuple[str, ...], found: Alignment) -> tuple[str, ...]:
+    """Return which values of columns are none of the models' categories; what cannot be read is none."""
+    from paribus.data.categories import unknown_to
+
+    texts = []
+    for name, known in found.open.items():
+        place = own.index(name)
+        try:
+            codes, declared = table.column(place).factorized()
+        except FeatureError:  # it is refused where it is made a category, or given to the model
+            continue
+        occurring = [declared[code] for code in np.flatnonzero(np.bincount(codes))]
+        texts.append(unknown_to(table.names[place], known, occurring))
+    return tuple(text for text in texts if text is not None)
 
 
 def _evenly(table: FrameTable) -> FrameTable:
@@ -257,7 +291,9 @@ def aligned_reading(estimator: Any, reading: Reading, found: Alignment) -> Readi
         place = schema.get_field_index(name)
         schema = schema.set(place, pa.field(name, pa.dictionary(pa.int32(), schema.field(place).type)))
     source: Any = replace(reading.source, schema=schema)  # type: ignore[type-var]
-    reading = replace(reading, source=source, categories=found.categories, closed=found.closed)
+    reading = replace(
+        reading, source=source, categories=found.categories, closed=found.closed, open=found.open
+    )
     if source.library != "pandas" and find_spec("pandas"):
         shown = replace(reading, source=replace(source, library="pandas"))
         if found.pandas or (

@@ -60,6 +60,7 @@ def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -
         "rank_error": None,
         **_of_source(rows),
     }
+    header = (rows if isinstance(rows, Rows) else rows.reading).header
     return Provenance(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         paribus=__version__,
@@ -69,7 +70,8 @@ def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -
         numba=_imported("numba"),
         rows=len(rows),
         columns=len(rows.table.names),
-        unused_columns=(rows if isinstance(rows, Rows) else rows.reading).header.unused,
+        unused_columns=header.unused,
+        unknown_categories=header.unknown,
         backend=rows.table.backend,
         fingerprint=fingerprint,
         weights=rows.weight_facts(),

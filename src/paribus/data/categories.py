@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from paribus.data.scan.shown import ShownTable
 
 Categories = Mapping[str, tuple[Any, ...]]
+SHOWN = 5  # values, in a message or a note
 
 
 def content_of(kind: pa.DataType) -> tuple[str, bool]:
@@ -68,6 +69,30 @@ def check_known(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> None
             "fitted on, and it predicts nothing for others; leave such rows out, and the category itself if "
             "it is a declared one, or make it missing"
         )
+
+
+def unknown_to(name: str, known: Iterable[tuple[Any, ...]], found: Iterable[Any]) -> str | None:
+    """Return which values of a column some models do not know, in words; refuse one that has no other.
+
+    Such values are missing ones to the model, so that nothing would show that all of them are.
+    """
+    values = [value for value in found if value is not None and value == value]
+    others: set[Any] = set()
+    for own in map(frozenset, known):
+        unknown = {value for value in values if value not in own}
+        if values and len(unknown) == len(values):
+            raise TableError(
+                f"column {name!r} of X has none of the categories the model was fitted on ({_listed(own)}): "
+                f"{_listed(unknown)} are all missing values to it; pass what it was fitted on"
+            )
+        others |= unknown
+    return f"{name}: {_listed(others)}" if others else None
+
+
+def _listed(values: Collection[Any]) -> str:
+    plain = (value.item() if isinstance(value, np.generic) else value for value in values)
+    shown = sorted(repr(value) for value in plain if value == value)
+    return ", ".join(shown[:SHOWN]) + (f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else "")
 
 
 def categories_with(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> pa.Array:

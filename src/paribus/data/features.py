@@ -20,11 +20,13 @@ class Header:
 
     Both are called as results call them. A position in ``features`` is one in ``given``, a column of a
     question one in ``names``; ``unused`` are the columns of X that have no use in the call at all.
+    ``unknown`` says which values of which columns are none of the model's categories.
     """
 
     names: tuple[str, ...]
     given: tuple[str, ...]
     unused: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, names: Header | tuple[str, ...]) -> Header:

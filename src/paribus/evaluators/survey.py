@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
-from paribus.data.categories import categories_with, check_known
+from paribus.data.categories import categories_with, check_known, unknown_to
 from paribus.data.rows import Block
 from paribus.data.sampling import Priorities, few_of, few_rows
 from paribus.data.scan.digest import SIZE, digest_of
@@ -175,7 +175,7 @@ class Unvaried:
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """The levels a column of categories has over all rows, in the order they are met."""
+    """The categories a column declares over all rows, or the values that occur, in the order they are met."""
 
     levels: tuple[Any, ...]
 
@@ -267,6 +267,7 @@ class Survey:
     exact: int
     capacity: int
     weighted: bool
+    open: tuple[int, ...]
     head: ShownTable = field(repr=False)
 
     @classmethod
@@ -286,7 +287,10 @@ class Survey:
         capacity = min(CAPACITY, max(LEAST_CAPACITY, fits))
         if (reading.source.rows or 0) > exact:
             exact = capacity  # they will be thinned out anyway
-        return cls(wanted, reading.coded, seed, exact, min(capacity, exact), reading.weight is not None, head)
+        capacity = min(capacity, exact)
+        open_to_others = tuple(reading.columns.index(name) for name in reading.open)
+        weighted = reading.weight is not None
+        return cls(wanted, reading.coded, seed, exact, capacity, weighted, open_to_others, head)
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most; the first rows show their types."""
@@ -302,6 +306,8 @@ class Survey:
             found["heavy", 0] = _heavy_expected(rows)
         for feature in self.coded:
             found["declared", feature] = Made(Declared, levels=_categories(table.schema.field(feature).type))
+        for feature in self.open:
+            found["occurring", feature] = Made(Declared, levels=_categories(table.schema.field(feature).type))
         for feature in self.wanted:
             found["look", feature] = self._look_expected(feature)
         return Expected(found, law=_consistent)
@@ -353,6 +359,8 @@ class Survey:
             for chunk in chunks:
                 levels |= dict.fromkeys(chunk.dictionary.to_pylist())
             states["declared", feature] = Declared(tuple(levels))
+        for feature in self.open:
+            states["occurring", feature] = Declared(_occurring(table.arrow.native.column(feature)))
         for feature, wanted in self.wanted.items():
             try:
                 states["look", feature] = self._look(block, feature, wanted)
@@ -411,6 +419,10 @@ class Survey:
         if reading.weight is not None and not weighed.counted:
             raise WeightError(f"sample_weight={reading.weight!r} is zero in every row")
         levels = {reading.columns[j]: _levels(reading, j, state.parts["declared", j]) for j in self.coded}
+        unknown = [
+            unknown_to(reading.names[j], reading.open[reading.columns[j]], state.parts["occurring", j].levels)
+            for j in self.open
+        ]
         starts, unit = _starts(reading, state), weighed.unit
         gaps = np.flatnonzero(state.parts["gaps", 0].cells)
         reading = replace(
@@ -419,6 +431,7 @@ class Survey:
             levels=levels,
             starts=starts,
             gaps=frozenset(reading.columns[place] for place in gaps),
+            aligned=replace(reading.header, unknown=tuple(text for text in unknown if text is not None)),
         )
         errors = [
             look.sketch.bound / weighed.total / unit
@@ -509,6 +522,14 @@ def _edges(sketch: Sketch, ends: Array, bins: int) -> Array:
 def _as_ticks(sketch: Sketch) -> Sketch:
     ends, few = (None if part is None else part.view(np.int64) for part in (sketch.ends, sketch.few))
     return replace(sketch, values=sketch.values.view(np.int64), ends=ends, few=few)
+
+
+def _occurring(column: Any) -> tuple[Any, ...]:
+    """Return the values of a column that occur."""
+    values: dict[Any, None] = {}
+    for chunk in column.chunks:
+        values |= dict.fromkeys(chunk.unique().to_pylist())
+    return tuple(value for value in values if value is not None and value == value)
 
 
 def _levels(reading: Reading, feature: int, declared: Declared) -> Any:

@@ -38,6 +38,8 @@ class Provenance:
         Shape of the background.
     unused_columns : tuple of str
         Columns of X that the model was not fitted on, and does not get.
+    unknown_categories : tuple of str
+        Columns of X with values that are none of the categories the model knows, and missing values to it.
     backend : str
         Library of the table, or of the tables the model was shown.
     source : str or None
@@ -95,6 +97,7 @@ class Provenance:
     rows: int
     columns: int
     unused_columns: tuple[str, ...]
+    unknown_categories: tuple[str, ...]
     backend: str
     source: str | None
     skipped: tuple[str, ...]
@@ -160,6 +163,9 @@ def skipped_notes(provenance: Provenance) -> list[str]:
     if unused:
         columns = "a column of X was" if len(unused) == 1 else f"{len(unused)} columns of X were"
         notes.append(f"{columns} ignored, on which the model was not fitted: {_some(unused)}")
+    if provenance.unknown_categories:
+        unknown = _some(provenance.unknown_categories)
+        notes.append(f"X has categories the model does not know, which are missing values to it: {unknown}")
     return notes
 
 

@@ -30,7 +30,8 @@ class Reading:
     ``levels`` are those of each column of categories over all rows, once known, ``unit`` what weights are
     divided by, ``gaps`` the columns where some row has no value, and ``starts`` the numbers of the first rows
     of partitions that a cluster computes. ``categories`` are those the model knows of columns that hold plain
-    values, ``closed`` those of columns where others are refused. ``aligned`` is the header of X.
+    values, ``closed`` those of columns where others are refused, ``open`` those of each model where they are
+    missing values. ``aligned`` is the header of X.
     """
 
     source: Source
@@ -44,6 +45,7 @@ class Reading:
     target: tuple[str, ...] = ()
     categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     closed: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    open: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
     aligned: Header | None = None
 
     @property
