@@ -163,7 +163,7 @@ def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header
         for one in listed(estimator) or (estimator,):
             check_width(one, len(table.names))
             if named:
-                _check_order(one, table.names)
+                _check_array_names(one, table.names)
         return table, None
     from paribus.data.categories import as_pandas, categorized, check_known, contents_of
     from paribus.data.frame import FrameTable
@@ -255,7 +255,7 @@ def _close(one: Floats, other: Floats) -> bool:
     return one.shape == other.shape and np.allclose(one, other, rtol=1e-6, atol=1e-9 * size, equal_nan=True)
 
 
-def _check_order(estimator: Any, names: tuple[str, ...]) -> None:
+def _check_array_names(estimator: Any, names: tuple[str, ...]) -> None:
     """Refuse names of an array's columns that are the model's own in another order: it goes by position."""
     own = fitted_on(estimator)
     if own is not None and names != own.names and sorted(names) == sorted(own.names):
