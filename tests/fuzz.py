@@ -25,7 +25,7 @@ import numpy as np
 
 TARGETS = {"results": 9_500, "checkpoints": 2_000, "boosters": 8_500}  # cases of each, 20,000 together
 BATCH = 250  # cases a process runs, so that importing and compiling are paid for once
-CASE_SECONDS = 60  # after which a case counts as hanging
+CASE_SECONDS, FIRST_SECONDS = 60, 600  # after which a case counts as hanging; the first waits for compilers
 NAMED = 10  # failures printed in full
 
 
@@ -50,7 +50,7 @@ def work(target: str, first: int, count: int, journal: Path, stop: float) -> Non
         if time.time() > stop:
             break
         journal.write_text(json.dumps({"seed": seed, "ends": ends, "failures": failures}))
-        faulthandler.dump_traceback_later(CASE_SECONDS, exit=True)
+        faulthandler.dump_traceback_later(FIRST_SECONDS if seed == first else CASE_SECONDS, exit=True)
         try:
             ends[run(np.random.default_rng(seed), journal.parent)] += 1
         except Exception as error:  # anything that is no ParibusError is what this looks for
