@@ -267,8 +267,8 @@ class Survey:
     exact: int
     capacity: int
     weighted: bool
-    open: tuple[int, ...]
     head: ShownTable = field(repr=False)
+    open: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -290,7 +290,7 @@ class Survey:
         capacity = min(capacity, exact)
         open_to_others = tuple(reading.columns.index(name) for name in reading.open)
         weighted = reading.weight is not None
-        return cls(wanted, reading.coded, seed, exact, capacity, weighted, open_to_others, head)
+        return cls(wanted, reading.coded, seed, exact, capacity, weighted, head, open_to_others)
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most; the first rows show their types."""
