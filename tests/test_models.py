@@ -529,7 +529,6 @@ def test_a_clustering_whose_tags_fail_is_known_by_its_type():
         {"estimators_": [1, None]},
         {"n_features_in_": "three"},
     ],
-    ids=str,
 )
 def test_odd_attributes_of_a_model_are_no_knowledge_of_its_columns(odd):
     model = Plain()
