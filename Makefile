@@ -18,7 +18,7 @@ layers:  ## the diagram in ARCHITECTURE.md, held to the code
 	$(PYTHON) -c 'from importlinter.cli import lint_imports_command; lint_imports_command(["--no-cache"])'
 
 test:  ## laws, tables, models, defects of others, docstrings
-	$(PYTHON) -m pytest tests src -m 'not alone' --numprocesses auto --dist worksteal
+	$(PYTHON) -m pytest tests src -m 'not alone' --numprocesses logical --dist worksteal
 	$(PYTHON) -m pytest tests -m alone
 
 docs:  ## every code block of README, ARCHITECTURE and docs
@@ -52,5 +52,5 @@ floors:  ## the tests on the oldest versions we allow; old libraries warn, so wa
 	rm -rf .venv-floors && $(PYTHON) -m venv .venv-floors
 	.venv-floors/bin/python -m pip install --quiet --upgrade pip
 	.venv-floors/bin/python -m pip install --quiet --editable '.[plot,plotly]' --group test --constraint tests/floors.txt
-	.venv-floors/bin/python -m pytest tests src -m 'not alone' -W default --numprocesses auto --dist worksteal
+	.venv-floors/bin/python -m pytest tests src -m 'not alone' -W default --numprocesses logical --dist worksteal
 	.venv-floors/bin/python -m pytest tests -m alone -W default
