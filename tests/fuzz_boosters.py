@@ -267,7 +267,7 @@ def _damage(whole, rng):
         other = keys[rng.integers(len(keys))]
         at[key], at[other] = at[other], below
     else:
-        at[key] = ODD[rng.integers(len(ODD))]
+        at[key] = copy.deepcopy(ODD[rng.integers(len(ODD))])  # or a list might come to hold itself
 
 
 def _damaged_text(text, rng):

@@ -121,9 +121,13 @@ def _parquet(table, folder):
     return str(folder / "x.parquet")
 
 
+CONNECTIONS = []  # older versions of DuckDB close one that nothing refers to, though a relation of it is left
+
+
 def _duckdb(table, folder):
     path = _parquet(table, folder)
-    return duckdb.connect().sql(f"SELECT * FROM '{path}'")
+    CONNECTIONS.append(duckdb.connect())
+    return CONNECTIONS[-1].sql(f"SELECT * FROM '{path}'")
 
 
 def _batches(table, folder):
