@@ -490,7 +490,7 @@ OTHER = {
     "features": {"features": ["a", "c"]},
     "order of features": {"features": ["b", "a"]},
     "levels": {"categorical_features": ["b"]},
-    "names": {"feature_names": ["x", "y", "z"], "features": ["x", "y"]},
+    "names": {"feature_names": [*"xyzuvw"], "features": ["x", "y"]},
 }
 
 
