@@ -1,5 +1,6 @@
 """paribus: what a fitted model does with its features, all else equal."""
 
+import importlib
 import typing
 
 from paribus.errors import (
@@ -20,34 +21,6 @@ from paribus.errors import (
     TableError,
     WeightError,
 )
-from paribus.results import (
-    Comparison,
-    Comparisons,
-    Difference,
-    Differences,
-    Effects,
-    Estimate,
-    Extrapolation,
-    HStatistics,
-    Importance,
-    Interaction,
-    LocalEffect,
-    LocalEffects,
-    LocalMissing,
-    Marginal,
-    Marginals,
-    Missing,
-    MissingRows,
-    Overlay,
-    Overlays,
-    PartialDependence,
-    Provenance,
-    Refits,
-    Spread,
-    compare,
-    load,
-    overlay,
-)
 from paribus.version import __version__
 
 if typing.TYPE_CHECKING:
@@ -61,6 +34,34 @@ if typing.TYPE_CHECKING:
         plan,
     )
     from paribus.display.scikit_learn import PartialDependenceDisplay
+    from paribus.results import (
+        Comparison,
+        Comparisons,
+        Difference,
+        Differences,
+        Effects,
+        Estimate,
+        Extrapolation,
+        HStatistics,
+        Importance,
+        Interaction,
+        LocalEffect,
+        LocalEffects,
+        LocalMissing,
+        Marginal,
+        Marginals,
+        Missing,
+        MissingRows,
+        Overlay,
+        Overlays,
+        PartialDependence,
+        Provenance,
+        Refits,
+        Spread,
+        compare,
+        load,
+        overlay,
+    )
 
 __all__ = [
     "CheckpointError",
@@ -116,7 +117,7 @@ __all__ = [
     "plan",
 ]
 
-_VERBS = (
+_FUNCTIONS = (
     "accumulated_local_effects",
     "effects",
     "feature_importance",
@@ -128,16 +129,14 @@ _VERBS = (
 
 
 def __getattr__(name: str) -> typing.Any:
-    """Load the verbs, and scikit-learn's display, with all that they need, when they are asked for."""
-    if name in _VERBS:
-        from paribus import api
-
-        return getattr(api, name)
+    """Load the functions, the results and scikit-learn's display, with all that they need, on first use."""
+    if name not in __all__:
+        raise AttributeError(f"module 'paribus' has no attribute {name!r}")
+    home = "api" if name in _FUNCTIONS else "results"
     if name == "PartialDependenceDisplay":
-        from paribus.display import scikit_learn
-
-        return scikit_learn.PartialDependenceDisplay
-    raise AttributeError(f"module 'paribus' has no attribute {name!r}")
+        home = "display.scikit_learn"
+    found = globals()[name] = getattr(importlib.import_module(f"paribus.{home}"), name)
+    return found
 
 
 def __dir__() -> list[str]:
