@@ -142,7 +142,7 @@ def of_diabetes():
     surfaces = paribus.effects(model, X, pairs, grid_resolution=20)
     yield "interactions-panels", found.figure("panels", k=3, effects=surfaces)
     yield "importance", paribus.feature_importance(model, X).figure()
-    drawn = paribus.feature_importance(model, X, y, method="permutation", progress=False)
+    drawn = paribus.feature_importance(model, X, y=y, method="permutation", progress=False)
     yield "importance-permutation", drawn.figure()
     steps = paribus.partial_dependence(model, X, "bmi", grid_resolution="splits")
     yield "every-split", steps.figure()

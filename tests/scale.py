@@ -32,7 +32,7 @@ from fsspec.implementations.local import LocalFileSystem
 from pyarrow import fs
 
 import paribus
-from paribus.api.running import Running
+from paribus.api.runner import Runner
 from paribus.executors import Local
 
 MILLIONS = float(sys.argv[1]) if __name__ == "__main__" and len(sys.argv) > 1 else 50.0
@@ -335,23 +335,22 @@ def under_faults(home, model, files, client, wanted):
 @contextmanager
 def in_one_thread(profile=None):
     """Read and evaluate in turns, so that the time of each is its own."""
-    threaded, fold, passes = Local._threaded, Running.fold, {"reading": 0.0}
+    threaded, fold, passes = Local._threaded, Runner._alone, {"reading": 0.0}
 
-    def timed(self, evaluator, blocks, *arguments, doing, **options):
-        folded = partial(fold, self, evaluator, blocks, *arguments, doing=doing, **options)
+    def timed(self, one, keeper):
         if profile is not None:
-            return profile.runcall(folded)
-        passes["reading"] += seconds(lambda: sum(1 for _ in blocks))
+            return profile.runcall(fold, self, one, keeper)
+        passes["reading"] += seconds(lambda: sum(1 for _ in one.blocks))
         started = time.perf_counter()
-        found = folded()
-        passes[doing] = time.perf_counter() - started
+        found = fold(self, one, keeper)
+        passes[one.name] = time.perf_counter() - started
         return found
 
-    Local._threaded, Running.fold = Local._serial, timed
+    Local._threaded, Runner._alone = Local._serial, timed
     try:
         yield passes
     finally:
-        Local._threaded, Running.fold = threaded, fold
+        Local._threaded, Runner._alone = threaded, fold
 
 
 def throughput(model, files):

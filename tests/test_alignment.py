@@ -23,8 +23,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import paribus
-from paribus.api.background import opened
-from paribus.api.running import Running
+from paribus.api.opening import open_data
+from paribus.api.runner import Runner
 from paribus.models.columns import fitted_on
 
 STORES = hasattr(xgboost.Booster, "get_categories")  # from version 3.1 on
@@ -242,10 +242,10 @@ VERBS = {
     "h": lambda m, X, y: paribus.h_statistic(m, X, ["a", "b"])["numerator_pairwise"],
     "importance": lambda m, X, y: paribus.feature_importance(m, X, features=["a", "b"]).values,
     "permutation": lambda m, X, y: (
-        paribus.feature_importance(m, X, y, method="permutation", features=["a", "b"]).values
+        paribus.feature_importance(m, X, y=y, method="permutation", features=["a", "b"]).values
     ),
     "model": lambda m, X, y: paribus.feature_importance(m, X, method="model", features=["a", "b"]).values,
-    "plan": lambda m, X, y: np.array([paribus.plan(m, X, ["a"], grid_resolution=5).points]),
+    "plan": lambda m, X, y: np.array([paribus.estimate_cost(m, X, ["a"], grid_resolution=5).points]),
     "display": lambda m, X, y: paribus.PartialDependenceDisplay.from_estimator(
         m, X, ["a"], grid_resolution=5
     ).pd_results[0]["average"],
@@ -269,7 +269,7 @@ def test_every_verb_aligns(verb, source, tmp_path):
 @pytest.mark.parametrize("method", ["effect", "permutation", "model"])
 def test_importance_of_every_kind_notes_the_columns_left_out(method):
     y = target(frame()) if method == "permutation" else None
-    found = paribus.feature_importance(model("lightgbm"), frame().assign(id=1), y, method=method)
+    found = paribus.feature_importance(model("lightgbm"), frame().assign(id=1), y=y, method=method)
     assert found.feature_names == ("a", "region", "b")
     assert any(
         "a column of X was ignored, on which the model was not fitted: id" in note for note in found.notes
@@ -716,7 +716,7 @@ def test_a_calibrated_model_knows_its_categories():
 def test_a_table_that_is_as_fitted_is_not_copied():
     table = frame()[["a", "b"]]
     own = RandomForestRegressor(n_estimators=2).fit(table, target(frame()))
-    rows = opened(own, table, None, None, "raise", Running(False))
+    rows = open_data(own, table, None, None, "raise", Runner(False)).rows
     assert rows.table.native is table
     assert rows.aligned is None
 

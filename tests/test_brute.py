@@ -28,9 +28,10 @@ from paribus.budget import memory
 from paribus.data.read import table_of
 from paribus.data.rows import rows_of
 from paribus.data.summary import summarise
-from paribus.evaluators import Ask, brute, choose
-from paribus.evaluators import plan as planning
+from paribus.evaluators import brute
 from paribus.evaluators.brute import BruteForce
+from paribus.evaluators.planner import choose
+from paribus.evaluators.request import Ask
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
 from paribus.grid import GridOptions, Question, axis_of
@@ -258,7 +259,7 @@ def test_what_is_shipped_to_a_worker_is_small_and_works_there():
     axes = [axis_of(look, rows.table, j, GridOptions()) for j, look in enumerate(looks)]
     questions = tuple(Question((axes[i], axes[j])) for i in range(4) for j in range(i))
     ask = Ask(questions, "average", len(rows), len(rows), rows.table.row_bytes, memory("1GB"), 1)
-    plan = choose(adapt(operator.itemgetter("a"), rows.table), ask, "auto")
+    (plan,) = choose(adapt(operator.itemgetter("a"), rows.table), lambda shortcut: ask, "auto")
     worker = Together((plan.evaluator, SupportCounter(questions)))
     block = next(iter(rows.blocks(plan.evaluator.block_rows, plan.evaluator.parts)))
     plan.evaluator.evaluate(block)

@@ -1037,7 +1037,7 @@ def test_importance_by_permutation_end_to_end():
     frame = pd.DataFrame(TRAIN, columns=list("abcd"))
     model = LinearRegression().fit(frame, SIGNAL)
     arguments = {"method": "permutation", "n_repeats": 4, "random_state": 1}
-    found = paribus.feature_importance(model, frame, SIGNAL, features=["a", ("b", "c"), 3], **arguments)
+    found = paribus.feature_importance(model, frame, y=SIGNAL, features=["a", ("b", "c"), 3], **arguments)
     assert found.features == ("a", ("b", "c"), 3)
     assert found.feature_names == ("a", "b + c", "d")
     assert found.repeats.shape == (3, 4)
@@ -1050,13 +1050,13 @@ def test_importance_by_permutation_end_to_end():
     assert isinstance(table, pd.DataFrame)
     assert set(table["feature"]) == {"a", "b + c", "d"}
     again = paribus.feature_importance(
-        model, frame, SIGNAL, features=["a", ("b", "c"), 3], n_jobs=2, **arguments
+        model, frame, y=SIGNAL, features=["a", ("b", "c"), 3], n_jobs=2, **arguments
     )
     assert bits(found) == bits(again)
-    few = paribus.feature_importance(model, frame, SIGNAL, subsample=100, **arguments)
+    few = paribus.feature_importance(model, frame, y=SIGNAL, subsample=100, **arguments)
     assert (few.provenance.sampled_rows, few.provenance.standard_error_rows) == (100, 100)
     # A linear model loses twice the square of its slope times the variance, once for each of two rows.
-    slopes = paribus.feature_importance(model, frame, SIGNAL, **arguments | {"n_repeats": 40}).values
+    slopes = paribus.feature_importance(model, frame, y=SIGNAL, **arguments | {"n_repeats": 40}).values
     fit = LinearRegression().fit(TRAIN, model.predict(frame))
     want = 2 * fit.coef_**2 * TRAIN.var(axis=0)
     np.testing.assert_allclose(slopes, want, rtol=0.2, atol=0.02)
@@ -1065,10 +1065,10 @@ def test_importance_by_permutation_end_to_end():
 def test_importance_by_permutation_of_a_classifier_by_loss_and_by_score():
     model = LogisticRegression().fit(TRAIN, THREE)
     arguments = {"method": "permutation", "n_repeats": 20}
-    loss = paribus.feature_importance(model, TRAIN, THREE, **arguments)
+    loss = paribus.feature_importance(model, TRAIN, y=THREE, **arguments)
     assert "log" in loss.unit
     assert loss.provenance.response == "predict_proba"
-    score = paribus.feature_importance(model, TRAIN, THREE, scoring="accuracy", **arguments)
+    score = paribus.feature_importance(model, TRAIN, y=THREE, scoring="accuracy", **arguments)
     theirs = inspection.permutation_importance(model, TRAIN, THREE, scoring="accuracy", n_repeats=20)
     np.testing.assert_allclose(score.values, theirs.importances_mean, atol=0.03)
     assert score.order[0] == loss.order[0] == np.argmax(theirs.importances_mean)

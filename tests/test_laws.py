@@ -1,5 +1,6 @@
 """What must hold whatever the data: the laws of the architecture page."""
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -22,11 +23,12 @@ from paribus.budget import memory
 from paribus.data.read import table_of
 from paribus.data.rows import Block, rows_of
 from paribus.data.summary import summarise
-from paribus.evaluators import Ask
+from paribus.errors import RefusalError
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.evaluators.interactions.looks import Counting, Walking
 from paribus.evaluators.interactions.trees import TreeStrengths
-from paribus.evaluators.plan import EVALUATORS
+from paribus.evaluators.planner import EVALUATORS
+from paribus.evaluators.request import Ask
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
 from paribus.executors import Local
@@ -89,10 +91,12 @@ def evaluators_for(table, weights, kind="both"):
     for answering in (any_table, *asked):
         chosen = adapt(answering, rows.table)
         ask = Ask(questions, kind, len(rows), rows.counted, rows.table.row_bytes, memory("1GB"), 1)
-        able = [candidate for candidate in EVALUATORS if candidate.refuse(chosen, ask) is None]
+        able = []
+        for family in EVALUATORS:
+            with suppress(RefusalError):
+                able.append(family["effects"].build(chosen, ask))
         assert (able[0].name == "tree_exact") == (answering is not any_table)
-        for candidate in able:
-            evaluator = candidate.build(chosen, ask)
+        for evaluator in able:
             yield rows, evaluator, Together((evaluator, SupportCounter(questions)))
 
 

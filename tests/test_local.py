@@ -3,13 +3,10 @@
 import datetime
 import hashlib
 import tempfile
-import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise, product
-from types import SimpleNamespace
 
 import catboost
 import lightgbm
@@ -41,8 +38,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import paribus
 from conftest import numbers
 from paribus import accumulated_local_effects as ale
-from paribus.api import moves
-from paribus.api.running import Running
+from paribus.api.statistics import ale as statistic
 from paribus.data.read import table_of
 from paribus.data.rows import rows_of
 from paribus.data.summary import edges_of
@@ -1410,28 +1406,9 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch,
             ale(model, folder, features, checkpoint=kept, **other)
 
 
-def test_rows_that_tell_which_levels_are_similar_are_drawn_once_however_many_threads_ask(monkeypatch):
-    class Slow:
-        drawn = 0
-        table = SimpleNamespace(names=("a", "b"))
-
-        def drawn_rows(self, size, seed):
-            self.drawn += 1
-            time.sleep(0.05)
-            return "some rows"
-
-    rows, running = Slow(), Running()
-    monkeypatch.setattr(moves, "similar_order", lambda *given: given)
-    together = moves.Drawn(rows, running)
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda feature: together.ordered(feature, None), range(8)))
-    assert found == [("some rows", feature, None) for feature in range(8)]
-    assert rows.drawn == running.passes == 1
-
-
 def test_the_same_rows_tell_which_levels_are_similar_wherever_they_are(tmp_path, monkeypatch):
     """So few that chance decides the order."""
-    monkeypatch.setattr(moves, "DRAWN", 60)
+    monkeypatch.setattr(statistic, "DRAWN", 60)
     folder, told = written(tmp_path / "rows", filed()[["a", "b", "c", "w"]]), []
     for weight in (None, "w"):
         held = filed()[["a", "b", "c"]] if weight else filed()[["a", "b", "c", "w"]]

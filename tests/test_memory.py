@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 
 import paribus
 from paribus import budget
-from paribus.evaluators.ask import CALLS_FIRST, MOST_CUTS, Ask
+from paribus.evaluators.request import CALLS_FIRST, MOST_CUTS, Ask
 from paribus.models import Model
 from paribus.models import model as models
 
@@ -82,7 +82,7 @@ def test_permutations_do_not_depend_on_memory(weighted, monkeypatch):
     found = []
     for free in (budget.LEAST_FREE, 10**11):
         monkeypatch.setattr(budget, "free_memory", lambda free=free: free)
-        found.append(paribus.feature_importance(MODELS["regressor"], TABLE, SIGNAL, **options))
+        found.append(paribus.feature_importance(MODELS["regressor"], TABLE, y=SIGNAL, **options))
     assert found[0].values.tobytes() == found[1].values.tobytes()
     assert found[0].standard_error.tobytes() == found[1].standard_error.tobytes()
 
@@ -127,7 +127,7 @@ def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
         for options in ({}, {"kind": "both"}, {"spread": True}):
             asked = {"grid_resolution": 20, "max_memory": bound, "n_jobs": jobs, **options}
             try:
-                plan = paribus.plan(MODELS[name], source, ["a", "d", ("a", "b")], **asked)
+                plan = paribus.estimate_cost(MODELS[name], source, ["a", "d", ("a", "b")], **asked)
             except paribus.MemoryBoundError:
                 continue
             assert plan.memory <= bound
@@ -139,7 +139,7 @@ def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
 def test_a_bound_missed_by_a_little_is_met_by_smaller_blocks():
     X = np.random.default_rng(0).normal(size=(20_000, 20))
     model = lightgbm.LGBMRegressor(n_estimators=50, verbose=-1).fit(X, X[:, 0] * X[:, 1])
-    plans = [paribus.plan(model, X, max_memory=bound) for bound in ("200MB", "50MB", "20MB", "10MB")]
+    plans = [paribus.estimate_cost(model, X, max_memory=bound) for bound in ("200MB", "50MB", "20MB", "10MB")]
     assert {plan.evaluator for plan in plans} == {"tree_exact"}
     assert all(plan.warning is None for plan in plans)
     every = paribus.h_statistic(model, X, max_memory="1GB", **QUIET)
@@ -178,7 +178,7 @@ def test_a_slower_way_is_announced_before_it_begins(monkeypatch):
         paribus.partial_dependence(forest, some, "a", grid_resolution=30, **small)
     assert caught[0].filename == __file__
     assert sum(begun) == 60 * 30
-    plan = paribus.plan(forest, some, ["a"], grid_resolution=30, max_memory="3MB")
+    plan = paribus.estimate_cost(forest, some, ["a"], grid_resolution=30, max_memory="3MB")
     assert plan.evaluator == "brute"
     assert "about 30 times on every row" in plan.warning
     assert f"warning: {plan.warning}" in repr(plan)
@@ -211,7 +211,7 @@ model = trees if sys.argv[2] == "trees" else lambda t: t[:, 0] * t[:, 1]
 features = list(range(20)) if sys.argv[2] == "trees" else [0]
 options = {"grid_resolution": 20, "max_memory": float(sys.argv[1]), "n_jobs": 2, "progress": False}
 paribus.effects(model, X[:1_000], features, **options)  # compiles, and imports what is needed
-plan = paribus.plan(model, X, features, **{k: v for k, v in options.items() if k != "progress"})
+plan = paribus.estimate_cost(model, X, features, **{k: v for k, v in options.items() if k != "progress"})
 Path("/proc/self/clear_refs").write_text("5")
 before = peak()
 paribus.effects(model, X, features, **options)

@@ -2,7 +2,7 @@
 
 import threading
 import tracemalloc
-from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,8 +22,11 @@ from paribus.data.read import table_of
 from paribus.data.rows import rows_of
 from paribus.errors import InputError, MemoryBoundError, ModelError, OptionError
 from paribus.evaluators import permutation
-from paribus.evaluators.permutation import Tally, donors_of, permutation_importance
+from paribus.evaluators.permutation import PermutationAsk, Tally, donors_of
+from paribus.evaluators.planner import choose
 from paribus.executors import Local
+from paribus.models.scoring import score_of, target_of
+from paribus.states import Keyed
 
 RNG = np.random.default_rng(0)
 X, Y = make_friedman1(400, 6, noise=1.0, random_state=0)
@@ -37,8 +40,24 @@ NETWORK = MLPRegressor(hidden_layer_sizes=16, max_iter=2000, tol=1e-2, random_st
 
 def importance(estimator, table, y, groups=SINGLE, weights=None, memory=10**9, **arguments):
     rows = rows_of(table_of(table), weights)
-    executor = partial(Local, progress=False)
-    return permutation_importance(estimator, rows, y, groups, executor, max_memory=memory, **arguments)
+    seed, size = arguments.pop("seed", 0), arguments.pop("max_rows", None)
+    counted, chosen = rows.chosen(None, seed), rows.chosen(size, seed)
+    target, some = target_of(y, rows)[chosen[counted]], rows.keep(chosen)
+    asked = {"response_method": arguments.pop("response_method", "auto"), "weighted": weights is not None}
+    score = score_of(estimator, arguments.pop("scoring", None), target, some.table, **asked)
+    bounds = int(counted.sum()), memory, arguments.pop("threads", 1)
+    ask = PermutationAsk(some, score, groups, arguments.pop("repeats", 5), seed, *bounds)
+    assert not arguments
+    (plan,) = choose(None, lambda shortcut: ask)
+    passes = plan.evaluator.passes(plan.threads)
+    fold = next(passes)
+    state = Local(plan.threads, False).fold(
+        fold.evaluator, some.blocks(fold.block_rows, fold.parts), Keyed({})
+    )
+    with pytest.raises(StopIteration) as done:
+        passes.send(state)
+    facts = {"rows": len(some), "predictions": plan.evaluator.predictions, "threads": plan.threads}
+    return SimpleNamespace(**vars(done.value.value), **facts)
 
 
 def same_bits(one, other):
@@ -487,7 +506,7 @@ def test_no_groups_give_an_empty_answer():
 )
 def test_options_out_of_range(arguments, message):
     with pytest.raises(OptionError, match=message):
-        paribus.feature_importance(LINEAR, X, Y, method="permutation", **arguments)
+        paribus.feature_importance(LINEAR, X, y=Y, method="permutation", **arguments)
 
 
 def test_y_is_checked():
@@ -526,7 +545,7 @@ def test_a_model_that_predicts_the_same_rows_differently_is_noted(scoring):
 
     for noise in (0.0, 0.5):
         found = paribus.feature_importance(
-            Noisy(noise), table, table[:, 0], method="permutation", scoring=scoring
+            Noisy(noise), table, y=table[:, 0], method="permutation", scoring=scoring
         )
         assert any("shuffles are not all that changes" in note for note in found.notes) == (noise > 0)
         assert found.provenance.predictions == 300 * (11 + (scoring == "neg_median_absolute_error"))
@@ -537,8 +556,8 @@ def test_losses_near_the_largest_float_have_a_finite_importance():
     size = 1.5e308
     y = (np.random.default_rng(1).random(500) > 0.5) * 1.0
     asked = {"method": "permutation", "scoring": "absolute_error"}
-    have = paribus.feature_importance(lambda t: (t[:, 0] > 0) * size, table, y * size, **asked)
-    want = paribus.feature_importance(lambda t: (t[:, 0] > 0) * 1.0, table, y, **asked)
+    have = paribus.feature_importance(lambda t: (t[:, 0] > 0) * size, table, y=y * size, **asked)
+    want = paribus.feature_importance(lambda t: (t[:, 0] > 0) * 1.0, table, y=y, **asked)
     np.testing.assert_allclose(have.values / size, want.values, rtol=1e-12, atol=1e-16)
     np.testing.assert_allclose(have.standard_error / size, want.standard_error, rtol=1e-12, atol=1e-16)
     assert have.notes == ()

@@ -805,7 +805,7 @@ def test_files_without_a_single_row_are_said_to_have_none(tmp_path):
     for chosen in (asked, model("lightgbm")):
         refused(paribus.TableError, "no rows", X=tmp_path, chosen=chosen)
         with pytest.raises(paribus.TableError, match="no rows"):
-            paribus.plan(chosen, tmp_path)
+            paribus.estimate_cost(chosen, tmp_path)
         with pytest.raises(paribus.TableError, match="no rows"):
             paribus.h_statistic(chosen, tmp_path)
 
@@ -949,11 +949,11 @@ def test_importance_by_effect_reads_files_and_by_permutation_does_not(folder):
     equal(read.standard_error, kept.standard_error)
     assert read.feature_names == kept.feature_names
     with pytest.raises(paribus.TableError, match="method='permutation' needs X in memory"):
-        paribus.feature_importance(model("lightgbm"), folder, answer(), method="permutation")
+        paribus.feature_importance(model("lightgbm"), folder, y=answer(), method="permutation")
 
 
 def test_a_plan_of_files_says_what_it_takes(folder):
-    plan = paribus.plan(model("lightgbm"), folder, FEATURES, grid_resolution=11)
+    plan = paribus.estimate_cost(model("lightgbm"), folder, FEATURES, grid_resolution=11)
     done = paribus.effects(model("lightgbm"), folder, FEATURES, grid_resolution=11)["a"].provenance
     assert (plan.rows, plan.passes, plan.effects) == (ROWS, 2, 4)
     assert (plan.points, plan.evaluator, plan.columns) == (done.points, done.evaluator, ("a", "b", "c"))
@@ -966,7 +966,7 @@ def test_a_plan_of_files_says_what_it_takes(folder):
 
 
 def test_a_plan_of_rows_in_memory_reads_nothing():
-    plan = paribus.plan(asked, held(), grid_resolution=11)
+    plan = paribus.estimate_cost(asked, held(), grid_resolution=11)
     assert (plan.rows, plan.passes, plan.effects, plan.reading) == (ROWS, 1, 3, 0.0)
     assert "1 pass on" in repr(plan)
     assert plan.evaluator == "brute"
@@ -974,7 +974,7 @@ def test_a_plan_of_rows_in_memory_reads_nothing():
 
 
 def test_a_plan_of_a_stream_does_not_know_its_rows():
-    plan = paribus.plan(asked, in_batches(), NUMBERS, grid_resolution=3)
+    plan = paribus.estimate_cost(asked, in_batches(), NUMBERS, grid_resolution=3)
     assert plan.rows is None
     assert plan.seconds is None
     assert "an unknown number of rows" in repr(plan)
@@ -983,11 +983,11 @@ def test_a_plan_of_a_stream_does_not_know_its_rows():
 
 def test_a_plan_writes_nothing_and_refuses_what_effects_refuses(folder):
     with pytest.raises(paribus.OptionError, match="on_error"):
-        paribus.plan(asked, folder, on_error="no")
+        paribus.estimate_cost(asked, folder, on_error="no")
     with pytest.raises(paribus.FeatureError, match="'z'"):
-        paribus.plan(asked, folder, ["z"])
+        paribus.estimate_cost(asked, folder, ["z"])
     with pytest.raises(paribus.WeightError, match="'v'"):
-        paribus.plan(asked, folder, sample_weight="v")
+        paribus.estimate_cost(asked, folder, sample_weight="v")
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["files", "stream"])

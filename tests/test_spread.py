@@ -236,7 +236,7 @@ def test_the_free_memory_changes_nothing(monkeypatch):
     found = []
     for free in (300_000_000, 8_000_000_000):
         monkeypatch.setattr(budget, "free_memory", lambda free=free: free)
-        monkeypatch.setattr("paribus.api.call.SPREAD_BYTES", 200_000)
+        monkeypatch.setattr("paribus.api.statistics.effects.SPREAD_BYTES", 200_000)
         found.append(pd_of(tree("histgb class"), table(), "gap", spread=Q, grid_resolution=40).spread)
     assert found[0].rank_error == found[1].rank_error > 0
     assert found[0].values.tobytes() == found[1].values.tobytes()
@@ -334,7 +334,7 @@ def test_training_paths_have_no_spread():
 
 def test_a_plan_counts_what_it_holds():
     for model in (crossing, tree("lightgbm")):
-        without, asked = (paribus.plan(model, table(), ["temp"], spread=s) for s in (None, True))
+        without, asked = (paribus.estimate_cost(model, table(), ["temp"], spread=s) for s in (None, True))
         assert asked.memory - without.memory >= 8 * asked.points * ROWS
     with pytest.raises(paribus.MemoryBoundError, match="leave spread out"):
         pd_of(crossing, table(), ["temp", "wind"], spread=True, grid_resolution=60, max_memory="1MB")

@@ -25,13 +25,14 @@ from paribus.version import __version__
 
 if typing.TYPE_CHECKING:
     from paribus.api import (
+        Explainer,
         accumulated_local_effects,
         effects,
+        estimate_cost,
         feature_importance,
         h_statistic,
         marginal,
         partial_dependence,
-        plan,
     )
     from paribus.display.scikit_learn import PartialDependenceDisplay
     from paribus.results import (
@@ -74,6 +75,7 @@ __all__ = [
     "Effects",
     "Estimate",
     "ExecutorError",
+    "Explainer",
     "Extrapolation",
     "FeatureError",
     "FormatError",
@@ -108,23 +110,24 @@ __all__ = [
     "accumulated_local_effects",
     "compare",
     "effects",
+    "estimate_cost",
     "feature_importance",
     "h_statistic",
     "load",
     "marginal",
     "overlay",
     "partial_dependence",
-    "plan",
 ]
 
 _FUNCTIONS = (
+    "Explainer",
     "accumulated_local_effects",
     "effects",
+    "estimate_cost",
     "feature_importance",
     "h_statistic",
     "marginal",
     "partial_dependence",
-    "plan",
 )
 
 

@@ -1,18 +1,23 @@
-"""The verbs. Each reads as the path of a call: what came in, where we ask, how, and what came out."""
+"""The public functions, and the object whose methods they are."""
 
-from paribus.api.averages import marginal
-from paribus.api.dependence import effects, partial_dependence
-from paribus.api.estimate import plan
-from paribus.api.importance import feature_importance
-from paribus.api.local import accumulated_local_effects
-from paribus.api.strengths import h_statistic
+from paribus.api.explainer import Explainer
+from paribus.api.functions import (
+    accumulated_local_effects,
+    effects,
+    estimate_cost,
+    feature_importance,
+    h_statistic,
+    marginal,
+    partial_dependence,
+)
 
 __all__ = [
+    "Explainer",
     "accumulated_local_effects",
     "effects",
+    "estimate_cost",
     "feature_importance",
     "h_statistic",
     "marginal",
     "partial_dependence",
-    "plan",
 ]

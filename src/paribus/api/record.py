@@ -10,16 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from paribus.api.background import Background
-from paribus.data.rows import Rows
+from paribus.data.background import Background
 from paribus.models import Model
 from paribus.models.adapter import describe, library_of
 from paribus.results import Provenance
 from paribus.version import __version__
 
+NO_MODEL = {
+    "model": "no model",
+    "model_library": "",
+    "model_version": "",
+    "response": "none",
+    "scale": "observed",
+    "model_digest": "",
+}
 
-def of_model(model: Model) -> dict[str, str]:
+
+def of_model(model: Model | None) -> dict[str, str]:
     """Return what is recorded of an adapted model."""
+    if model is None:
+        return NO_MODEL
     return {
         "model": model.name,
         "model_library": model.library,
@@ -58,9 +68,10 @@ def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -
         "passes": 1,
         "executor": "this process",
         "rank_error": None,
-        **_of_source(rows),
+        "source": rows.source_label,
+        "skipped": rows.skipped,
     }
-    header = (rows if isinstance(rows, Rows) else rows.reading).header
+    header = rows.header
     return Provenance(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         paribus=__version__,
@@ -83,11 +94,3 @@ def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -
 def _imported(library: str) -> str | None:
     """Return the version of a library that was imported."""
     return getattr(sys.modules.get(library), "__version__", None)
-
-
-def _of_source(rows: Background) -> dict[str, Any]:
-    """Return what is recorded of where rows were read from."""
-    if isinstance(rows, Rows):
-        return {"source": None, "skipped": ()}
-    source = rows.reading.source
-    return {"source": source.label, "skipped": source.skipped}

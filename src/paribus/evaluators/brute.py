@@ -15,7 +15,7 @@ from paribus.contracts import Floats, Integers
 from paribus.data.rows import Block, Parts
 from paribus.data.table import Scratch, Table
 from paribus.errors import ModelError, failure
-from paribus.evaluators.ask import Answer, Ask
+from paribus.evaluators.request import Answer, Ask, SinglePass
 from paribus.evaluators.spread import spread_of
 from paribus.grid import Question
 from paribus.models import Model
@@ -44,7 +44,7 @@ def naming_what_fails(model: Model, first: int, last: int, names: tuple[str, ...
 
 
 @dataclass(frozen=True, eq=False)
-class BruteForce:
+class BruteForce(SinglePass):
     r"""The definition itself, for any model.
 
     .. math:: PD_S(x_S) = \frac{1}{W} \sum_i w_i f(x_S, x_{i,\bar S})
@@ -64,15 +64,15 @@ class BruteForce:
     threaded: ClassVar[bool] = False  # the model may bring threads of its own
     how: ClassVar[str] = "asks the model itself, row by row and point by point"
 
-    @staticmethod
-    def refuse(model: Model, ask: Ask) -> str | None:
-        """Brute force answers every question."""
-        return None
-
     @classmethod
     def build(cls, model: Model, ask: Ask) -> BruteForce:
         """Prepare to answer; portions follow from the ask."""
         return cls(model, ask)
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.model.n_outputs
 
     @property
     def row_cost(self) -> int:
@@ -129,28 +129,15 @@ class BruteForce:
         return self.call_rows * self.ask.row_bytes * TABLE_COPIES + stacked * outputs
 
     @property
-    def held_bytes(self) -> int:
-        """Nothing but the model, which is the user's."""
-        return 0
-
-    @property
     def state_bytes(self) -> int:
         """Memory of the states of all questions: up to three numbers a point, and what tells quantiles."""
         _, sketches = self.ask.collected_bytes(self.model.n_outputs)
         return 3 * self.ask.points * self.model.n_outputs * FLOAT + sketches
 
     @property
-    def error_rows(self) -> int:
-        """Every row that has weight."""
-        return self.ask.counted
-
-    @property
     def predictions(self) -> int:
         """Rows the model will be asked about."""
         return (self.ask.rows if self.ask.individual else self.ask.counted) * self.ask.points
-
-    def prepare(self) -> None:
-        """Nothing is prepared."""
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most."""

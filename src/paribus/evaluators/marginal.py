@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from paribus.budget import FLOAT
 from paribus.contracts import Floats, Integers
 from paribus.data.rows import Block
 from paribus.data.table import Scratch
-from paribus.evaluators.ask import Ask
 from paribus.evaluators.brute import (
     BLOCKS,
     CALL_BYTES,
@@ -20,6 +20,7 @@ from paribus.evaluators.brute import (
     TABLE_COPIES,
     naming_what_fails,
 )
+from paribus.evaluators.request import Ask, SinglePass, plain
 from paribus.grid import Axis
 from paribus.models import Model
 from paribus.models.scoring import Outcome
@@ -31,7 +32,39 @@ APART = 2  # cells beside those of an axis: of rows whose value is missing, and 
 
 
 @dataclass(frozen=True, eq=False)
-class CellMeans:
+class MarginalAsk(Ask):
+    """The axes whose cells to average over, and how what came out becomes numbers, None without any."""
+
+    statistic: ClassVar[str] = "marginal"
+    outcome: Outcome | None = None
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """All that a kept state depends on besides the rows, the model and how both are cut."""
+        axes = [question.axes[0] for question in self.questions]
+        return (
+            self.outcome,
+            [(axis.name, axis.kind, len(axis)) for axis in axes],
+            *(plain(axis.cells.values) for axis in axes),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CellEstimate:
+    """Rows and weight ``(c,)`` of cells, and averages with standard errors ``(q * o, c)``.
+
+    ``by_model (m, q * o, c)`` are the averages of each of several models, whose mean ``mean`` then is.
+    """
+
+    rows: Integers
+    weight: Floats
+    mean: Floats
+    error: Floats
+    by_model: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CellMeans(SinglePass):
     r"""Predicts every row once, as it is, and averages over the rows of each cell of each axis.
 
     .. math:: M_c = \frac{1}{W_c} \sum_{i: x_{ij} \in c} w_i f(x_i)
@@ -41,12 +74,23 @@ class CellMeans:
     """
 
     model: Model | None
-    outcome: Outcome | None
-    ask: Ask
+    ask: MarginalAsk
     scratch: Scratch = field(default_factory=Scratch)
 
-    name = "cell_means"
-    estimand = "marginal"
+    name: ClassVar[str] = "cell_means"
+    pass_name: ClassVar[str] = "marginal"
+    shortcut: ClassVar[bool] = False
+    estimand: ClassVar[str] = "marginal"
+
+    @classmethod
+    def build(cls, model: Model | None, ask: MarginalAsk) -> CellMeans:
+        """Prepare to predict each row."""
+        return cls(model, ask)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How what came out becomes numbers."""
+        return self.ask.outcome
 
     @property
     def how(self) -> str:
@@ -105,11 +149,6 @@ class CellMeans:
         return self.call_rows * table + self.block_rows * numbers + 2 * self.state_bytes
 
     @property
-    def held_bytes(self) -> int:
-        """Nothing but the model, which is the user's."""
-        return 0
-
-    @property
     def state_bytes(self) -> int:
         """Memory of the moments of all cells."""
         cells = sum(axis.n_cells + APART for axis in self.axes)
@@ -143,9 +182,10 @@ class CellMeans:
             }
         )
 
-    def finish(self, state: Keyed) -> list[CellMoments]:
-        """Return the moments of each axis: its cells, that of missing values, and that of all other rows."""
-        return [state.parts["cells", number] for number in range(len(self.ask.questions))]
+    def finish(self, state: Keyed, threads: int = 1) -> list[CellEstimate]:
+        """Return the averages of each axis: its cells, that of missing values, and that of all other rows."""
+        every = (state.parts["cells", number] for number in range(len(self.ask.questions)))
+        return [CellEstimate(m.rows, m.weight, m.mean, m.standard_error()) for m in every]
 
     def _values(self, block: Block, first: int, last: int) -> Floats:
         """Return what is averaged, ``(q * o, i)``: predictions, what came out, and the difference."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from paribus.budget import FLOAT, in_words
-from paribus.contracts import Executor, Floats, Integers
+from paribus.contracts import Floats, Integers
 from paribus.data.rows import Block, Rows
 from paribus.data.table import Cells, Scratch
-from paribus.errors import MemoryBoundError, ModelError, ParibusError, failure
+from paribus.errors import ModelError, ParibusError, failure
 from paribus.evaluators.brute import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
+from paribus.evaluators.request import Fold, Passes
 from paribus.models import Model
 from paribus.models.model import unsteady_notes
-from paribus.models.scoring import RowScore, Score, Scorer, TotalScore, score_of, target_of
+from paribus.models.scoring import RowScore, Score, Scorer, TotalScore
 from paribus.states import Keyed
+from paribus.states.expected import Expected
 from paribus.states.large import LARGE, beyond_numbers, enlarged, scaled
 
 Group = tuple[int, ...]
@@ -41,8 +43,6 @@ class Permuted:
         The loss or score before anything was shuffled.
     score : RowScore, TotalScore or Scorer
         How predictions were scored, and which model was asked.
-    rows, predictions, threads : int
-        How many rows were used, how many predictions that took, and on how many threads.
     notes : tuple of str
         What must be said beside the numbers.
     """
@@ -52,9 +52,6 @@ class Permuted:
     repeats: Floats
     baseline: float
     score: Score
-    rows: int
-    predictions: int
-    threads: int
     notes: tuple[str, ...]
 
     @property
@@ -63,22 +60,48 @@ class Permuted:
         return f"{'decrease' if self.score.greater_is_better else 'increase'} of {self.score.name}"
 
 
-def permutation_importance(
-    estimator: Any,
-    rows: Rows,
-    y: Any,
-    groups: tuple[Group, ...],
-    executor: Callable[[int], Executor],
-    *,
-    max_memory: int,
-    scoring: Any = None,
-    response_method: str = "auto",
-    repeats: int = 5,
-    seed: int = 0,
-    max_rows: int | None = None,
-    threads: int = 1,
-) -> Permuted:
-    r"""Shuffle each group of columns among the rows and score the model again.
+@dataclass(frozen=True, eq=False)
+class PermutationAsk:
+    """Which groups of columns to shuffle among which rows, drawn from ``counted``, and how to score."""
+
+    statistic: ClassVar[str] = "permutation"
+    cuts: ClassVar[tuple[int, ...]] = (
+        1,
+    )  # a predict is never cut smaller, because then its bits might change
+    rows: Rows
+    score: Score
+    groups: tuple[Group, ...]
+    repeats: int
+    seed: int
+    counted: int
+    max_memory: int
+    threads: int
+    cut: int = 1
+
+    @property
+    def n_results(self) -> int:
+        """Number of groups."""
+        return len(self.groups)
+
+    @property
+    def points(self) -> int:
+        """There is no grid."""
+        return 0
+
+    @property
+    def background(self) -> Rows:
+        """The rows the pass goes through."""
+        return self.rows
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """All that a state depends on besides the rows and the model."""
+        return self.groups, self.repeats, self.seed
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffling:
+    r"""Shuffles each group of columns among the rows and scores the model again.
 
     .. math:: I_S = \frac{1}{r} \sum_k \frac{1}{W} \sum_i w_i
               \left[ L(y_i, f(x_{\pi_k(i), S}, x_{i, \bar S})) - L(y_i, f(x_i)) \right]
@@ -91,69 +114,83 @@ def permutation_importance(
     The standard error of a loss that is a mean over rows is that of another sample of rows and another set
     of shuffles; see `Tally`. Of any other score only the spread over repeats is known, which is said in the
     notes.
-
-    Parameters
-    ----------
-    estimator
-        The model as the user passed it.
-    rows : Rows
-        The table and its weights.
-    y : array-like of shape (n,) or (n, o)
-        What came out for each row.
-    groups : tuple of tuples of int
-        Positions of the columns to shuffle together.
-    executor : callable
-        Returns who folds, given a number of threads.
-    max_memory : int
-        Bytes. They limit the threads; a predict is never cut smaller, because then its bits might change.
-    scoring, response_method
-        As for `score_of`.
-    repeats : int
-        Shuffles of each group.
-    seed : int
-        Where the shuffles come from, and the rows that are drawn.
-    max_rows : int, optional
-        Use only so many rows, drawn once without replacement from those that have weight.
-    threads : int
-        At most so many groups at a time.
-
-    Returns
-    -------
-    Permuted
     """
-    counted, chosen = rows.chosen(None, seed), rows.chosen(max_rows, seed)
-    target = target_of(y, rows)[chosen[counted]]
-    rows = rows.keep(chosen)
-    score = score_of(
-        estimator,
-        scoring,
-        target,
-        rows.table,
-        response_method=response_method,
-        weighted=rows.weights is not None,
-    )
-    shuffler = Shuffler(score, groups, repeats, seed, rows.table.row_bytes, rows.unit)
-    threads = shuffler.threads(len(rows), max_memory, threads)
-    shuffler = shuffler.begun(rows)
-    parts = tuple(((number,), shuffler.repeats) for number in range(len(groups)))
-    state = executor(threads).fold(shuffler, rows.blocks(len(rows), parts), Keyed({}))
-    found = [state.parts["shuffled", number] for number in range(len(groups))]
-    values = np.array([one.value for one in found])
-    return Permuted(
-        values,
-        np.array([one.standard_error for one in found]),
-        np.array([one.repeats for one in found]).reshape(len(groups), shuffler.repeats),
-        shuffler.baseline(rows.weights),
-        score,
-        len(rows),
-        len(rows) * (1 + isinstance(score, Scorer) + shuffler.repeats * len(groups)),
-        threads,
-        (
-            *_notes(score, shuffler.repeats, len(rows), int(counted.sum()), seed),
-            *_not_numbers(values, groups, rows),
-            *shuffler.unsteady(rows),
-        ),
-    )
+
+    ask: PermutationAsk
+
+    name: ClassVar[str] = "permutation"
+    shortcut: ClassVar[bool] = False
+    threaded: ClassVar[bool] = False
+    estimand: ClassVar[str] = "loss of predictive quality"
+    how: ClassVar[str] = "shuffles the values of a feature among the rows and scores the predictions again"
+
+    @classmethod
+    def build(cls, model: Model | None, ask: PermutationAsk) -> Shuffling:
+        """Prepare to shuffle."""
+        return cls(ask)
+
+    @classmethod
+    def covers(cls, ask: PermutationAsk) -> tuple[int, ...]:
+        """Return the number of the one request there is."""
+        return (0,)
+
+    @property
+    def _shuffler(self) -> Shuffler:
+        ask = self.ask
+        return Shuffler(ask.score, ask.groups, ask.repeats, ask.seed, ask.rows.table.row_bytes, ask.rows.unit)
+
+    @property
+    def block_rows(self) -> int:
+        """All rows, because a row may borrow from any other."""
+        return len(self.ask.rows)
+
+    @property
+    def error_rows(self) -> int:
+        """Every row that is used."""
+        return len(self.ask.rows)
+
+    @property
+    def predictions(self) -> int:
+        """Rows the model will predict."""
+        scored = 1 + isinstance(self.ask.score, Scorer) + self.ask.repeats * len(self.ask.groups)
+        return len(self.ask.rows) * scored
+
+    def memory(self, threads: int) -> int:
+        """Return the memory of the losses, and of the groups that are shuffled at the same time."""
+        rows = len(self.ask.rows)
+        return 2 * FLOAT * rows + threads * self._shuffler.worker_bytes(rows)
+
+    def shortage(self, needed: float) -> str:
+        """Return what to say where the memory bound is below what is ``needed``."""
+        return (
+            f"shuffling {len(self.ask.rows)} rows needs {in_words(needed)} and max_memory is "
+            f"{in_words(self.ask.max_memory)}; raise max_memory, or pass a smaller subsample="
+        )
+
+    def fallback(self, short: str) -> str | None:
+        """There is no shortcut to fall back from."""
+        return None
+
+    def passes(self, threads: int) -> Passes:
+        """Score the rows as they are, then each group shuffled."""
+        ask, rows = self.ask, self.ask.rows
+        shuffler = self._shuffler.begun(rows)
+        parts = tuple(((number,), ask.repeats) for number in range(len(ask.groups)))
+        state = yield Fold("permutation", shuffler, len(rows), parts, ask.settings)
+        found = [state.parts["shuffled", number] for number in range(len(ask.groups))]
+        values = np.array([one.value for one in found])
+        return Permuted(
+            values,
+            np.array([one.standard_error for one in found]),
+            np.array([one.repeats for one in found]).reshape(len(ask.groups), ask.repeats),
+            shuffler.baseline(rows.weights),
+            ask.score,
+            (
+                *_notes(ask.score, ask.repeats, len(rows), ask.counted, ask.seed),
+                *_not_numbers(values, ask.groups, rows),
+                *shuffler.unsteady(rows),
+            ),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,16 +236,14 @@ class Shuffler:
         """Rows given to one predict; it depends on the table alone."""
         return max(1, min(CALL_ROWS, CALL_BYTES // self._row_cost))
 
-    def threads(self, rows: int, max_memory: int, wanted: int) -> int:
-        """Return how many groups fit in the memory bound at a time, or refuse when not even one does."""
+    def worker_bytes(self, rows: int) -> int:
+        """Return the memory of a group while it is shuffled among so many rows."""
         asked = min(self.call_rows, rows * self.repeats) if isinstance(self.score, RowScore) else rows
-        held, worker = 2 * FLOAT * rows, FLOAT * ROW_ARRAYS * rows + self._row_cost * asked
-        if held + worker > max_memory:
-            raise MemoryBoundError(
-                f"shuffling {rows} rows needs {in_words(held + worker)} and max_memory is "
-                f"{in_words(max_memory)}; raise max_memory, or lower max_rows"
-            )
-        return max(1, min(wanted, (max_memory - held) // worker))
+        return FLOAT * ROW_ARRAYS * rows + self._row_cost * asked
+
+    def expected(self, rows: int) -> Expected:
+        """Rows in memory leave no states in a checkpoint."""
+        return Expected({})
 
     def begun(self, rows: Rows) -> Shuffler:
         """Return the same, with the score of the rows as they are."""

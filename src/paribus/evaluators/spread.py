@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus.contracts import Floats
-from paribus.evaluators.ask import Ask
+from paribus.evaluators.request import Ask
 from paribus.states import PointValues, curve_quantiles
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -44,6 +45,7 @@ EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # what the numbers of all f
 CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # numbers kept of each feature once there are more
 MOST_LEVELS = 100_000  # of a nominal feature
 MOST_CATEGORIES = 1_000_000  # of a column of categories, asked about or not
+SEED = 0  # of the few rows that tell how columns are binned
 DRAWN = 4_097  # rows of highest priority: one more than the most that tell errors of strengths
 
 
@@ -60,6 +62,46 @@ class Wanted:
     percentiles: tuple[float, float]
     given: bool = False
     bins: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class LookSpec:
+    """What is kept of a column: levels or numbers, how many of them exactly, and how many once thinned out.
+
+    ``limit`` is the number of distinct values from which they are not listed one by one.
+    """
+
+    feature: int
+    nominal: bool
+    limit: int
+    exact: int
+    capacity: int
+
+    def serves(self, other: LookSpec) -> bool:
+        """Return whether it holds what another spec asks for: fewer distinct values can be read off more."""
+        return self.limit >= other.limit and replace(self, limit=other.limit) == other
+
+
+def specs_of(reading: Reading, wanted: Mapping[int, Wanted], memory: int | None) -> dict[int, LookSpec]:
+    """Divide the memory for numbers among the features; ``memory`` is a bound on all, if there is one."""
+    whole = math.inf if memory is None else memory
+    features = max(1, len(wanted))
+    exact = int(min(EXACT_ROWS, min(EXACT_BYTES, whole / 8) // (8 * features)))
+    fits = 1 << int(math.log2(min(SKETCH_BYTES, whole / 64) // (SPARE * 16 * features) or 1))
+    capacity = min(CAPACITY, max(LEAST_CAPACITY, fits))
+    if (reading.source.rows or 0) > exact:
+        exact = capacity  # they will be thinned out anyway
+    capacity = min(capacity, exact)
+    return {j: LookSpec(j, one.nominal, one.limit, exact, capacity) for j, one in wanted.items()}
+
+
+def merged_specs(specs: Iterable[LookSpec]) -> tuple[LookSpec, ...]:
+    """Return the specs that serve all of them."""
+    merged: dict[LookSpec, int] = {}
+    for spec in specs:
+        key = replace(spec, limit=0)
+        merged[key] = max(merged.get(key, 0), spec.limit)
+    return tuple(replace(key, limit=limit) for key, limit in merged.items())
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,38 +301,25 @@ def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any
 
 @dataclass(frozen=True)
 class Survey:
-    """Looks at every row once; ``wanted`` says what is asked of which feature."""
+    """Looks at every row once; ``specs`` say what is kept of which column.
 
-    wanted: Mapping[int, Wanted]
+    ``seeds`` are those of the draws of rows by weight, of which the first also tells how columns are binned.
+    """
+
+    specs: tuple[LookSpec, ...]
     coded: tuple[int, ...]
-    seed: int
-    exact: int
-    capacity: int
+    seeds: tuple[int, ...]
     weighted: bool
     head: ShownTable = field(repr=False)
     open: tuple[int, ...] = ()
 
     @classmethod
     def of(
-        cls,
-        reading: Reading,
-        wanted: Mapping[int, Wanted],
-        seed: int,
-        memory: int | None,
-        head: ShownTable,
+        cls, reading: Reading, specs: tuple[LookSpec, ...], seeds: tuple[int, ...], head: ShownTable
     ) -> Self:
-        """Divide the memory for numbers among the features; ``memory`` is a bound on all, if there is one."""
-        whole = math.inf if memory is None else memory
-        features = max(1, len(wanted))
-        exact = int(min(EXACT_ROWS, min(EXACT_BYTES, whole / 8) // (8 * features)))
-        fits = 1 << int(math.log2(min(SKETCH_BYTES, whole / 64) // (SPARE * 16 * features) or 1))
-        capacity = min(CAPACITY, max(LEAST_CAPACITY, fits))
-        if (reading.source.rows or 0) > exact:
-            exact = capacity  # they will be thinned out anyway
-        capacity = min(capacity, exact)
+        """Prepare to read; ``head`` are a few rows, which show their types."""
         open_to_others = tuple(reading.columns.index(name) for name in reading.open)
-        weighted = reading.weight is not None
-        return cls(wanted, reading.coded, seed, exact, capacity, weighted, head, open_to_others)
+        return cls(specs, reading.coded, seeds, reading.weight is not None, head, open_to_others)
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most; the first rows show their types."""
@@ -300,28 +329,27 @@ class Survey:
             ("gaps", 0): Counts.expected((table.num_columns,), rows),
             ("length", 0): Counts.expected((1,), rows),
             ("digest", 0): Made(Digest, total=Number(int, 0, SIZE - 1)),
-            ("few", 0): Few.expected(table, self.seed, rows),
+            ("few", 0): Few.expected(table, SEED, rows),
         }
         if self.weighted:
-            found["heavy", 0] = _heavy_expected(rows)
+            found |= {("heavy", seed): _heavy_expected(rows, seed) for seed in self.seeds}
         for feature in self.coded:
             found["declared", feature] = Made(Declared, levels=_categories(table.schema.field(feature).type))
         for feature in self.open:
             found["occurring", feature] = Made(Declared, levels=_categories(table.schema.field(feature).type))
-        for feature in self.wanted:
-            found["look", feature] = self._look_expected(feature)
-        return Expected(found, law=_consistent)
+        for number, spec in enumerate(self.specs):
+            found["look", number] = self._look_expected(spec)
+        return Expected(found, law=partial(_consistent, self.specs))
 
-    def _look_expected(self, feature: int) -> Any:
-        table = self.head.arrow.native
+    def _look_expected(self, spec: LookSpec) -> Any:
+        table, feature = self.head.arrow.native, spec.feature
         unvaried = Made(Unvaried, why=Such("text", lambda found: isinstance(found, str)))
         try:
-            like = self._look(Block(self.head, None, 0), feature, self.wanted[feature])
+            like = self._look(Block(self.head, None, 0), spec)
         except FeatureError:
             return unvaried
         kind, name, dtype = table.schema.field(feature).type, f"look {feature}", np.dtype(like.dtype)
-        limit = self.wanted[feature].limit
-        sizes = {"exact": self.exact, "capacity": self.capacity, "limit": limit}
+        sizes = {"exact": spec.exact, "capacity": spec.capacity, "limit": spec.limit}
         occurring = _categories(kind) if dtype.hasobject else _scalars(dtype)
         look = Made(
             Look,
@@ -349,10 +377,11 @@ class Survey:
             ("length", block.start >> FAR): Counts(np.array([rows])),
             ("digest", 0): Digest(_digest(table.arrow.native, block)),
         }
-        states["few", 0] = Few.of(block, self.seed)
+        states["few", 0] = Few.of(block, SEED)
         if weights is not None:
             numbers = np.arange(block.start, block.start + rows)
-            states["heavy", 0] = Priorities.of(numbers, weights, self.seed, DRAWN)
+            for seed in self.seeds:
+                states["heavy", seed] = Priorities.of(numbers, weights, seed, DRAWN)
         for feature in self.coded:
             chunks = table.arrow.native.column(feature).chunks
             levels: dict[Any, None] = {}
@@ -361,19 +390,19 @@ class Survey:
             states["declared", feature] = Declared(tuple(levels))
         for feature in self.open:
             states["occurring", feature] = Declared(_occurring(table.arrow.native.column(feature)))
-        for feature, wanted in self.wanted.items():
+        for number, spec in enumerate(self.specs):
             try:
-                states["look", feature] = self._look(block, feature, wanted)
+                states["look", number] = self._look(block, spec)
             except FeatureError as error:
-                states["look", feature] = Unvaried(str(error))
+                states["look", number] = Unvaried(str(error))
         return Keyed(states)
 
-    def _look(self, block: Block, feature: int, wanted: Wanted) -> Look:
-        column, weights = block.column(feature), block.weights
+    def _look(self, block: Block, spec: LookSpec) -> Look:
+        column, weights = block.column(spec.feature), block.weights
         missing = column.missing if weights is None else column.missing & (weights > 0)
         at = int(np.argmax(missing)) if missing.any() else -1
         present = None if weights is None else weights[~column.missing]
-        kind: Kind = "category" if wanted.nominal and column.kind not in NOMINAL else column.kind
+        kind: Kind = "category" if spec.nominal and column.kind not in NOMINAL else column.kind
         dtype = column.values.dtype
         sketch, levels, infinite, steps = None, None, 0.0, None
         if kind in NOMINAL:
@@ -381,7 +410,7 @@ class Survey:
             counts = np.bincount(codes, present, minlength=len(found)).astype(np.float64)
             levels = Levels(tuple(found), counts, MOST_LEVELS).within()
         else:
-            sketch, infinite = self._numbers(column.values, present, wanted)
+            sketch, infinite = _numbers(column.values, present, spec)
         if kind == "datetime":
             steps = Steps.of(column.values if present is None else column.values[present > 0], column.zone)
         row = None if at < 0 else cast(ShownTable, block.table).arrow.native.take([at])
@@ -399,20 +428,8 @@ class Survey:
             steps,
         )
 
-    def _numbers(self, values: Array, weights: Floats | None, wanted: Wanted) -> tuple[Sketch, float]:
-        if weights is not None and not weights.all():
-            values, weights = values[weights > 0], weights[weights > 0]
-        infinite = 0.0
-        if values.dtype.kind == "f":
-            finite = np.isfinite(values)
-            if not finite.all():
-                infinite = float((~finite).sum() if weights is None else weights[~finite].sum())
-                values, weights = values[finite], None if weights is None else weights[finite]
-        sketch = Sketch.of(values, weights, exact=self.exact, capacity=self.capacity, limit=wanted.limit)
-        return sketch, infinite
-
-    def finish(self, reading: Reading, state: Keyed) -> tuple[Scanned, dict[int, Summary | FeatureError]]:
-        """Return the rows, now that they are known, and what is asked of each feature."""
+    def finish(self, reading: Reading, state: Keyed) -> Surveyed:
+        """Return the rows, now that they are known, and what is kept of each column."""
         weighed: Weighed | None = state.parts["weighed", 0] if state.parts else None
         if weighed is None or not weighed.rows:
             raise TableError(f"X has no rows ({reading.source.label}); at least one is needed")
@@ -433,11 +450,6 @@ class Survey:
             gaps=frozenset(reading.columns[place] for place in gaps),
             aligned=replace(reading.header, unknown=tuple(text for text in unknown if text is not None)),
         )
-        errors = [
-            look.sketch.bound / weighed.total / unit
-            for look in (state.parts["look", j] for j in self.wanted)
-            if isinstance(look, Look) and look.sketch is not None
-        ]
         scanned = Scanned(
             reading,
             reading.head(),
@@ -445,21 +457,65 @@ class Survey:
             weighed.counted,
             weighed.total,
             weighed.squares,
-            _numbered(state.parts.get(("heavy", 0)), starts, unit),
+            {seed: _numbered(state.parts["heavy", seed], starts, unit) for seed in self.seeds}
+            if self.weighted
+            else None,
             reading.table(state.parts["few", 0].rows),
             f"{state.parts['digest', 0].total:032x}",
-            max(errors, default=0.0),
         )
-        found = {j: self._summary(scanned, j, state.parts["look", j], unit) for j in self.wanted}
-        return scanned, found
+        looks = {spec: state.parts["look", number] for number, spec in enumerate(self.specs)}
+        return Surveyed(scanned, looks, unit)
 
-    def _summary(
-        self, rows: Scanned, feature: int, look: Look | Unvaried, unit: float
-    ) -> Summary | FeatureError:
-        """Return what an axis needs; weights in the unit rows are held in."""
+
+def _numbers(values: Array, weights: Floats | None, spec: LookSpec) -> tuple[Sketch, float]:
+    """Return the finite numbers as a sketch, and the weight of the others."""
+    if weights is not None and not weights.all():
+        values, weights = values[weights > 0], weights[weights > 0]
+    infinite = 0.0
+    if values.dtype.kind == "f":
+        finite = np.isfinite(values)
+        if not finite.all():
+            infinite = float((~finite).sum() if weights is None else weights[~finite].sum())
+            values, weights = values[finite], None if weights is None else weights[finite]
+    sizes = {"exact": spec.exact, "capacity": spec.capacity, "limit": spec.limit}
+    return Sketch.of(values, weights, **sizes), infinite
+
+
+@dataclass(frozen=True, eq=False)
+class Surveyed:
+    """What a survey found: the rows, and what is kept of columns; weights of it are in ``unit``."""
+
+    rows: Scanned
+    looks: Mapping[LookSpec, Look | Unvaried]
+    unit: float
+
+    def covers(self, specs: Iterable[LookSpec], seeds: Iterable[int]) -> bool:
+        """Return whether it holds all that is asked for, so that the rows need not be read again."""
+        drawn = self.rows.heavy is None or all(seed in self.rows.heavy for seed in seeds)
+        return drawn and all(any(known.serves(spec) for known in self.looks) for spec in specs)
+
+    def beside(self, other: Surveyed) -> Surveyed:
+        """Return the same with what another survey of the same rows found."""
+        heavy = None if self.rows.heavy is None else {**self.rows.heavy, **(other.rows.heavy or {})}
+        return Surveyed(replace(self.rows, heavy=heavy), {**self.looks, **other.looks}, self.unit)
+
+    def _look(self, spec: LookSpec) -> Look | Unvaried:
+        look = next(self.looks[known] for known in self.looks if known.serves(spec))
+        if isinstance(look, Unvaried) or look.sketch is None:
+            return look
+        return replace(look, sketch=look.sketch.limited(spec.limit))
+
+    def rank_error(self, specs: Iterable[LookSpec]) -> float:
+        """Return by how much the rank of a quantile may be off at most, as a share of the weight."""
+        looks = [self._look(spec) for spec in specs]
+        sketches = [look.sketch for look in looks if isinstance(look, Look) and look.sketch is not None]
+        return max((sketch.bound / self.rows.total / self.unit for sketch in sketches), default=0.0)
+
+    def summary(self, spec: LookSpec, wanted: Wanted) -> Summary:
+        """Return what an axis needs, or raise what is wrong with the column; weights are those of rows."""
+        look, feature, rows, unit = self._look(spec), spec.feature, self.rows, self.unit
         if isinstance(look, Unvaried):
-            return FeatureError(look.why)
-        wanted = self.wanted[feature]
+            raise FeatureError(look.why)
         facts: dict[str, Any] = {
             "name": rows.table.names[feature],
             "kind": look.kind,
@@ -474,7 +530,7 @@ class Survey:
             return Summary(**facts, **_placed(look, look.sketch, wanted, unit))
         assert look.levels is not None
         if look.levels.too_many and not wanted.given:
-            return FeatureError(
+            raise FeatureError(
                 f"feature {facts['name']!r} has more than {MOST_LEVELS:,} levels, too many to be listed; "
                 "give those to ask in custom_values, or leave it out"
             )
@@ -555,10 +611,8 @@ def _starts(reading: Reading, state: Keyed) -> tuple[int, ...]:
     return tuple(int(start) for start in np.cumsum([0, *lengths]))
 
 
-def _numbered(rows: Priorities | None, starts: tuple[int, ...], unit: float) -> Priorities | None:
+def _numbered(rows: Priorities, starts: tuple[int, ...], unit: float) -> Priorities:
     """Return rows by their number among all, if it was that within a partition; weights are in ``unit``."""
-    if rows is None:
-        return None
     rows = replace(rows, weights=rows.weights / unit)
     if not starts:
         return rows
@@ -587,13 +641,14 @@ def _rows_like(table: pa.Table, rows: int | None = None) -> Such:
     return Such("rows of X", test)
 
 
-def _heavy_expected(rows: int) -> Made:
+def _heavy_expected(rows: int, seed: int) -> Made:
     """Return the pattern of the rows of highest priority among ``rows``."""
-    positive = Numbers(("heavy",), low=SMALLEST, high=LARGEST)
+    name = f"heavy {seed}"
+    positive = Numbers((name,), low=SMALLEST, high=LARGEST)
     return Made(
         Priorities,
         most=DRAWN,
-        numbers=Numbers(("heavy",), ("i8",), 0, rows - 1),
+        numbers=Numbers((name,), ("i8",), 0, rows - 1),
         weights=positive,
         chances=replace(positive, high=1.0),
     )
@@ -623,15 +678,16 @@ def _scalars(dtype: np.dtype[Any]) -> Such:
     return Such(f"tuple of {dtype}", test)
 
 
-def _consistent(parts: Mapping[Any, Any]) -> str | None:
+def _consistent(specs: tuple[LookSpec, ...], parts: Mapping[Any, Any]) -> str | None:
     """Say what is wrong with the states of all rows together."""
     counted = parts["weighed", 0].counted
-    few, heavy = parts["few", 0], parts.get(("heavy", 0))
+    few, drawn = parts["few", 0], [part for (name, _), part in parts.items() if name == "heavy"]
     if len(few.numbers) != min(few.most, counted):
         return "there are other few rows than the weights say"
-    if heavy is not None and len(heavy.numbers) != min(heavy.most, counted):
+    if any(len(heavy.numbers) != min(heavy.most, counted) for heavy in drawn):
         return "there are other heavy rows than the weights say"
-    for (name, feature), look in parts.items():
+    for (name, number), look in parts.items():
+        feature = specs[number].feature if name == "look" else -1
         declared = parts.get(("declared", feature)) if name == "look" and isinstance(look, Look) else None
         occurring = () if declared is None or look.levels is None else look.levels.found
         if declared is not None and not set(occurring) <= set(declared.levels):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 from paribus.contracts import KeptEvaluator
 from paribus.data.rows import Block
@@ -19,8 +20,14 @@ class Together:
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the states of all parts."""
-        states = (part.evaluate(block).parts for part in self.parts)
-        return Keyed({key: state for part in states for key, state in part.items()})
+        states: dict[tuple[str, int], Any] = {}
+        for part in self.parts:
+            own = part.evaluate(block).parts
+            twice = states.keys() & own.keys()
+            if twice:
+                raise ValueError(f"two evaluators of a pass leave states of the same name: {sorted(twice)}")
+            states |= own
+        return Keyed(states)
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of the states of all parts."""

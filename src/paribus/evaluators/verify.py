@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.data.rows import Rows
+from paribus.data.background import Background
 from paribus.data.table import Scratch
 from paribus.errors import RefusalError
-from paribus.evaluators.ask import Answer
 from paribus.evaluators.brute import CALL_ROWS, naming_what_fails
+from paribus.evaluators.request import Answer
 from paribus.grid import Question
 from paribus.models import Model
 from paribus.models.trees import rounding_of
 from paribus.states import Moments
 from paribus.states.large import beyond_numbers
 
-if TYPE_CHECKING:
-    from paribus.data.scan.scanned import Scanned
-
 POINTS = 8  # over all questions, and at least one of each
 
 
 def largest_difference(
-    model: Model, rows: Rows | Scanned, questions: tuple[Question, ...], answers: list[Answer]
+    model: Model, rows: Background, questions: tuple[Question, ...], answers: list[Answer]
 ) -> float:
     """Return by how much the averages differ from brute force on every row, at a few points, at most."""
     worst, picked = 0.0, _picked(questions)
@@ -56,7 +51,7 @@ def _picked(questions: tuple[Question, ...]) -> list[tuple[int, int]]:
 
 
 def _asked(
-    model: Model, rows: Rows | Scanned, questions: tuple[Question, ...], picked: list[tuple[int, int]]
+    model: Model, rows: Background, questions: tuple[Question, ...], picked: list[tuple[int, int]]
 ) -> Floats:
     """Return the weighted averages of the model's predictions at some points, in one pass over the rows."""
     found: dict[int, Moments] = {}

@@ -97,6 +97,12 @@ class KeptStates:
     expected: Expected
     known: Mapping[str, Callable[..., Any]]
 
+    @property
+    def begun(self) -> bool:
+        """Whether states were kept by an earlier run."""
+        with _naming(self.folder):
+            return any(self.folder.glob("*.npz"))
+
     def has(self, first: int, stop: int) -> bool:
         """Tell whether the state of a range was kept."""
         with _naming(self._file(first, stop)):

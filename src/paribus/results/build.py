@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.evaluators.ask import Answer, Ask
+from paribus.evaluators.request import Answer, Ask
 from paribus.grid import Question
 from paribus.models import Model
 from paribus.models.model import unsteady_notes

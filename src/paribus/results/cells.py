@@ -5,20 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from paribus.contracts import Floats, Integers
-from paribus.evaluators.marginal import CellMeans
+from paribus.evaluators.marginal import CellEstimate, CellMeans
 from paribus.grid import Axis
+from paribus.models import Model
 from paribus.models.model import unsteady_notes
 from paribus.results.build import strength_of
 from paribus.results.marginal import Marginal, MissingRows
 from paribus.results.provenance import Provenance, skipped_notes
-from paribus.states import CellMoments
+from paribus.results.refits import Refits
 
 
 def marginal_of(
     axis: Axis,
-    moments: CellMoments,
+    moments: CellEstimate,
     *,
     means: CellMeans,
+    models: tuple[Model, ...],
     output_names: tuple[str, ...],
     unit: float,
     provenance: Provenance,
@@ -51,15 +53,25 @@ def marginal_of(
         outside=float(weight[beyond] / total),
         deciles=(axis.deciles,),
         strength=strength_of(first[:, inside], weight[inside]),
-        notes=_notes(axis, moments, means, provenance),
+        notes=_notes(axis, moments, means, models, provenance),
         provenance=provenance,
+        refits=_refits(axis, moments, means, models),
     )
 
 
-def _averages(moments: CellMoments, means: CellMeans, cells: Integers) -> dict[str, Floats | None]:
+def _refits(axis: Axis, moments: CellEstimate, means: CellMeans, models: tuple[Model, ...]) -> Refits | None:
+    """Return the average predictions of each of several models."""
+    if moments.by_model is None:
+        return None
+    predicted = np.where(moments.rows > 0, moments.by_model, np.nan)[:, : means.outputs]
+    missing = predicted[..., axis.n_cells].copy() if moments.rows[axis.n_cells] else None
+    return Refits.of(tuple(model.name for model in models), predicted[..., axis.cell_of_point], missing)
+
+
+def _averages(moments: CellEstimate, means: CellMeans, cells: Integers) -> dict[str, Floats | None]:
     """Return the averages in some cells ``(o, c)`` and their errors; NaN where there are no rows."""
     mean = np.where(moments.rows > 0, moments.mean, np.nan)
-    error = moments.standard_error()
+    error = moments.error
     found: dict[str, Floats | None] = {}
     place = 0
     for name in ("predicted", "observed", "residual"):
@@ -71,14 +83,20 @@ def _averages(moments: CellMoments, means: CellMeans, cells: Integers) -> dict[s
     return found
 
 
-def _notes(axis: Axis, moments: CellMoments, means: CellMeans, provenance: Provenance) -> tuple[str, ...]:
+def _notes(
+    axis: Axis,
+    moments: CellEstimate,
+    means: CellMeans,
+    models: tuple[Model, ...],
+    provenance: Provenance,
+) -> tuple[str, ...]:
     notes = [*axis.notes, *skipped_notes(provenance)]
     if axis.missing:
         notes.append(f"{axis.name} is missing in {axis.missing_share:.1%} of the data, a cell of its own")
     if not np.isfinite(moments.mean[: means.outputs]).all():
         notes.append("the model's answer is not finite for some rows, so neither is the average over them")
     notes += unsteady_notes(
-        () if means.model is None else (means.model,),
+        models,
         "; if its prediction for a row depends on the rows beside it, the averages depend on how the rows "
         "are cut",
     )

@@ -85,6 +85,9 @@ class HStatistics(Shown, Mapping[str, Any]):
         What the data cannot carry, in plain sentences.
     provenance : Provenance
         How the numbers came about.
+    strength_by_model : ndarray of shape (m, p, n_outputs) or None
+        For a list of models, the strength of each pair in each of them. All else is then the mean of the
+        models' own statistics: mean squares, and :math:`H^2`.
     """
 
     shapes: ClassVar[dict[str, str]] = {
@@ -96,6 +99,7 @@ class HStatistics(Shown, Mapping[str, Any]):
         "p o": "pairwise",
         "t o": "threeway",
         "1 o": "total",
+        "m p o": "strength_by_model",
     }
 
     features: tuple[Token, ...]
@@ -111,9 +115,12 @@ class HStatistics(Shown, Mapping[str, Any]):
     total: Ratio | None
     notes: tuple[str, ...]
     provenance: Provenance
+    strength_by_model: Floats | None = None
 
     def __post_init__(self) -> None:
         self.variance.setflags(write=False)
+        if self.strength_by_model is not None:
+            self.strength_by_model.setflags(write=False)
 
     @property
     def feature_pairs(self) -> list[tuple[Token, ...]]:

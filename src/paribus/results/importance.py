@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from paribus.display.figure import Figure
 
 Group = str | int | tuple[str | int, ...]
-ARRAYS = ("values", "standard_error", "with_interactions", "standard_error_with_interactions", "repeats")
+ARRAYS = (
+    "values",
+    "standard_error",
+    "with_interactions",
+    "standard_error_with_interactions",
+    "repeats",
+    "by_model",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +51,8 @@ class Importance(Shown):
         What the data cannot carry, in plain sentences.
     provenance : Provenance
         How the numbers came about.
+    by_model : ndarray of shape (m, k) or (m, k, n_outputs), or None
+        For a list of models, the values of each, whose mean (by effect, root mean square) ``values`` are.
     """
 
     shapes: ClassVar[dict[str, str]] = {"k": "features feature_names", "o": "output_names", "k r": "repeats"}
@@ -60,6 +69,7 @@ class Importance(Shown):
     repeats: Floats | None
     notes: tuple[str, ...]
     provenance: Provenance
+    by_model: Floats | None = None
 
     def __post_init__(self) -> None:
         for key in ARRAYS:

@@ -9,6 +9,7 @@ from paribus.contracts import Array, Floats, Integers, Kind
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
 from paribus.results.record import Record
+from paribus.results.refits import Refits
 from paribus.results.spread import read_only
 
 AVERAGES = (
@@ -92,6 +93,8 @@ class Marginal(Record):
         How the numbers came about.
     notes : tuple of str
         What the data cannot carry, in plain sentences.
+    refits : Refits or None
+        For a list of models, each one's own ``predicted``.
     """
 
     asked: ClassVar[tuple[str, ...]] = AVERAGES
@@ -99,7 +102,10 @@ class Marginal(Record):
         "1": "feature_names kinds ordered grid_values deciles",
         "o": " ".join(("output_names", *(f"missing.{name}" for name in AVERAGES))),
         "g": "support rows",
-        "o g": " ".join(AVERAGES),
+        "o g": " ".join((*AVERAGES, "refits.standard_deviation")),
+        "m": "refits.models",
+        "m o g": "refits.values",
+        "m o": "refits.missing",
     }
 
     feature_names: tuple[str, ...]
@@ -121,6 +127,7 @@ class Marginal(Record):
     strength: float
     notes: tuple[str, ...]
     provenance: Provenance
+    refits: Refits | None = None
 
     def __post_init__(self) -> None:
         for name in (*AVERAGES, "support", "rows"):

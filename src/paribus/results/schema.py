@@ -163,7 +163,8 @@ def _shapes_of(record: Any, path: str) -> list[tuple[int, ...]]:
     for name in path.split("."):
         value = None if value is None else getattr(value, name)
     if isinstance(value, Ratio):
-        return [getattr(value, field.name).shape for field in dataclasses.fields(value)]
+        arrays = (getattr(value, field.name) for field in dataclasses.fields(value))
+        return [array.shape for array in arrays if array is not None]
     if value is None:
         return []
     return [value.shape if isinstance(value, np.ndarray) else (len(value),)]
@@ -233,9 +234,10 @@ def _check_interactions(result: HStatistics) -> None:
 def _check_importance(result: Importance) -> None:
     size, outputs = len(result.features), len(result.output_names)
     shape = (size,) if outputs == 1 else (size, outputs)
-    for name in ARRAYS[:-1]:
+    for name in ARRAYS:
         array = getattr(result, name)
-        if array is not None and array.shape != shape:
+        found = None if array is None else array.shape[name == "by_model" :]
+        if name != "repeats" and found not in (None, shape):
             raise ValueError(f"{name} of shape {array.shape} where {shape} belongs")
 
 

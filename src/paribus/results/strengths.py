@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from paribus.contracts import Flags, Floats
@@ -21,15 +23,20 @@ SHOWN = 3  # groups that a note names
 
 
 def h_statistics_of(
-    found: Found, ask: StrengthAsk, tokens: tuple[Token, ...], model: Model, provenance: Provenance
+    found: Found,
+    ask: StrengthAsk,
+    tokens: tuple[Token, ...],
+    models: tuple[Model, ...],
+    provenance: Provenance,
+    every: Sequence[Found] = (),
 ) -> HStatistics:
-    """Return the H-statistics a call asked for."""
+    """Return the H-statistics that were requested; ``every`` are those of each of several models."""
     assert found.pairwise is not None
     names = tuple(ask.rows.table.names[feature] for feature in ask.features)
     return HStatistics(
         features=tokens,
         feature_names=names,
-        output_names=model.output_names,
+        output_names=models[0].output_names,
         pairs=ask.pairs,
         triples=found.triples,
         variance=found.variance,
@@ -40,10 +47,13 @@ def h_statistics_of(
         total=found.total,
         notes=(
             *_of_groups(found, ask, names),
-            *_of_call(found, ask, model, provenance),
+            *_of_call(found, ask, models, provenance),
             *_of_total(found, ask),
         ),
         provenance=provenance,
+        strength_by_model=np.stack([one.pairwise.strength for one in every if one.pairwise is not None])
+        if every
+        else None,
     )
 
 
@@ -78,7 +88,7 @@ def _listed(which: Flags, groups: tuple[tuple[int, ...], ...], names: tuple[str,
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _of_call(found: Found, ask: StrengthAsk, model: Model, provenance: Provenance) -> list[str]:
+def _of_call(found: Found, ask: StrengthAsk, models: tuple[Model, ...], provenance: Provenance) -> list[str]:
     notes = []
     if provenance.sampled_rows is not None:
         notes.append(
@@ -106,16 +116,16 @@ def _of_call(found: Found, ask: StrengthAsk, model: Model, provenance: Provenanc
             "much of predictions as large as these"
         )
     if (
-        model.response == "predict_proba"
+        models[0].response == "predict_proba"
         and provenance.evaluator == "brute"
-        and has_margin(model.call.target)
+        and has_margin(models[0].call.target)
     ):
         notes.append(
             "on the probability scale a model that is additive in its margin interacts as well; "
             "response_method='decision_function' asks about the margin"
             + (", of trees on every row" if "no sum over leaves" in provenance.refusals["tree_exact"] else "")
         )
-    return notes + unsteady_notes((model,), ", so it was evaluated one point at a time")
+    return notes + unsteady_notes(models, ", so it was evaluated one point at a time")
 
 
 def _of_total(found: Found, ask: StrengthAsk) -> list[str]:
@@ -125,7 +135,12 @@ def _of_total(found: Found, ask: StrengthAsk) -> list[str]:
 
 
 def importance_of(
-    found: Found, ask: StrengthAsk, tokens: tuple[Token, ...], model: Model, provenance: Provenance
+    found: Found,
+    ask: StrengthAsk,
+    tokens: tuple[Token, ...],
+    models: tuple[Model, ...],
+    provenance: Provenance,
+    every: Sequence[Found] = (),
 ) -> Importance:
     """Return importance by effect: the standard deviation of partial dependence over the data."""
     assert found.left_out is not None
@@ -133,17 +148,18 @@ def importance_of(
     lost, lost_errors = _strengths(found.left_out)
     return Importance(
         method="effect",
-        unit=f"standard deviation of the effect ({model.scale})",
+        unit=f"standard deviation of the effect ({models[0].scale})",
         features=tokens,
         feature_names=tuple(ask.rows.table.names[feature] for feature in ask.features),
-        output_names=model.output_names,
+        output_names=models[0].output_names,
         values=values,
         standard_error=errors,
         with_interactions=lost,
         standard_error_with_interactions=lost_errors,
         repeats=None,
-        notes=tuple(_of_call(found, ask, model, provenance)),
+        notes=tuple(_of_call(found, ask, models, provenance)),
         provenance=provenance,
+        by_model=np.stack([_strengths(one.main)[0] for one in every]) if every else None,
     )
 
 

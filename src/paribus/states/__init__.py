@@ -7,7 +7,7 @@ from paribus.states.exact import BinnedSum, ExactSum
 from paribus.states.keyed import Keyed
 from paribus.states.moments import Moments
 from paribus.states.occupied import Occupied
-from paribus.states.order import merge_in_order, ranges_of
+from paribus.states.order import Merger, merge_in_order, ranges_of
 from paribus.states.spread import PointValues, curve_quantiles
 
 STATES = (BinnedSum, CellMoments, Counts, ExactSum, Keyed, Moments, Occupied, PointValues, RowCurves)
@@ -24,6 +24,7 @@ __all__ = [
     "Counts",
     "ExactSum",
     "Keyed",
+    "Merger",
     "Moments",
     "Occupied",
     "PointValues",

@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Generic
 
 from paribus.contracts import S
 
 
-def merge_in_order(states: Iterable[S], zero: S | None = None) -> S:
-    """Merge along a binary tree over the block numbers: 0 with 1, 2 with 3, then those two, and so on.
+class Merger(Generic[S]):
+    """States that come one after the other, merged along a binary tree over their numbers.
 
-    The tree depends on the number of blocks alone, so any executor that follows it gives the same
-    bits; only logarithmically many states are held at a time. ``zero`` is the answer to no states.
+    0 with 1, 2 with 3, then those two, and so on. The tree depends on the number of states alone, so any
+    executor that follows it gives the same bits; only logarithmically many states are held at a time.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, S]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, state: S) -> None:
+        """Merge with those before it that complete a branch."""
+        height = 0
+        while self._waiting and self._waiting[-1][0] == height:
+            state = self._waiting.pop()[1].merge(state)
+            height += 1
+        self._waiting.append((height, state))
+
+    def finish(self, zero: S | None = None) -> S:
+        """Return the state of all, ``zero`` of none."""
+        if not self._waiting:
+            if zero is None:
+                raise ValueError("no states to merge, and no zero to return instead")
+            return zero
+        merged = self._waiting[-1][1]
+        for _, state in reversed(self._waiting[:-1]):
+            merged = state.merge(merged)
+        return merged
+
+
+def merge_in_order(states: Iterable[S], zero: S | None = None) -> S:
+    """Merge states along the tree of `Merger`; ``zero`` is the state of none.
+
     A range of blocks that begins at a multiple of its length, a power of two, is a branch of the tree: it
     may be merged by itself first, anywhere, and so may a shorter range at the end (see `ranges_of`).
     """
-    waiting: list[tuple[int, S]] = []
-    for leaf in states:
-        height, state = 0, leaf
-        while waiting and waiting[-1][0] == height:
-            state = waiting.pop()[1].merge(state)
-            height += 1
-        waiting.append((height, state))
-    if not waiting:
-        if zero is None:
-            raise ValueError("no states to merge, and no zero to return instead")
-        return zero
-    _, merged = waiting.pop()
-    while waiting:
-        merged = waiting.pop()[1].merge(merged)
-    return merged
+    merger = Merger[S]()
+    for state in states:
+        merger.add(state)
+    return merger.finish(zero)
 
 
 def ranges_of(count: int, most: int) -> list[tuple[int, int]]:

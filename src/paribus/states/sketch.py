@@ -114,6 +114,12 @@ class Sketch:
     def _own_weights(self) -> Floats:
         return np.ones(len(self.values)) if self.weights is None else self.weights
 
+    def limited(self, limit: int) -> Self:
+        """Return the sketch that lists distinct numbers only while these are fewer than ``limit``."""
+        if self.few is None or len(self.few) < limit:
+            return replace(self, limit=limit)
+        return replace(self, limit=limit, few=None, few_weights=None)
+
     def told(self) -> Self:
         """Return the sketch with what thinning would lose: its ends, and the distinct numbers if few."""
         if self.thinned:

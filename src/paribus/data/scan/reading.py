@@ -225,16 +225,81 @@ class ReadBlocks:
         for number, table in enumerate(tables, self.first):
             yield from self.reading.block(table, row, number).asked(self.parts)
             row += len(table)
+        self.check_length(row)
+
+    def check_length(self, row: int) -> None:
+        """Raise if the rows ended before or after the number of ``row`` where they must."""
         if self.rows is not None and row != self.first * self.size + self.rows:
             raise SourceError(
-                f"X ({source.label}) ended after {row:,} rows where it had {self.total:,} before; it must "
-                "give the same rows in the same order each time it is read"
+                f"X ({self.reading.source.label}) ended after {row:,} rows where it had {self.total:,} "
+                "before; it must give the same rows in the same order each time it is read"
             )
 
     def part(self, first: int, stop: int) -> Self:
         """Return some consecutive ones, with the files they are read from."""
         source = self.reading.source.part(first * self.size, stop * self.size)
         return replace(self, reading=replace(self.reading, source=source), first=first, stop=stop)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedRead:
+    """The blocks of several cuts of the same rows, which are read once.
+
+    Each comes with the place of its cut, in the order of the rows, and is the block of that cut alone.
+    """
+
+    cuts: tuple[ReadBlocks, ...]
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows, None if only reading tells."""
+        return self.cuts[0].rows
+
+    def __iter__(self) -> Iterator[tuple[int, Block]]:
+        reading = self.cuts[0].reading
+        cutters = [_Cutter(blocks) for blocks in self.cuts]
+        for table in reading.source.batches(reading.read, 0, None):
+            for place, cutter in enumerate(cutters):
+                for block in cutter.add(table):
+                    yield place, block
+        for place, cutter in enumerate(cutters):
+            for block in cutter.rest():
+                yield place, block
+
+
+class _Cutter:
+    """Cuts tables that come one after the other into the blocks of one cut."""
+
+    def __init__(self, blocks: ReadBlocks) -> None:
+        self._blocks, self._number, self._row = blocks, 0, 0
+        self._held: list[pa.Table] = []
+        self._rows = 0
+
+    def add(self, table: pa.Table) -> Iterator[Block]:
+        """Yield the blocks that a table completes."""
+        first, size = 0, self._blocks.size
+        while self._rows + len(table) - first >= size:
+            part = table.slice(first, size - self._rows)
+            first += len(part)
+            yield from self._block([*self._held, part])
+            self._held, self._rows = [], 0
+        if first < len(table):
+            self._held.append(table.slice(first))
+            self._rows += len(table) - first
+
+    def rest(self) -> Iterator[Block]:
+        """Yield the last block, which may be shorter."""
+        if self._held:
+            yield from self._block(self._held)
+        self._blocks.check_length(self._row)
+
+    def _block(self, tables: list[pa.Table]) -> Iterator[Block]:
+        import pyarrow as pa
+
+        table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+        yield from self._blocks.reading.block(table, self._row, self._number).asked(self._blocks.parts)
+        self._row += len(table)
+        self._number += 1
 
 
 @dataclass(frozen=True, eq=False)

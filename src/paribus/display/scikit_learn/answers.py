@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch  # type: ignore[import-untyped]
 
-from paribus.api.call import Call
+from paribus.api import Explainer
 from paribus.contracts import NOMINAL, Array
 from paribus.data.features import by_position
 from paribus.display.scikit_learn.arguments import Columns
@@ -51,15 +51,18 @@ class Answer:
 
 
 def effects_of(
-    call: Call, groups: list[Columns], kinds: list[str], custom_values: Any, **options: Any
+    explainer: Explainer, groups: list[Columns], kinds: list[str], custom_values: Any, **options: Any
 ) -> list[PartialDependence]:
-    """Compute the effect of each panel: all that are asked in one way in one pass over the rows."""
-    given = by_position(custom_values, call.header, {feature for group in groups for feature in group})
+    """Compute the effect of each panel: all that are of one kind in one pass over the rows."""
+    header = explainer.header
+    given = by_position(custom_values, header, {feature for group in groups for feature in group})
     found: dict[tuple[str, Columns], PartialDependence] = {}
     for kind in dict.fromkeys(kinds):
         asked = tuple(dict.fromkeys(g for g, asks in zip(groups, kinds, strict=True) if asks == kind))
         own = {j for group in asked for j in group}
-        own_values = {call.names[j]: values for j, values in given.items() if j in own}
-        answers, _ = replace(call, kind=kind).answer(asked, custom_values=own_values, **options)  # type: ignore[arg-type]
-        found.update(zip([(kind, group) for group in asked], answers, strict=True))
+        own_values = {header.names[j]: values for j, values in given.items() if j in own}
+        named = [tuple(header.names[j] for j in group) for group in asked]
+        effects = explainer.effects(named, kind=kind, custom_values=own_values, **options)
+        for group, names in zip(asked, named, strict=True):
+            found[kind, group] = effects[names[0] if len(names) == 1 else names]
     return [found[kind, group] for kind, group in zip(kinds, groups, strict=True)]

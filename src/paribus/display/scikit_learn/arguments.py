@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus.data.features import Header, resolve
 from paribus.errors import FeatureError, InputError, ModelError, OptionError, RefusalError, one_of
-from paribus.evaluators.ask import KINDS
+from paribus.evaluators.request import KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

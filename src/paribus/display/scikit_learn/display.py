@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus.api.call import Call
-from paribus.api.running import Running
+from paribus.api import Explainer
 from paribus.contracts import Array
 from paribus.display.scikit_learn.answers import Answer, effects_of
 from paribus.display.scikit_learn.arguments import (
@@ -25,7 +24,6 @@ from paribus.display.scikit_learn.arguments import (
 from paribus.display.scikit_learn.drawing import Drawing
 from paribus.display.scikit_learn.panels import Panels
 from paribus.display.scikit_learn.ticks import longest, names_of, write_names
-from paribus.grid import GridOptions
 from paribus.results import PartialDependence
 
 if TYPE_CHECKING:
@@ -169,30 +167,25 @@ n_jobs
         check_axes(ax, len(wanted))
         check_subsample(subsample)
         X = X if method == "brute" else own_columns(estimator, X)
-        grid = GridOptions.of(percentiles, grid_resolution)
-        running = Running.of(True if verbose else None, None, None)
         with value_errors():
-            call = Call.of(
-                estimator, X, sample_weight, feature_names, grid, "average", False, "raise", running
-            )
-            groups = groups_of(features, wanted, call.header)
-            effects = effects_of(
-                call,
-                groups,
-                wanted,
-                custom_values,
+            explainer = Explainer(
+                estimator,
+                X,
+                sample_weight=sample_weight,
                 categorical_features=categorical_features,
+                feature_names=feature_names,
                 response_method=response_of(estimator, method, response_method),
-                target_names=None,
-                method=method,
                 n_jobs=n_jobs,
-                max_memory=None,
+                progress=True if verbose else None,
             )
+            groups = groups_of(features, wanted, explainer.header)
+            options = {"percentiles": percentiles, "grid_resolution": grid_resolution, "method": method}
+            effects = effects_of(explainer, groups, wanted, custom_values, **options)
         panels = [Answer.of(group, effect) for group, effect in zip(groups, effects, strict=True)]
         display = cls(
             [panel.result for panel in panels],
             features=[panel.features for panel in panels],
-            feature_names=list(call.names),
+            feature_names=list(explainer.header.names),
             target_idx=output_of(estimator, target, effects[0].output_names),
             deciles={feature: inner for panel in panels for feature, inner in panel.deciles.items()},
             kind=kind,

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar
 
-from paribus.data.rows import Parts, Rows
-from paribus.data.sampling import Sample
-from paribus.evaluators.interactions.found import Found
-from paribus.models import Model
-from paribus.states import Keyed
-
-if TYPE_CHECKING:
-    from paribus.data.scan.scanned import Scanned
+from paribus.data.background import Background
 
 BLOCKS_FIRST = 16  # times blocks and tables get smaller before standard errors come from fewer rows
 MOST_CUTS = 64 * BLOCKS_FIRST  # times all of them together, at most
@@ -29,23 +21,46 @@ class StrengthAsk:
 
     Blocks and tables have fixed sizes, so that memory changes no number, divided by ``cut``, a power of two,
     for a memory bound that was ``given``; beyond `BLOCKS_FIRST` standard errors come from fewer rows as well.
+    ``drawn_from`` is the number of rows that ``rows`` were drawn from unless the user said how many.
     """
 
+    statistic: ClassVar[str] = "interactions"
     features: tuple[int, ...]
     pairwise: bool
     overall: bool
     threeway: int
-    rows: Rows | Scanned
+    rows: Background
     seed: int
     max_memory: int
     threads: int | None
     given: bool = True
+    drawn_from: int | None = None
     cut: int = 1
 
-    def smaller(self) -> Iterator[StrengthAsk]:
-        """Yield what is asked with sizes cut more and more often, until it should fit."""
-        for power in range(MOST_CUTS.bit_length() if self.given else 1):
-            yield replace(self, cut=2**power)
+    @property
+    def n_results(self) -> int:
+        """Number of pairs, or of features where none are requested."""
+        return len(self.pairs) or len(self.features)
+
+    @property
+    def points(self) -> int:
+        """Number of rows that effects are evaluated at."""
+        return self.rows.counted
+
+    @property
+    def background(self) -> Background:
+        """The rows the passes go through."""
+        return self.rows
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        """How often sizes may be cut, until what is requested fits the memory bound."""
+        return tuple(2**power for power in range(MOST_CUTS.bit_length() if self.given else 1))
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """All that a kept state depends on besides the rows, the model and how both are cut."""
+        return (self.features, self.pairwise, self.overall, self.threeway, self.seed)
 
     @property
     def block_cut(self) -> int:
@@ -68,51 +83,13 @@ class StrengthAsk:
         return len(self.features) == len(self.rows.table.names)
 
 
-class Folding(Protocol):
-    """Folds an evaluator over the rows: blocks of ``block_rows``, each once per part of the questions."""
+class InteractionPasses:
+    """What both ways to find interactions share."""
 
-    def __call__(self, evaluator: Any, block_rows: int, parts: Parts, threads: int) -> Keyed:
-        """Return the merged state."""
-        ...
-
-
-class StrengthEvaluator(Protocol):
-    """A way to find strengths: it refuses with a reason, or gives the number of the definition."""
-
-    name: ClassVar[str]
-    how: ClassVar[str]
-    shortcut: ClassVar[bool]
-
-    @property
-    def ask(self) -> StrengthAsk:
-        """What is asked, and how often sizes are cut."""
-        ...
-
-    @staticmethod
-    def refuse(model: Model, ask: StrengthAsk) -> str | None:
-        """Return why it cannot answer, for a human; None when it can."""
-        ...
+    estimand: ClassVar[str] = "interventional"
+    ask: StrengthAsk
 
     @classmethod
-    def build(cls, model: Model, ask: StrengthAsk) -> Self:
-        """Prepare to answer, or raise `RefusalError` or `MemoryBoundError`."""
-        ...
-
-    @property
-    def sample(self) -> Sample:
-        """The rows whose influence tells the errors."""
-        ...
-
-    @property
-    def threads(self) -> int:
-        """Threads that fit in the memory bound."""
-        ...
-
-    @property
-    def block_rows(self) -> int:
-        """Rows per block."""
-        ...
-
-    def find(self, fold: Folding) -> Found:
-        """Fold over the rows as often as it takes."""
-        ...
+    def covers(cls, ask: StrengthAsk) -> tuple[int, ...]:
+        """Return the number of the one request there is."""
+        return (0,)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from paribus.budget import FLOAT, in_words
 from paribus.contracts import Floats
-from paribus.data.rows import Block
+from paribus.data.rows import Block, Parts
 from paribus.data.sampling import Sample
-from paribus.errors import MemoryBoundError
-from paribus.evaluators.ask import Ask
 from paribus.evaluators.brute import BruteForce
-from paribus.evaluators.interactions.ask import Folding, StrengthAsk
+from paribus.evaluators.interactions.ask import InteractionPasses, StrengthAsk
 from paribus.evaluators.interactions.evidence import Evidence, Floors, Joint, ratios_of, strongest_triples
 from paribus.evaluators.interactions.found import Found
 from paribus.evaluators.interactions.influence import Single, Witnesses
+from paribus.evaluators.request import Ask, Fold, Passes
 from paribus.evaluators.trees.boxes import parts_of
 from paribus.grid import OwnValues, Question
 from paribus.models import Model
@@ -101,7 +101,7 @@ def curves_of(brute: BruteForce, block: Block, question: Question) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class BruteStrengths:
+class BruteStrengths(InteractionPasses):
     r"""The definition itself, for any model, at the rows themselves.
 
     The effect of S at row i averages over the rows k the prediction for k with the values of i in S. All
@@ -114,27 +114,50 @@ class BruteStrengths:
 
     name: ClassVar[str] = "brute"
     shortcut: ClassVar[bool] = False
+    threaded: ClassVar[bool] = False
     how: ClassVar[str] = "asks the model itself about every row with the values of every other"
-
-    @staticmethod
-    def refuse(model: Model, ask: StrengthAsk) -> str | None:
-        """Brute force answers every question."""
-        return None
 
     @classmethod
     def build(cls, model: Model, ask: StrengthAsk) -> BruteStrengths:
-        """Check that the predictions that are held fit the memory bound."""
-        needed = []
-        for smaller in ask.smaller():
-            evaluator = cls(model, smaller)
-            needed.append(evaluator.held_bytes + evaluator.worker_bytes)
-            if needed[-1] <= ask.max_memory:
-                return evaluator
-        raise MemoryBoundError(
+        """Prepare to predict every row with the values of every other."""
+        return cls(model, ask)
+
+    def memory(self, threads: int) -> int:
+        """Return the memory it takes at most."""
+        return self.held_bytes + threads * self.worker_bytes
+
+    def shortage(self, needed: float) -> str:
+        """Return what to say where the memory bound is below what is ``needed``."""
+        ask = self.ask
+        return (
             f"{len(ask.rows)} rows crossed with each other in {len(ask.features)} features need "
-            f"{in_words(1.01 * min(needed))} and max_memory is {in_words(ask.max_memory)}. Raise max_memory, "
+            f"{in_words(needed)} and max_memory is {in_words(ask.max_memory)}. Raise max_memory, "
             "name fewer features, or pass a smaller subsample="
         )
+
+    def fallback(self, short: str) -> str | None:
+        """Warn before rows are drawn, or crossed with each other, because trees are short of memory."""
+        rows, whole = self.ask.rows.counted, self.ask.drawn_from
+        drawn = f" on {rows:,} rows drawn from {whole:,}" if whole is not None and rows < whole else ""
+        return (
+            f"max_memory is too small for the shortcut, so the model is evaluated{drawn}, every row with the "
+            f"values of every other: about {rows:,} predictions for each row and pair ({short})"
+        )
+
+    @property
+    def predictions(self) -> int:
+        """Rows the model will predict at most, triples apart."""
+        rows = len(self.ask.rows)
+        return self._single_predictions + len(self.ask.pairs) * rows * rows
+
+    @property
+    def _single_predictions(self) -> int:
+        return len(self.ask.rows) * sum(question.n_points for question in self._singles)
+
+    @property
+    def error_rows(self) -> int:
+        """Every row: its predictions are known anyway."""
+        return len(self.sample.numbers)
 
     @property
     def sample(self) -> Sample:
@@ -175,19 +198,17 @@ class BruteStrengths:
         return parts * FLOAT * rows * rows * self.model.n_outputs + self._brute.call_bytes
 
     @property
-    def threads(self) -> int:
-        """Threads that fit in the memory bound."""
-        free = self.ask.max_memory - self.held_bytes
-        return max(1, min(self.ask.threads or 1, free // self.worker_bytes))
-
-    @property
     def block_rows(self) -> int:
         """Rows that are asked together."""
         return self._brute.block_rows
 
-    def find(self, fold: Folding) -> Found:
-        """Ask about single features, then about groups, and square."""
-        state = fold(self._brute, self._brute.block_rows, self._brute.parts, self.threads)
+    def _fold(self, name: str, evaluator: Any, block_rows: int, parts: Parts) -> Fold:
+        settings = (self.ask.settings, self.sample.numbers)
+        return Fold(f"interactions-{name}", evaluator, block_rows, parts, settings)
+
+    def passes(self, threads: int) -> Passes:
+        """Evaluate single features, then groups, and square."""
+        state = yield self._fold("curves", self._brute, self._brute.block_rows, self._brute.parts)
         answers = self._brute.finish(state)
         single = tuple(
             Single(np.ascontiguousarray(answer.individual.swapaxes(1, 2)), question.point)
@@ -199,12 +220,11 @@ class BruteStrengths:
             evidence, answer = self._evidence(single, witnesses.share)
         precision = {"single": self.model.single, "single_own": self.model.single}
         zero = Floors.of(evidence.variance, answer, **precision)
-        pairs = self._joint(self.ask.pairs, single, witnesses, fold)
+        pairs = yield from self._joint("pairs", self.ask.pairs, single, witnesses)
         ratios = ratios_of(evidence, pairs.joint, witnesses, zero, 1)
         triples = strongest_triples(ratios, len(single), self.ask.threeway)
-        three = self._joint(triples, single, witnesses, fold)
+        three = yield from self._joint("triples", triples, single, witnesses)
         threeway = ratios_of(evidence, three.joint, witnesses, zero, 1).get("joint") if triples else None
-        asked = len(self.ask.rows) * sum(question.n_points for question in self._singles)
         return Found(
             zero.above(evidence.variance),
             ratios["main"],
@@ -214,7 +234,7 @@ class BruteStrengths:
             ratios.get("total"),
             threeway,
             triples,
-            asked + pairs.predictions + three.predictions,
+            self._single_predictions + pairs.predictions + three.predictions,
             zero.own,
         )
 
@@ -245,14 +265,14 @@ class BruteStrengths:
         return evidence, full.T
 
     def _joint(
-        self, groups: tuple[Group, ...], single: tuple[Single, ...], witnesses: Witnesses, fold: Folding
-    ) -> Asked:
-        """Ask about groups of features, all rows at a time."""
+        self, name: str, groups: tuple[Group, ...], single: tuple[Single, ...], witnesses: Witnesses
+    ) -> Generator[Fold, Keyed, Asked]:
+        """Evaluate groups of features, all rows at a time."""
         if not groups:
             return Asked(None, 0)
         crossing = Crossing(self._brute, self.ask.features, groups, single, witnesses.share)
         parts = tuple(((number,), len(self.ask.rows)) for number in range(len(groups)))
-        state = fold(crossing, len(self.ask.rows), parts, self.threads)
+        state = yield self._fold(name, crossing, len(self.ask.rows), parts)
         found = [state.parts["group", number] for number in range(len(groups))]
         joint = Joint.of(
             groups,

@@ -21,21 +21,28 @@ class Ratio:
         can explain is exactly zero.
     numerator_error, ratio_error
         Standard errors of the numerator and of numerator / denominator.
+    mean_share
+        The mean of the ratios of several models, None of one.
     """
 
     numerator: Floats
     denominator: Floats
     numerator_error: Floats
     ratio_error: Floats
+    mean_share: Floats | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.numerator, self.denominator, self.numerator_error, self.ratio_error):
-            array.setflags(write=False)
+        arrays = self.numerator, self.denominator, self.numerator_error, self.ratio_error, self.mean_share
+        for array in arrays:
+            if array is not None:
+                array.setflags(write=False)
 
     # Computed once: whoever looks at one entry after the other would compute all of them each time.
     @cached_property
     def share(self) -> Floats:
         """The ratio; zero where the numerator is, NaN where only the denominator vanishes."""
+        if self.mean_share is not None:
+            return self.mean_share
         empty = np.where(self.numerator == 0, 0.0, np.nan)
         return _frozen(np.divide(self.numerator, self.denominator, out=empty, where=self.denominator > 0))
 

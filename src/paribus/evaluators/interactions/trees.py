@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from paribus import budget
 from paribus.budget import AHEAD, FLOAT, in_words
 from paribus.contracts import Floats
-from paribus.data.rows import ONE_PART, Rows
 from paribus.data.sampling import Sample
-from paribus.errors import MemoryBoundError, RefusalError
-from paribus.evaluators.interactions.ask import Folding, StrengthAsk
+from paribus.errors import RefusalError
+from paribus.evaluators.interactions.ask import InteractionPasses, StrengthAsk
 from paribus.evaluators.interactions.evidence import Evidence, Floors, Joint, ratios_of, strongest_triples
 from paribus.evaluators.interactions.found import Found
 from paribus.evaluators.interactions.influence import Single, Witnesses
 from paribus.evaluators.interactions.looks import Counting, Looked, Walking, influence_within, kernels
-from paribus.evaluators.interactions.triples import joint_of
+from paribus.evaluators.interactions.triples import counting_of, joint_of
+from paribus.evaluators.request import Fold, Passes
 from paribus.evaluators.trees.boxes import Cells, Leaves
 from paribus.evaluators.trees.programs import family_of, program_of
 from paribus.kernels.program import ACTIVE, SLOT, Program
@@ -40,7 +39,7 @@ OF_TRIPLE = 12  # numbers per row while a triple is looked up: cells, parts of i
 
 
 @dataclass(frozen=True, eq=False)
-class TreeStrengths:
+class TreeStrengths(InteractionPasses):
     r"""Strengths of a sum of trees, exactly, on every row.
 
     A leaf is a box: it adds its value where each feature's cell lies among those that pass. In the
@@ -63,27 +62,19 @@ class TreeStrengths:
 
     name: ClassVar[str] = "tree_exact"
     shortcut: ClassVar[bool] = True
+    threaded: ClassVar[bool] = True
     how: ClassVar[str] = "looks every row up in tables of what leaves add together"
 
-    @staticmethod
-    def refuse(model: Model, ask: StrengthAsk) -> str | None:
-        """Return why the model's trees do not tell."""
-        try:
-            trees = model.trees
-        except RefusalError as refusal:
-            return str(refusal)
+    @classmethod
+    def build(cls, model: Model, ask: StrengthAsk) -> TreeStrengths:
+        """Find which features share a path."""
+        trees = model.trees
         if not trees.link.linear:
-            return (
+            raise RefusalError(
                 f"{model.response} is no sum over leaves, so that every row would have to be asked with the "
                 "values of every other; response_method='decision_function', where the model has one, is a "
                 "sum and exact on every row"
             )
-        return None
-
-    @classmethod
-    def build(cls, model: Model, ask: StrengthAsk) -> TreeStrengths:
-        """Find which features share a path, and whether what is counted fits the memory bound."""
-        trees = model.trees
         ensemble, scale = trees.ensemble, trees.link.scale
         if scale != 1.0:
             ensemble = replace(ensemble, value=ensemble.value * scale, base=ensemble.base * scale)
@@ -92,17 +83,33 @@ class TreeStrengths:
         features = single.family.features
         named = [tuple(features[place] for place in group) for group in groups]
         program = program_of(ensemble, family_of([*((f,) for f in features), *named]), kernels())
-        needed, leaves = [], Leaves.of(program, kernels())
-        for smaller in ask.smaller():
-            evaluator = cls(model, smaller, ensemble, single, groups, program, leaves)
-            needed.append(evaluator.held_bytes + evaluator.worker_bytes)
-            if needed[-1] <= ask.max_memory:
-                return evaluator
-        raise MemoryBoundError(
-            f"counting {len(groups)} pairs of features on every row needs {in_words(1.01 * min(needed))} and "
-            f"max_memory is {in_words(ask.max_memory)}. Raise max_memory, name fewer features, or pass "
+        return cls(model, ask, ensemble, single, groups, program, Leaves.of(program, kernels()))
+
+    def memory(self, threads: int) -> int:
+        """Return the memory it takes at most; states wait beside blocks that several threads evaluate."""
+        return self.held_bytes + self.worker_bytes * (1 if threads == 1 else 2 * threads)
+
+    def shortage(self, needed: float) -> str:
+        """Return what to say where the memory bound is below what is ``needed``."""
+        return (
+            f"counting {len(self.groups)} pairs of features on every row needs {in_words(needed)} and "
+            f"max_memory is {in_words(self.ask.max_memory)}. Raise max_memory, name fewer features, or pass "
             "subsample="
         )
+
+    def fallback(self, short: str) -> str | None:
+        """Return nothing: a shortcut is no fallback."""
+        return None
+
+    @property
+    def predictions(self) -> int:
+        """The model itself predicts no row."""
+        return 0
+
+    @property
+    def error_rows(self) -> int:
+        """Rows whose influence tells the standard errors."""
+        return len(self.sample.numbers)
 
     @cached_property
     def sample(self) -> Sample:
@@ -173,34 +180,34 @@ class TreeStrengths:
         curves = 2 * program.n_margins * points * witnesses
         tables = TABLES * min(self.counting.leaves.largest, self._largest_pair * program.n_margins)
         # Blocks that are read wait for a thread, and others are read meanwhile.
-        read = 0 if isinstance(self.ask.rows, Rows) else (1 + AHEAD) * self.ask.rows.table.row_bytes * rows
+        read = 0 if self.ask.rows.in_memory else (1 + AHEAD) * self.ask.rows.table.row_bytes * rows
         return read + int(FLOAT * max(self.state_numbers + rows * (functions + lists), curves, tables))
 
-    @property
-    def threads(self) -> int:
-        """Threads that fit in the memory bound."""
-        wanted = self.ask.threads or budget.threads(-1)
-        return int(max(1, min(wanted, (self.ask.max_memory - self.held_bytes) // (2 * self.worker_bytes))))
+    def _fold(self, name: str, evaluator: Counting | Walking, block_rows: int) -> Fold:
+        rowwise = getattr(evaluator, "pairs", ()) is None
+        settings = (self.ask.settings, rowwise), self.sample.numbers
+        return Fold(f"interactions-{name}", evaluator, block_rows, settings=settings)
 
-    def find(self, fold: Folding) -> Found:
+    def passes(self, threads: int) -> Passes:
         """Count, look up, and square."""
-        state = fold(self.counting, self.block_rows, ONE_PART, self.threads)
+        state = yield self._fold("coverage", self.counting, self.block_rows)
         looked = Looked.of(self.counting, state)
         walking = self._walking(looked)
-        sums = fold(walking, min(BLOCK_ROWS, self.block_rows), ONE_PART, self.threads)
+        sums = yield self._fold("predictions", walking, min(BLOCK_ROWS, self.block_rows))
         witnesses = Witnesses.of(self.sample, self.ask.rows.total, self.ask.rows.counted)
         evidence = self._evidence(looked, walking, sums)
         # Averages are of sums in double precision, whatever the library does.
         answer, single = evidence.full.T + walking.centre, self.ensemble.single_sum
         zero = Floors.of(evidence.variance, answer, single=False, single_own=single)
-        joint = self._joint(looked, evidence, sums, witnesses) if self.ask.pairwise else None
-        ratios = ratios_of(evidence, joint, witnesses, zero, self.threads)
+        joint = self._joint(looked, evidence, sums, witnesses, threads) if self.ask.pairwise else None
+        ratios = ratios_of(evidence, joint, witnesses, zero, threads)
         triples = strongest_triples(ratios, len(self.ask.features), self.ask.threeway)
         threeway = None
         if triples:
-            looking = partial(fold, block_rows=self.block_rows, parts=ONE_PART, threads=self.threads)
-            three = joint_of(self.ensemble, self.ask, self.sample, triples, witnesses, looking)
-            threeway = ratios_of(evidence, three, witnesses, zero, self.threads)["joint"]
+            counting = counting_of(self.ensemble, self.ask, self.sample, triples)
+            state = yield self._fold("triples", counting, self.block_rows)
+            three = joint_of(self.ensemble, self.ask, triples, witnesses, Looked.of(counting, state))
+            threeway = ratios_of(evidence, three, witnesses, zero, threads)["joint"]
         return Found(
             zero.above(evidence.variance),
             ratios["main"],
@@ -272,9 +279,11 @@ class TreeStrengths:
         ]
         return Single(np.concatenate(curves, axis=-1), point)
 
-    def _joint(self, looked: Looked, evidence: Evidence, sums: Keyed, witnesses: Witnesses) -> Joint:
+    def _joint(
+        self, looked: Looked, evidence: Evidence, sums: Keyed, witnesses: Witnesses, threads: int
+    ) -> Joint:
         """Return the statistics of all pairs; the effect of two that share no path is the sum of theirs."""
-        found = self._sharing_pairs(looked, witnesses)
+        found = self._sharing_pairs(looked, witnesses, threads)
         together = sums.parts["together", 0].cells / looked.total
         squares, functions, inner = [], [], []
         for one, other in self.ask.pairs:
@@ -291,16 +300,16 @@ class TreeStrengths:
         return Joint.of(self.ask.pairs, squares, functions, inner)
 
     def _sharing_pairs(
-        self, looked: Looked, witnesses: Witnesses
+        self, looked: Looked, witnesses: Witnesses, threads: int
     ) -> dict[tuple[int, ...], tuple[Floats, Floats, Floats]]:
         """Return squares ``(2, m)``, functions and influence ``(2, m, i)`` of pairs that share a path."""
         if not self.groups:
             return {}
-        with ThreadPoolExecutor(self.threads) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             found = list(pool.map(lambda number: self._pair(looked, number), range(len(self.groups))))
         functions = np.stack([functions for _, functions in found])
         weighed = witnesses.centred(functions) * witnesses.share
-        inner = influence_within(self.ensemble, looked, self.groups, weighed, self.threads)
+        inner = influence_within(self.ensemble, looked, self.groups, weighed, threads)
         return {
             group: (found[number][0], functions[number], inner[number])
             for number, group in enumerate(self.groups)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -16,27 +15,29 @@ from paribus.evaluators.interactions.looks import Counting, Looked, influence_wi
 from paribus.evaluators.trees.boxes import TABLE_CELLS, Leaves
 from paribus.evaluators.trees.programs import family_of, program_of
 from paribus.models.ensemble import Ensemble
-from paribus.states import Keyed
 
 Group = tuple[int, ...]
 
 
-def joint_of(
-    ensemble: Ensemble,
-    ask: StrengthAsk,
-    sample: Sample,
-    triples: tuple[Group, ...],
-    witnesses: Witnesses,
-    look: Callable[[Counting], Keyed],
-) -> Joint:
-    """Return the statistics of triples, which takes one more look at the rows."""
-    named = [tuple(sorted(ask.features[j] for j in triple)) for triple in triples]
-    program = program_of(ensemble, family_of(named), kernels())
+def counting_of(ensemble: Ensemble, ask: StrengthAsk, sample: Sample, triples: tuple[Group, ...]) -> Counting:
+    """Return who counts the coverage of triples, which takes one more pass over the rows."""
+    program = program_of(ensemble, family_of(_named(ask, triples)), kernels())
     largest = TABLE_CELLS // ask.block_cut
-    counting = Counting(program, ensemble, Leaves.of(program, kernels(), largest), None, sample.numbers)
-    looked = Looked.of(counting, look(counting))
-    place = {feature: number for number, feature in enumerate(program.family.features)}
-    places = [tuple(place[feature] for feature in triple) for triple in named]
+    return Counting(program, ensemble, Leaves.of(program, kernels(), largest), None, sample.numbers)
+
+
+def _named(ask: StrengthAsk, triples: tuple[Group, ...]) -> list[Group]:
+    """Return the columns of each triple, in their order in the table."""
+    return [tuple(sorted(ask.features[j] for j in triple)) for triple in triples]
+
+
+def joint_of(
+    ensemble: Ensemble, ask: StrengthAsk, triples: tuple[Group, ...], witnesses: Witnesses, looked: Looked
+) -> Joint:
+    """Return the statistics of triples from their coverage."""
+    features = looked.leaves.program.family.features
+    place = {feature: number for number, feature in enumerate(features)}
+    places = [tuple(place[feature] for feature in triple) for triple in _named(ask, triples)]
     found = [_triple(ensemble, looked, triple, witnesses) for triple in places]
     squares, functions, inner = zip(*found, strict=True)
     return Joint.of(triples, squares, functions, inner)

@@ -10,17 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paribus.contracts import Array, Floats
-from paribus.data.rows import Block, Parts
+from paribus.data.rows import Block
 from paribus.errors import RefusalError
-from paribus.evaluators.ask import Ask
 from paribus.evaluators.local.bins import Located, Move
-from paribus.evaluators.local.brute import collected, expected_of, state_bytes
+from paribus.evaluators.local.request import LocalAsk, LocalPass, collected
 from paribus.evaluators.trees.programs import code_of, codes_of, walk_of
 from paribus.kernels.program import MOST_CODES, CodeColumn, Ints, Walk
 from paribus.models import Model
 from paribus.models.trees import Trees
 from paribus.states import CellMoments, Counts, Keyed
-from paribus.states.expected import Expected
 
 BLOCK_ROWS = 16_384
 BLOCKS = 4  # a table is cut into at least so many, for threads
@@ -28,7 +26,7 @@ BLOCK_BYTES = 16_000_000  # of codes and margins of a block
 
 
 @dataclass(frozen=True, eq=False)
-class LocalTrees:
+class LocalTrees(LocalPass):
     """The differences brute force asks for, of one feature each, read off the trees in one pass.
 
     A row is followed down each tree once. Where a test of a feature would turn out otherwise at the lower or
@@ -36,21 +34,26 @@ class LocalTrees:
     do, so that all features together cost about what two predictions do.
     """
 
-    ask: Ask
-    moves: tuple[Move, ...]
+    ask: LocalAsk
     trees: Trees
     walk: Walk
     nodes: tuple[tuple[tuple[int, Ints], ...], ...]
-    outputs: int
+    n_outputs: int
 
     name: ClassVar[str] = "tree_local"
+    shortcut: ClassVar[bool] = True
     how: ClassVar[str] = "follows every row down the trees, and apart where a move to the next value parts it"
     threaded: ClassVar[bool] = True
 
     @classmethod
-    def build(cls, model: Model, ask: Ask, moves: tuple[Move, ...]) -> LocalTrees:
+    def covers(cls, ask: Any) -> tuple[int, ...]:
+        """Return the numbers of the effects of one feature."""
+        return tuple(number for number, move in enumerate(ask.moves) if len(move.bins) == 1)
+
+    @classmethod
+    def build(cls, model: Model, ask: LocalAsk) -> LocalTrees:
         """Lay the trees out, and the values of each feature as codes."""
-        trees = model.trees
+        trees, moves = model.trees, ask.moves
         kernels = import_module("paribus.kernels.compiled")
         walk = walk_of(trees.ensemble, tuple(move.axes[0].feature for move in moves))
         most = max((column.missing for column in walk.columns), default=0)
@@ -58,7 +61,12 @@ class LocalTrees:
             raise RefusalError(f"its trees compare a feature with {most:,} numbers, too many to be packed")
         walk.packed  # noqa: B018  # before threads ask for it
         nodes = tuple(_codes_of_nodes(walk, trees, move, kernels) for move in moves)
-        return cls(ask, moves, trees, walk, nodes, model.n_outputs)
+        return cls(ask, trees, walk, nodes, model.n_outputs)
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.n_outputs
 
     @property
     def kernels(self) -> ModuleType:
@@ -70,11 +78,6 @@ class LocalTrees:
         """Rows per block: few enough to share, and fewer where features or outputs are many."""
         shared = min(BLOCK_ROWS, -(-self.ask.rows // BLOCKS), BLOCK_BYTES // self._row_bytes)
         return int(max(1, shared // self.ask.block_cut))
-
-    @property
-    def parts(self) -> Parts:
-        """All questions together: they share the way down the trees."""
-        return ((tuple(range(len(self.moves))), self.ask.points),)
 
     @property
     def _row_bytes(self) -> int:
@@ -90,20 +93,6 @@ class LocalTrees:
     def held_bytes(self) -> int:
         """The trees as rows follow them."""
         return self.walk.nodes.nbytes + self.walk.value.nbytes
-
-    @property
-    def state_bytes(self) -> int:
-        """Memory of the states of all questions."""
-        return state_bytes(self.moves, self.outputs)
-
-    @property
-    def predictions(self) -> int:
-        """The model itself is not asked."""
-        return 0
-
-    def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most."""
-        return expected_of(self.moves, self.outputs, rows)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the differences in each cell of every question."""

@@ -15,9 +15,8 @@ import numpy as np
 from paribus import budget
 from paribus.budget import FLOAT
 from paribus.contracts import Flags, Floats, Integers
-from paribus.data.rows import Block, Parts
-from paribus.errors import RefusalError
-from paribus.evaluators.ask import Answer, Ask
+from paribus.data.rows import Block
+from paribus.evaluators.request import Answer, Ask, SinglePass
 from paribus.evaluators.spread import spread_of
 from paribus.evaluators.trees.programs import codes_expected, codes_of, laid_out
 from paribus.kernels.program import Ints, Points, Program
@@ -35,7 +34,7 @@ VISIT_BYTES, EDGE_BYTES = 20, 32
 
 
 @dataclass(frozen=True, eq=False)
-class TreeExact:
+class TreeExact(SinglePass):
     r"""Partial dependence of a sum of trees, exactly, for every question in one pass over the rows.
 
     A leaf :math:`l` adds its value where all tests on the way are passed. With the features in S set to
@@ -60,15 +59,6 @@ class TreeExact:
     estimand: ClassVar[str] = "interventional"
     threaded: ClassVar[bool] = True
     how: ClassVar[str] = "counts the rows that could reach each leaf with the features in question free"
-
-    @staticmethod
-    def refuse(model: Model, ask: Ask) -> str | None:
-        """Return why the model's trees cannot be read, if so."""
-        try:
-            model.trees  # noqa: B018
-        except RefusalError as refusal:
-            return str(refusal)
-        return None
 
     @classmethod
     def build(cls, model: Model, ask: Ask) -> TreeExact:
@@ -102,9 +92,9 @@ class TreeExact:
         return int(max(1, shared // self.ask.block_cut))
 
     @property
-    def parts(self) -> Parts:
-        """All questions together: they share the pass over the trees."""
-        return ((tuple(range(len(self.ask.questions))), self.ask.points),)
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.model.n_outputs
 
     @cached_property
     def held_bytes(self) -> int:
@@ -132,11 +122,6 @@ class TreeExact:
         kept = FLOAT * rows * self.ask.points * self.model.n_outputs
         kept *= 1 if self.ask.individual else 2 * (self.ask.spread is not None)
         return self.state_bytes + lists + codes + kept + 4 * self._curve_bytes
-
-    @property
-    def predictions(self) -> int:
-        """The model itself is not asked."""
-        return 0
 
     @property
     def error_rows(self) -> int:

@@ -11,9 +11,9 @@ import numpy as np
 
 from paribus.budget import FLOAT
 from paribus.contracts import Floats
-from paribus.data.rows import Block, Parts
+from paribus.data.rows import Block
 from paribus.errors import RefusalError
-from paribus.evaluators.ask import Answer, Ask
+from paribus.evaluators.request import Answer, Ask, SinglePass
 from paribus.evaluators.trees.programs import laid_out
 from paribus.kernels.program import Points, Program
 from paribus.models import Model
@@ -25,7 +25,7 @@ BLOCK_ROWS = 65_536
 
 
 @dataclass(frozen=True, eq=False)
-class TreeRecursion:
+class TreeRecursion(SinglePass):
     r"""The path-dependent average of a sum of trees, baseline included.
 
     .. math:: b + \sum_l v_l \, 1[x_S \text{ passes } l] \prod_{t \notin S} c_t / c_{parent(t)}
@@ -48,12 +48,9 @@ class TreeRecursion:
     how: ClassVar[str] = "follows both branches of other features, weighted by the training data"
 
     @staticmethod
-    def refuse(model: Model, ask: Ask) -> str | None:
-        """Return why training paths do not answer."""
-        try:
-            trees = model.trees
-        except RefusalError as refusal:
-            return str(refusal)
+    def _refusal(model: Model, ask: Ask) -> str | None:
+        """Return why training paths do not give what is requested."""
+        trees = model.trees
         if ask.individual:
             return "training paths have no curve of a single row; ask for kind='average'"
         if ask.spread is not None:
@@ -73,6 +70,9 @@ class TreeRecursion:
     @classmethod
     def build(cls, model: Model, ask: Ask) -> TreeRecursion:
         """Lay the trees out for the questions."""
+        refusal = cls._refusal(model, ask)
+        if refusal is not None:
+            raise RefusalError(refusal)
         kernels = import_module("paribus.kernels.compiled")
         ensemble = model.trees.ensemble
         program, points = laid_out(ensemble, ask.questions, kernels)
@@ -84,9 +84,9 @@ class TreeRecursion:
         return BLOCK_ROWS
 
     @property
-    def parts(self) -> Parts:
-        """All questions together."""
-        return ((tuple(range(len(self.ask.questions))), self.ask.points),)
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.model.n_outputs
 
     @property
     def held_bytes(self) -> int:
@@ -104,17 +104,9 @@ class TreeRecursion:
         return self.state_bytes
 
     @property
-    def predictions(self) -> int:
-        """The model itself is not asked."""
-        return 0
-
-    @property
     def error_rows(self) -> int:
         """There is no standard error."""
         return 0
-
-    def prepare(self) -> None:
-        """Nothing is prepared."""
 
     def expected(self, rows: int) -> Expected:
         """Rows leave no states."""

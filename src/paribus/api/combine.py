@@ -1,33 +1,25 @@
-"""From what each of several models answered to one answer, and one record of how it came about."""
+"""From the estimates of each of several models to one estimate, and one record of how it came about."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from paribus.api.running import digest
+from paribus.api.record import of_model
+from paribus.api.run import Estimated
+from paribus.api.runner import digest
 from paribus.contracts import Floats
-from paribus.evaluators.ask import Answer
+from paribus.evaluators.interactions import Found, Ratio
+from paribus.evaluators.local.accumulate import LocalAnswer
+from paribus.evaluators.marginal import CellEstimate
+from paribus.evaluators.request import Answer
 from paribus.results.refits import mean_of
 
-if TYPE_CHECKING:
-    from paribus.evaluators.local.accumulate import LocalAnswer
-
-A = TypeVar("A")
 WORDS = ("response", "scale", "estimand", "why")
-
-
-@dataclass(frozen=True, eq=False)
-class Found(Generic[A]):
-    """What one model answered to each question, remarks on each answer, and what is recorded of how."""
-
-    answers: list[A]
-    remarks: list[tuple[str, ...]]
-    facts: dict[str, Any]
 
 
 def label(what: str, place: int, count: int) -> str:
@@ -58,23 +50,64 @@ def mean_local_answer(answers: Sequence[LocalAnswer]) -> LocalAnswer:
     )
 
 
+def mean_cells(cells: Sequence[CellEstimate]) -> CellEstimate:
+    """Return the mean of several models' averages in cells; where the rows lie is the same for all."""
+    means = np.stack([one.mean for one in cells])
+    return replace(cells[0], mean=mean_of(means), error=_mean([one.error for one in cells]), by_model=means)
+
+
+def mean_statistics(found: Sequence[Found]) -> Found:
+    """Return the mean of several models' own statistics, a strength the root of the mean square."""
+    ratios: dict[str, Any] = {
+        name: _mean_ratio([getattr(one, name) for one in found])
+        for name in ("main", "left_out", "pairwise", "overall", "total")
+        if getattr(found[0], name) is not None
+    }
+    return replace(
+        found[0],
+        variance=_mean([one.variance for one in found]),
+        predictions=sum(one.predictions for one in found),
+        floor=np.max([np.broadcast_to(one.floor, one.variance.shape) for one in found], axis=0),
+        **ratios,
+    )
+
+
+def _mean_ratio(ratios: Sequence[Ratio]) -> Ratio:
+    """Return mean squares and shares averaged over models; errors add up at most, as rows are the same."""
+    arrays = ("numerator", "denominator", "numerator_error", "ratio_error", "share")
+    means = {name: _mean([getattr(one, name) for one in ratios]) for name in arrays}
+    return Ratio(**{("mean_share" if name == "share" else name): array for name, array in means.items()})
+
+
 def _mean(arrays: list[Floats]) -> Floats:
     return mean_of(np.stack(arrays))
 
 
-def joined_remarks(found: Sequence[Found[A]]) -> list[tuple[str, ...]]:
+def joined_remarks(remarks: Sequence[list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
     """Return the remarks on each question, those of several models with the place of each in the list."""
-    if len(found) == 1:
-        return found[0].remarks
+    if len(remarks) == 1:
+        return remarks[0]
     return [
         tuple(f"model {place + 1}: {remark}" for place, one in enumerate(each) for remark in one)
-        for each in zip(*(one.remarks for one in found), strict=True)
+        for each in zip(*remarks, strict=True)
     ]
 
 
-def joined_facts(found: Sequence[Found[A]]) -> dict[str, Any]:
-    """Return one record of several models: what they share once, what they took added up."""
-    facts = [one.facts for one in found]
+def joined_facts(
+    found: Sequence[Estimated],
+    verified: Sequence[float | None] | None = None,
+    models: Sequence[dict[str, str]] | None = None,
+) -> dict[str, Any]:
+    """Return one record of several models: what they share once, what they took added up.
+
+    ``models`` says what is recorded of those that were not adapted.
+    """
+    differences = verified or [None] * len(found)
+    each = models or [of_model(one.model) for one in found]
+    facts = [
+        {**own, **one.facts, "verified_difference": difference}
+        for own, one, difference in zip(each, found, differences, strict=True)
+    ]
     if len(facts) == 1:
         return facts[0]
     libraries = dict.fromkeys((one["model_library"], one["model_version"]) for one in facts)

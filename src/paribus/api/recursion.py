@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from paribus.errors import MemoryBoundError, RefusalError
-from paribus.evaluators import Plan
-from paribus.evaluators.ask import Answer
-from paribus.evaluators.plan import INTERVENTIONAL
+from paribus.evaluators.planner import PATHS, Plan
+from paribus.evaluators.request import Answer
 from paribus.grid import Question
 from paribus.results.story import at_value, number
 
@@ -23,7 +22,7 @@ def remarks_on(
     answers: list[Answer],
 ) -> list[tuple[str, ...]]:
     """Return for each answer by another estimand how far it is from the exact one; nothing for others."""
-    if plan.evaluator.estimand == INTERVENTIONAL:
+    if plan.evaluator.estimand != PATHS:
         return [()] * len(questions)
     try:
         exact = exactly()

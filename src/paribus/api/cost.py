@@ -1,0 +1,169 @@
+"""What statistics would take, found out on a block of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+from paribus import budget
+from paribus.api.data import Data, HeldData, Trial
+from paribus.api.run import Rounds, Statistic, Work
+from paribus.api.runner import Pass, Runner
+from paribus.data.rows import Rows
+from paribus.evaluators.planner import Plan
+from paribus.executors import Local
+from paribus.models import Model
+from paribus.results import Estimate
+from paribus.states import Keyed
+
+WARM_ROWS = 64  # evaluated before the clock runs, so that compiling is not counted
+CROSSING = ("interactions", "permutation")  # whose passes over the model itself are not proportional to rows
+
+
+@dataclass(eq=False)
+class TrialWork(Work):
+    """Work on the rows of a trial, of which any sample is at hand."""
+
+    some: Rows | None = None
+
+    def subsample(self, size: int, seed: int, verb: str) -> Rounds:
+        """Return rows of the trial."""
+        assert self.some is not None
+        return self.some.subsample(size, seed)
+        yield  # a generator without passes
+
+
+@dataclass(eq=False)
+class Clock:
+    """Seconds per row of each pass, and what is spent besides, whatever the number of rows."""
+
+    rows: int
+    per_row: list[float] = field(default_factory=list)
+    fixed: float = 0.0
+
+    def drive(self, rounds: Rounds) -> None:
+        """Fold every pass here and now, on one thread."""
+        passes = rounds.send(None)  # type: ignore[arg-type]
+        while True:
+            started = perf_counter()
+            states = [Local(1, False).fold(one.evaluator, one.blocks, Keyed({})) for one in passes]
+            seconds = perf_counter() - started
+            if all(one.blocks.rows == self.rows for one in passes):
+                self.per_row.append(seconds / self.rows)
+            else:
+                self.fixed += seconds
+            started = perf_counter()
+            try:
+                passes = rounds.send(states)  # type: ignore[arg-type]
+            except StopIteration:
+                self.fixed += perf_counter() - started
+                return
+            self.fixed += perf_counter() - started
+
+
+def forecast(
+    statistics: Sequence[Statistic],
+    trial: Trial,
+    models: tuple[Model, ...],
+    *,
+    threads: int | None,
+    max_memory: int | None,
+    several: bool,
+) -> Estimate:
+    """Plan the statistics for all rows, and time them on the rows of a trial."""
+    bounds = budget.memory(max_memory), max_memory is not None, threads
+    fingerprint: Future[str] = Future()
+    fingerprint.set_result("")
+    with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
+
+        def work(data: Data, some: Rows) -> TrialWork:
+            return TrialWork(data, models, Runner(False), *bounds, pool, fingerprint, several, some=some)
+
+        planned = [_plans(one, work(trial.data, trial.rows)) for one in statistics]
+        clocks = [
+            _timed(one, plans, trial.rows, work) for one, plans in zip(statistics, planned, strict=True)
+        ]
+    return _estimate(trial, [plan for plans in planned for plan in plans], clocks)
+
+
+def _plans(statistic: Statistic, work: Work) -> list[Plan]:
+    """Return the plans of the first round: none of a statistic without passes."""
+    rounds = statistic.evaluate(work)
+    try:
+        passes: list[Pass] = rounds.send(None)  # type: ignore[arg-type]
+    except StopIteration:
+        return []
+    rounds.close()
+    return [one.plan for one in passes if one.plan is not None]
+
+
+def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any) -> Clock:
+    crossing = [p for p in plans if p.evaluator.ask.statistic in CROSSING and not p.evaluator.shortcut]
+    size = min([len(rows), *(plan.evaluator.block_rows for plan in plans)])
+    if crossing or not plans:
+        return _predicted(crossing, rows)
+    clock = Clock(size)
+    for count in (min(WARM_ROWS, size), size):
+        some = replace(rows, table=rows.table.slice(0, count), **_cut(rows, count))
+        clock = Clock(count)
+        clock.drive(statistic.evaluate(work(HeldData(some, True), some)))
+    return clock
+
+
+def _cut(rows: Rows, count: int) -> dict[str, Any]:
+    return {
+        name: None if array is None else array[:count]
+        for name, array in (("weights", rows.weights), ("target", rows.target))
+    }
+
+
+def _predicted(plans: list[Plan], rows: Rows) -> Clock:
+    """Return what the predictions of models take that are evaluated on rows crossed with each other."""
+    clock = Clock(len(rows))
+    for plan in plans:
+        model = getattr(plan.evaluator, "model", None) or getattr(plan.evaluator.ask.score, "model", None)
+        if model is not None:
+            some = rows.table.slice(0, min(len(rows), WARM_ROWS**2))
+            started = perf_counter()
+            model.predict(some.native, len(some))
+            clock.fixed += (perf_counter() - started) / len(some) * plan.evaluator.predictions / plan.threads
+    return clock
+
+
+def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> Estimate:
+    cores, used = budget.threads(-1), max((plan.threads for plan in plans), default=1)
+
+    def wall(work: float) -> float:
+        """Return the time of one row where reading and work go on at the same time."""
+        return max(trial.reading, work / used, (trial.reading + work) / cores)
+
+    rounds = max((len(clock.per_row) for clock in clocks), default=0)
+    passes = [
+        sum(clock.per_row[place] for clock in clocks if place < len(clock.per_row)) for place in range(rounds)
+    ]
+    if not trial.data.rows.in_memory:
+        passes.insert(0, trial.surveying)
+    row = sum(wall(work) for work in passes)
+    fixed = sum(clock.fixed for clock in clocks)
+    evaluators = [plan.evaluator for plan in plans]
+    seconds = None if trial.known is None else row * trial.known + fixed
+    rate = (trial.known or len(trial.rows)) / (row * (trial.known or len(trial.rows)) + fixed or 1e-9)
+    return Estimate(
+        rows=trial.known,
+        columns=trial.data.header.names,
+        effects=sum(one.ask.n_results for one in evaluators),
+        points=sum(one.ask.points for one in evaluators),
+        passes=max(1, len(passes)),
+        evaluator=" and ".join(dict.fromkeys(one.name for one in evaluators)) or "model",
+        why=plans[-1].why if plans else "no pass over the rows is needed",
+        refusals={name: why for plan in plans for name, why in plan.refusals.items()},
+        threads=used,
+        rows_per_second=rate,
+        seconds=seconds,
+        reading=min(1.0, len(passes) * trial.reading / row) if row else 0.0,
+        memory=sum(plan.evaluator.memory(plan.threads) for plan in plans),
+        warning=next((plan.warning for plan in plans if plan.warning is not None), None),
+    )

@@ -1,0 +1,332 @@
+"""The one path of every statistic: choose, pass over the rows together, retry what was refused, record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Protocol, TypeAlias
+
+from paribus import budget
+from paribus.api.data import Data, Surveying
+from paribus.api.record import recorded
+from paribus.api.runner import Pass, Runner, announce, digest
+from paribus.contracts import KeptEvaluator
+from paribus.data.background import Background
+from paribus.data.rows import Rows
+from paribus.data.table import Table
+from paribus.errors import RefusalError
+from paribus.evaluators.planner import Plan, choose
+from paribus.evaluators.sample import rows_taker
+from paribus.evaluators.survey import Wanted
+from paribus.evaluators.together import Together
+from paribus.models import Model
+from paribus.results import Provenance
+from paribus.states import Keyed
+
+State: TypeAlias = Keyed | RefusalError
+Rounds: TypeAlias = Generator[list[Pass], list[State], Any]
+
+
+class Statistic(Protocol):
+    """What a verb computes: what it wants to know of the rows first, and the passes that follow.
+
+    ``evaluate`` yields the passes of each round, receives their states, and returns a function that builds
+    the result, which is called when every statistic of the run is done.
+    """
+
+    @property
+    def verb(self) -> str:
+        """Its name, which is that of its passes too."""
+        ...
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of what is sampled by weight."""
+        ...
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether it predicts."""
+        ...
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether it needs what came out, if that is known."""
+        ...
+
+    @property
+    def reads_trees(self) -> bool:
+        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        ...
+
+    @property
+    def wanted(self) -> Mapping[int, Wanted]:
+        """What a survey must find out about which feature."""
+        ...
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Yield rounds of passes and return what builds the result."""
+        ...
+
+
+@dataclass(eq=False)
+class Work:
+    """What the statistics of a run share: the rows, the models, bounds, and who runs the passes.
+
+    ``threads`` None leaves their number to the evaluator; ``given`` tells that the user gave ``memory``.
+    """
+
+    data: Data
+    models: tuple[Model, ...]
+    runner: Runner
+    memory: int
+    given: bool
+    threads: int | None
+    pool: ThreadPoolExecutor
+    fingerprint: Future[str]
+    several: bool = False
+    started: float = field(default_factory=perf_counter)
+
+    def __post_init__(self) -> None:
+        self._drawn: dict[tuple[int, int], Rows] = {}
+        self._known: dict[int, str] = {}
+
+    @property
+    def rows(self) -> Background:
+        """The rows, in memory or read."""
+        return self.data.rows
+
+    def record(self, **facts: Any) -> Provenance:
+        """Return the record of a statistic of this run."""
+        shared = {"passes": self.runner.passes, "executor": self.runner.where, "max_memory": self.memory}
+        return recorded(self.rows, self.started, self.fingerprint.result(), **(shared | facts))
+
+    def identity(self, rows: Background, model: Model | None, *settings: Any) -> dict[str, str] | None:
+        """Return what a kept state is a state of: it is of no use to other data, models or settings."""
+        if rows.in_memory or self.runner.checkpoint is None:
+            return None
+        return {
+            "data": digest(rows.fingerprint(), rows.stamp),
+            "model": digest() if model is None else self._digest(model, rows.table),
+            "settings": digest(rows.unit, *settings),
+        }
+
+    def _digest(self, model: Model, table: Table) -> str:
+        """Return a digest of all that can be known of a model."""
+        from paribus.evaluators.brute import naming_what_fails
+
+        if id(model) not in self._known:
+            with naming_what_fails(model, 0, len(table) - 1):
+                predictions = model.predict(table.native, len(table))
+            code = code_of(model.call.target)
+            self._known[id(model)] = digest(model.digest(), model.version, predictions, *code)
+        return self._known[id(model)]
+
+    def subsample(self, size: int, seed: int, verb: str) -> Rounds:
+        """Return rows in memory that are sampled without replacement; those that are read take a pass."""
+        if (size, seed) not in self._drawn:
+            rows = self.rows
+            if rows.in_memory or rows.weighted:
+                self.runner.passes += not rows.in_memory  # ranks among weighted rows need the rows in order
+                self._drawn[size, seed] = rows.subsample(size, seed)
+            else:
+                taker = rows_taker(rows, size, seed)
+                blocks = rows.blocks(taker.block_rows)
+                (state,) = yield [Pass(f"{verb}-sample-{size}-{seed}", taker, blocks, self.threads or 1)]
+                assert isinstance(state, Keyed)
+                self._drawn[size, seed] = taker.finish(state)
+        return self._drawn[size, seed]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """What the evaluators of one model found, in the order of the questions, and the plans that did it.
+
+    ``state`` is that of the first pass, with what was counted beside it.
+    """
+
+    model: Model | None
+    plans: list[Plan]
+    estimates: list[Any]
+    state: Keyed
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is recorded of how it came about."""
+        evaluators = [plan.evaluator for plan in self.plans]
+        return {
+            "estimand": evaluators[0].estimand,
+            "evaluator": " and ".join(dict.fromkeys(one.name for one in evaluators)),
+            "why": self.plans[-1].why,
+            "how": "; ".join(dict.fromkeys(one.how for one in evaluators)),
+            "refusals": self.plans[0].refusals,
+            "predictions": sum(one.predictions for one in evaluators),
+            "standard_error_rows": min(one.error_rows for one in evaluators),
+            "block_rows": max(one.block_rows for one in evaluators),
+            "threads": max(plan.threads for plan in self.plans),
+        }
+
+
+class RowsNeededError(Exception):
+    """Raised by a request that needs rows in memory which were not sampled yet."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+
+
+def lockstep(generators: Sequence[Rounds]) -> Rounds:
+    """Run generators of passes side by side, one round of all that are not done at a time."""
+    results: list[Any] = [None] * len(generators)
+    waiting: dict[int, list[Pass]] = {}
+
+    def advance(place: int, states: list[State] | None) -> None:
+        waiting.pop(place, None)
+        try:
+            waiting[place] = generators[place].send(states)  # type: ignore[arg-type]
+        except StopIteration as done:
+            results[place] = done.value
+
+    for place in range(len(generators)):
+        advance(place, None)
+    while waiting:
+        asked = dict(waiting)
+        states = yield [one for passes in asked.values() for one in passes]
+        for place, passes in asked.items():
+            advance(place, [states.pop(0) for _ in passes])
+    return results
+
+
+def evaluated(
+    work: Work,
+    model: Model | None,
+    requested: Callable[[bool], Any],
+    method: str,
+    name: str,
+    *,
+    beside: tuple[KeptEvaluator[Any, Keyed], ...] = (),
+    settings: tuple[Any, ...] = (),
+    sample: Callable[[int], Rounds] | None = None,
+) -> Rounds:
+    """Choose evaluators and run their passes; one that refuses the rows makes way for the next.
+
+    ``beside`` are evaluated in the first pass, for which a kept state depends on ``settings`` too. ``sample``
+    draws rows in memory that a request may need.
+    """
+    refused: dict[str, str] = {}
+    while True:
+        try:
+            plans = choose(model, requested, method, refused)
+        except RowsNeededError as needed:
+            assert sample is not None
+            yield from sample(needed.size)
+            continue
+        for plan in plans:
+            announce(plan.warning)
+        names = [_name(name, plan, several=len(plans) > 1 or bool(refused)) for plan in plans]
+        driven = [
+            _driven(work, model, plan, own, beside if place == 0 else (), settings)
+            for place, (plan, own) in enumerate(zip(plans, names, strict=True))
+        ]
+        found = yield from lockstep(driven)
+        refusals = {
+            plan.evaluator.name: str(one)
+            for plan, one in zip(plans, found, strict=True)
+            if isinstance(one, RefusalError)
+        }
+        if refusals:
+            refused |= refusals
+            continue
+        return Estimated(model, plans, _in_order(plans, [estimates for estimates, _ in found]), found[0][1])
+
+
+def _name(name: str, plan: Plan, *, several: bool) -> str:
+    return f"{name}-{plan.evaluator.name}" if several else name
+
+
+def _in_order(plans: list[Plan], found: list[Any]) -> list[Any]:
+    """Return the estimates of all plans in the order of the questions."""
+    if not isinstance(found[0], list):
+        return found
+    numbered = {
+        number: estimate
+        for plan, estimates in zip(plans, found, strict=True)
+        for number, estimate in zip(plan.numbers, estimates, strict=True)
+    }
+    return [numbered[number] for number in sorted(numbered)]
+
+
+def _driven(
+    work: Work,
+    model: Model | None,
+    plan: Plan,
+    name: str,
+    beside: tuple[KeptEvaluator[Any, Keyed], ...],
+    settings: tuple[Any, ...],
+) -> Rounds:
+    """Run the passes of one evaluator; return its estimates and the first state, or why it refused."""
+    evaluator = plan.evaluator
+    rows: Background = evaluator.ask.background or work.rows
+    passes = evaluator.passes(plan.threads)
+    fold, first = next(passes), None
+    while True:
+        evaluating = fold.evaluator if not beside else Together((fold.evaluator, *beside))
+        cut = evaluator.name, fold.name, fold.block_rows, fold.parts
+        one = Pass(
+            f"{name}-{fold.name}" if fold.name else name,
+            evaluating,
+            rows.blocks(fold.block_rows, fold.parts),
+            plan.threads,
+            evaluator.memory(plan.threads),
+            work.identity(rows, model, cut, *fold.settings, *settings),
+            reads=work.rows.in_memory or not rows.in_memory,
+            plan=plan,
+        )
+        (state,) = yield [one]
+        if isinstance(state, RefusalError):
+            return state
+        first, beside, settings = first or state, (), ()
+        try:
+            fold = passes.send(state)
+        except StopIteration as done:
+            return done.value, first
+
+
+def run(
+    statistics: Sequence[Statistic],
+    prepare: Callable[[ThreadPoolExecutor, Surveying], Work],
+    *,
+    threads: int | None,
+    max_memory: int | None,
+) -> list[Any]:
+    """Survey the rows, run the passes of all statistics in lock-step, and return their results."""
+    # Our own work may take every core; a model that predicts brings its own threads.
+    surveying = surveying_of(statistics, threads, max_memory)
+    with ThreadPoolExecutor(surveying.threads) as pool:
+        work = prepare(pool, surveying)
+        rounds = lockstep([one.evaluate(work) for one in statistics])
+        states: list[State] | None = None
+        while True:
+            try:
+                passes = rounds.send(states)  # type: ignore[arg-type]
+            except StopIteration as done:
+                return [build() for build in done.value]
+            states = work.runner.fold(passes, work.memory)
+
+
+def surveying_of(statistics: Sequence[Statistic], threads: int | None, max_memory: int | None) -> Surveying:
+    """Return what a survey must find out for some statistics."""
+    wanted = tuple(one.wanted for one in statistics)
+    seeds = tuple(dict.fromkeys(seed for one in statistics for seed in one.seeds))
+    return Surveying(wanted, seeds, threads or budget.threads(-1), max_memory)
+
+
+def code_of(estimator: Any) -> tuple[Any, ...]:
+    """Return what a function does, as far as it is known: two may predict some rows alike."""
+    code = getattr(estimator, "__code__", None)
+    if code is None:
+        return ()
+    constants = [constant for constant in code.co_consts if isinstance(constant, (int, float, str, bytes))]
+    return code.co_code, code.co_names, constants

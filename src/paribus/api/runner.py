@@ -1,0 +1,172 @@
+"""How passes over the rows are run: who folds, what is kept, and what is shown meanwhile."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import xxhash
+
+from paribus.contracts import Blocks, KeptEvaluator
+from paribus.errors import CostWarning, OptionError, RefusalError
+from paribus.evaluators.planner import Plan
+from paribus.executors import Local
+from paribus.states import Keyed
+from paribus.version import __version__
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One fold that is to be run: ``name`` is that of its folder in a checkpoint.
+
+    ``memory`` is what it takes at most; with an ``identity``, which says what its states are states of,
+    finished ranges are kept if there is a checkpoint; ``reads`` tells that it goes through X.
+    """
+
+    name: str
+    evaluator: KeptEvaluator[Any, Keyed]
+    blocks: Blocks[Any]
+    threads: int
+    memory: int = 0
+    identity: Mapping[str, str] | None = None
+    known: Mapping[str, Callable[..., Any]] | None = None
+    reads: bool = True
+    plan: Plan | None = None
+
+
+@dataclass(eq=False)
+class Runner:
+    """Folds for one run. ``client`` is that of a cluster; ``passes`` counts how often the rows were read."""
+
+    progress: bool | None = None
+    client: Any = None
+    checkpoint: Any = None
+    passes: int = field(default=0, init=False)
+    _rounds: int = field(default=0, init=False)
+
+    @classmethod
+    def of(cls, progress: bool | None, executor: Any, checkpoint: Any) -> Runner:
+        """Check what the user gave."""
+        if executor is not None and not (hasattr(executor, "submit") and hasattr(executor, "nthreads")):
+            raise OptionError(
+                f"executor={executor!r} must be a dask.distributed Client; leave it out to compute here, "
+                "where n_jobs says on how many threads"
+            )
+        if checkpoint is not None:
+            from paribus.executors.checkpoint import Checkpoint
+
+            checkpoint = Checkpoint.of(checkpoint)
+        return cls(progress, executor, checkpoint)
+
+    def join_cluster(self) -> None:
+        """Compute on the cluster this process is connected to, if it is and the user named none."""
+        if self.client is None:
+            from paribus.executors.dask import current_client
+
+            self.client = current_client()
+
+    @property
+    def where(self) -> str:
+        """Who computes, in words."""
+        if self.client is None:
+            return "this process"
+        return f"Dask, {len(self.client.nthreads())} workers"
+
+    def fold(self, passes: Sequence[Pass], memory: float = float("inf")) -> list[Keyed | RefusalError]:
+        """Return the state of each pass, or why its evaluator refused; reads are shared within ``memory``."""
+        twice = [name for name, count in Counter(one.name for one in passes).items() if count > 1]
+        if twice:
+            raise ValueError(f"two passes of a round have the same name: {twice}")
+        found: dict[str, Keyed | RefusalError] = {}
+        keepers = {one.name: self._keeper(one) for one in passes}
+        self._rounds += 1
+        for group in self._groups(passes, keepers, memory):
+            if len(group) > 1 and not group[0].blocks.held:
+                found |= self._together(group, keepers)
+            else:
+                found |= {one.name: self._alone(one, keepers[one.name]) for one in group}
+            self.passes += any(one.reads for one in group)
+        return [found[one.name] for one in passes]
+
+    def _groups(
+        self, passes: Sequence[Pass], keepers: Mapping[str, Any], memory: float
+    ) -> Iterator[list[Pass]]:
+        """Yield passes that go through the rows together: those in memory, and those that can share a read.
+
+        A cluster reads for each evaluator, and so does a run that goes on from a checkpoint.
+        """
+        held = [one for one in passes if one.blocks.held]
+        if held:
+            yield held
+        group: list[Pass] = []
+        for one in passes:
+            if one.blocks.held:
+                continue
+            begun = keepers[one.name] is not None and keepers[one.name].begun
+            if self.client is not None or begun:
+                yield [one]
+                continue
+            if group and sum(each.memory for each in group) + one.memory > memory:
+                yield group
+                group = []
+            group.append(one)
+        if group:
+            yield group
+
+    def _keeper(self, one: Pass) -> Any:
+        if self.checkpoint is None or one.identity is None:
+            return None
+        cut = getattr(one.blocks, "size", None), one.blocks.count, one.blocks.rows, __version__
+        settings = {"settings": digest(one.identity["settings"], cut)}
+        expected = one.evaluator.expected(one.blocks.rows or 0)
+        name = f"{self._rounds:02d}-{one.name}"
+        return self.checkpoint.keeper(name, {**one.identity, **settings}, expected, one.known or {})
+
+    def _alone(self, one: Pass, keeper: Any) -> Keyed | RefusalError:
+        try:
+            if self.client is None:
+                executor: Any = Local(one.threads, self.progress, one.name)
+            else:
+                from paribus.executors.dask import Dask
+
+                executor = Dask(self.client, self.progress, one.name)
+            state: Keyed = executor.fold(one.evaluator, one.blocks, Keyed({}), keeper=keeper)
+        except RefusalError as refusal:
+            return refusal
+        if keeper is not None:
+            keeper.check(state)
+        return state
+
+    def _together(self, group: list[Pass], keepers: Mapping[str, Any]) -> dict[str, Keyed | RefusalError]:
+        from paribus.executors.shared import SharedFold, fold_together
+
+        folds = [SharedFold(one.evaluator, one.blocks, keepers[one.name]) for one in group]  # type: ignore[arg-type]
+        threads = max(one.threads for one in group)
+        states = fold_together(folds, threads, self.progress, " and ".join(one.name for one in group))
+        for one, state in zip(group, states, strict=True):
+            if keepers[one.name] is not None and isinstance(state, Keyed):
+                keepers[one.name].check(state)
+        return {one.name: state for one, state in zip(group, states, strict=True)}
+
+
+def announce(warning: str | None) -> None:
+    """Warn of what is about to begin, if there is anything, where the user called."""
+    if warning is None:
+        return
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("paribus."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, CostWarning, stacklevel=level)
+
+
+def digest(*parts: Any) -> str:
+    """Return a digest of settings: plain values by their text, arrays by their bytes."""
+    found = xxhash.xxh3_128()
+    for part in parts:
+        found.update(part.tobytes() if hasattr(part, "tobytes") else repr(part).encode())
+        found.update(b"\x1f")
+    return found.hexdigest()

@@ -1,0 +1,161 @@
+"""Accumulated local effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from paribus.api.combine import joined_facts, label, mean_local_answer
+from paribus.api.run import Estimated, Rounds, Work, evaluated, lockstep
+from paribus.api.statistics.axes import Axes, Groups
+from paribus.contracts import Array
+from paribus.data.sampling import MOST_FEW, few_rows
+from paribus.errors import FeatureError
+from paribus.evaluators.local.accumulate import LocalAnswer
+from paribus.evaluators.local.bins import Bins, Move, bins_of
+from paribus.evaluators.local.order import DRAWN, similar_order
+from paribus.evaluators.local.request import LocalAsk
+from paribus.evaluators.survey import SEED, Wanted
+from paribus.results import LocalEffects
+from paribus.results.moves import local_effect_of
+
+
+@dataclass(frozen=True, eq=False)
+class AleStatistic:
+    """Average changes of the prediction within bins of each feature, or pair, added up."""
+
+    groups: Groups
+    axes: Axes
+    method: str = "auto"
+    verb: str = "accumulated_local_effects"
+
+    seeds: ClassVar[tuple[int, ...]] = (SEED,)
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        many = next((group for group in self.groups if len(group) > 2), None)
+        if many is not None:
+            names = ", ".join(self.axes.header.names[j] for j in many)
+            raise FeatureError(f"local effects are of one feature or two; {len(many)} were given ({names})")
+
+    @property
+    def wanted(self) -> Mapping[int, Wanted]:
+        """What a survey must find out about which feature."""
+        return self.axes.wanted
+
+    @property
+    def reads_trees(self) -> bool:
+        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        return self.method != "brute"
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Lay out the bins, sampling rows where categories need an order, then evaluate every model."""
+        try:
+            moves, skipped = self._moves(work, _no_order)
+        except OrderNeededError:
+            # Fewer rows of wide tables.
+            size = min(DRAWN, few_rows(len(work.rows.table.names)) * DRAWN // MOST_FEW)
+            some = yield from work.subsample(size, SEED, self.verb)
+            moves, skipped = self._moves(work, partial(similar_order, some))
+        ask = self._ask(work, moves)
+        found = yield from lockstep(
+            [
+                evaluated(
+                    work, model, lambda shortcut: ask, self.method, label(self.verb, place, len(work.models))
+                )
+                for place, model in enumerate(work.models)
+            ]
+        )
+        return partial(self._result, work, ask, found, skipped)
+
+    def _moves(
+        self, work: Work, order: Callable[[int, Array], tuple[Array, str]]
+    ) -> tuple[tuple[Move, ...], tuple[str, ...]]:
+        """Lay out the bins of each feature, for curves and for surfaces."""
+        wanted = sorted({(j, len(group) - 1) for group in self.groups for j in group})
+
+        def laid_out(one: tuple[int, int]) -> Bins | FeatureError:
+            feature, place = one
+            try:
+                return bins_of(
+                    work.data.summary(feature, self.wanted),
+                    work.rows.table,
+                    feature,
+                    place,
+                    given=self.axes.given.get(feature),
+                    ordered=partial(order, feature),
+                )
+            except FeatureError as error:
+                return error
+
+        found = dict(zip(wanted, work.pool.map(laid_out, wanted), strict=True))
+        refused = {one: bins for one, bins in found.items() if isinstance(bins, FeatureError)}
+        if refused and (not self.axes.skip or len(refused) == len(found)):
+            raise next(iter(refused.values()))
+        groups = [[found[j, len(group) - 1] for j in group] for group in self.groups]
+        moves = tuple(
+            Move.along(*(bins for bins in group if isinstance(bins, Bins)))
+            for group in groups
+            if not any(isinstance(bins, FeatureError) for bins in group)
+        )
+        for move in moves:
+            _check_pair(move)
+        return moves, tuple(str(error) for error in refused.values())
+
+    def _ask(self, work: Work, moves: tuple[Move, ...]) -> LocalAsk:
+        rows = work.rows
+        return LocalAsk(
+            moves,
+            "average",
+            len(rows),
+            rows.counted,
+            rows.table.row_bytes,
+            work.memory,
+            work.threads,
+            rows.weighted,
+            read=not rows.in_memory,
+            given=work.given,
+        )
+
+    def _result(
+        self, work: Work, ask: LocalAsk, found: list[Estimated], skipped: tuple[str, ...]
+    ) -> LocalEffects:
+        provenance = work.record(
+            **joined_facts(found),
+            grid_resolution=self.axes.bins[min(len(group) for group in self.groups) - 1],
+            points=ask.points,
+            rank_error=work.data.rank_error(self.wanted),
+        )
+        rows = work.rows
+        effects = [
+            local_effect_of(move, estimate, rows.total, rows.unit, work.models, provenance)
+            for move, estimate in zip(ask.moves, self._joined(work, found), strict=True)
+        ]
+        return LocalEffects(effects, skipped)
+
+    def _joined(self, work: Work, found: list[Estimated]) -> list[LocalAnswer]:
+        """Return each effect: that of the one model, or the mean of those of a list."""
+        if not work.several:
+            return found[0].estimates
+        return [
+            mean_local_answer(estimates) for estimates in zip(*(one.estimates for one in found), strict=True)
+        ]
+
+
+class OrderNeededError(Exception):
+    """Raised where categories have no order of their own and no rows were sampled that suggest one."""
+
+
+def _no_order(feature: int, levels: Array) -> tuple[Array, str]:
+    raise OrderNeededError
+
+
+def _check_pair(move: Move) -> None:
+    if len(move.bins) == 2 and all(bins.nominal for bins in move.bins):
+        names = " and ".join(repr(bins.axis.name) for bins in move.bins)
+        raise FeatureError(
+            f"ALE of two categorical features ({names}) is not defined; use partial_dependence or h_statistic"
+        )

@@ -1,0 +1,157 @@
+"""The only place that chooses how a statistic is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from paribus import budget
+from paribus.errors import MemoryBoundError, RefusalError
+from paribus.evaluators.brute import BruteForce
+from paribus.evaluators.interactions.brute import BruteStrengths
+from paribus.evaluators.interactions.trees import TreeStrengths
+from paribus.evaluators.local.brute import LocalBrute
+from paribus.evaluators.local.trees import LocalTrees
+from paribus.evaluators.marginal import CellMeans
+from paribus.evaluators.permutation import Shuffling
+from paribus.evaluators.request import Evaluator
+from paribus.evaluators.trees.exact import TreeExact
+from paribus.evaluators.trees.recursion import TreeRecursion
+from paribus.models import Model
+
+# In order of preference, what each evaluates by the name of the statistic. A faster evaluator must give the
+# number that evaluating the model gives: it may refuse, it may not approximate.
+EVALUATORS: list[Mapping[str, type[Evaluator]]] = [
+    {"effects": TreeExact, "ale": LocalTrees, "interactions": TreeStrengths},
+    {"effects": TreeRecursion},
+    {
+        "effects": BruteForce,
+        "ale": LocalBrute,
+        "marginal": CellMeans,
+        "interactions": BruteStrengths,
+        "permutation": Shuffling,
+    },
+]
+PATHS = "path-dependent"  # the one estimand that is only computed where method= names it
+OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
+NOT_COVERED = "it does not cover all that is requested: pairs of features are evaluated on the model itself"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which evaluator computes which questions, why, why the others do not, on how many threads."""
+
+    evaluator: Evaluator
+    numbers: tuple[int, ...]
+    why: str
+    refusals: dict[str, str]
+    threads: int
+    warning: str | None = None
+
+
+def choose(
+    model: Model | None,
+    requested: Callable[[bool], Any],
+    method: str = "auto",
+    refused: Mapping[str, str] | None = None,
+) -> list[Plan]:
+    """Choose the first evaluators that can compute all questions.
+
+    ``requested`` returns the request for a shortcut, or for evaluating the model itself, which may be on
+    fewer rows; ``method`` may insist on a shortcut, or on none. ``refused`` are the evaluators that refused
+    what they met in the rows.
+    """
+    refusals = dict(refused or {})
+    short: str | None = None
+    plans: list[Plan] = []
+    done: set[int] = set()
+    for candidate in _candidates(requested(True).statistic):
+        if candidate.name in refusals:
+            continue
+        refusal = _not_meant(candidate, method)
+        if refusal is None:
+            ask = requested(candidate.shortcut)
+            every = range(len(getattr(ask, "questions", (0,))))
+            numbers = tuple(n for n in candidate.covers(ask) if n not in done)
+            try:
+                if numbers:
+                    plans.append(_planned(candidate, model, ask, numbers, method, short))
+                    done.update(numbers)
+                if len(done) == len(every):
+                    return [replace(plan, refusals=refusals) for plan in plans]
+                refusal = NOT_COVERED
+            except RefusalError as found:
+                refusal = str(found)
+            except MemoryBoundError as bound:
+                if method != "auto" or not candidate.shortcut:
+                    raise
+                refusal = short = str(bound)
+        refusals[candidate.name] = refusal
+    raise RefusalError(_none_can(model, method, refusals))
+
+
+def _candidates(statistic: str) -> list[type[Evaluator]]:
+    return [each[statistic] for each in EVALUATORS if statistic in each]
+
+
+def _planned(
+    candidate: type[Evaluator],
+    model: Model | None,
+    ask: Any,
+    numbers: tuple[int, ...],
+    method: str,
+    short: str | None,
+) -> Plan:
+    some = ask if len(numbers) == len(getattr(ask, "questions", (0,))) else ask.only(numbers)
+    evaluator, threads = fitted(candidate.build(model, some))
+    why = f"requested by method={method!r}"
+    if method == "auto":
+        why = "the fastest that can" if short is None else "the fastest that fits max_memory"
+    warning = None if short is None else evaluator.fallback(short)
+    return Plan(evaluator, numbers, why, {}, threads, warning)
+
+
+def _none_can(model: Model | None, method: str, refusals: dict[str, str]) -> str:
+    name = "None" if model is None else model.name
+    if method == "recursion":
+        return f"method='recursion' for {name}: {refusals['tree_recursion']}"
+    reasons = "; ".join(f"{evaluator}: {reason}" for evaluator, reason in refusals.items())
+    return (
+        f"method={method!r}: no evaluator knows a shortcut for {name} ({reasons}). "
+        "method='brute' gives the same number on the same rows, method='auto' takes the fastest that does"
+    )
+
+
+def _not_meant(candidate: type[Evaluator], method: str) -> str | None:
+    """Return why an evaluator is not what the method means."""
+    if (str(candidate.estimand) == PATHS) != (method == "recursion"):
+        return f"method={method!r} was requested by name" if method == "recursion" else OTHER_ESTIMAND
+    if method == "exact" and not candidate.shortcut:
+        return "it is no shortcut"
+    if method == "brute" and candidate.shortcut:
+        return f"method={method!r} was requested by name"
+    return None
+
+
+def fitted(evaluator: Any) -> tuple[Any, int]:
+    """Return an evaluator whose calls and blocks are small enough for the memory bound, and its threads.
+
+    One that needs more than the bound however small they are is refused.
+    """
+    ask = evaluator.ask
+    wanted = ask.threads or (budget.threads(-1) if evaluator.threaded else 1)
+    needed = []
+    for cut in ask.cuts:
+        smaller = evaluator if cut == ask.cut else replace(evaluator, ask=replace(ask, cut=cut))
+        needed.append(smaller.memory(1))
+        if needed[-1] <= ask.max_memory:
+            return smaller, _threads_within(smaller, wanted)
+    raise MemoryBoundError(evaluator.shortage(1.01 * min(needed)))
+
+
+def _threads_within(evaluator: Any, wanted: int) -> int:
+    """Return the most threads that fit, of which one does; every further one takes as much as the third."""
+    two, three = (evaluator.memory(threads) for threads in (2, 3))
+    bound = evaluator.ask.max_memory
+    return 1 if two > bound else int(min(wanted, 2 + (bound - two) // max(1, three - two)))

@@ -1,0 +1,121 @@
+"""Several folds over the same rows in one read: every evaluator gets the blocks it would get alone."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from paribus.budget import AHEAD
+from paribus.contracts import Evaluator, Keeper
+from paribus.data.scan.reading import ReadBlocks, SharedRead
+from paribus.errors import RefusalError
+from paribus.executors.local import KEPT
+from paribus.executors.progress import with_progress
+from paribus.states import Keyed, Merger, ranges_of
+
+
+@dataclass(eq=False)
+class SharedFold:
+    """One of the folds: who evaluates which blocks, and what is merged of them so far.
+
+    With a ``keeper`` the state of each finished range of blocks is kept. One that ``refused`` what it met in
+    the rows gets no more of them.
+    """
+
+    evaluator: Evaluator[Any, Keyed]
+    blocks: ReadBlocks
+    keeper: Keeper | None = None
+    refused: RefusalError | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        count = self.blocks.count
+        kept = self.keeper is not None and count is not None
+        self._ranges = ranges_of(count or 0, KEPT) if kept else []
+        self._number, self._parts, self._range, self._whole = (
+            -1,
+            Merger[Keyed](),
+            Merger[Keyed](),
+            Merger[Keyed](),
+        )
+
+    def add(self, number: int, state: Keyed) -> None:
+        """Merge the state of a block, or of one of its parts, in block order."""
+        if number != self._number:
+            self._end_block()
+        self._number = number
+        self._parts.add(state)
+
+    def finish(self) -> Keyed | RefusalError:
+        """Return the state of all blocks, or why it refused."""
+        if self.refused is not None:
+            return self.refused
+        self._end_block()
+        self._end_range()
+        return self._whole.finish(Keyed({}))
+
+    def _end_block(self) -> None:
+        if not self._parts:
+            return
+        self._range.add(self._parts.finish())
+        self._parts = Merger()
+        if self._ranges and self._number + 1 == self._ranges[0][1]:
+            self._end_range()
+
+    def _end_range(self) -> None:
+        """Keep what is finished; a range is a branch of the tree of merges, so no bit depends on it."""
+        if not self._ranges:
+            self._whole = self._range if not self._whole else self._whole
+            return
+        state = self._range.finish()
+        assert self.keeper is not None
+        self.keeper.keep(*self._ranges.pop(0), state)
+        self._whole.add(state)
+        self._range = Merger()
+
+
+def fold_together(
+    folds: Sequence[SharedFold], threads: int, progress: bool | None, doing: str
+) -> list[Keyed | RefusalError]:
+    """Read the rows once and return the state of each fold, or why its evaluator refused."""
+    shared = SharedRead(tuple(fold.blocks for fold in folds))
+    results = _evaluated(folds, iter(shared), threads)
+    shown = with_progress(results, shared.rows, progress, doing)  # type: ignore[type-var]
+    with closing(results), closing(shown) as states:
+        for number, (fold, state) in states:
+            if isinstance(state, RefusalError):
+                fold.refused = state
+            elif fold.refused is None:
+                fold.add(number, state)
+    return [fold.finish() for fold in folds]
+
+
+def _evaluated(
+    folds: Sequence[SharedFold], blocks: Iterator[tuple[int, Any]], threads: int
+) -> Generator[tuple[int, float, tuple[SharedFold, Keyed | RefusalError]]]:
+    """Yield the number of each block, its share of the work, its fold and its state, in the order read."""
+    waiting: deque[tuple[SharedFold, Any, Future[Keyed]]] = deque()
+
+    def finished() -> tuple[int, float, tuple[SharedFold, Keyed | RefusalError]]:
+        fold, block, future = waiting.popleft()
+        try:
+            state: Keyed | RefusalError = future.result()
+        except RefusalError as refusal:
+            state = refusal
+        return block.number, block.work / len(folds), (fold, state)
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="paribus") as pool:
+        try:
+            for place, block in blocks:
+                fold = folds[place]
+                if fold.refused is None:
+                    waiting.append((fold, block, pool.submit(fold.evaluator.evaluate, block)))
+                if len(waiting) > AHEAD * threads:
+                    yield finished()
+            while waiting:
+                yield finished()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
