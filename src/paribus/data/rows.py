@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import xxhash
@@ -130,6 +130,13 @@ class Rows:
     unit: float = 1.0
     target: Array | None = None
     aligned: Header | None = None
+    # What `Background` says of rows that are read has these values in memory.
+    in_memory: ClassVar[bool] = True
+    rank_error: ClassVar[float] = 0.0
+    source_label: ClassVar[str | None] = None
+    stamp: ClassVar[str | None] = None
+    skipped: ClassVar[tuple[str, ...]] = ()
+    target_columns: ClassVar[tuple[str, ...]] = ()
 
     def __len__(self) -> int:
         return len(self.table)
@@ -138,6 +145,11 @@ class Rows:
     def header(self) -> Header:
         """The columns of X, and those of them that are in the table."""
         return self.aligned or Header.of(self.table.names)
+
+    @property
+    def n_targets(self) -> int:
+        """Number of columns of the target, 0 without one."""
+        return 0 if self.target is None else self.target[:1].size
 
     @property
     def counted(self) -> int:
@@ -189,6 +201,10 @@ class Rows:
             return self
         weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
         return Rows(self.table.keep(mask), weights, self.unit, target, self.aligned)
+
+    def subsample(self, size: int | None, seed: int) -> Rows:
+        """Return ``size`` rows with positive weight, sampled without replacement; None for all of them."""
+        return self.keep(self.chosen(size, seed))
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 
+from paribus.data.features import Header
 from paribus.data.frame import FrameTable
 from paribus.data.rows import ONE_PART, Parts, Rows
 from paribus.data.sampling import Priorities, Sample, sample_of
@@ -35,9 +36,40 @@ class Scanned:
     some: ShownTable
     digest: str
     rank_error: float
+    in_memory: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return self.n
+
+    @property
+    def header(self) -> Header:
+        """The columns of X, and those of them that the model gets."""
+        return self.reading.header
+
+    @property
+    def source_label(self) -> str:
+        """What the rows are read from, in words."""
+        return self.reading.source.label
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What was left out of the source, and why."""
+        return self.reading.source.skipped
+
+    @property
+    def stamp(self) -> str | None:
+        """A digest of the source that is known without reading the rows."""
+        return self.reading.source.stamp
+
+    @property
+    def target_columns(self) -> tuple[str, ...]:
+        """Names of the columns that hold the target."""
+        return self.reading.target
+
+    @property
+    def n_targets(self) -> int:
+        """Number of columns of the target."""
+        return len(self.reading.target)
 
     @property
     def weighted(self) -> bool:
@@ -78,6 +110,10 @@ class Scanned:
                 weights += [] if kept.weights is None else [kept.weights[here]]
         table = replace(self.table, arrow=FrameTable(pa.concat_tables(tables), self.table.names))
         return Rows(table, np.concatenate(weights) if weights else None, self.unit)
+
+    def subsample(self, size: int | None, seed: int) -> Rows:
+        """Read ``size`` rows with positive weight into memory, those sampled if all were there."""
+        return self.drawn_rows(self.counted if size is None else size, seed)
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
