@@ -29,7 +29,7 @@ from paribus.evaluators.trees import exact, programs
 from paribus.kernels import compiled
 from paribus.models import Model, readers
 from paribus.models import ensemble as trees
-from paribus.models.readers import xgboost as xgboost_reader
+from paribus.models.libraries import xgboost as xgboost_reader
 
 N = 240
 RNG = np.random.default_rng(7)
@@ -372,7 +372,7 @@ def test_exact_is_brute_force_on_the_categories_of_polars(name, model, table):
 def test_the_models_of_categories_do_split_by_levels(name):
     model = fitted(name)
     library = type(model).__module__.split(".")[0]
-    reader = import_module(f"paribus.models.readers.{library}")
+    reader = import_module(f"paribus.models.libraries.{library}")
     assert (reader.read(model).level_set >= 0).any()
 
 
@@ -521,7 +521,7 @@ def test_verify_catches_a_leaf_that_is_wrong_away_from_the_probed_rows(monkeypat
 
     monkeypatch.setattr(readers, "read", wrong)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "brute"
-    monkeypatch.setattr("paribus.models.model.hold_at_splits", lambda *arguments: None)
+    monkeypatch.setattr("paribus.models.structure.hold_at_splits", lambda *arguments: None)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "tree_exact"
     with pytest.raises(paribus.RefusalError, match=r"brute force differs by .* use method='brute'"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)
@@ -1126,7 +1126,7 @@ def test_a_reader_that_fails_makes_way_for_brute_force(monkeypatch):
 def test_verify_tells_an_answer_that_is_no_number(monkeypatch):
     model = fitted("forest")
     answers = Model.predict
-    monkeypatch.setattr("paribus.models.model.hold_at_splits", lambda *arguments: None)
+    monkeypatch.setattr("paribus.models.structure.hold_at_splits", lambda *arguments: None)
     monkeypatch.setattr(Model, "predict", lambda self, table, rows: answers(self, table, rows) * np.nan)
     with pytest.raises(paribus.RefusalError, match="differs by inf"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)

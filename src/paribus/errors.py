@@ -66,7 +66,11 @@ class ModelError(ParibusError):
 
 
 class RefusalError(ParibusError):
-    """The method asked for by name cannot give this answer; the message says why."""
+    """The method asked for by name cannot give this answer; the message says why, and ``code`` in a word."""
+
+    def __init__(self, text: str, code: str = "refused") -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class MemoryBoundError(ParibusError, MemoryError):

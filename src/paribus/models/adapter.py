@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy as np
 from paribus.contracts import NOMINAL, Floats, Integers
 from paribus.data.table import Scratch, Table
 from paribus.errors import FeatureError, ModelError, OptionError, did_you_mean, failure, one_of
-from paribus.models.boosters import booster_library, margin_call, native_call
-from paribus.models.bound import METHODS, unbound
-from paribus.models.foreign import kind_of, steps_of
-from paribus.models.model import Call, Model, as_outputs
+from paribus.models.estimators import METHODS, kind_of, steps_of, unbound
+from paribus.models.libraries import boosting_library, library_for
+from paribus.models.libraries.library import Library
+from paribus.models.model import Model
+from paribus.models.predictor import Predictor, as_outputs
 
 RESPONSES = ("auto", *METHODS)
 PROBE_ROWS = 32  # asked first, evenly spaced, to learn the number of outputs and to fail early
@@ -55,9 +57,9 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
     raw = _ask(call, probe, name, 1)
     answer = as_outputs(raw, len(probe), name)
     columns, names = _outputs(estimator, response, raw, answer, every=method is not None)
-    call = Call(call.target, call.method, call.keywords, columns)
+    call = replace(call, columns=columns)
     library, version = library_of(estimator)
-    is_margin = response == "decision_function" and booster_library(estimator) is not None
+    is_margin = response == "decision_function" and boosting_library(estimator) is not None
     return Model(
         call,
         name,
@@ -102,7 +104,7 @@ def _firsts(table: Table, feature: int) -> Integers:
     return np.flatnonzero(~column.missing)[np.unique(codes, return_index=True)[1]]
 
 
-def _stackable(call: Call, probe: Table, name: str, answer: Floats) -> bool:
+def _stackable(call: Predictor, probe: Table, name: str, answer: Floats) -> bool:
     """Tell whether rows repeated under new labels, without the others, are answered as they were.
 
     Not so for a model that looks rows up by their label, or that answers a row by the rows beside it.
@@ -136,11 +138,11 @@ def is_model(estimator: Any) -> bool:
     return any(hasattr(estimator, method) for method in METHODS)
 
 
-def _call(estimator: Any, response_method: str) -> tuple[Call, str]:
+def _call(estimator: Any, response_method: str) -> tuple[Predictor, str]:
     """Choose how to ask, and say by which response."""
-    native = native_call(estimator, response_method)
-    if native is not None:
-        return native, "predict" if response_method == "auto" else response_method
+    library = library_for(estimator, boosting=True)
+    if library is not None and library.is_native(estimator):
+        return _native_call(library, estimator, response_method)
     if is_model(estimator):
         return _method_call(estimator, response_method)
     if not callable(estimator):
@@ -152,10 +154,35 @@ def _call(estimator: Any, response_method: str) -> tuple[Call, str]:
         raise OptionError(
             f"response_method={response_method!r} has no meaning for a function; leave it at 'auto'"
         )
-    return Call(estimator, None), "callable"
+    return Predictor(estimator, None), "callable"
 
 
-def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
+def _native_call(library: Library, booster: Any, response_method: str) -> tuple[Predictor, str]:
+    """Choose how a native booster predicts: by its own ``predict``, on the scale of its objective."""
+    if response_method == "predict_proba":
+        raise OptionError(
+            "response_method='predict_proba': a native Booster has only predict, which returns "
+            "probabilities when its objective does; leave it at 'auto'"
+        )
+    keywords = library.margin(booster) if response_method == "decision_function" else {}
+    predictor = library.native_predictor(booster, keywords)
+    return predictor, "predict" if response_method == "auto" else response_method
+
+
+def _margin_call(estimator: Any) -> Predictor | None:
+    """Return how a booster's wrapper, or a pipeline that ends in one, predicts its margin."""
+    library = boosting_library(estimator)
+    if library is None:
+        return None
+    return Predictor(estimator, "predict", library.margin((steps_of(estimator) or [estimator])[-1]))
+
+
+def has_margin(estimator: Any) -> bool:
+    """Tell whether a model can predict its margin."""
+    return hasattr(estimator, "decision_function") or boosting_library(estimator) is not None
+
+
+def _method_call(estimator: Any, response_method: str) -> tuple[Predictor, str]:
     has = [method for method in METHODS if hasattr(estimator, method)]
     if has == ["predict"] or response_method == "predict":
         _refuse_clusters(estimator)
@@ -168,9 +195,9 @@ def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
                 f"{describe(estimator)} is a classifier without predict_proba or decision_function; pass "
                 "response_method='predict' to average its labels, if they are numbers"
             )
-        return Call(estimator, method), method
+        return Predictor(estimator, method), method
     if response_method == "decision_function" and response_method not in has:
-        margin = margin_call(estimator)
+        margin = _margin_call(estimator)
         if margin is not None:
             return margin, response_method
     if response_method not in has:
@@ -178,7 +205,7 @@ def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
             f"response_method={response_method!r}: {describe(estimator)} has no such method"
             f"{did_you_mean(response_method, has)}"
         )
-    return Call(estimator, response_method), response_method
+    return Predictor(estimator, response_method), response_method
 
 
 def _refuse_clusters(estimator: Any) -> None:
@@ -191,7 +218,7 @@ def _refuse_clusters(estimator: Any) -> None:
         )
 
 
-def _ask(call: Call, probe: Table, name: str, copies: int) -> Any:
+def _ask(call: Predictor, probe: Table, name: str, copies: int) -> Any:
     # Stacked, because a model that writes into what it is given must not write into X.
     stacked = probe.stack(copies, Scratch()).at({}, np.zeros((copies, 0), dtype=np.int64))
     try:

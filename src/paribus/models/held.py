@@ -16,7 +16,7 @@ from paribus.models.trees import Trees, refuse_difference
 MOST_ROWS = 224  # predicted once more when trees are read
 STEPS = 10_000  # rows times trees, which bounds the time it takes to walk them
 FEATURES = 32  # whose values are replaced, those of the most roots first
-SMALL = 1e-30  # numbers nearer to zero are zero to some tables of LightGBM and not to others
+SMALL = 1e-30  # numbers nearer to zero are zero to a library in some kinds of table and not in others
 
 
 def hold_at_splits(trees: Trees, probe: Table, predict: Callable[[Any, int], Floats]) -> None:
@@ -57,7 +57,7 @@ def hold_at_splits(trees: Trees, probe: Table, predict: Callable[[Any, int], Flo
         answer = predict(table, rows)
     except Exception as error:  # whatever a foreign model raises
         raise RefusalError(
-            f"its trees were read, but it fails at values next to splits: {failure(error)}"
+            f"its trees were read, but it fails at values next to splits: {failure(error)}", code="mismatch"
         ) from error
     refuse_difference(trees.outputs(ensemble.margins(numbers).T).T, answer, "at values next to splits")
 
@@ -105,7 +105,7 @@ def _spread(values: Array, most: int) -> Array:
 def _categories(ensemble: Ensemble, probe: Table, feature: int) -> Array:
     """Return the categories a column may hold that the trees know.
 
-    CatBoost knows them by a hash alone, so that of its models they are those of the rows at hand.
+    Where the trees know them by a hash alone, they are those of the rows at hand.
     """
     column = probe.column(feature)
     known: dict[Any, None] = {}

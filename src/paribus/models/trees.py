@@ -49,7 +49,8 @@ def trees_for(
     """
     link = ensemble.links.get(response)
     if link is None:
-        raise RefusalError(ensemble.refused.get(response, f"its trees do not tell what {response} answers"))
+        why = ensemble.refused.get(response, f"its trees do not tell what {response} answers")
+        raise RefusalError(why, code="response")
     both = columns is None and link.name == "sigmoid" and (ensemble.n_margins, answer.shape[1]) == (1, 2)
     picked = None if both else _picked(ensemble, columns, answer.shape[1])
     if picked is not None and link.linear:
@@ -58,7 +59,7 @@ def trees_for(
     try:
         ours = trees.outputs(ensemble.margins(ensemble.numbers(probe)).T).T
     except ModelError as error:
-        raise RefusalError(f"its trees were read, but {error}") from error
+        raise RefusalError(f"its trees were read, but {error}", code="mismatch") from error
     refuse_difference(ours, answer, f"on {len(probe)} rows")
     return trees
 
@@ -69,7 +70,8 @@ def refuse_difference(ours: Floats, answer: Floats, where: str) -> None:
     spread = np.ptp(answer, axis=0).max(initial=0.0)
     if not worst <= TOLERANCE * spread + rounding_of(answer):
         raise RefusalError(
-            f"its trees were read, but their sum differs from its prediction by {worst:.2g} {where}"
+            f"its trees were read, but their sum differs from its prediction by {worst:.2g} {where}",
+            code="mismatch",
         )
 
 
@@ -86,7 +88,8 @@ def _picked(ensemble: Ensemble, columns: tuple[int, ...] | None, outputs: int) -
         return None
     if columns is not None and len(columns) == outputs and max(columns) < ensemble.n_margins:
         return columns
-    raise RefusalError(f"its trees add up to {ensemble.n_margins} margins, and it has {outputs} outputs")
+    text = f"its trees add up to {ensemble.n_margins} margins, and it has {outputs} outputs"
+    raise RefusalError(text, code="response")
 
 
 def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
@@ -98,7 +101,7 @@ def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
     places = np.full(ensemble.n_margins, -1, np.int32)
     places[kept] = np.arange(len(kept))
     if (places[ensemble.output] < 0).any():
-        raise RefusalError("some of its trees add to outputs that are not reported")
+        raise RefusalError("some of its trees add to outputs that are not reported", code="response")
     return replace(ensemble, output=places[ensemble.output], base=ensemble.base[kept])
 
 
@@ -127,4 +130,4 @@ def bound_of(ensemble: Ensemble, link: Link) -> float | None:
 def _bounded(exponent: float, of: str) -> None:
     """Refuse trees whose predictions, or squares of them, may reach a power of two whose sums overflow."""
     if exponent > LARGEST:
-        raise RefusalError(f"its {of} may reach 2^{exponent:.0f}, and sums of such overflow")
+        raise RefusalError(f"its {of} may reach 2^{exponent:.0f}, and sums of such overflow", code="overflow")

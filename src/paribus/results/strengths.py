@@ -8,7 +8,7 @@ from paribus.contracts import Flags, Floats
 from paribus.evaluators.interactions import Found, Ratio
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.models import Model
-from paribus.models.boosters import has_margin
+from paribus.models.adapter import has_margin
 from paribus.models.model import unsteady_notes
 from paribus.results.hstatistics import HStatistics, Token
 from paribus.results.importance import Importance
