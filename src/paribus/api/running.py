@@ -11,29 +11,26 @@ from typing import Any
 import xxhash
 
 from paribus.contracts import Blocks, KeptEvaluator
-from paribus.errors import CostWarning, OptionError
-from paribus.executors import Local
+from paribus.errors import CostWarning
+from paribus.executors import Dask, as_executor
+from paribus.executors.dask import current_client
 from paribus.states import Keyed
 from paribus.version import __version__
 
 
 @dataclass(eq=False)
 class Running:
-    """Folds for one call. ``client`` is that of a cluster; ``passes`` counts how often the rows were read."""
+    """Folds for one call, on what ``executor`` stands for; ``passes`` counts how often the rows were read."""
 
     progress: bool | None = None
-    client: Any = None
+    executor: Any = None
     checkpoint: Any = None
     passes: int = field(default=0, init=False)
 
     @classmethod
     def of(cls, progress: bool | None, executor: Any, checkpoint: Any) -> Running:
         """Check what the user gave."""
-        if executor is not None and not (hasattr(executor, "submit") and hasattr(executor, "nthreads")):
-            raise OptionError(
-                f"executor={executor!r} must be a dask.distributed Client; leave it out to compute here, "
-                "where n_jobs says on how many threads"
-            )
+        as_executor(executor)  # refuses what is none
         if checkpoint is not None:
             from paribus.executors.checkpoint import Checkpoint
 
@@ -42,17 +39,18 @@ class Running:
 
     def join_cluster(self) -> None:
         """Compute on the cluster this process is connected to, if it is and the user named none."""
-        if self.client is None:
-            from paribus.executors.dask import current_client
+        if self.executor is None:
+            self.executor = current_client()
 
-            self.client = current_client()
+    @property
+    def client(self) -> Any | None:
+        """The cluster that computes a Dask data frame, None where another engine folds."""
+        return self.executor if Dask.accepts(self.executor) else None
 
     @property
     def where(self) -> str:
         """Who computes, in words."""
-        if self.client is None:
-            return "this process"
-        return f"Dask, {len(self.client.nthreads())} workers"
+        return as_executor(self.executor).describe()
 
     def fold(
         self,
@@ -70,22 +68,18 @@ class Running:
 
         ``by`` names who evaluates where another has refused; ``counts`` tells that this reads the rows.
         """
-        keeper = None
+        store = None
         if self.checkpoint is not None and identity is not None:
-            cut = getattr(blocks, "size", None), blocks.count, blocks.rows, __version__
+            cut = blocks.size, blocks.count, blocks.rows, __version__
             settings = {"settings": digest(identity["settings"], cut)}
             name = f"{self.passes:02d}-{doing}{by and '-'}{by}"
             expected = evaluator.expected(blocks.rows or 0)
-            keeper = self.checkpoint.keeper(name, {**identity, **settings}, expected, known or {})
-        if self.client is None:
-            state = Local(threads, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
-        else:
-            from paribus.executors.dask import Dask
-
-            state = Dask(self.client, self.progress, doing).fold(evaluator, blocks, Keyed({}), keeper=keeper)
+            store = self.checkpoint.store(name, {**identity, **settings}, expected, known or {})
+        executor = as_executor(self.executor, threads=threads, progress=self.progress, doing=doing)
+        state = executor.fold(evaluator, blocks, Keyed({}), store=store)
         self.passes += counts
-        if keeper is not None:
-            keeper.check(state)
+        if store is not None:
+            store.check(state)
         return state
 
 
