@@ -1,9 +1,11 @@
 """What rows, blocks and engines promise, whoever implements it."""
 
+import ast
 import gc
 import pickle
 import weakref
 from dataclasses import replace
+from pathlib import Path
 
 import lightgbm
 import numpy as np
@@ -24,6 +26,7 @@ from paribus.models import adapt, prefetch_structure, structure, structure_diges
 from paribus.models.libraries import LIBRARIES
 from paribus.states import Keyed, merge_in_order
 
+ROOT = Path(__file__).parent.parent
 ROWS, COLUMNS = 600, ("a", "b", "c")
 
 
@@ -278,3 +281,24 @@ def test_every_library_has_one_line():
         paribus.RefusalError, match=r"^not a supported tree ensemble \(scikit-learn, XGBoost, "
     ):
         structure.read_trees(object(), in_memory().table)
+
+
+def texts(path):
+    """Yield the text that is executed: no comment, no docstring."""
+    nodes = [*ast.walk(ast.parse(path.read_text()))]
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docstrings = {
+        id(one.body[0].value) for one in nodes if isinstance(one, documented) and ast.get_docstring(one)
+    }
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value.lower()
+
+
+def test_no_file_but_its_own_names_a_boosting_library():
+    boosting = [library.module for library in LIBRARIES if library.boosts]
+    assert len(boosting) == 3
+    files = (path for path in (ROOT / "src/paribus").rglob("*.py") if path.parent.name != "libraries")
+    assert not [
+        (path.name, text) for path in files for text in texts(path) if any(one in text for one in boosting)
+    ]
