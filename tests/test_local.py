@@ -1415,7 +1415,7 @@ def test_rows_that_tell_which_levels_are_similar_are_drawn_once_however_many_thr
         drawn = 0
         table = SimpleNamespace(names=("a", "b"))
 
-        def drawn_rows(self, size, seed):
+        def subsample(self, size, seed):
             self.drawn += 1
             time.sleep(0.05)
             return "some rows"

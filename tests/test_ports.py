@@ -7,6 +7,7 @@ import weakref
 from dataclasses import replace
 from pathlib import Path
 
+import grimp
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -302,3 +303,14 @@ def test_no_file_but_its_own_names_a_boosting_library():
     assert not [
         (path.name, text) for path in files for text in texts(path) if any(one in text for one in boosting)
     ]
+
+
+def test_rows_models_and_engines_import_each_other_in_no_circle():
+    graph = grimp.build_graph("paribus", cache_dir=None)
+    rooms = ("paribus.contracts", "paribus.data", "paribus.models", "paribus.executors", "paribus.states")
+    left = {module: set(graph.find_modules_directly_imported_by(module)) for module in graph.modules}
+    left = {module: found for module, found in left.items() if module.startswith(rooms)}
+    while ground := [module for module, found in left.items() if not found & left.keys()]:
+        for module in ground:
+            del left[module]
+    assert not left

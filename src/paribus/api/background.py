@@ -27,7 +27,7 @@ from paribus.errors import (
     did_you_mean,
     one_of,
 )
-from paribus.models import Model
+from paribus.models import Model, structure_digest
 
 if TYPE_CHECKING:
     from paribus.data.scan.reading import Reading
@@ -233,7 +233,9 @@ def _known_of(model: Model, table: Table) -> str:
 
     with naming_what_fails(model, 0, len(table) - 1):
         answers = model.predict(table.native, len(table))
-    return digest(model.digest(), model.version, answers, *code_of(model.call.target))
+    return digest(
+        model.digest(), structure_digest(model), model.version, answers, *code_of(model.predictor.target)
+    )
 
 
 def code_of(estimator: Any) -> tuple[Any, ...]:

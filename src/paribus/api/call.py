@@ -31,7 +31,7 @@ from paribus.evaluators.together import Together
 from paribus.evaluators.verify import largest_difference
 from paribus.executors import Local
 from paribus.grid import SPLITS, Axis, GridOptions, Question, axis_of
-from paribus.models import Model, adapt_each, listed
+from paribus.models import Model, adapt_each, listed, prefetch_structure, structure_of
 from paribus.results import PartialDependence, Provenance
 from paribus.results.build import effect_of
 from paribus.states import Keyed
@@ -134,7 +134,7 @@ class Call:
             looking = Looking.of(SEED, n_jobs, max_memory, self.on_error, self.running)
             rows, models, summary = self.looked(axes_of, response_method, target_names, looking)
             for model in () if method == "brute" else models:
-                pool.submit(model.read_ahead)
+                pool.submit(prefetch_structure, model)
             fingerprint = pool.submit(rows.fingerprint)
             axes, skipped = axes_of.laid_out(summary, rows.table, self.sides(*models), pool)
         ask = self.ask(rows, asked, axes, max_memory, threads)
@@ -388,7 +388,7 @@ def _sides(models: tuple[Model, ...]) -> Callable[[int, np.dtype[Any]], Array]:
     each = []
     for model in models:
         try:
-            each.append(model.trees.ensemble.sides)
+            each.append(structure_of(model).ensemble.sides)
         except RefusalError as refusal:
             raise RefusalError(
                 f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; give a whole number"

@@ -210,7 +210,7 @@ class Drawn:
         if isinstance(self.rows, Rows):
             return self.rows.keep(self.rows.chosen(size, SEED))
         self.running.passes += 1
-        return self.rows.drawn_rows(size, SEED)
+        return self.rows.subsample(size, SEED)
 
     def ordered(self, feature: int, levels: Array) -> tuple[Array, str]:
         """Put levels in an order in which neighbours have similar rows."""

@@ -215,7 +215,7 @@ class Strengths:
             if isinstance(rows, Rows):
                 return rows.keep(rows.chosen(size, self.seed))
             self.running.passes += 1
-            return rows.drawn_rows(size, self.seed)
+            return rows.subsample(size, self.seed)
 
         def asking(shortcut: bool) -> StrengthAsk:
             used = self._used(rows, shortcut, drawn)

@@ -35,7 +35,7 @@ def structure_of(model: Model) -> Structure:
             found = _read(model)
         except RefusalError as refusal:
             found = str(refusal), refusal.code
-        _READ[model] = found
+        found = _READ.setdefault(model, found)  # of threads that read it at once, one is kept
     if isinstance(found, tuple):
         raise RefusalError(*found)
     return found
@@ -64,13 +64,15 @@ def structure_digest(model: Model) -> str:
 def _read(model: Model) -> Structure:
     if model.response == "callable":
         raise RefusalError("it is a function, which has no trees to read", code="no_structure")
-    if model.probe is None or model.answer is None:
+    if model.sample is None or model.sample_prediction is None:
         raise RefusalError(
             "it has not answered any row, so that nothing tells whether its trees do", code="no_structure"
         )
-    ensemble = read_trees(model.call.target, model.probe)
-    trees = trees_for(ensemble, model.response, model.call.columns, model.probe, model.answer)
-    hold_at_splits(trees, model.probe, model.predict)
+    ensemble = read_trees(model.predictor.target, model.sample)
+    trees = trees_for(
+        ensemble, model.response, model.predictor.columns, model.sample, model.sample_prediction
+    )
+    hold_at_splits(trees, model.sample, model.predict)
     return trees
 
 

@@ -108,7 +108,7 @@ def _of_call(found: Found, ask: StrengthAsk, model: Model, provenance: Provenanc
     if (
         model.response == "predict_proba"
         and provenance.evaluator == "brute"
-        and has_margin(model.call.target)
+        and has_margin(model.predictor.target)
     ):
         notes.append(
             "on the probability scale a model that is additive in its margin interacts as well; "

@@ -197,7 +197,7 @@ class BruteStrengths:
         witnesses = Witnesses.of(self.sample, self.ask.rows.total, self.ask.rows.counted)
         with beyond_numbers():
             evidence, answer = self._evidence(single, witnesses.share)
-        precision = {"single": self.model.single, "single_own": self.model.single}
+        precision = {"single": self.model.is_float32, "single_own": self.model.is_float32}
         zero = Floors.of(evidence.variance, answer, **precision)
         pairs = self._joint(self.ask.pairs, single, witnesses, fold)
         ratios = ratios_of(evidence, pairs.joint, witnesses, zero, 1)

@@ -25,7 +25,7 @@ from paribus.evaluators.interactions.triples import joint_of
 from paribus.evaluators.trees.boxes import Cells, Leaves
 from paribus.evaluators.trees.programs import family_of, program_of
 from paribus.kernels.program import ACTIVE, SLOT, Program
-from paribus.models import Model
+from paribus.models import Model, structure_of
 from paribus.models.ensemble import Ensemble
 from paribus.states import Keyed
 
@@ -69,7 +69,7 @@ class TreeStrengths:
     def refuse(model: Model, ask: StrengthAsk) -> str | None:
         """Return why the model's trees do not tell."""
         try:
-            trees = model.trees
+            trees = structure_of(model)
         except RefusalError as refusal:
             return str(refusal)
         if not trees.link.linear:
@@ -83,7 +83,7 @@ class TreeStrengths:
     @classmethod
     def build(cls, model: Model, ask: StrengthAsk) -> TreeStrengths:
         """Find which features share a path, and whether what is counted fits the memory bound."""
-        trees = model.trees
+        trees = structure_of(model)
         ensemble, scale = trees.ensemble, trees.link.scale
         if scale != 1.0:
             ensemble = replace(ensemble, value=ensemble.value * scale, base=ensemble.base * scale)

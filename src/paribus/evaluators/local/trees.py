@@ -17,7 +17,7 @@ from paribus.evaluators.local.bins import Located, Move
 from paribus.evaluators.local.brute import collected, expected_of, state_bytes
 from paribus.evaluators.trees.programs import code_of, codes_of, walk_of
 from paribus.kernels.program import MOST_CODES, CodeColumn, Ints, Walk
-from paribus.models import Model
+from paribus.models import Model, structure_of
 from paribus.models.trees import Trees
 from paribus.states import CellMoments, Counts, Keyed
 from paribus.states.expected import Expected
@@ -50,7 +50,7 @@ class LocalTrees:
     @classmethod
     def build(cls, model: Model, ask: Ask, moves: tuple[Move, ...]) -> LocalTrees:
         """Lay the trees out, and the values of each feature as codes."""
-        trees = model.trees
+        trees = structure_of(model)
         kernels = import_module("paribus.kernels.compiled")
         walk = walk_of(trees.ensemble, tuple(move.axes[0].feature for move in moves))
         most = max((column.missing for column in walk.columns), default=0)

@@ -21,7 +21,7 @@ from paribus.evaluators.ask import Answer, Ask
 from paribus.evaluators.spread import spread_of
 from paribus.evaluators.trees.programs import codes_expected, codes_of, laid_out
 from paribus.kernels.program import Ints, Points, Program
-from paribus.models import Model
+from paribus.models import Model, structure_of
 from paribus.models.trees import Trees
 from paribus.states import BinnedSum, Counts, ExactSum, Keyed, PointValues, RowCurves
 from paribus.states.expected import HEAVIEST, LARGEST, Expected
@@ -65,7 +65,7 @@ class TreeExact:
     def refuse(model: Model, ask: Ask) -> str | None:
         """Return why the model's trees cannot be read, if so."""
         try:
-            model.trees  # noqa: B018
+            structure_of(model)
         except RefusalError as refusal:
             return str(refusal)
         return None
@@ -73,7 +73,7 @@ class TreeExact:
     @classmethod
     def build(cls, model: Model, ask: Ask) -> TreeExact:
         """Lay the trees out for the questions."""
-        trees = model.trees
+        trees = structure_of(model)
         kernels = import_module("paribus.kernels.compiled")
         program, points = laid_out(trees.ensemble, ask.questions, kernels)
         return cls(model, ask, trees, program, points)

@@ -16,7 +16,7 @@ from paribus.errors import RefusalError
 from paribus.evaluators.ask import Answer, Ask
 from paribus.evaluators.trees.programs import laid_out
 from paribus.kernels.program import Points, Program
-from paribus.models import Model
+from paribus.models import Model, structure_of
 from paribus.models.ensemble import Ensemble
 from paribus.states import Keyed
 from paribus.states.expected import Expected
@@ -51,7 +51,7 @@ class TreeRecursion:
     def refuse(model: Model, ask: Ask) -> str | None:
         """Return why training paths do not answer."""
         try:
-            trees = model.trees
+            trees = structure_of(model)
         except RefusalError as refusal:
             return str(refusal)
         if ask.individual:
@@ -74,7 +74,7 @@ class TreeRecursion:
     def build(cls, model: Model, ask: Ask) -> TreeRecursion:
         """Lay the trees out for the questions."""
         kernels = import_module("paribus.kernels.compiled")
-        ensemble = model.trees.ensemble
+        ensemble = structure_of(model).ensemble
         program, points = laid_out(ensemble, ask.questions, kernels)
         return cls(model, ask, program, points, _fractions(ensemble))
 
