@@ -58,7 +58,6 @@ class State(Protocol):
 
     def merge(self, other: Self) -> Self:
         """Return the state of both sets of rows."""
-        ...
 
 
 class Evaluator(Protocol[B_contra, S_co]):
@@ -66,7 +65,6 @@ class Evaluator(Protocol[B_contra, S_co]):
 
     def evaluate(self, block: B_contra) -> S_co:
         """Return the state of the rows of one block."""
-        ...
 
 
 class KeptEvaluator(Evaluator[B_contra, S_co], Protocol[B_contra, S_co]):
@@ -74,7 +72,6 @@ class KeptEvaluator(Evaluator[B_contra, S_co], Protocol[B_contra, S_co]):
 
     def expected(self, rows: int) -> Any:
         """Return the patterns of its states of ``rows`` rows at most."""
-        ...
 
 
 class Portion(Protocol):
@@ -86,12 +83,10 @@ class Portion(Protocol):
     @property
     def number(self) -> int:
         """Which block of rows it is."""
-        ...
 
     @property
     def work(self) -> float:
         """Rows it stands for: those it has, times the share of the questions it asks."""
-        ...
 
 
 @runtime_checkable
@@ -105,45 +100,36 @@ class Blocks(Protocol[B_co]):
     @property
     def count(self) -> int | None:
         """Number of blocks of rows."""
-        ...
 
     @property
     def rows(self) -> int | None:
         """Number of rows."""
-        ...
 
     @property
     def held(self) -> bool:
         """Whether they are in memory."""
-        ...
 
     @property
     def size(self) -> int:
         """Rows of a block, at most."""
-        ...
 
     @property
     def n_tasks(self) -> int:
         """Into how many tasks to cut them at least, 0 where any number will do; no result depends on it."""
-        ...
 
     def __iter__(self) -> Iterator[B_co]: ...
 
     def part(self, first: int, stop: int) -> Self:
         """Return some consecutive ones, with all that reading them takes."""
-        ...
 
     def describe(self) -> str:
         """Return which rows these are, in words."""
-        ...
 
     def payload(self) -> tuple[Self, list[Any]]:
         """Return the blocks as they travel, and the lazy parts an engine must compute for `received`."""
-        ...
 
     def received(self, computed: list[Any]) -> Iterable[Blocks[B_co]]:
         """Return the blocks where they are evaluated, given the parts that were computed."""
-        ...
 
 
 class StateStore(Protocol):
@@ -151,15 +137,12 @@ class StateStore(Protocol):
 
     def contains(self, first: int, stop: int) -> bool:
         """Return whether the state of the blocks from ``first`` to ``stop`` is stored."""
-        ...
 
     def load(self, first: int, stop: int) -> Any:
         """Return a stored state."""
-        ...
 
     def save(self, first: int, stop: int, state: Any) -> None:
         """Store a state."""
-        ...
 
 
 @runtime_checkable
@@ -173,8 +156,6 @@ class Executor(Protocol):
         self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, store: StateStore | None = None
     ) -> S:
         """Return the state of all blocks, ``zero`` when there are none."""
-        ...
 
     def describe(self) -> str:
         """Return who computes, in words."""
-        ...

@@ -11,8 +11,6 @@ from paribus.executors.local import Local
 
 __all__ = ["Dask", "Local", "as_executor"]
 
-ENGINES: tuple[type[Local] | type[Dask], ...] = (Local, Dask)
-
 
 def as_executor(
     executor: Any = None, *, threads: int = 1, progress: bool | None = None, doing: str = "paribus"
@@ -24,13 +22,13 @@ def as_executor(
     >>> as_executor().describe()
     'this process'
     """
-    for engine in ENGINES:
-        if engine.accepts(executor):
-            return engine.of(executor, threads, progress, doing)
+    if executor is None:
+        return Local(threads, progress, doing)
+    if Dask.accepts(executor):
+        return Dask(executor, progress, doing)
     if isinstance(executor, Executor) and not isinstance(executor, type):
         return executor
-    expected = " or ".join(engine.expects for engine in ENGINES if engine.expects)
     raise OptionError(
-        f"executor={executor!r} must be {expected}; leave it out to compute here, where n_jobs says on how "
-        "many threads"
+        f"executor={executor!r} must be a dask.distributed Client; leave it out to compute here, where "
+        "n_jobs says on how many threads"
     )

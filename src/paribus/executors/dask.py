@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 from uuid import uuid4
 
 from paribus.contracts import B, Blocks, Evaluator, S, StateStore
@@ -41,8 +41,6 @@ class Dask:
     tasks too and never change what they are given, so a task that is run twice cannot count twice.
     """
 
-    expects: ClassVar[str | None] = "a dask.distributed Client"
-
     client: Any
     progress: bool | None = None
     doing: str = "paribus"
@@ -51,11 +49,6 @@ class Dask:
     def accepts(obj: Any) -> bool:
         """Return whether something is a client, by what it can do."""
         return hasattr(obj, "submit") and hasattr(obj, "nthreads")
-
-    @classmethod
-    def of(cls, obj: Any, threads: int, progress: bool | None, doing: str) -> Self:
-        """Return the engine of a client, whose workers have their own threads."""
-        return cls(obj, progress, doing)
 
     def describe(self) -> str:
         """Return who computes, in words."""

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import TypeAlias
 
 from paribus.budget import AHEAD
 from paribus.contracts import B, Blocks, Evaluator, S, StateStore
@@ -27,21 +27,9 @@ class Local:
     ``doing`` says on the bar what is done.
     """
 
-    expects: ClassVar[str | None] = None  # it is what computes where nothing is passed
-
     threads: int = 1
     progress: bool | None = None
     doing: str = "paribus"
-
-    @staticmethod
-    def accepts(obj: Any) -> bool:
-        """Return whether nobody else is to compute."""
-        return obj is None
-
-    @classmethod
-    def of(cls, obj: Any, threads: int, progress: bool | None, doing: str) -> Self:
-        """Return the engine of this process."""
-        return cls(threads, progress, doing)
 
     def describe(self) -> str:
         """Return who computes, in words."""

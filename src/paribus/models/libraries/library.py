@@ -39,6 +39,8 @@ class Library(ABC):
         A category the model does not know is an error; to the others it is a missing value.
     pandas : bool
         Its models take no categories of other frame libraries.
+    importances : mapping of str
+        What it calls importances, in words.
     """
 
     module: ClassVar[str]
@@ -50,6 +52,7 @@ class Library(ABC):
     typed: ClassVar[bool] = False
     closed: ClassVar[bool] = False
     pandas: ClassVar[bool] = False
+    importances: ClassVar[Mapping[str, str]] = {}
 
     def is_native(self, model: Any) -> bool:
         """Return whether a model is one of the library's own that has ``predict`` alone."""
@@ -84,9 +87,10 @@ class Library(ABC):
         """Return the importance a model reports of its columns, None if none; or raise `RefusalError`."""
         return getattr(model, "feature_importances_", None)
 
-    @abstractmethod
     def importance_name(self, model: Any) -> str:
-        """Return what that is a share of, in words."""
+        """Return what that is a share of, in words: of the kind a wrapper was made with, gain if none."""
+        kind = getattr(model, "importance_type", None) or "gain"
+        return f"{self.importances.get(kind, kind)} in {self.module}"
 
     @abstractmethod
     def read_trees(self, model: Any) -> Ensemble:

@@ -72,10 +72,6 @@ LINES = {
 }
 
 
-# What a wrapper calls its importances, in words.
-IMPORTANCE = {"split": "number of its splits", "gain": "total gain of its splits"}
-
-
 class LightGBM(Library):
     """LightGBM, which never had text, and writes an underscore for a space in the name of a column."""
 
@@ -86,6 +82,10 @@ class LightGBM(Library):
     names = ("feature_name_", "feature_name")
     generated = "Column_"
     typed = True
+    importances: ClassVar[Mapping[str, str]] = {
+        "split": "number of its splits",
+        "gain": "total gain of its splits",
+    }
 
     def margin(self, model: Any) -> Mapping[str, Any]:
         """Return the keyword of the margin."""
@@ -104,11 +104,6 @@ class LightGBM(Library):
     def importance(self, model: Any) -> Any:
         """Return that of a wrapper, or the gain of a booster."""
         return model.feature_importance("gain") if self.is_native(model) else super().importance(model)
-
-    def importance_name(self, model: Any) -> str:
-        """Return the kind of importance a wrapper was made with, gain if none."""
-        kind = getattr(model, "importance_type", None) or "gain"
-        return f"{IMPORTANCE.get(kind, kind)} in lightgbm"
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a wrapper or of a native booster."""

@@ -99,16 +99,6 @@ OBJECTIVES: dict[str, tuple[Link | None, Callable[[Singles], Singles]]] = {
 }
 
 
-# What a wrapper calls its importances, in words.
-IMPORTANCE = {
-    "gain": "average gain of its splits",
-    "weight": "number of its splits",
-    "cover": "average cover of its splits",
-    "total_gain": "total gain of its splits",
-    "total_cover": "total cover of its splits",
-}
-
-
 class XGBoost(Library):
     """XGBoost, which never had text, and refuses a category that it does not know."""
 
@@ -119,6 +109,13 @@ class XGBoost(Library):
     names = ("feature_names",)
     typed = True
     closed = True
+    importances: ClassVar[Mapping[str, str]] = {
+        "gain": "average gain of its splits",
+        "weight": "number of its splits",
+        "cover": "average cover of its splits",
+        "total_gain": "total gain of its splits",
+        "total_cover": "total cover of its splits",
+    }
 
     def margin(self, model: Any) -> Mapping[str, Any]:
         """Return the keyword of the margin."""
@@ -146,11 +143,6 @@ class XGBoost(Library):
         if config["learner"]["gradient_booster"]["name"] == "gblinear":
             raise RefusalError("its booster is linear, and coefficients depend on the scale of the columns")
         return _gains(model) if self.is_native(model) else super().importance(model)
-
-    def importance_name(self, model: Any) -> str:
-        """Return the kind of importance a wrapper was made with, gain if none."""
-        kind = getattr(model, "importance_type", None) or "gain"
-        return f"{IMPORTANCE.get(kind, kind)} in xgboost"
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a wrapper or of a native booster."""
