@@ -257,10 +257,10 @@ class Own(RandomForestRegressor):
 @pytest.mark.parametrize(
     ("estimator", "code"),
     [
-        (lambda: lambda t: t["a"], "no_structure"),
-        (lambda: fitted(LinearRegression()), "unreadable"),
-        (lambda: fitted(lightgbm.LGBMRegressor(n_estimators=3, verbose=-1), COLUMNS[::-1]), "columns"),
-        (lambda: fitted(Own(3)), "modified"),
+        (lambda: lambda t: t["a"], "no structure"),
+        (lambda: fitted(LinearRegression()), "no structure"),
+        (lambda: fitted(lightgbm.LGBMRegressor(n_estimators=3, verbose=-1), COLUMNS[::-1]), "data"),
+        (lambda: fitted(Own(3)), "no structure"),
         (lambda: fitted(RandomForestRegressor(3), COLUMNS[:2]), None),
     ],
     ids=["function", "linear", "columns", "subclass", "trees"],

@@ -521,7 +521,7 @@ def test_verify_catches_a_leaf_that_is_wrong_away_from_the_probed_rows(monkeypat
 
     monkeypatch.setattr(structure, "read_trees", wrong)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "brute"
-    monkeypatch.setattr("paribus.models.structure.hold_at_splits", lambda *arguments: None)
+    monkeypatch.setattr("paribus.models.structure.check_at_splits", lambda *arguments: None)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "tree_exact"
     with pytest.raises(paribus.RefusalError, match=r"brute force differs by .* use method='brute'"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)
@@ -1126,7 +1126,7 @@ def test_a_reader_that_fails_makes_way_for_brute_force(monkeypatch):
 def test_verify_tells_an_answer_that_is_no_number(monkeypatch):
     model = fitted("forest")
     answers = Model.predict
-    monkeypatch.setattr("paribus.models.structure.hold_at_splits", lambda *arguments: None)
+    monkeypatch.setattr("paribus.models.structure.check_at_splits", lambda *arguments: None)
     monkeypatch.setattr(Model, "predict", lambda self, table, rows: answers(self, table, rows) * np.nan)
     with pytest.raises(paribus.RefusalError, match="differs by inf"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)

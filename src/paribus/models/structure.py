@@ -9,19 +9,19 @@ from weakref import WeakKeyDictionary
 import xxhash
 
 from paribus.data.table import Table
-from paribus.errors import RefusalError, TableError
+from paribus.errors import RefusalCode, RefusalError, TableError
 from paribus.models.columns import Fitted, columns_of
 from paribus.models.ensemble import Ensemble
 from paribus.models.estimators import METHODS
-from paribus.models.held import hold_at_splits
 from paribus.models.libraries import LIBRARIES, boosting_library, library_for
 from paribus.models.libraries.library import Library
 from paribus.models.model import Model
+from paribus.models.tree_check import check_at_splits
 from paribus.models.trees import Trees, trees_for
 
 Structure: TypeAlias = Trees  # every kind that evaluators know a shortcut for
 # Beside the models: of a refusal its text and code alone, as its traceback would keep the model alive.
-_READ: WeakKeyDictionary[Model, Structure | tuple[str, str]] = WeakKeyDictionary()
+_READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode]] = WeakKeyDictionary()
 
 
 def structure_of(model: Model) -> Structure:
@@ -63,16 +63,17 @@ def structure_digest(model: Model) -> str:
 
 def _read(model: Model) -> Structure:
     if model.response == "callable":
-        raise RefusalError("it is a function, which has no trees to read", code="no_structure")
+        raise RefusalError("it is a function, which has no trees to read", RefusalCode.NO_STRUCTURE)
     if model.sample is None or model.sample_prediction is None:
         raise RefusalError(
-            "it has not answered any row, so that nothing tells whether its trees do", code="no_structure"
+            "it has not answered any row, so that nothing tells whether its trees do",
+            RefusalCode.NO_STRUCTURE,
         )
     ensemble = read_trees(model.predictor.target, model.sample)
     trees = trees_for(
         ensemble, model.response, model.predictor.columns, model.sample, model.sample_prediction
     )
-    hold_at_splits(trees, model.sample, model.predict)
+    check_at_splits(trees, model.sample, model.predict)
     return trees
 
 
@@ -84,7 +85,7 @@ def read_trees(target: Any, table: Table) -> Ensemble:
     library = library_for(target)
     if library is None:
         known = ", ".join(one.title for one in LIBRARIES)
-        raise RefusalError(f"not a supported tree ensemble ({known})", code="no_structure")
+        raise RefusalError(f"not a supported tree ensemble ({known})", RefusalCode.NO_STRUCTURE)
     with library.reading():
         _check_own(target, library)
         _check_names(target, table)
@@ -92,7 +93,7 @@ def read_trees(target: Any, table: Table) -> Ensemble:
     tested = max((encoding.feature for encoding in ensemble.encodings), default=-1)
     if tested >= len(table.names):
         raise RefusalError(
-            f"its trees test column {tested}, and X has {len(table.names)} columns", code="columns"
+            f"its trees test column {tested}, and X has {len(table.names)} columns", RefusalCode.DATA
         )
     return ensemble
 
@@ -103,13 +104,13 @@ def _check_own(model: Any, library: Library) -> None:
     if type(model).__module__.split(".")[0] != library.module:
         raise RefusalError(
             f"{name} is not a class of {library.title}, so it may predict in a way of its own",
-            code="modified",
+            RefusalCode.NO_STRUCTURE,
         )
     replaced = [method for method in METHODS if method in getattr(model, "__dict__", {})]
     if replaced:
         raise RefusalError(
             f"the {replaced[0]} of this {name} was replaced, so it predicts in a way of its own",
-            code="modified",
+            RefusalCode.NO_STRUCTURE,
         )
 
 
@@ -122,6 +123,8 @@ def _check_names(model: Any, table: Table) -> None:
     try:
         places = Fitted(names, boosting_library(model)).places(tuple(map(str, header)))
     except TableError as error:
-        raise RefusalError(str(error), code="columns") from error
+        raise RefusalError(str(error), RefusalCode.DATA) from error
     if places is not None and places != tuple(range(len(header))):
-        raise RefusalError("the columns of X are not those it was fitted on, in their order", code="columns")
+        raise RefusalError(
+            "the columns of X are not those it was fitted on, in their order", RefusalCode.DATA
+        )

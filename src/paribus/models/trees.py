@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.data.table import Table
-from paribus.errors import ModelError, RefusalError
+from paribus.errors import ModelError, RefusalCode, RefusalError
 from paribus.models.ensemble import LEAF, Ensemble
 from paribus.models.link import Link
 
@@ -50,7 +50,9 @@ def trees_for(
     link = ensemble.links.get(response)
     if link is None:
         why = ensemble.refused.get(response, f"its trees do not tell what {response} answers")
-        raise RefusalError(why, code="response")
+        raise RefusalError(
+            why, RefusalCode.NONLINEAR_LINK if response in ensemble.refused else RefusalCode.UNSUPPORTED
+        )
     both = columns is None and link.name == "sigmoid" and (ensemble.n_margins, prediction.shape[1]) == (1, 2)
     picked = None if both else _picked(ensemble, columns, prediction.shape[1])
     if picked is not None and link.linear:
@@ -59,7 +61,7 @@ def trees_for(
     try:
         ours = trees.outputs(ensemble.margins(ensemble.numbers(sample)).T).T
     except ModelError as error:
-        raise RefusalError(f"its trees were read, but {error}", code="mismatch") from error
+        raise RefusalError(f"its trees were read, but {error}", RefusalCode.DATA) from error
     refuse_difference(ours, prediction, f"on {len(sample)} rows")
     return trees
 
@@ -71,7 +73,7 @@ def refuse_difference(ours: Floats, prediction: Floats, where: str) -> None:
     if not worst <= TOLERANCE * spread + rounding_of(prediction):
         raise RefusalError(
             f"its trees were read, but their sum differs from its prediction by {worst:.2g} {where}",
-            code="mismatch",
+            RefusalCode.DIFFERS,
         )
 
 
@@ -89,7 +91,7 @@ def _picked(ensemble: Ensemble, columns: tuple[int, ...] | None, outputs: int) -
     if columns is not None and len(columns) == outputs and max(columns) < ensemble.n_margins:
         return columns
     text = f"its trees add up to {ensemble.n_margins} margins, and it has {outputs} outputs"
-    raise RefusalError(text, code="response")
+    raise RefusalError(text, RefusalCode.UNSUPPORTED)
 
 
 def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
@@ -101,7 +103,7 @@ def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
     places = np.full(ensemble.n_margins, -1, np.int32)
     places[kept] = np.arange(len(kept))
     if (places[ensemble.output] < 0).any():
-        raise RefusalError("some of its trees add to outputs that are not reported", code="response")
+        raise RefusalError("some of its trees add to outputs that are not reported", RefusalCode.UNSUPPORTED)
     return replace(ensemble, output=places[ensemble.output], base=ensemble.base[kept])
 
 
@@ -130,4 +132,6 @@ def bound_of(ensemble: Ensemble, link: Link) -> float | None:
 def _bounded(exponent: float, of: str) -> None:
     """Refuse trees whose predictions, or squares of them, may reach a power of two whose sums overflow."""
     if exponent > LARGEST:
-        raise RefusalError(f"its {of} may reach 2^{exponent:.0f}, and sums of such overflow", code="overflow")
+        raise RefusalError(
+            f"its {of} may reach 2^{exponent:.0f}, and sums of such overflow", RefusalCode.UNSUPPORTED
+        )

@@ -247,7 +247,7 @@ def _of_levels(feature: Mapping[str, Any]) -> Encoding:
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class CatBoostForest:
     """Trees as `Ensemble` has them, before scale and bias; unknown cover is NaN."""
 
     roots: Integers
@@ -260,7 +260,7 @@ class Forest:
     cover: Floats
 
 
-def _forest(model: Mapping[str, Any], columns: Columns) -> Forest:
+def _forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
     if model.get("trees"):
         return _nested(model["trees"], columns)
     trees = model.get("oblivious_trees")
@@ -276,7 +276,7 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> Forest:
     roots = np.empty(len(trees), np.int64)
     for depth, part, start in zip(found, parts, starts, strict=True):
         roots[depths == depth] = part.roots + start
-    return Forest(
+    return CatBoostForest(
         roots,
         np.concatenate([part.column for part in parts]),
         np.concatenate([part.threshold for part in parts]),
@@ -288,7 +288,7 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> Forest:
     )
 
 
-def _nested(trees: list[dict[str, Any]], columns: Columns) -> Forest:
+def _nested(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
     """Read trees of nested nodes, the roots first and every node after its parent."""
     nodes, parents, leaves, found = [*trees], [], [], []
     for place, node in enumerate(nodes):  # grows while it is walked
@@ -316,10 +316,10 @@ def _nested(trees: list[dict[str, Any]], columns: Columns) -> Forest:
         cover[parent] = cover[child] + cover[child + 1]
     right = np.where(column == LEAF, 0, left + 1)
     weight = np.array(cover, dtype=np.float64)
-    return Forest(np.arange(len(trees)), column, threshold, level_set, left, right, value, weight)
+    return CatBoostForest(np.arange(len(trees)), column, threshold, level_set, left, right, value, weight)
 
 
-def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> Forest:
+def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> CatBoostForest:
     """Expand trees that ask the same of all nodes at a depth; leave out the nodes that no row reaches.
 
     The node ``i`` of a tree has the children ``2i + 1`` and ``2i + 2``. CatBoost's first split is the
@@ -339,7 +339,7 @@ def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> For
     kept, reached = _pruned(_alive(splits))
     asked = splits.at(np.repeat(np.arange(depth), 2 ** np.arange(depth)))
     below = ((0, 0), (0, leaves))
-    return Forest(
+    return CatBoostForest(
         reached[:, 0],
         np.pad(asked.column, below, constant_values=LEAF)[kept],
         np.pad(asked.threshold, below)[kept],

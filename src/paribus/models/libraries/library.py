@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from paribus.errors import RefusalError
+from paribus.errors import RefusalCode, RefusalError
 from paribus.models.ensemble import Ensemble
 from paribus.models.predictor import Predictor
 
@@ -120,12 +120,12 @@ class Library(ABC):
             with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is refused, not warned of
                 yield
         except RefusalError as refusal:
-            if refusal.code == "refused":
-                refusal.code = "unreadable"
+            if refusal.code is RefusalCode.OTHER:
+                refusal.code = RefusalCode.NO_STRUCTURE
             raise
         except Exception as error:
             text = f"the trees of {self.release()} cannot be read: {type(error).__name__}: {error!s:.200}"
-            raise RefusalError(text, code="unreadable") from error
+            raise RefusalError(text, RefusalCode.NO_STRUCTURE) from error
 
 
 def counted(what: str, number: int, least: int, most: int) -> int:

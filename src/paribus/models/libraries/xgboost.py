@@ -192,7 +192,7 @@ class Categories(Encoding):
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class XGBoostForest:
     """The nodes of all trees one after another, as XGBoost lists them."""
 
     first: Integers
@@ -318,12 +318,12 @@ def _joined(trees: Iterable[Json], key: str, dtype: Any) -> Any:
     return np.fromiter(chain.from_iterable(tree[key] for tree in trees), dtype)
 
 
-def _forest(trees: Sequence[Json]) -> Forest:
+def _forest(trees: Sequence[Json]) -> XGBoostForest:
     sizes = [len(tree["left_children"]) for tree in trees]
     first = np.array([0, *accumulate(sizes)], np.int64)
     level_set, level_sets = _level_sets(trees, first)
     has_cover = all("sum_hessian" in tree for tree in trees)
-    return Forest(
+    return XGBoostForest(
         first=first[:-1],
         feature=_joined(trees, "split_indices", np.int64),
         left=_joined(trees, "left_children", np.int64),
@@ -354,7 +354,7 @@ def _level_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[Le
     return level_set, tuple(LevelSet(together[begin:end], listed_left=False) for begin, end in ends)
 
 
-def _values(trees: Sequence[Json], forest: Forest, weights: Sequence[float]) -> Floats:
+def _values(trees: Sequence[Json], forest: XGBoostForest, weights: Sequence[float]) -> Floats:
     """Return what each leaf adds: one number, or one for each margin where a tree serves all of them."""
     width = max((int(tree["tree_param"]["size_leaf_vector"]) for tree in trees), default=1)
     if width <= 1:
@@ -376,7 +376,9 @@ def _values(trees: Sequence[Json], forest: Forest, weights: Sequence[float]) -> 
     return value
 
 
-def _encodings(learner: Json, cats: Json, forest: Forest, *, accepts_infinite: bool) -> tuple[Encoding, ...]:
+def _encodings(
+    learner: Json, cats: Json, forest: XGBoostForest, *, accepts_infinite: bool
+) -> tuple[Encoding, ...]:
     """Return how each column is read; XGBoost compares in single precision."""
     columns = int(learner["learner_model_param"]["num_feature"])
     counted("a number of columns", columns, 0, MOST_COLUMNS)
@@ -406,7 +408,7 @@ def _levels(stored: Json) -> dict[Any, float]:
     return {level: float(code) for code, level in enumerate(values)}
 
 
-def _ensemble(forest: Forest, value: Floats, **others: Any) -> Ensemble:
+def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
     """Return the nodes that are left of the trees, children named by their place among them."""
     leaf, kept = forest.leaf, forest.feature != DELETED
     if np.isneginf(forest.condition[~leaf & (forest.level_set < 0)]).any():

@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus.contracts import Array, Floats, Integers
 from paribus.data.table import Cells, Scratch, Table
-from paribus.errors import GridError, ModelError, RefusalError, failure
+from paribus.errors import GridError, ModelError, RefusalCode, RefusalError, failure
 from paribus.models.ensemble import LEAF, Ensemble
 from paribus.models.trees import Trees, refuse_difference
 
@@ -19,7 +19,7 @@ FEATURES = 32  # whose values are replaced, those of the most roots first
 SMALL = 1e-30  # numbers nearer to zero are zero to a library in some kinds of table and not in others
 
 
-def hold_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], Floats]) -> None:
+def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], Floats]) -> None:
     """Refuse trees that differ from their model in rows made of the values that decide between leaves.
 
     Rows of ``sample`` are repeated, and each takes, of every feature that is tested, one of the categories or
@@ -57,7 +57,8 @@ def hold_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], Fl
         prediction = predict(table, rows)
     except Exception as error:  # whatever a foreign model raises
         raise RefusalError(
-            f"its trees were read, but it fails at values next to splits: {failure(error)}", code="mismatch"
+            f"its trees were read, but it fails at values next to splits: {failure(error)}",
+            RefusalCode.DIFFERS,
         ) from error
     refuse_difference(trees.outputs(ensemble.margins(numbers).T).T, prediction, "at values next to splits")
 
