@@ -20,9 +20,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from category_trees import CategoryTree, category_forest
 from paribus.data.read import table_of
 from paribus.errors import ParibusError
-from paribus.models.model import as_outputs
-from paribus.models.readers import catboost as catboost_reader
-from paribus.models.readers import read
+from paribus.models.libraries import catboost as catboost_reader
+from paribus.models.predictor import as_outputs
+from paribus.models.structure import read_trees as read
 from paribus.models.trees import trees_for
 
 ODD = (

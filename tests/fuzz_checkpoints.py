@@ -106,15 +106,15 @@ class Finished:
         self.call = partial(_calls()[name], X=rows, n_jobs=1, max_memory="1GB", progress=False)
         self.folder, self.twin = home / name, home / f"{name} twin"
         self.keys = {}
-        keeper = Checkpoint.keeper
+        store = Checkpoint.store
 
         def spying(checkpoint, doing, *rest):
-            kept = keeper(checkpoint, doing, *rest)
+            kept = store(checkpoint, doing, *rest)
             if checkpoint.folder == self.folder:
                 self.keys[doing] = kept
             return kept
 
-        with mock.patch.object(Checkpoint, "keeper", spying):
+        with mock.patch.object(Checkpoint, "store", spying):
             self.found = numbers(self.run(self.folder))
             assert numbers(self.run(self.twin)) == self.found
 
@@ -305,9 +305,9 @@ def written(arrays, save=np.savez):
 
 def forge(file, content, finished):
     """Write a state with the digest that the run itself would give it."""
-    keeper = finished.keys[file.parent.name]
+    store = finished.keys[file.parent.name]
     first, stop = map(int, file.stem.split("-"))
-    file.write_bytes(content + keeper._digest(first, stop, content))
+    file.write_bytes(content + store._digest(first, stop, content))
 
 
 def _forging(change):

@@ -337,12 +337,12 @@ def in_one_thread(profile=None):
     """Read and evaluate in turns, so that the time of each is its own."""
     threaded, fold, passes = Local._threaded, Runner._alone, {"reading": 0.0}
 
-    def timed(self, one, keeper):
+    def timed(self, one, store):
         if profile is not None:
-            return profile.runcall(fold, self, one, keeper)
+            return profile.runcall(fold, self, one, store)
         passes["reading"] += seconds(lambda: sum(1 for _ in one.blocks))
         started = time.perf_counter()
-        found = fold(self, one, keeper)
+        found = fold(self, one, store)
         passes[one.name] = time.perf_counter() - started
         return found
 

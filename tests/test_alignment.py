@@ -802,3 +802,23 @@ def test_objects_of_several_types_are_refused_where_categories_were():
     mixed = pd.Series(["north", 1.5, object(), None] * (ROWS // 4), dtype=object)
     with pytest.raises(paribus.TableError, match="column 'region' of X holds objects of several types"):
         paribus.partial_dependence(model("lightgbm"), frame().assign(region=mixed), "a")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_a_column_holds_is_said_in_plain_words(source, tmp_path):
+    dates = pd.date_range("2020-01-01", periods=ROWS)
+    X = SOURCES[source](frame().assign(region=dates), tmp_path)
+    with pytest.raises(
+        paribus.TableError, match="'region' of X holds dates or times, and the model was fitted on"
+    ):
+        paribus.partial_dependence(model("lightgbm"), X, "a", progress=False)
+
+
+def test_a_position_beyond_the_columns_is_no_rival_of_a_name():
+    X = frame()[["a", "b"]].rename(columns={"a": "10", "b": "0"})
+    for token, text in (
+        (10, "which has 0 to 1; write '10' for the column of that name"),
+        (0, "could be the column"),
+    ):
+        with pytest.raises(paribus.FeatureError, match=text):
+            paribus.partial_dependence(lambda t: t["10"], X, token)

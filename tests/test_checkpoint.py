@@ -314,7 +314,7 @@ def evaluated(monkeypatch):
 
 def interrupted(monkeypatch, after, call):
     """Run until so many ranges were kept, and then as if somebody had pressed Ctrl-C."""
-    keep, left = KeptStates.keep, [after]
+    keep, left = KeptStates.save, [after]
 
     def keeping(self, first, stop, state):
         if not left[0]:
@@ -323,7 +323,7 @@ def interrupted(monkeypatch, after, call):
         keep(self, first, stop, state)
 
     with monkeypatch.context() as patched:
-        patched.setattr(KeptStates, "keep", keeping)
+        patched.setattr(KeptStates, "save", keeping)
         with pytest.raises(KeyboardInterrupt):
             call()
 
@@ -637,15 +637,15 @@ def test_halves_of_killed_runs_are_cleared(folder, tmp_path):
 
 def test_a_pass_that_another_run_opens_does_not_lose_what_is_just_written(tmp_path, monkeypatch):
     opened, sync = Checkpoint.of(tmp_path), os.fsync
-    keeper = opened.keeper("00-x", {"data": "1"}, Expected({}), {})
+    store = opened.store("00-x", {"data": "1"}, Expected({}), {})
 
     def meanwhile(handle):
         sync(handle)
-        opened.keeper("00-x", {"data": "1"}, Expected({}), {})
+        opened.store("00-x", {"data": "1"}, Expected({}), {})
 
     monkeypatch.setattr(os, "fsync", meanwhile)
-    keeper.keep(0, 1, Keyed({}))
-    assert keeper.has(0, 1)
+    store.save(0, 1, Keyed({}))
+    assert store.contains(0, 1)
 
 
 def test_one_that_refuses_what_it_meets_leaves_its_folder_to_itself(folder, tmp_path, monkeypatch):

@@ -653,7 +653,7 @@ def test_a_run_that_was_stopped_goes_on_anywhere_and_gives_the_same_bits(
     client, model, files, wanted, tmp_path, monkeypatch, begun, finished, after
 ):
     where = {"here": None, "cluster": client}
-    kept, rest, keep = [], [], checkpoint.KeptStates.keep
+    kept, rest, keep = [], [], checkpoint.KeptStates.save
     asked = {"sample_weight": "w", "features": [*NAMES, ("a", "b")], "checkpoint": tmp_path / "kept"}
 
     def stopping(self, first, stop, state):
@@ -667,10 +667,10 @@ def test_a_run_that_was_stopped_goes_on_anywhere_and_gives_the_same_bits(
         keep(self, first, stop, state)
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.KeptStates, "keep", stopping)
+        patch.setattr(checkpoint.KeptStates, "save", stopping)
         with pytest.raises(KeyboardInterrupt):
             paribus.effects(model, files, executor=where[begun], **asked)
-    monkeypatch.setattr(checkpoint.KeptStates, "keep", noting)
+    monkeypatch.setattr(checkpoint.KeptStates, "save", noting)
     have = paribus.effects(model, files, executor=where[finished], **asked)
     same(have, wanted)
     assert have["a"].provenance.fingerprint == wanted["a"].provenance.fingerprint
@@ -679,7 +679,7 @@ def test_a_run_that_was_stopped_goes_on_anywhere_and_gives_the_same_bits(
 
 
 def test_interactions_that_were_stopped_go_on_on_the_cluster(client, model, files, tmp_path, monkeypatch):
-    keep, kept = checkpoint.KeptStates.keep, []
+    keep, kept = checkpoint.KeptStates.save, []
 
     def stopping(self, *arguments):
         if len(kept) == 30:
@@ -688,7 +688,7 @@ def test_interactions_that_were_stopped_go_on_on_the_cluster(client, model, file
         keep(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.KeptStates, "keep", stopping)
+        patch.setattr(checkpoint.KeptStates, "save", stopping)
         with pytest.raises(KeyboardInterrupt):
             paribus.h_statistic(model, files, checkpoint=tmp_path / "kept")
     assert kept[-1] != "00-survey"

@@ -163,7 +163,9 @@ def test_a_slower_way_is_announced_before_it_begins(monkeypatch):
         return predict(model, table, rows)
 
     monkeypatch.setattr(Model, "predict", watched)
-    monkeypatch.setattr(models, "hold_at_splits", lambda *arguments: None)  # which predicts some rows at once
+    monkeypatch.setattr(
+        models, "check_at_splits", lambda *arguments: None
+    )  # which predicts some rows at once
     for ask, arguments, words in (
         (paribus.partial_dependence, {"features": "a", "grid_resolution": 30}, "about 30 times on every row"),
         (paribus.h_statistic, {"features": ["a", "b"]}, "every row with the values of every other"),

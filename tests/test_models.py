@@ -648,7 +648,7 @@ def test_the_rows_predicted_first_have_every_category(kind):
     table = frame.to_numpy() if kind == "objects" else frame
     table = table_of(pl.from_pandas(frame) if kind == "polars" else table, None)
     model = adapt(lambda t: np.zeros(len(t)), table)
-    assert {*"abc", "rare", "seldom"} == {*model.probe.column(1).values}
-    assert 32 <= len(model.probe) <= 37
+    assert {*"abc", "rare", "seldom"} == {*model.sample.column(1).values}
+    assert 32 <= len(model.sample) <= 37
     many = table_of(pd.DataFrame({"word": [f"w{row}" for row in range(5_000)]}), None)
-    assert 200 < len(adapt(lambda t: np.zeros(len(t)), many).probe) <= 256
+    assert 200 < len(adapt(lambda t: np.zeros(len(t)), many).sample) <= 256

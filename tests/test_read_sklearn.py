@@ -43,9 +43,9 @@ from category_trees import CategoryTree, category_forest
 from paribus.data.read import table_of
 from paribus.errors import ModelError, RefusalError
 from paribus.models.ensemble import LEAF
-from paribus.models.model import as_outputs
-from paribus.models.readers import sklearn as reader
-from paribus.models.readers.sklearn import read
+from paribus.models.libraries import sklearn as reader
+from paribus.models.libraries.sklearn import read
+from paribus.models.predictor import as_outputs
 
 RNG = np.random.default_rng(7)
 N = 300

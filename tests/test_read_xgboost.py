@@ -11,11 +11,10 @@ import xgboost as xgb
 
 from paribus.data.read import table_of
 from paribus.errors import ModelError, RefusalError
-from paribus.models.boosters import FromMatrix
 from paribus.models.ensemble import LEAF
+from paribus.models.libraries import xgboost as reader
+from paribus.models.libraries.xgboost import Categories, XGBoost, read
 from paribus.models.link import Link
-from paribus.models.readers import xgboost as reader
-from paribus.models.readers.xgboost import Categories, read
 
 VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])
 STORES_LEVELS = VERSION >= (3, 1)
@@ -77,19 +76,23 @@ def close(ours, theirs, relative=3e-6):
     np.testing.assert_allclose(ours, theirs, rtol=relative, atol=relative * max(1.0, np.abs(theirs).max()))
 
 
+def natively(booster, table, **keywords):
+    return XGBoost().native_predictor(booster, keywords).raw(table)
+
+
 def own_leaves(model, table):
     best = getattr(model, "best_iteration", None) if hasattr(model, "get_booster") else None
     used = {} if best is None else {"iteration_range": (0, best + 1)}
     # Asked of the booster, because a wrapper's apply wants names and knows no categories in some versions.
     booster = model.get_booster() if hasattr(model, "get_booster") else model
-    return np.reshape(FromMatrix(booster)(table, pred_leaf=True, **used), (len(table), -1))
+    return np.reshape(natively(booster, table, pred_leaf=True, **used), (len(table), -1))
 
 
 def answers(model, table):
     """What the model answers by every response, of two classes the positive one."""
     if not hasattr(model, "get_booster"):
-        ask = FromMatrix(model)
-        return {"predict": ask(table), "decision_function": ask(table, output_margin=True)}
+        margin = natively(model, table, output_margin=True)
+        return {"predict": natively(model, table), "decision_function": margin}
     found = {"predict": model.predict(table), "decision_function": model.predict(table, output_margin=True)}
     if hasattr(model, "predict_proba"):
         found["predict_proba"] = model.predict_proba(table)
@@ -298,7 +301,7 @@ def test_infinities_of_a_wrapper_and_of_a_booster():
     compare(model, pd.DataFrame(rows), leaves=False)
     ensemble = read(model.get_booster())
     with pytest.raises(xgb.core.XGBoostError, match="inf"):
-        FromMatrix(model.get_booster())(rows)
+        natively(model.get_booster(), rows)
     for bad in EXTREMES[:4]:
         with pytest.raises(ModelError, match="infinite"):
             ensemble.numbers(table_of(np.full((1, 4), bad), None))

@@ -428,7 +428,7 @@ def test_a_checkpoint_keeps_what_each_model_has_finished(files, tmp_path, monkey
     asked, evaluate = [], TreeExact.evaluate
 
     def failing(self, block):
-        place = next(k for k, model in enumerate(models) if model is self.model.call.target)
+        place = next(k for k, model in enumerate(models) if model is self.model.predictor.target)
         if place == 2:
             raise KeyboardInterrupt
         asked.append(place)
@@ -445,7 +445,7 @@ def test_a_checkpoint_keeps_what_each_model_has_finished(files, tmp_path, monkey
         TreeExact, "evaluate", lambda self, block: asked.append(self) or evaluate(self, block)
     )
     effect = paribus.partial_dependence(models, files, "gap", **options)
-    assert {id(one.model.call.target) for one in asked} == {id(model) for model in models[2:]}
+    assert {id(one.model.predictor.target) for one in asked} == {id(model) for model in models[2:]}
     assert_array_equal(effect.refits.values, whole.refits.values)
     assert_array_equal(effect.support, whole.support)
     with pytest.raises(CheckpointError, match="was begun with other model"):

@@ -27,9 +27,9 @@ from paribus.data.read import table_of
 from paribus.evaluators import verify
 from paribus.evaluators.trees import exact, programs
 from paribus.kernels import compiled
-from paribus.models import Model, readers
+from paribus.models import Model, structure
 from paribus.models import ensemble as trees
-from paribus.models.readers import xgboost as xgboost_reader
+from paribus.models.libraries import xgboost as xgboost_reader
 
 N = 240
 RNG = np.random.default_rng(7)
@@ -372,7 +372,7 @@ def test_exact_is_brute_force_on_the_categories_of_polars(name, model, table):
 def test_the_models_of_categories_do_split_by_levels(name):
     model = fitted(name)
     library = type(model).__module__.split(".")[0]
-    reader = import_module(f"paribus.models.readers.{library}")
+    reader = import_module(f"paribus.models.libraries.{library}")
     assert (reader.read(model).level_set >= 0).any()
 
 
@@ -490,14 +490,14 @@ def test_what_is_refused_late_makes_way_for_brute_force(feature):
 
 @pytest.mark.parametrize("name", ["hist", "lightgbm, two classes", "forest, three classes"])
 def test_trees_that_do_not_answer_as_the_model_are_refused(name, monkeypatch):
-    read = readers.read
+    read = structure.read_trees
     want = paribus.partial_dependence(fitted(name), GAPS, 0, method="brute")
 
     def wrong(target, table):
         found = read(target, table)
         return dataclasses.replace(found, base=found.base + 1)
 
-    monkeypatch.setattr(readers, "read", wrong)
+    monkeypatch.setattr(structure, "read_trees", wrong)
     effect = paribus.partial_dependence(fitted(name), GAPS, 0)
     assert effect.provenance.evaluator == "brute"
     assert "differs from its prediction by" in effect.provenance.refusals["tree_exact"]
@@ -507,7 +507,7 @@ def test_trees_that_do_not_answer_as_the_model_are_refused(name, monkeypatch):
 
 
 def test_verify_catches_a_leaf_that_is_wrong_away_from_the_probed_rows(monkeypatch):
-    read, model = readers.read, fitted("forest")
+    read, model = structure.read_trees, fitted("forest")
 
     def wrong(target, table):
         found = read(target, table)
@@ -519,9 +519,9 @@ def test_verify_catches_a_leaf_that_is_wrong_away_from_the_probed_rows(monkeypat
         value[unseen] += 1
         return dataclasses.replace(found, value=value)
 
-    monkeypatch.setattr(readers, "read", wrong)
+    monkeypatch.setattr(structure, "read_trees", wrong)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "brute"
-    monkeypatch.setattr("paribus.models.model.hold_at_splits", lambda *arguments: None)
+    monkeypatch.setattr("paribus.models.structure.check_at_splits", lambda *arguments: None)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "tree_exact"
     with pytest.raises(paribus.RefusalError, match=r"brute force differs by .* use method='brute'"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)
@@ -562,7 +562,7 @@ def test_a_category_in_few_rows_that_is_read_wrongly_is_noticed(library, kind, m
     if kind == "polars":
         frame = pl.from_pandas(frame)
     assert paribus.partial_dependence(model, frame, "x").provenance.evaluator == "tree_exact"
-    read = readers.read
+    read = structure.read_trees
 
     def wrong(target, table):
         found = read(target, table)
@@ -578,7 +578,7 @@ def test_a_category_in_few_rows_that_is_read_wrongly_is_noticed(library, kind, m
         ]  # fmt: skip
         return dataclasses.replace(found, level_sets=tuple(swapped))
 
-    monkeypatch.setattr(readers, "read", wrong)
+    monkeypatch.setattr(structure, "read_trees", wrong)
     provenance = paribus.partial_dependence(model, frame, "x").provenance
     assert provenance.evaluator == "brute"
     assert "differs from its prediction" in provenance.refusals["tree_exact"]
@@ -588,7 +588,7 @@ def test_a_category_in_few_rows_that_is_read_wrongly_is_noticed(library, kind, m
 def test_a_root_split_that_is_read_a_little_wrongly_is_noticed(library, monkeypatch):
     model = fitted(library)
     assert paribus.partial_dependence(model, FULL, 0).provenance.evaluator == "tree_exact"
-    read = readers.read
+    read = structure.read_trees
 
     def wrong(target, table):
         found = read(target, table)
@@ -598,7 +598,7 @@ def test_a_root_split_that_is_read_a_little_wrongly_is_noticed(library, monkeypa
         threshold[compared] = np.where(np.abs(moved) < 1e-30, 1e-20, moved)
         return dataclasses.replace(found, threshold=threshold)
 
-    monkeypatch.setattr(readers, "read", wrong)
+    monkeypatch.setattr(structure, "read_trees", wrong)
     provenance = paribus.partial_dependence(model, FULL, 0).provenance
     assert provenance.evaluator == "brute"
     assert "differs from its prediction" in provenance.refusals["tree_exact"]
@@ -848,7 +848,7 @@ def untested():
         forests.RandomForestRegressor(3, max_depth=2, random_state=0).fit(FULL, y),
     )
     for model in models:
-        assert 4 not in readers.read(model, table_of(FULL, None)).column
+        assert 4 not in structure.read_trees(model, table_of(FULL, None)).column
     return models
 
 
@@ -1080,18 +1080,18 @@ def test_columns_in_another_order_are_not_mistaken_for_each_other(library):
     assert have.provenance.evaluator == "tree_exact"
     np.testing.assert_array_equal(have.average, want.average)
     with pytest.raises(paribus.RefusalError, match="in their order"):
-        readers.read(model, table_of(swapped))
+        structure.read_trees(model, table_of(swapped))
 
 
 def test_a_wrong_reading_is_not_hidden_by_a_large_baseline(monkeypatch):
     model = forests.GradientBoostingRegressor(n_estimators=5).fit(FULL, SIGNAL + 1e6)
-    read = readers.read
+    read = structure.read_trees
 
     def wrong(target, table):
         found = read(target, table)
         return dataclasses.replace(found, value=-100 * found.value)
 
-    monkeypatch.setattr(readers, "read", wrong)
+    monkeypatch.setattr(structure, "read_trees", wrong)
     refusal = paribus.partial_dependence(model, FULL, 0).provenance.refusals["tree_exact"]
     assert "differs from its prediction" in refusal
 
@@ -1126,7 +1126,7 @@ def test_a_reader_that_fails_makes_way_for_brute_force(monkeypatch):
 def test_verify_tells_an_answer_that_is_no_number(monkeypatch):
     model = fitted("forest")
     answers = Model.predict
-    monkeypatch.setattr("paribus.models.model.hold_at_splits", lambda *arguments: None)
+    monkeypatch.setattr("paribus.models.structure.check_at_splits", lambda *arguments: None)
     monkeypatch.setattr(Model, "predict", lambda self, table, rows: answers(self, table, rows) * np.nan)
     with pytest.raises(paribus.RefusalError, match="differs by inf"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)

@@ -28,8 +28,8 @@ Index letters are fixed: ``i`` row, ``g`` point, ``j, k`` features, ``o`` output
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,6 @@ class State(Protocol):
 
     def merge(self, other: Self) -> Self:
         """Return the state of both sets of rows."""
-        ...
 
 
 class Evaluator(Protocol[B_contra, S_co]):
@@ -66,7 +65,6 @@ class Evaluator(Protocol[B_contra, S_co]):
 
     def evaluate(self, block: B_contra) -> S_co:
         """Return the state of the rows of one block."""
-        ...
 
 
 class KeptEvaluator(Evaluator[B_contra, S_co], Protocol[B_contra, S_co]):
@@ -74,7 +72,6 @@ class KeptEvaluator(Evaluator[B_contra, S_co], Protocol[B_contra, S_co]):
 
     def expected(self, rows: int) -> Any:
         """Return the patterns of its states of ``rows`` rows at most."""
-        ...
 
 
 class Portion(Protocol):
@@ -86,63 +83,79 @@ class Portion(Protocol):
     @property
     def number(self) -> int:
         """Which block of rows it is."""
-        ...
 
     @property
     def work(self) -> float:
         """Rows it stands for: those it has, times the share of the questions it asks."""
-        ...
 
 
+@runtime_checkable
 class Blocks(Protocol[B_co]):
-    """Blocks in order. ``count`` and ``rows`` are None where only reading them all can tell.
+    """Blocks in order, and all that an engine needs to cut and ship them.
 
-    ``held`` tells that they are in memory, so that nothing is read while others are evaluated.
+    ``count`` and ``rows`` are None where only reading them all can tell. ``held`` tells that they are in
+    memory, so that nothing is read while others are evaluated.
     """
 
     @property
     def count(self) -> int | None:
         """Number of blocks of rows."""
-        ...
 
     @property
     def rows(self) -> int | None:
         """Number of rows."""
-        ...
 
     @property
     def held(self) -> bool:
         """Whether they are in memory."""
-        ...
+
+    @property
+    def size(self) -> int:
+        """Rows of a block, at most."""
+
+    @property
+    def n_tasks(self) -> int:
+        """Into how many tasks to cut them at least, 0 where any number will do; no result depends on it."""
 
     def __iter__(self) -> Iterator[B_co]: ...
 
     def part(self, first: int, stop: int) -> Self:
         """Return some consecutive ones, with all that reading them takes."""
-        ...
+
+    def describe(self) -> str:
+        """Return which rows these are, in words."""
+
+    def payload(self) -> tuple[Self, list[Any]]:
+        """Return the blocks as they travel, and the lazy parts an engine must compute for `received`."""
+
+    def received(self, computed: list[Any]) -> Iterable[Blocks[B_co]]:
+        """Return the blocks where they are evaluated, given the parts that were computed."""
 
 
-class Keeper(Protocol):
-    """Keeps the states of finished ranges of blocks, for a run that is begun again."""
+class StateStore(Protocol):
+    """Stores the states of finished ranges of blocks, for a run that is begun again."""
 
-    def has(self, first: int, stop: int) -> bool:
-        """Tell whether the state of the blocks from ``first`` to ``stop`` was kept."""
-        ...
+    def contains(self, first: int, stop: int) -> bool:
+        """Return whether the state of the blocks from ``first`` to ``stop`` is stored."""
 
-    def find(self, first: int, stop: int) -> Any:
-        """Return a state that was kept."""
-        ...
+    def load(self, first: int, stop: int) -> Any:
+        """Return a stored state."""
 
-    def keep(self, first: int, stop: int, state: Any) -> None:
-        """Keep a state."""
-        ...
+    def save(self, first: int, stop: int, state: Any) -> None:
+        """Store a state."""
 
 
+@runtime_checkable
 class Executor(Protocol):
-    """Folds: evaluates every block and merges the states in block order."""
+    """Folds: evaluates every block and merges the states in block order (`states.merge_in_order`).
+
+    Any object with these two methods is an engine, and can be passed as ``executor=``.
+    """
 
     def fold(
-        self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, keeper: Keeper | None = None
+        self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, store: StateStore | None = None
     ) -> S:
         """Return the state of all blocks, ``zero`` when there are none."""
-        ...
+
+    def describe(self) -> str:
+        """Return who computes, in words."""

@@ -28,7 +28,7 @@ from paribus.data.table import Table
 from paribus.errors import FeatureError, ModelError, OptionError, RefusalError, did_you_mean, one_of
 from paribus.evaluators.request import KINDS, METHODS
 from paribus.grid import GridOptions
-from paribus.models import Model, adapt_each, listed
+from paribus.models import Model, adapt_each, listed, prefetch_structure, structure_of
 from paribus.models.adapter import describe
 from paribus.results import (
     Effects,
@@ -134,7 +134,7 @@ class Explainer:
         for model in self._models:
             response = f"{model.response}, {len(model.output_names)} outputs"
             try:
-                trees = len(model.trees.ensemble.roots)
+                trees = len(structure_of(model).ensemble.roots)
                 lines.append(f"{model.name}: {response}; {trees} trees are read")
             except RefusalError as refusal:
                 lines.append(f"{model.name}: {response}; evaluated itself: {refusal}")
@@ -317,7 +317,7 @@ class Explainer:
         models = (self._models or ()) if needed else ()
         if any(one.reads_trees for one in statistics):
             for model in models:
-                pool.submit(model.read_ahead)
+                pool.submit(prefetch_structure, model)
         if targeted not in self._fingerprint:
             self._fingerprint[targeted] = pool.submit(data.rows.fingerprint)
         return Work(

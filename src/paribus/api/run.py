@@ -21,7 +21,7 @@ from paribus.evaluators.planner import Plan, choose
 from paribus.evaluators.sample import rows_taker
 from paribus.evaluators.survey import Wanted
 from paribus.evaluators.together import Together
-from paribus.models import Model
+from paribus.models import Model, structure_digest
 from paribus.results import Provenance
 from paribus.states import Keyed
 
@@ -120,8 +120,10 @@ class Work:
         if id(model) not in self._known:
             with naming_what_fails(model, 0, len(table) - 1):
                 predictions = model.predict(table.native, len(table))
-            code = code_of(model.call.target)
-            self._known[id(model)] = digest(model.digest(), model.version, predictions, *code)
+            code = code_of(model.predictor.target)
+            self._known[id(model)] = digest(
+                model.digest(), structure_digest(model), model.version, predictions, *code
+            )
         return self._known[id(model)]
 
     def subsample(self, size: int, seed: int, verb: str) -> Rounds:

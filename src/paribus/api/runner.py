@@ -12,9 +12,10 @@ from typing import Any
 import xxhash
 
 from paribus.contracts import Blocks, KeptEvaluator
-from paribus.errors import CostWarning, OptionError, RefusalError
+from paribus.errors import CostWarning, RefusalError
 from paribus.evaluators.planner import Plan
-from paribus.executors import Local
+from paribus.executors import Dask, as_executor
+from paribus.executors.dask import current_client
 from paribus.states import Keyed
 from paribus.version import __version__
 
@@ -40,10 +41,10 @@ class Pass:
 
 @dataclass(eq=False)
 class Runner:
-    """Folds for one run. ``client`` is that of a cluster; ``passes`` counts how often the rows were read."""
+    """Folds for one run, on what ``executor`` stands for; ``passes`` counts how often the rows were read."""
 
     progress: bool | None = None
-    client: Any = None
+    executor: Any = None
     checkpoint: Any = None
     passes: int = field(default=0, init=False)
     _rounds: int = field(default=0, init=False)
@@ -51,11 +52,7 @@ class Runner:
     @classmethod
     def of(cls, progress: bool | None, executor: Any, checkpoint: Any) -> Runner:
         """Check what the user gave."""
-        if executor is not None and not (hasattr(executor, "submit") and hasattr(executor, "nthreads")):
-            raise OptionError(
-                f"executor={executor!r} must be a dask.distributed Client; leave it out to compute here, "
-                "where n_jobs says on how many threads"
-            )
+        as_executor(executor)  # refuses what is none
         if checkpoint is not None:
             from paribus.executors.checkpoint import Checkpoint
 
@@ -64,17 +61,18 @@ class Runner:
 
     def join_cluster(self) -> None:
         """Compute on the cluster this process is connected to, if it is and the user named none."""
-        if self.client is None:
-            from paribus.executors.dask import current_client
+        if self.executor is None:
+            self.executor = current_client()
 
-            self.client = current_client()
+    @property
+    def client(self) -> Any | None:
+        """The cluster that computes a Dask data frame, None where another engine folds."""
+        return self.executor if Dask.accepts(self.executor) else None
 
     @property
     def where(self) -> str:
         """Who computes, in words."""
-        if self.client is None:
-            return "this process"
-        return f"Dask, {len(self.client.nthreads())} workers"
+        return as_executor(self.executor).describe()
 
     def fold(self, passes: Sequence[Pass], memory: float = float("inf")) -> list[Keyed | RefusalError]:
         """Return the state of each pass, or why its evaluator refused; reads are shared within ``memory``."""
@@ -82,18 +80,18 @@ class Runner:
         if twice:
             raise ValueError(f"two passes of a round have the same name: {twice}")
         found: dict[str, Keyed | RefusalError] = {}
-        keepers = {one.name: self._keeper(one) for one in passes}
+        stores = {one.name: self._store(one) for one in passes}
         self._rounds += 1
-        for group in self._groups(passes, keepers, memory):
+        for group in self._groups(passes, stores, memory):
             if len(group) > 1 and not group[0].blocks.held:
-                found |= self._together(group, keepers)
+                found |= self._together(group, stores)
             else:
-                found |= {one.name: self._alone(one, keepers[one.name]) for one in group}
+                found |= {one.name: self._alone(one, stores[one.name]) for one in group}
             self.passes += any(one.reads for one in group)
         return [found[one.name] for one in passes]
 
     def _groups(
-        self, passes: Sequence[Pass], keepers: Mapping[str, Any], memory: float
+        self, passes: Sequence[Pass], stores: Mapping[str, Any], memory: float
     ) -> Iterator[list[Pass]]:
         """Yield passes that go through the rows together: those in memory, and those that can share a read.
 
@@ -106,8 +104,8 @@ class Runner:
         for one in passes:
             if one.blocks.held:
                 continue
-            begun = keepers[one.name] is not None and keepers[one.name].begun
-            if self.client is not None or begun:
+            begun = stores[one.name] is not None and stores[one.name].begun
+            if self.executor is not None or begun:
                 yield [one]
                 continue
             if group and sum(each.memory for each in group) + one.memory > memory:
@@ -117,39 +115,34 @@ class Runner:
         if group:
             yield group
 
-    def _keeper(self, one: Pass) -> Any:
+    def _store(self, one: Pass) -> Any:
         if self.checkpoint is None or one.identity is None:
             return None
-        cut = getattr(one.blocks, "size", None), one.blocks.count, one.blocks.rows, __version__
+        cut = one.blocks.size, one.blocks.count, one.blocks.rows, __version__
         settings = {"settings": digest(one.identity["settings"], cut)}
         expected = one.evaluator.expected(one.blocks.rows or 0)
         name = f"{self._rounds:02d}-{one.name}"
-        return self.checkpoint.keeper(name, {**one.identity, **settings}, expected, one.known or {})
+        return self.checkpoint.store(name, {**one.identity, **settings}, expected, one.known or {})
 
-    def _alone(self, one: Pass, keeper: Any) -> Keyed | RefusalError:
+    def _alone(self, one: Pass, store: Any) -> Keyed | RefusalError:
         try:
-            if self.client is None:
-                executor: Any = Local(one.threads, self.progress, one.name)
-            else:
-                from paribus.executors.dask import Dask
-
-                executor = Dask(self.client, self.progress, one.name)
-            state: Keyed = executor.fold(one.evaluator, one.blocks, Keyed({}), keeper=keeper)
+            executor = as_executor(self.executor, threads=one.threads, progress=self.progress, doing=one.name)
+            state: Keyed = executor.fold(one.evaluator, one.blocks, Keyed({}), store=store)
         except RefusalError as refusal:
             return refusal
-        if keeper is not None:
-            keeper.check(state)
+        if store is not None:
+            store.check(state)
         return state
 
-    def _together(self, group: list[Pass], keepers: Mapping[str, Any]) -> dict[str, Keyed | RefusalError]:
+    def _together(self, group: list[Pass], stores: Mapping[str, Any]) -> dict[str, Keyed | RefusalError]:
         from paribus.executors.shared import SharedFold, fold_together
 
-        folds = [SharedFold(one.evaluator, one.blocks, keepers[one.name]) for one in group]  # type: ignore[arg-type]
+        folds = [SharedFold(one.evaluator, one.blocks, stores[one.name]) for one in group]  # type: ignore[arg-type]
         threads = max(one.threads for one in group)
         states = fold_together(folds, threads, self.progress, " and ".join(one.name for one in group))
         for one, state in zip(group, states, strict=True):
-            if keepers[one.name] is not None and isinstance(state, Keyed):
-                keepers[one.name].check(state)
+            if stores[one.name] is not None and isinstance(state, Keyed):
+                stores[one.name].check(state)
         return {one.name: state for one, state in zip(group, states, strict=True)}
 
 

@@ -31,6 +31,8 @@ def content_of(kind: pa.DataType) -> tuple[str, bool]:
         return "numbers", False
     if pa.types.is_boolean(kind):
         return "booleans", False
+    if pa.types.is_temporal(kind):
+        return "dates or times", False
     return ("text" if "string" in str(kind) else str(kind)), False
 
 
@@ -57,6 +59,8 @@ def _has_objects(table: FrameTable, feature: int) -> bool:
 def _in_words(dtype: Any) -> str:
     if dtype.is_numeric():
         return "numbers"
+    if dtype.is_temporal():
+        return "dates or times"
     return {nw.String: "text", nw.Boolean: "booleans", nw.Object: "objects"}.get(dtype, str(dtype))
 
 
@@ -66,8 +70,8 @@ def check_known(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> None
     if other is not None:
         raise TableError(
             f"column {name!r} of X has {other!r}, which is none of the {len(known)} categories the model was "
-            "fitted on, and it predicts nothing for others; leave such rows out, and the category itself if "
-            "it is a declared one, or make it missing"
+            "fitted on, and it refuses others; leave such rows out, and the category itself if it is a "
+            "declared one, or make it missing"
         )
 
 
@@ -125,9 +129,11 @@ def _cast(name: str, values: Any, kind: pa.DataType) -> Any:
     try:
         return values.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        what, wanted = (content_of(one)[0] for one in (values.type, kind))
+        why = f" ({error})" if what == wanted else ""
         raise TableError(
-            f"column {name!r} of X holds {values.type}, and the model was fitted on categories of {kind}: "
-            f"{error}"
+            f"column {name!r} of X holds {what}, and the model was fitted on categories of {wanted}{why}; "
+            "pass what it was fitted on"
         ) from error
 
 
@@ -153,7 +159,7 @@ def categorized(table: FrameTable, categories: Categories, closed: Categories) -
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise TableError(
                 f"column {name!r} of X holds objects of several types, and the model was fitted on "
-                f"categories such as {known[0]!r}: {error}; pass what it was fitted on"
+                f"categories such as {known[0]!r}; pass what it was fitted on"
             ) from error
         made = _as_categories(name, column, known, closed).to_pandas()
         made.index = native.index

@@ -163,13 +163,17 @@ def _passed(token: Any, names: tuple[str, ...]) -> int:
         return names.index(token)
     if isinstance(token, (int, np.integer)) and not isinstance(token, (bool, np.bool_)):
         inside = 0 <= token < len(names)
-        if str(token) in names and not (inside and names[token] == str(token)):
+        named = str(token) in names
+        if not inside:
+            way_out = f"; write '{token}' for the column of that name" if named else ""
+            raise FeatureError(
+                f"feature {token} is not a column of X, which has 0 to {len(names) - 1}{way_out}"
+            )
+        if named and names[token] != str(token):
             raise FeatureError(
                 f"feature {token} could be the column called {token} or the one at position {token}; "
                 f"write '{token}' for the name, or rename the columns"
             )
-        if not inside:
-            raise FeatureError(f"feature {token} is not a column of X, which has 0 to {len(names) - 1}")
         return int(token)
     raise FeatureError(f"feature {token!r} is neither a column name nor a position")
 

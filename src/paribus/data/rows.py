@@ -115,6 +115,23 @@ class HeldBlocks:
         start, end = (min((n - self.first) * self.size, self.rows) for n in (first, stop))
         return replace(self, whole=self.whole.between(start, end), first=first)
 
+    @property
+    def n_tasks(self) -> int:
+        """Any number of tasks will do."""
+        return 0
+
+    def describe(self) -> str:
+        """Return which rows these are, in words."""
+        return f"rows {self.whole.start:,} to {self.whole.start + self.rows - 1:,} of X"
+
+    def payload(self) -> tuple[Self, list[Any]]:
+        """Return the blocks, which hold their rows."""
+        return self, []
+
+    def received(self, computed: list[Any]) -> tuple[Self]:
+        """Return the blocks."""
+        return (self,)
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:

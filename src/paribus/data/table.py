@@ -80,7 +80,6 @@ class Stack(Protocol):
         takes; with ``index (b, m, d)`` every row of a point takes a cell of its own. The model may write
         into the table; it is only good until the next call.
         """
-        ...
 
 
 class Table(Protocol):
@@ -89,64 +88,50 @@ class Table(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns, as results report them."""
-        ...
 
     @property
     def backend(self) -> str:
         """Name of the library."""
-        ...
 
     @property
     def row_bytes(self) -> int:
         """Memory of one row when rows are repeated."""
-        ...
 
     @property
     def native(self) -> Any:
         """The table as the model sees it."""
-        ...
 
     def __len__(self) -> int: ...
 
     def slice(self, start: int, stop: int) -> Self:
         """Return consecutive rows."""
-        ...
 
     def keep(self, mask: Flags) -> Self:
         """Return the rows where ``mask`` holds."""
-        ...
 
     def dtype(self, feature: int) -> str:
         """Return the column's dtype in words."""
-        ...
 
     def column(self, feature: int) -> Column:
         """Read one column."""
-        ...
 
     def floats(self, feature: int) -> Array | None:
         """Return a column of floats as it lies, NaN where missing; None for any other column."""
-        ...
 
     def cells(self, feature: int, values: Array) -> Cells:
         """Write values in the column's dtype, or refuse what it cannot hold."""
-        ...
 
     def own_cells(self, feature: int) -> Cells:
         """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
-        ...
 
     def with_missing(self, feature: int, cells: Cells) -> Cells:
         """Append this table's first value, which is missing, in the form the model knows it."""
-        ...
 
     def stack(self, copies: int, scratch: Scratch) -> Stack:
         """Prepare to ask ``copies`` points at once."""
-        ...
 
     def content(self) -> Iterator[Any]:
         """Yield buffers that depend on the values alone, for a fingerprint."""
-        ...
 
 
 class Scratch(local):

@@ -87,12 +87,12 @@ class BruteForce(SinglePass):
     @property
     def call_rows(self) -> int:
         """Rows given to one predict; a model that needs rows beside each other keeps them."""
-        return max(1, self._most_rows // (self.ask.cut if self.model.stackable else self.ask.block_cut))
+        return max(1, self._most_rows // (self.ask.cut if self.model.row_independent else self.ask.block_cut))
 
     @property
     def block_rows(self) -> int:
         """Rows per block: enough for a few predicts of the smallest question, if the table has them."""
-        if not self.model.stackable:
+        if not self.model.row_independent:
             return self.call_rows
         fewest = min(max(1, question.n_points) for question in self.ask.questions)
         wanted = min(-(-self.ask.rows // BLOCKS), PART_CALLS * self._most_rows // fewest)
@@ -198,7 +198,7 @@ class BruteForce(SinglePass):
 
     def stack_rows(self, question: Question) -> int:
         """Rows that are repeated together, so that the points of a question fill a predict."""
-        if not self.model.stackable:
+        if not self.model.row_independent:
             return self.call_rows
         return max(self._most_rows // max(1, question.n_points), min(STACK_ROWS, self._most_rows))
 
@@ -233,7 +233,7 @@ class BruteForce(SinglePass):
     def predicted(self, question: Question, table: Table, index: Integers) -> Iterator[Floats]:
         """Yield predictions ``(o, b, i)`` at points ``index (b, d)``, or ``(b, i, d)`` of each row's own."""
         rows, most = len(table), self.call_rows
-        copies = max(1, most // rows) if self.model.stackable else 1
+        copies = max(1, most // rows) if self.model.row_independent else 1
         whole = table.stack(min(copies, len(index)), self.scratch) if rows <= most else None
         for first in range(0, len(index), copies):
             some = index[first : first + copies]

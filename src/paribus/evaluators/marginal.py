@@ -138,7 +138,7 @@ class CellMeans(SinglePass):
     @property
     def call_rows(self) -> int:
         """Rows given to one predict."""
-        whole = self.model is None or not self.model.stackable
+        whole = self.model is None or not self.model.row_independent
         return self.block_rows if whole else max(1, self.block_rows * self.ask.block_cut // self.ask.cut)
 
     @property

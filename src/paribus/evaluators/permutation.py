@@ -279,7 +279,7 @@ class Shuffler:
     def _shuffled(self, block: Block, group: Group) -> Shuffled:
         """Shuffle as many repeats at a time as one predict takes."""
         rows, at_once = len(block.table), 1
-        if not isinstance(self.score, Scorer) and self.score.model.stackable:
+        if not isinstance(self.score, Scorer) and self.score.model.row_independent:
             at_once = max(1, self.call_rows // rows)
         cells = {j: block.table.own_cells(j) for j in group}
         sign, unit = -1.0 if self.score.greater_is_better else 1.0, self.loss_unit

@@ -30,7 +30,7 @@ def largest_difference(
         with beyond_numbers():
             apart = np.where(same, 0.0, np.abs(asked - have))
         worst = max(worst, float(np.nan_to_num(apart, nan=np.inf).max()))
-    allowed = 0.0 if model.answer is None else rounding_of(model.answer)
+    allowed = 0.0 if model.sample_prediction is None else rounding_of(model.sample_prediction)
     if not worst <= allowed:
         raise RefusalError(
             f"verify=True: brute force differs by {worst:.3g} from what was computed, where rounding may be "

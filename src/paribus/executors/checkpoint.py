@@ -56,14 +56,14 @@ class Checkpoint:
             raise CheckpointError(f"{path / 'run.json'} names no run; remove the folder to begin anew")
         return cls(path, run)
 
-    def keeper(
+    def store(
         self,
         name: str,
         identity: Mapping[str, str],
         expected: Expected,
         more: Mapping[str, Callable[..., Any]],
     ) -> KeptStates:
-        """Return the keeper of one pass, or refuse states of another; ``more`` are classes of its states."""
+        """Return the store of one pass, or refuse states of another; ``more`` are classes of its states."""
         folder = self.folder / name
         with _naming(folder):
             folder.mkdir(exist_ok=True)
@@ -103,12 +103,12 @@ class KeptStates:
         with _naming(self.folder):
             return any(self.folder.glob("*.npz"))
 
-    def has(self, first: int, stop: int) -> bool:
-        """Tell whether the state of a range was kept."""
+    def contains(self, first: int, stop: int) -> bool:
+        """Return whether the state of a range is stored."""
         with _naming(self._file(first, stop)):
             return self._file(first, stop).exists()
 
-    def find(self, first: int, stop: int) -> Any:
+    def load(self, first: int, stop: int) -> Any:
         """Return the state of a range; nothing is decoded before its digest is found right."""
         file = self._file(first, stop)
         data = _content(file)
@@ -121,7 +121,7 @@ class KeptStates:
             raise CheckpointError(f"{file}: {error}; remove it to compute it anew") from error
         return state
 
-    def keep(self, first: int, stop: int, state: Any) -> None:
+    def save(self, first: int, stop: int, state: Any) -> None:
         """Write a state; it is there whole or not at all."""
         content = memoryview(packed(state))[: -len(COMMENT)]
         digest = self._digest(first, stop, content, COMMENT)

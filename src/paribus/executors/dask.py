@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import uuid4
 
-from paribus.contracts import B, Blocks, Evaluator, Keeper, S
+from paribus.contracts import B, Blocks, Evaluator, S, StateStore
 from paribus.errors import ExecutorError, ModelError, OptionError, ParibusError, failure
 from paribus.executors.local import KEPT, Local
 from paribus.executors.progress import with_progress
@@ -45,8 +45,17 @@ class Dask:
     progress: bool | None = None
     doing: str = "paribus"
 
+    @staticmethod
+    def accepts(obj: Any) -> bool:
+        """Return whether something is a client, by what it can do."""
+        return hasattr(obj, "submit") and hasattr(obj, "nthreads")
+
+    def describe(self) -> str:
+        """Return who computes, in words."""
+        return f"Dask, {len(self.client.nthreads())} workers"
+
     def fold(
-        self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, keeper: Keeper | None = None
+        self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, store: StateStore | None = None
     ) -> S:
         """Evaluate every block on some worker; the states' tree is that of `Local`, to the bit."""
         if blocks.count is None:
@@ -56,24 +65,23 @@ class Dask:
             )
         if not blocks.count:
             return zero
-        ranges = [(0, blocks.count)] if keeper is None else ranges_of(blocks.count, KEPT)
-        left = [one for one in ranges if keeper is None or not keeper.has(*one)]
+        ranges = [(0, blocks.count)] if store is None else ranges_of(blocks.count, KEPT)
+        left = [one for one in ranges if store is None or not store.contains(*one)]
         graph, tasks = Graph.of(evaluator), self._tasks(blocks)
         branches = [graph.branch(blocks, *one, tasks) for one in left]
         with closing(self._states(branches, blocks)) as states:
-            if keeper is None:
+            if store is None:
                 state: S = next(states)[1]
                 return state
             for place, computed in states:
-                keeper.keep(*left[place], computed)
-        merged: S = merge_in_order(keeper.find(*one) for one in ranges)
+                store.save(*left[place], computed)
+        merged: S = merge_in_order(store.load(*one) for one in ranges)
         return merged
 
     def _tasks(self, blocks: Blocks[Any]) -> int:
         """Return into how many tasks to cut all blocks: no result depends on it."""
         threads = sum(self.client.nthreads().values()) or 1
-        wanted = getattr(blocks, "tasks", 0)
-        return min(max(PER_THREAD * threads, wanted), MOST_TASKS)
+        return min(max(PER_THREAD * threads, blocks.n_tasks), MOST_TASKS)
 
     def _states(self, branches: list[Branch], blocks: Blocks[Any]) -> Generator[tuple[int, Any]]:
         """Submit everything, show what is done, and yield the states of branches as they come."""
@@ -211,8 +219,7 @@ class Graph:
         leaves, notes, keys = [], [], {}
         for low, high in ranges_of(stop - first, max(1, share)):
             part = blocks.part(first + low, first + high)
-            shipped = part.shipped() if hasattr(part, "shipped") else (part,)
-            state = self.call(_evaluated, "evaluate", self.evaluator, *shipped)
+            state = self.call(_evaluated, "evaluate", self.evaluator, *part.payload())
             leaves.append(Merging(state, self))
             notes.append((self.call(_noted, "note", state), part))
             keys[state.key] = part
@@ -225,17 +232,12 @@ def _unpacked(packed: bytes) -> Any:
     return cloudpickle.loads(packed)
 
 
-def _evaluated(evaluator: Any, blocks: Any, partitions: list[Any] | None = None) -> Any:
-    """Return the state of some blocks: they are read, or cut from partitions that were computed."""
+def _evaluated(evaluator: Any, blocks: Blocks[Any], computed: list[Any]) -> Any:
+    """Return the state of some blocks: they are read, or cut from parts that were computed."""
     local = Local(1, progress=False)
     try:
-        if partitions is None:
-            return local.fold(evaluator, blocks, Keyed({}))
-        found = (
-            local.fold(evaluator, blocks.within(number, computed), Keyed({}))
-            for number, computed in enumerate(partitions, blocks.first)
-        )
-        return merge_in_order(found)
+        parts = blocks.received(computed)
+        return merge_in_order(local.fold(evaluator, part, Keyed({})) for part in parts)
     except ModelError:
         raise  # a model may fail by chance, and is tried again
     except ParibusError as error:
@@ -260,7 +262,7 @@ def _failed(future: Any, branches: list[Branch], part: Any) -> ParibusError:
         part = keys.get(str(getattr(error, "task", "")))
     else:
         part = part[1]
-    where = f" on {part.place}" if part is not None and hasattr(part, "place") else ""
+    where = "" if part is None else f" on {part.describe()}"
     if error is None:
         return ExecutorError(f"the computation{where} was cancelled on the cluster")
     if type(error).__name__ == "KilledWorker":

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from paribus.budget import AHEAD
-from paribus.contracts import B, Blocks, Evaluator, Keeper, S
+from paribus.contracts import B, Blocks, Evaluator, S, StateStore
 from paribus.executors.progress import with_progress
 from paribus.states import merge_in_order, ranges_of
 
@@ -31,19 +31,25 @@ class Local:
     progress: bool | None = None
     doing: str = "paribus"
 
+    def describe(self) -> str:
+        """Return who computes, in words."""
+        return "this process"
+
     def fold(
-        self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, keeper: Keeper | None = None
+        self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, store: StateStore | None = None
     ) -> S:
         """Evaluate every block and merge in block order, so that threads do not change a bit."""
-        if keeper is None or blocks.count is None:
+        if store is None or blocks.count is None:
             with closing(self._states(evaluator, blocks, blocks, 0)) as states:
                 return merge_in_order(states, zero)
-        return self._kept(evaluator, blocks, blocks.count, zero, keeper)
+        return self._kept(evaluator, blocks, blocks.count, zero, store)
 
-    def _kept(self, evaluator: Evaluator[B, S], blocks: Blocks[B], count: int, zero: S, keeper: Keeper) -> S:
+    def _kept(
+        self, evaluator: Evaluator[B, S], blocks: Blocks[B], count: int, zero: S, store: StateStore
+    ) -> S:
         """Fold range by range; a range whose state is found is not evaluated again."""
         ranges = ranges_of(count, KEPT)
-        kept = {one for one in ranges if keeper.has(*one)}
+        kept = {one for one in ranges if store.contains(*one)}
         left = [blocks.part(*run) for run in _runs([one for one in ranges if one not in kept])]
         todo = sum(part.rows or 0 for part in left)
         states = self._states(evaluator, blocks, chain.from_iterable(left), (blocks.rows or 0) - todo)
@@ -51,10 +57,10 @@ class Local:
         def each() -> Iterator[S]:
             for first, stop in ranges:
                 if (first, stop) in kept:
-                    yield keeper.find(first, stop)
+                    yield store.load(first, stop)
                     continue
                 state = merge_in_order(islice(states, stop - first), zero)
-                keeper.keep(first, stop, state)
+                store.save(first, stop, state)
                 yield state
 
         with closing(states):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paribus.budget import AHEAD
-from paribus.contracts import Evaluator, Keeper
+from paribus.contracts import Evaluator, StateStore
 from paribus.data.scan.reading import ReadBlocks, SharedRead
 from paribus.errors import RefusalError
 from paribus.executors.local import KEPT
@@ -22,18 +22,18 @@ from paribus.states import Keyed, Merger, ranges_of
 class SharedFold:
     """One of the folds: who evaluates which blocks, and what is merged of them so far.
 
-    With a ``keeper`` the state of each finished range of blocks is kept. One that ``refused`` what it met in
+    With a ``store`` the state of each finished range of blocks is kept. One that ``refused`` what it met in
     the rows gets no more of them.
     """
 
     evaluator: Evaluator[Any, Keyed]
     blocks: ReadBlocks
-    keeper: Keeper | None = None
+    store: StateStore | None = None
     refused: RefusalError | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         count = self.blocks.count
-        kept = self.keeper is not None and count is not None
+        kept = self.store is not None and count is not None
         self._ranges = ranges_of(count or 0, KEPT) if kept else []
         self._number, self._parts, self._range, self._whole = (
             -1,
@@ -71,8 +71,8 @@ class SharedFold:
             self._whole = self._range if not self._whole else self._whole
             return
         state = self._range.finish()
-        assert self.keeper is not None
-        self.keeper.keep(*self._ranges.pop(0), state)
+        assert self.store is not None
+        self.store.save(*self._ranges.pop(0), state)
         self._whole.add(state)
         self._range = Merger()
 

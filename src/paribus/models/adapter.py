@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ import numpy as np
 from paribus.contracts import NOMINAL, Floats, Integers
 from paribus.data.table import Scratch, Table
 from paribus.errors import FeatureError, ModelError, OptionError, did_you_mean, failure, one_of
-from paribus.models.boosters import booster_library, margin_call, native_call
-from paribus.models.bound import METHODS, unbound
-from paribus.models.foreign import kind_of, steps_of
-from paribus.models.model import Call, Model, as_outputs
+from paribus.models.estimators import METHODS, kind_of, steps_of, unbound
+from paribus.models.libraries import boosting_library, library_for
+from paribus.models.libraries.library import Library
+from paribus.models.model import Model
+from paribus.models.predictor import Predictor, as_outputs
 
 RESPONSES = ("auto", *METHODS)
-PROBE_ROWS = 32  # asked first, evenly spaced, to learn the number of outputs and to fail early
-MOST_PROBE_ROWS = 256  # with those that are added to show every category
+SAMPLE_ROWS = 32  # predicted first, evenly spaced, to learn the number of outputs and to fail early
+MOST_SAMPLE_ROWS = 256  # with those that are added to show every category
 LOOKED_AT = 4_096  # rows that are searched for them
 NOMINAL_DTYPES = ("Categorical", "Enum", "String", "Object", "object", "<U", "|S", "StringDType")
 SCALES = {
@@ -49,26 +51,26 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
         response_method = method
     if isinstance(estimator, type):
         raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
-    call, response = _call(estimator, response_method)
+    predictor, response = _predictor_of(estimator, response_method)
     name = describe(estimator)
-    probe = _some_rows(table)
-    raw = _ask(call, probe, name, 1)
-    answer = as_outputs(raw, len(probe), name)
-    columns, names = _outputs(estimator, response, raw, answer, every=method is not None)
-    call = Call(call.target, call.method, call.keywords, columns)
+    sample = _some_rows(table)
+    raw = _predicted(predictor, sample, name, 1)
+    prediction = as_outputs(raw, len(sample), name)
+    columns, names = _outputs(estimator, response, raw, prediction, every=method is not None)
+    predictor = replace(predictor, columns=columns)
     library, version = library_of(estimator)
-    is_margin = response == "decision_function" and booster_library(estimator) is not None
+    is_margin = response == "decision_function" and boosting_library(estimator) is not None
     return Model(
-        call,
+        predictor,
         name,
         library,
         version,
         response,
         "margin" if is_margin else SCALES[response],
         named_outputs(target_names, names),
-        _stackable(call, probe, name, answer),
-        probe,
-        answer if columns is None else answer[:, list(columns)],
+        _is_row_independent(predictor, sample, name, prediction),
+        sample,
+        prediction if columns is None else prediction[:, list(columns)],
         getattr(raw, "dtype", None) in (np.float32, np.float16),
     )
 
@@ -79,14 +81,14 @@ def _some_rows(table: Table) -> Table:
     A row of each category is among them, as far as some thousand rows show it.
     """
     mask = np.zeros(len(table), dtype=bool)
-    mask[np.linspace(0, len(table) - 1, PROBE_ROWS).astype(int)] = True
+    mask[np.linspace(0, len(table) - 1, SAMPLE_ROWS).astype(int)] = True
     nominal = [j for j in range(len(table.names)) if table.dtype(j).startswith(NOMINAL_DTYPES)]
-    if nominal and len(table) > PROBE_ROWS:
+    if nominal and len(table) > SAMPLE_ROWS:
         looked_at = np.unique(np.linspace(0, len(table) - 1, LOOKED_AT).astype(int))
         few = table.keep(np.isin(np.arange(len(table)), looked_at))
         for feature in nominal:
             added = looked_at[_firsts(few, feature)]
-            mask[added[: MOST_PROBE_ROWS - int(mask.sum())]] = True
+            mask[added[: MOST_SAMPLE_ROWS - int(mask.sum())]] = True
     return table.keep(mask)
 
 
@@ -102,18 +104,18 @@ def _firsts(table: Table, feature: int) -> Integers:
     return np.flatnonzero(~column.missing)[np.unique(codes, return_index=True)[1]]
 
 
-def _stackable(call: Call, probe: Table, name: str, answer: Floats) -> bool:
+def _is_row_independent(predictor: Predictor, sample: Table, name: str, prediction: Floats) -> bool:
     """Tell whether rows repeated under new labels, without the others, are answered as they were.
 
     Not so for a model that looks rows up by their label, or that answers a row by the rows beside it.
     """
-    chosen = np.arange(len(probe)) % 2 == 0
-    half = probe.keep(chosen)
+    chosen = np.arange(len(sample)) % 2 == 0
+    half = sample.keep(chosen)
     try:
-        twice = as_outputs(_ask(call, half, name, 2), 2 * len(half), name)
+        twice = as_outputs(_predicted(predictor, half, name, 2), 2 * len(half), name)
     except ModelError:
         return False  # it answered the rows themselves, so it is the repetition it cannot bear
-    once = np.concatenate([answer[chosen]] * 2)
+    once = np.concatenate([prediction[chosen]] * 2)
     if twice.shape != once.shape:
         return False
     size = np.abs(once[np.isfinite(once)]).max(initial=0.0)
@@ -136,13 +138,13 @@ def is_model(estimator: Any) -> bool:
     return any(hasattr(estimator, method) for method in METHODS)
 
 
-def _call(estimator: Any, response_method: str) -> tuple[Call, str]:
+def _predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]:
     """Choose how to ask, and say by which response."""
-    native = native_call(estimator, response_method)
-    if native is not None:
-        return native, "predict" if response_method == "auto" else response_method
+    library = library_for(estimator, boosting=True)
+    if library is not None and library.is_native(estimator):
+        return _native_predictor(library, estimator, response_method)
     if is_model(estimator):
-        return _method_call(estimator, response_method)
+        return _method_predictor(estimator, response_method)
     if not callable(estimator):
         raise ModelError(
             f"{estimator!r} is neither callable nor has predict, predict_proba or decision_function; "
@@ -152,10 +154,35 @@ def _call(estimator: Any, response_method: str) -> tuple[Call, str]:
         raise OptionError(
             f"response_method={response_method!r} has no meaning for a function; leave it at 'auto'"
         )
-    return Call(estimator, None), "callable"
+    return Predictor(estimator, None), "callable"
 
 
-def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
+def _native_predictor(library: Library, booster: Any, response_method: str) -> tuple[Predictor, str]:
+    """Choose how a native booster predicts: by its own ``predict``, on the scale of its objective."""
+    if response_method == "predict_proba":
+        raise OptionError(
+            "response_method='predict_proba': a native Booster has only predict, which returns "
+            "probabilities when its objective does; leave it at 'auto'"
+        )
+    keywords = library.margin(booster) if response_method == "decision_function" else {}
+    predictor = library.native_predictor(booster, keywords)
+    return predictor, "predict" if response_method == "auto" else response_method
+
+
+def _margin_predictor(estimator: Any) -> Predictor | None:
+    """Return how a booster's wrapper, or a pipeline that ends in one, predicts its margin."""
+    library = boosting_library(estimator)
+    if library is None:
+        return None
+    return Predictor(estimator, "predict", library.margin((steps_of(estimator) or [estimator])[-1]))
+
+
+def has_margin(estimator: Any) -> bool:
+    """Tell whether a model can predict its margin."""
+    return hasattr(estimator, "decision_function") or boosting_library(estimator) is not None
+
+
+def _method_predictor(estimator: Any, response_method: str) -> tuple[Predictor, str]:
     has = [method for method in METHODS if hasattr(estimator, method)]
     if has == ["predict"] or response_method == "predict":
         _refuse_clusters(estimator)
@@ -168,9 +195,9 @@ def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
                 f"{describe(estimator)} is a classifier without predict_proba or decision_function; pass "
                 "response_method='predict' to average its labels, if they are numbers"
             )
-        return Call(estimator, method), method
+        return Predictor(estimator, method), method
     if response_method == "decision_function" and response_method not in has:
-        margin = margin_call(estimator)
+        margin = _margin_predictor(estimator)
         if margin is not None:
             return margin, response_method
     if response_method not in has:
@@ -178,7 +205,7 @@ def _method_call(estimator: Any, response_method: str) -> tuple[Call, str]:
             f"response_method={response_method!r}: {describe(estimator)} has no such method"
             f"{did_you_mean(response_method, has)}"
         )
-    return Call(estimator, response_method), response_method
+    return Predictor(estimator, response_method), response_method
 
 
 def _refuse_clusters(estimator: Any) -> None:
@@ -191,29 +218,29 @@ def _refuse_clusters(estimator: Any) -> None:
         )
 
 
-def _ask(call: Call, probe: Table, name: str, copies: int) -> Any:
+def _predicted(predictor: Predictor, sample: Table, name: str, copies: int) -> Any:
     # Stacked, because a model that writes into what it is given must not write into X.
-    stacked = probe.stack(copies, Scratch()).at({}, np.zeros((copies, 0), dtype=np.int64))
+    stacked = sample.stack(copies, Scratch()).at({}, np.zeros((copies, 0), dtype=np.int64))
     try:
-        return call.raw(stacked)
+        return predictor.raw(stacked)
     except Exception as error:  # whatever a foreign model raises, the user needs to know on what
         raise ModelError(
-            f"{name} failed on {len(probe)} rows of X (a {probe.backend} table of "
-            f"{len(probe.names)} columns): {failure(error)}. It must be fitted, and X "
+            f"{name} failed on {len(sample)} rows of X (a {sample.backend} table of "
+            f"{len(sample.names)} columns): {failure(error)}. It must be fitted, and X "
             "must have the columns and types it was fitted on"
         ) from error
 
 
 def _outputs(
-    estimator: Any, response: str, raw: Any, answer: Floats, *, every: bool
+    estimator: Any, response: str, raw: Any, prediction: Floats, *, every: bool
 ) -> tuple[tuple[int, ...] | None, tuple[str, ...]]:
     """Pick and name the outputs; of two classes only the positive one is kept, unless ``every`` is."""
-    outputs = answer.shape[1]
+    outputs = prediction.shape[1]
     if response == "predict_proba":
         classes = getattr(estimator, "classes_", None)
         if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
             return _several_targets(classes, [np.shape(block)[1] for block in raw], every)
-        if outputs == 2 and not every and not _two_labels(estimator, answer):
+        if outputs == 2 and not every and not _two_labels(estimator, prediction):
             return (1,), (str(classes[1]) if classes is not None else "1",)
         return None, _class_names(classes, outputs)
     if response == "decision_function":
@@ -224,11 +251,11 @@ def _outputs(
     return None, _numbered(outputs)
 
 
-def _two_labels(estimator: Any, answer: Floats) -> bool:
+def _two_labels(estimator: Any, prediction: Floats) -> bool:
     """Tell two labels, each with a probability of its own, from two classes, which add up to one."""
     if getattr(estimator, "multilabel_", False):
         return True
-    sums = answer.sum(axis=1)
+    sums = prediction.sum(axis=1)
     return not np.allclose(sums[np.isfinite(sums)], 1, atol=1e-4)
 
 

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from paribus.errors import RefusalError, TableError, did_you_mean
-from paribus.models.boosters import booster_library
-from paribus.models.bound import unbound
-from paribus.models.foreign import attribute, names_in, steps_of
+from paribus.models.estimators import attribute, names_in, steps_of, unbound
+from paribus.models.libraries import boosting_library, library_for
+from paribus.models.libraries.library import Library
 
-# How the names begin that a library gives the columns of arrays; XGBoost and scikit-learn give none.
-GENERATED = {"lightgbm": "Column_", "catboost": ""}
 # Where a search, a calibration, a vote or a transformed target keeps the models it hands its table on to.
 INNER = ("best_estimator_", "regressor_", "estimator_", "estimators_", "calibrated_classifiers_", "estimator")
 DEEPEST = 3  # models within models that are looked at for names
@@ -24,34 +22,34 @@ DEEPEST = 3  # models within models that are looked at for names
 class Fitted:
     """The columns a model was fitted on, in its order.
 
-    ``library`` is the boosting library that gets the table as it is, if one does. ``categories`` are those of
-    the columns that were categories, where the model keeps them, ``numbers`` the columns that were numbers.
+    ``library`` is the one that gets the table as it is, if it is known. ``categories`` are those of the
+    columns that were categories, where the model keeps them, ``numbers`` the columns that were numbers.
     ``optional`` are columns that the model leaves out before anything else, and does not miss.
     """
 
     names: tuple[str, ...]
-    library: str | None = None
+    library: Library | None = None
     categories: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
     numbers: frozenset[int] = frozenset()
     optional: frozenset[str] = frozenset()
 
     @property
     def typed(self) -> bool:
-        """Whether a column of categories must be one: LightGBM and XGBoost take no text for it."""
-        return self.library in ("lightgbm", "xgboost")
+        """Whether a column of categories must be one, because the library takes no text for it."""
+        return self.library is not None and self.library.typed
 
     @property
     def closed(self) -> bool:
-        """Whether a category the model does not know is an error: to all but XGBoost it is a missing one."""
-        return self.library == "xgboost"
+        """Whether a category the model does not know is an error, and no missing value."""
+        return self.library is not None and self.library.closed
 
     @property
     def pandas(self) -> bool:
-        """Whether polars and Arrow tables must become pandas; CatBoost crashes at categories of polars."""
-        return self.library == "catboost" or (self.typed and bool(self.categories))
+        """Whether polars and Arrow tables must become pandas."""
+        return self.library is not None and (self.library.pandas or (self.typed and bool(self.categories)))
 
     def knows(self, column: int) -> bool:
-        """Return whether it is known what a column was; LightGBM and XGBoost never had text."""
+        """Return whether it is known what a column was: where text is not taken, it never was text."""
         return self.typed or column in self.numbers or column in self.categories
 
     def held(self, column: int) -> str | None:
@@ -80,8 +78,9 @@ class Fitted:
             those = spelled.get(name, [])
             if len(those) > 1:
                 both = " and ".join(repr(header[place]) for place in those[:2])
+                title = "" if self.library is None else self.library.title
                 raise TableError(
-                    f"X has columns {both}, and LightGBM calls both {name!r}; rename the one the model was "
+                    f"X has columns {both}, and {title} calls both {name!r}; rename the one the model was "
                     "not fitted on"
                 )
             found.append(those[0] if those else None)
@@ -100,12 +99,12 @@ class Fitted:
 
     def spelled(self, header: tuple[str, ...]) -> tuple[str, ...]:
         """Return a header as the library spells it."""
-        return tuple(name.replace(" ", "_") for name in header) if self.library == "lightgbm" else header
+        return header if self.library is None else tuple(map(self.library.spelled, header))
 
     @property
     def generated(self) -> bool:
         """Whether the names are those that the library gives the columns of an array."""
-        begin = GENERATED.get(self.library or "")
+        begin = None if self.library is None else self.library.generated
         return begin is not None and all(name == f"{begin}{j}" for j, name in enumerate(self.names))
 
 
@@ -115,19 +114,16 @@ def fitted_on(estimator: Any) -> Fitted | None:
     names = columns_of(estimator)
     if names is None:
         return None
-    model = next((one for one in _inner(estimator, names) if _is_typed(one)), None)
-    return Fitted(
-        names,
-        booster_library(model),
-        **({} if model is None else _types(model, len(names))),
-        optional=_dropped(estimator, names),
-    )
+    within = ((one, _typed_library(one)) for one in _inner(estimator, names))
+    model, library = next((found for found in within if found[1] is not None), (None, None))
+    types = {} if library is None else _types(library, model, len(names))
+    return Fitted(names, library, **types, optional=_dropped(estimator, names))
 
 
 def columns_of(estimator: Any) -> tuple[str, ...] | None:
     """Return the names of the columns a model was fitted on, None where it does not know them."""
-    own = ("feature_names_", "feature_names", "feature_name_", "feature_name")
-    for name in ("feature_names_in_", *(own if booster_library(estimator) else ())):
+    library = boosting_library(estimator)
+    for name in ("feature_names_in_", *(() if library is None else library.names)):
         names = names_in(attribute(estimator, name))
         if names is not None:
             return names
@@ -172,7 +168,7 @@ def orders_within(estimator: Any, header: tuple[str, ...]) -> Iterator[tuple[int
     if columns_of(estimator) is not None:
         return
     for inner in _within(estimator, DEEPEST):
-        own = Fitted(columns_of(inner) or (), booster_library(inner))
+        own = Fitted(columns_of(inner) or (), boosting_library(inner))
         spelled = own.spelled(header)
         if own.generated or not set(own.names) <= set(spelled):
             continue
@@ -191,56 +187,22 @@ def _within(estimator: Any, depth: int) -> Iterator[Any]:
             yield from _within(inner, depth - 1)
 
 
-def _is_typed(model: Any) -> bool:
-    if steps_of(model):
-        return False
-    own = any(
-        base.__module__.startswith(("sklearn.ensemble.", "sklearn.tree.")) for base in type(model).__mro__
-    )
-    return booster_library(model) is not None or (own and hasattr(model, "is_categorical_"))
+def _typed_library(model: Any) -> Library | None:
+    """Return the library of a model that may know which of its columns were categories."""
+    library = library_for(model, boosting=True) or library_for(model)
+    return library if library is not None and not steps_of(model) and library.has_types(model) else None
 
 
-def _types(model: Any, columns: int) -> dict[str, Any]:
+def _types(library: Library, model: Any, columns: int) -> dict[str, Any]:
     """Return which columns of a model are categories, and which numbers."""
-    library = booster_library(model)
-    if library == "catboost":
-        apart = {
-            *model.get_cat_feature_indices(),
-            *model.get_text_feature_indices(),
-            *model.get_embedding_feature_indices(),
-        }
-        return {"numbers": frozenset(range(columns)) - apart}
     try:
-        categories = _categories(model, library)
+        categories = library.categories(model)
     except RefusalError:  # it does not say which columns were categories
         return {}
     if categories is None:
-        return {}
+        return {"numbers": library.numbers(model, columns)}
     known = {place: tuple(values) for place, values in categories.items()}
     return {"categories": known, "numbers": frozenset(range(columns)).difference(known)}
-
-
-def _categories(model: Any, library: str | None) -> Mapping[int, Any] | None:
-    """Return the categories of each column that had some; None where nothing is known."""
-    if library == "lightgbm":
-        from paribus.models.readers.lightgbm import categories_of
-
-        return categories_of(getattr(model, "booster_", model))
-    if library == "xgboost":
-        booster = model.get_booster() if hasattr(model, "get_booster") else model
-        coded = [place for place, kind in enumerate(booster.feature_types or ()) if kind == "c"]
-        # Before version 3.1 it kept none, and of codes given as numbers there are none to keep.
-        read = getattr(booster, "get_categories", None) if coded else None
-        stored = read(export_to_arrow=True).to_arrow() if read else ()
-        found = {place: values.to_pylist() for place, (_, values) in enumerate(stored) if values is not None}
-        return found if len(found) == len(coded) else None
-    # Trees of scikit-learn number their categories with an encoder, histogram gradient boosting in a step.
-    steps = getattr(getattr(model, "_preprocessor", None), "named_transformers_", {})
-    encoder = getattr(model, "_categorical_encoder", None) or steps.get("encoder")
-    if model.is_categorical_ is None or encoder is None:
-        return {}
-    places = [place for place, nominal in enumerate(model.is_categorical_) if nominal]
-    return dict(zip(places, (values.tolist() for values in encoder.categories_), strict=True))
 
 
 def _dropped(estimator: Any, names: tuple[str, ...]) -> frozenset[str]:

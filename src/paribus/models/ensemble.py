@@ -19,7 +19,7 @@ Nodes = NDArray[np.int32]
 INFINITE = "has infinite values, which the model does not accept"
 MISSING = "has missing values, which the model does not accept"
 LEAF = -1  # the column of a node that tests nothing
-ZERO = float(np.float32(1e-35))  # what is no further from zero is zero to LightGBM, before any node sees it
+ZERO = float(np.float32(1e-35))  # what is no further from zero is zero where zeros are missing
 
 
 @dataclass(frozen=True, eq=False)

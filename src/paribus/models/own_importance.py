@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,20 +11,9 @@ from paribus.contracts import Array, Floats, Integers
 from paribus.data.table import Table
 from paribus.errors import RefusalError
 from paribus.models.adapter import describe
-from paribus.models.boosters import booster_library
-from paribus.models.foreign import steps_of
+from paribus.models.estimators import steps_of
+from paribus.models.libraries import library_for
 
-# What the boosting libraries call them, in words.
-KINDS: dict[str, dict[str, str]] = {
-    "xgboost": {
-        "gain": "average gain of its splits",
-        "weight": "number of its splits",
-        "cover": "average cover of its splits",
-        "total_gain": "total gain of its splits",
-        "total_cover": "total cover of its splits",
-    },
-    "lightgbm": {"split": "number of its splits", "gain": "total gain of its splits"},
-}
 NEGLIGIBLE = 1e-6  # of the largest: below zero it is rounding, as in differences of impurities
 ROUNDING = 8  # last places by which shares that were divided by their sum may miss one
 
@@ -44,10 +32,9 @@ class OwnImportance:
 def own_importance(estimator: Any, table: Table) -> OwnImportance:
     """Return the importance a fitted model reports, or raise `RefusalError` where it has none.
 
-    That is ``feature_importances_`` of scikit-learn's trees and of the wrappers of XGBoost, LightGBM and
-    CatBoost, and the gain of a native booster of the first two. In a pipeline it is that of the last step,
-    where the steps before it keep the columns of the table apart and say which is which. How a search was
-    done does not matter: its best estimator is asked.
+    That is ``feature_importances_``, or the gain of a native booster. In a pipeline it is that of the last
+    step, where the steps before it keep the columns of the table apart and say which is which. How a search
+    was done does not matter: it is that of its best estimator.
 
     These numbers belong to the fitting and not to the rows of ``table``, which only has to have the columns
     the model was fitted on.
@@ -65,35 +52,18 @@ def own_importance(estimator: Any, table: Table) -> OwnImportance:
 
 def _reported(model: Any, name: str) -> tuple[Array, str]:
     """Return what the model reports, column by column as it saw them, and what that is."""
-    library = booster_library(model)
-    if library == "xgboost" and _is_linear(model):
-        raise _refusal(name, "its booster is linear, and coefficients depend on the scale of the columns")
-    if library in KINDS and type(model).__name__ == "Booster":
-        return _native(model, library), f"{KINDS[library]['gain']} in {library}"
-    raw: Any = getattr(model, "feature_importances_", None)
-    if np.ndim(raw) == 0:  # CatBoost has an empty one where it would need the data again
+    library = library_for(model, boosting=True) or library_for(model)
+    try:
+        raw: Any = (
+            getattr(model, "feature_importances_", None) if library is None else library.importance(model)
+        )
+    except RefusalError as refusal:
+        raise _refusal(name, str(refusal)) from refusal
+    if np.ndim(raw) == 0:  # it may be empty where a model would need the data again
         raise _refusal(name, _why_none(model))
-    if library in KINDS:
-        kind = getattr(model, "importance_type", None) or "gain"
-        return np.asarray(raw), f"{KINDS[library].get(kind, kind)} in {library}"
-    if library == "catboost":
-        return np.asarray(raw), "change of predictions along its splits (PredictionValuesChange) in catboost"
-    if any(base.__module__.split(".")[0] == "sklearn" for base in type(model).__mro__):
-        return np.asarray(raw), "decrease of impurity by its splits, on the rows it was fitted on"
-    return np.asarray(raw), f"feature_importances_ as {type(model).__name__} defines them"
-
-
-def _is_linear(model: Any) -> bool:
-    booster = model.get_booster() if hasattr(model, "get_booster") else model
-    return bool(json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "gblinear")
-
-
-def _native(booster: Any, library: str) -> Array:
-    if library == "lightgbm":
-        return np.asarray(booster.feature_importance("gain"))
-    gains = booster.get_score(importance_type="gain")  # only of columns that are split at
-    names = booster.feature_names or [f"f{j}" for j in range(booster.num_features())]
-    return np.array([gains.get(name, 0.0) for name in names])
+    if library is None:
+        return np.asarray(raw), f"feature_importances_ as {type(model).__name__} defines them"
+    return np.asarray(raw), library.importance_name(model)
 
 
 def _why_none(model: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.data.table import Table
-from paribus.errors import ModelError, RefusalError
+from paribus.errors import ModelError, RefusalCode, RefusalError
 from paribus.models.ensemble import LEAF, Ensemble
 from paribus.models.link import Link
 
@@ -41,41 +41,45 @@ class Trees:
 
 
 def trees_for(
-    ensemble: Ensemble, response: str, columns: tuple[int, ...] | None, probe: Table, answer: Floats
+    ensemble: Ensemble, response: str, columns: tuple[int, ...] | None, sample: Table, prediction: Floats
 ) -> Trees:
-    """Return the trees for a response, or refuse; they must answer the rows of ``probe`` as the model did.
+    """Return the trees for a response, or refuse; they must predict ``sample`` as the model did.
 
-    ``columns`` are those the adapter picked of the model's outputs, ``answer (n, o)`` what was picked.
+    ``columns`` are those the adapter picked of the model's outputs, ``prediction (n, o)`` what was picked.
     """
     link = ensemble.links.get(response)
     if link is None:
-        raise RefusalError(ensemble.refused.get(response, f"its trees do not tell what {response} answers"))
-    both = columns is None and link.name == "sigmoid" and (ensemble.n_margins, answer.shape[1]) == (1, 2)
-    picked = None if both else _picked(ensemble, columns, answer.shape[1])
+        why = ensemble.refused.get(response, f"its trees do not tell what {response} answers")
+        raise RefusalError(
+            why, RefusalCode.NONLINEAR_LINK if response in ensemble.refused else RefusalCode.UNSUPPORTED
+        )
+    both = columns is None and link.name == "sigmoid" and (ensemble.n_margins, prediction.shape[1]) == (1, 2)
+    picked = None if both else _picked(ensemble, columns, prediction.shape[1])
     if picked is not None and link.linear:
         ensemble, picked = _only(ensemble, picked), None
     trees = Trees(ensemble, link, picked, bound_of(ensemble, link), both)
     try:
-        ours = trees.outputs(ensemble.margins(ensemble.numbers(probe)).T).T
+        ours = trees.outputs(ensemble.margins(ensemble.numbers(sample)).T).T
     except ModelError as error:
-        raise RefusalError(f"its trees were read, but {error}") from error
-    refuse_difference(ours, answer, f"on {len(probe)} rows")
+        raise RefusalError(f"its trees were read, but {error}", RefusalCode.DATA) from error
+    refuse_difference(ours, prediction, f"on {len(sample)} rows")
     return trees
 
 
-def refuse_difference(ours: Floats, answer: Floats, where: str) -> None:
+def refuse_difference(ours: Floats, prediction: Floats, where: str) -> None:
     """Refuse sums over leaves ``(n, o)`` that are not what the model predicts."""
-    worst = np.abs(ours - answer).max(initial=0.0)
-    spread = np.ptp(answer, axis=0).max(initial=0.0)
-    if not worst <= TOLERANCE * spread + rounding_of(answer):
+    worst = np.abs(ours - prediction).max(initial=0.0)
+    spread = np.ptp(prediction, axis=0).max(initial=0.0)
+    if not worst <= TOLERANCE * spread + rounding_of(prediction):
         raise RefusalError(
-            f"its trees were read, but their sum differs from its prediction by {worst:.2g} {where}"
+            f"its trees were read, but their sum differs from its prediction by {worst:.2g} {where}",
+            RefusalCode.DIFFERS,
         )
 
 
-def rounding_of(answer: Floats) -> float:
+def rounding_of(prediction: Floats) -> float:
     """Return what a library may lose by adding leaves, which shows in the precision of its answers."""
-    finite = answer[np.isfinite(answer)]
+    finite = prediction[np.isfinite(prediction)]
     with np.errstate(over="ignore"):  # of what single precision cannot hold
         single = bool((finite.astype(np.float32) == finite).all())
     return (SINGLE if single else DOUBLE) * float(np.abs(finite).max(initial=0.0))
@@ -86,7 +90,8 @@ def _picked(ensemble: Ensemble, columns: tuple[int, ...] | None, outputs: int) -
         return None
     if columns is not None and len(columns) == outputs and max(columns) < ensemble.n_margins:
         return columns
-    raise RefusalError(f"its trees add up to {ensemble.n_margins} margins, and it has {outputs} outputs")
+    text = f"its trees add up to {ensemble.n_margins} margins, and it has {outputs} outputs"
+    raise RefusalError(text, RefusalCode.UNSUPPORTED)
 
 
 def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
@@ -98,7 +103,7 @@ def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
     places = np.full(ensemble.n_margins, -1, np.int32)
     places[kept] = np.arange(len(kept))
     if (places[ensemble.output] < 0).any():
-        raise RefusalError("some of its trees add to outputs that are not reported")
+        raise RefusalError("some of its trees add to outputs that are not reported", RefusalCode.UNSUPPORTED)
     return replace(ensemble, output=places[ensemble.output], base=ensemble.base[kept])
 
 
@@ -127,4 +132,6 @@ def bound_of(ensemble: Ensemble, link: Link) -> float | None:
 def _bounded(exponent: float, of: str) -> None:
     """Refuse trees whose predictions, or squares of them, may reach a power of two whose sums overflow."""
     if exponent > LARGEST:
-        raise RefusalError(f"its {of} may reach 2^{exponent:.0f}, and sums of such overflow")
+        raise RefusalError(
+            f"its {of} may reach 2^{exponent:.0f}, and sums of such overflow", RefusalCode.UNSUPPORTED
+        )

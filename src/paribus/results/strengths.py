@@ -10,7 +10,7 @@ from paribus.contracts import Flags, Floats
 from paribus.evaluators.interactions import Found, Ratio
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.models import Model
-from paribus.models.boosters import has_margin
+from paribus.models.adapter import has_margin
 from paribus.models.model import unsteady_notes
 from paribus.results.hstatistics import HStatistics, Token
 from paribus.results.importance import Importance
@@ -118,7 +118,7 @@ def _of_call(found: Found, ask: StrengthAsk, models: tuple[Model, ...], provenan
     if (
         models[0].response == "predict_proba"
         and provenance.evaluator == "brute"
-        and has_margin(models[0].call.target)
+        and has_margin(models[0].predictor.target)
     ):
         notes.append(
             "on the probability scale a model that is additive in its margin interacts as well; "

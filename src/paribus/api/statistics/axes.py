@@ -15,7 +15,7 @@ from paribus.data.features import Header, by_position, resolve_many, resolve_set
 from paribus.errors import FeatureError, RefusalError
 from paribus.evaluators.survey import Wanted
 from paribus.grid import SPLITS, Axis, GridOptions, axis_of
-from paribus.models import Model
+from paribus.models import Model, structure_of
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -97,7 +97,7 @@ def _sides(models: tuple[Model, ...]) -> Callable[[int, np.dtype[Any]], Array]:
     each = []
     for model in models:
         try:
-            each.append(model.trees.ensemble.sides)
+            each.append(structure_of(model).ensemble.sides)
         except RefusalError as refusal:
             raise RefusalError(
                 f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; give a whole number"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -208,13 +209,12 @@ class ReadBlocks:
         return -(-self.rows // self.size)
 
     @property
-    def tasks(self) -> int:
-        """Into how many tasks a cluster may cut them: each at least two of what can only be read together."""
+    def n_tasks(self) -> int:
+        """Into how many tasks to cut them: each reads at least two of what can only be read together."""
         return (self.rows or 0) // (2 * max(1, self.reading.source.unit_rows))
 
-    @property
-    def place(self) -> str:
-        """Which rows these are, in words."""
+    def describe(self) -> str:
+        """Return which rows these are, in words."""
         first = self.first * self.size
         return f"rows {first:,} to {first + (self.rows or 0) - 1:,} of X ({self.reading.source.label})"
 
@@ -239,6 +239,14 @@ class ReadBlocks:
         """Return some consecutive ones, with the files they are read from."""
         source = self.reading.source.part(first * self.size, stop * self.size)
         return replace(self, reading=replace(self.reading, source=source), first=first, stop=stop)
+
+    def payload(self) -> tuple[Self, list[Any]]:
+        """Return the blocks, which are read where they are evaluated."""
+        return self, []
+
+    def received(self, computed: list[Any]) -> tuple[Self]:
+        """Return the blocks."""
+        return (self,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,19 +338,18 @@ class PartitionBlocks:
         return int(stop) - self.first
 
     @property
-    def tasks(self) -> int:
+    def n_tasks(self) -> int:
         """One for each partition, which need not fit in memory beside another."""
         return self.count
 
-    @property
-    def place(self) -> str:
-        """Which partitions these are, in words."""
+    def describe(self) -> str:
+        """Return which partitions these are, in words."""
         last = self.first + self.count - 1
         return f"partition {self.first}" + (f" to {last}" if last > self.first else "") + " of X"
 
     def __iter__(self) -> Iterator[Block]:
         for number in range(self.first, self.first + self.count):
-            yield from self.within(number, self._source.computed(number))
+            yield from self._within(number, self._source.computed(number))
 
     def part(self, first: int, stop: int) -> Self:
         """Return some consecutive ones."""
@@ -350,13 +357,17 @@ class PartitionBlocks:
         rows = known[stop] - known[first] if known else None
         return replace(self, first=first, stop=stop, rows=rows)
 
-    def shipped(self) -> tuple[Self, list[Any]]:
-        """Return itself without the frame, and the tasks that compute the partitions."""
+    def payload(self) -> tuple[Self, list[Any]]:
+        """Return the blocks without the frame, and the tasks that compute the partitions."""
         tasks = self._source.tasks[self.first : self.first + self.count]
         reading = replace(self.reading, source=replace(self._source, frame=None, client=None, heads={}))
         return replace(self, reading=reading, stop=self.first + self.count), list(tasks)
 
-    def within(self, number: int, computed: Any) -> HeldBlocks:
+    def received(self, computed: list[Any]) -> Iterator[HeldBlocks]:
+        """Yield the blocks of each computed partition."""
+        return itertools.starmap(self._within, enumerate(computed, self.first))
+
+    def _within(self, number: int, computed: Any) -> HeldBlocks:
         """Return the blocks of a computed partition."""
         table = self._source.table(computed, number, self.reading.read)
         starts = self.reading.starts

@@ -96,11 +96,11 @@ class Scanned:
         """Return the few rows the first pass chose by their numbers: they tell how columns are binned."""
         return self.some
 
-    def drawn_rows(self, size: int, seed: int) -> Rows:
-        """Read some rows that have weight into memory: those that would be drawn if all were there."""
+    def subsample(self, size: int | None, seed: int) -> Rows:
+        """Read ``size`` rows with positive weight into memory, or all: those sampled if all were there."""
         import pyarrow as pa
 
-        wanted = sample_of(self.counted, size, seed).numbers
+        wanted = sample_of(self.counted, self.counted if size is None else size, seed).numbers
         tables, weights, before = [], [], 0
         for block in self.blocks(TAKE_ROWS):
             kept = block.weighted()
@@ -111,10 +111,6 @@ class Scanned:
                 weights += [] if kept.weights is None else [kept.weights[here]]
         table = replace(self.table, arrow=FrameTable(pa.concat_tables(tables), self.table.names))
         return Rows(table, np.concatenate(weights) if weights else None, self.unit)
-
-    def subsample(self, size: int | None, seed: int) -> Rows:
-        """Read ``size`` rows with positive weight into memory, those sampled if all were there."""
-        return self.drawn_rows(self.counted if size is None else size, seed)
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""

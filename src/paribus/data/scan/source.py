@@ -24,54 +24,43 @@ class Source(Protocol):
     @property
     def schema(self) -> pa.Schema:
         """Columns and their types."""
-        ...
 
     @property
     def library(self) -> str:
         """Library of the tables the model is shown."""
-        ...
 
     @property
     def label(self) -> str:
         """What it is, in words."""
-        ...
 
     @property
     def skipped(self) -> tuple[str, ...]:
         """What was left out, and why."""
-        ...
 
     @property
     def rows(self) -> int | None:
         """Number of rows."""
-        ...
 
     @property
     def stamp(self) -> str | None:
         """A digest of what can be known without reading the rows."""
-        ...
 
     @property
     def shippable(self) -> bool:
         """Whether other processes can read it."""
-        ...
 
     @property
     def unit_rows(self) -> int:
         """Rows that can only be read together, at most."""
-        ...
 
     def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
         """Yield the rows from ``first`` to ``stop``."""
-        ...
 
     def part(self, first: int, stop: int) -> Self:
         """Return a source of the same rows that holds no more than reading these takes."""
-        ...
 
     def head(self, columns: tuple[str, ...]) -> pa.Table:
         """Return a few rows, from several places where that is cheap."""
-        ...
 
 
 def shown_library() -> str:

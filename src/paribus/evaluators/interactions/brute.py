@@ -218,7 +218,7 @@ class BruteStrengths(InteractionPasses):
         witnesses = Witnesses.of(self.sample, self.ask.rows.total, self.ask.rows.counted)
         with beyond_numbers():
             evidence, answer = self._evidence(single, witnesses.share)
-        precision = {"single": self.model.single, "single_own": self.model.single}
+        precision = {"single": self.model.is_float32, "single_own": self.model.is_float32}
         zero = Floors.of(evidence.variance, answer, **precision)
         pairs = yield from self._joint("pairs", self.ask.pairs, single, witnesses)
         ratios = ratios_of(evidence, pairs.joint, witnesses, zero, 1)

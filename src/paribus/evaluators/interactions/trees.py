@@ -24,7 +24,7 @@ from paribus.evaluators.request import Fold, Passes
 from paribus.evaluators.trees.boxes import Cells, Leaves
 from paribus.evaluators.trees.programs import family_of, program_of
 from paribus.kernels.program import ACTIVE, SLOT, Program
-from paribus.models import Model
+from paribus.models import Model, structure_of
 from paribus.models.ensemble import Ensemble
 from paribus.states import Keyed
 
@@ -68,7 +68,7 @@ class TreeStrengths(InteractionPasses):
     @classmethod
     def build(cls, model: Model, ask: StrengthAsk) -> TreeStrengths:
         """Find which features share a path."""
-        trees = model.trees
+        trees = structure_of(model)
         if not trees.link.linear:
             raise RefusalError(
                 f"{model.response} is no sum over leaves, so that every row would have to be asked with the "

@@ -16,7 +16,7 @@ from paribus.evaluators.local.bins import Located, Move
 from paribus.evaluators.local.request import LocalAsk, LocalPass, collected
 from paribus.evaluators.trees.programs import code_of, codes_of, walk_of
 from paribus.kernels.program import MOST_CODES, CodeColumn, Ints, Walk
-from paribus.models import Model
+from paribus.models import Model, structure_of
 from paribus.models.trees import Trees
 from paribus.states import CellMoments, Counts, Keyed
 
@@ -53,7 +53,7 @@ class LocalTrees(LocalPass):
     @classmethod
     def build(cls, model: Model, ask: LocalAsk) -> LocalTrees:
         """Lay the trees out, and the values of each feature as codes."""
-        trees, moves = model.trees, ask.moves
+        trees, moves = structure_of(model), ask.moves
         kernels = import_module("paribus.kernels.compiled")
         walk = walk_of(trees.ensemble, tuple(move.axes[0].feature for move in moves))
         most = max((column.missing for column in walk.columns), default=0)

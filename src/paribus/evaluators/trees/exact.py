@@ -20,7 +20,7 @@ from paribus.evaluators.request import Answer, Ask, SinglePass
 from paribus.evaluators.spread import spread_of
 from paribus.evaluators.trees.programs import codes_expected, codes_of, laid_out
 from paribus.kernels.program import Ints, Points, Program
-from paribus.models import Model
+from paribus.models import Model, structure_of
 from paribus.models.trees import Trees
 from paribus.states import BinnedSum, Counts, ExactSum, Keyed, PointValues, RowCurves
 from paribus.states.expected import HEAVIEST, LARGEST, Expected
@@ -63,7 +63,7 @@ class TreeExact(SinglePass):
     @classmethod
     def build(cls, model: Model, ask: Ask) -> TreeExact:
         """Lay the trees out for the questions."""
-        trees = model.trees
+        trees = structure_of(model)
         kernels = import_module("paribus.kernels.compiled")
         program, points = laid_out(trees.ensemble, ask.questions, kernels)
         return cls(model, ask, trees, program, points)

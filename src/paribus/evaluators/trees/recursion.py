@@ -16,7 +16,7 @@ from paribus.errors import RefusalError
 from paribus.evaluators.request import Answer, Ask, SinglePass
 from paribus.evaluators.trees.programs import laid_out
 from paribus.kernels.program import Points, Program
-from paribus.models import Model
+from paribus.models import Model, structure_of
 from paribus.models.ensemble import Ensemble
 from paribus.states import Keyed
 from paribus.states.expected import Expected
@@ -50,7 +50,7 @@ class TreeRecursion(SinglePass):
     @staticmethod
     def _refusal(model: Model, ask: Ask) -> str | None:
         """Return why training paths do not give what is requested."""
-        trees = model.trees
+        trees = structure_of(model)
         if ask.individual:
             return "training paths have no curve of a single row; ask for kind='average'"
         if ask.spread is not None:
@@ -74,7 +74,7 @@ class TreeRecursion(SinglePass):
         if refusal is not None:
             raise RefusalError(refusal)
         kernels = import_module("paribus.kernels.compiled")
-        ensemble = model.trees.ensemble
+        ensemble = structure_of(model).ensemble
         program, points = laid_out(ensemble, ask.questions, kernels)
         return cls(model, ask, program, points, _fractions(ensemble))
 

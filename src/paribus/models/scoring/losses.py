@@ -125,7 +125,7 @@ def _error_rate(given: Given) -> RowScore:
     classes = known_classes(given.estimator) or tuple(dict.fromkeys(given.target.tolist()))
     labels = Labels(given.estimator, classes)
     model = adapt(labels, given.table)
-    if model.answer is not None and (model.answer < 0).all():
+    if model.sample_prediction is not None and (model.sample_prediction < 0).all():
         raise OptionError(
             f"scoring='error_rate': {model.name} does not answer with labels such as {given.target[0]!r}; "
             "pass a function that does, or use 'log_loss' or 'squared_error'"
@@ -147,7 +147,7 @@ def _log_loss(given: Given) -> RowScore:
             "use 'error_rate'"
         )
     model = given.model("auto")
-    answer = np.empty(0) if model.answer is None else model.answer
+    answer = np.empty(0) if model.sample_prediction is None else model.sample_prediction
     if ((answer < -SLACK) | (answer > 1 + SLACK)).any():
         raise OptionError(
             f"scoring='log_loss' needs probabilities, and {model.name} answers {model.response} with numbers "

@@ -1,4 +1,4 @@
-"""Read CatBoost models from the JSON they export: symmetric and other trees, one-hot categories."""
+"""CatBoost, read from the JSON its models export: symmetric and other trees, one-hot categories."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import numpy as np
 from paribus.contracts import Flags, Floats, Integers
 from paribus.errors import ModelError, RefusalError
 from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet
+from paribus.models.libraries.city_hash import city_hash
+from paribus.models.libraries.library import Library, counted
 from paribus.models.link import Link
-from paribus.models.readers.known import counted, refuse_unknown
 
 PROBABILITY = {
     "Logloss": Link("sigmoid"),
@@ -39,6 +40,39 @@ NESTED = {"left", "right", "split", "value", "weight"}
 SPLIT = {"border", "cat_feature_index", "float_feature_index", "split_index", "split_type", "value"}
 
 
+class CatBoost(Library):
+    """CatBoost, which knows categories by a hash alone, and crashes at those of polars."""
+
+    module = "catboost"
+    title = "CatBoost"
+    boosts = True
+    names = ("feature_names_",)
+    generated = ""
+    pandas = True
+
+    def margin(self, model: Any) -> Mapping[str, Any]:
+        """Return the keyword of the margin; a ranker takes none, as its ``predict`` is the margin."""
+        ranks = "CatBoostRanker" in (base.__name__ for base in type(model).__mro__)
+        return {} if ranks else {"prediction_type": "RawFormulaVal"}
+
+    def numbers(self, model: Any, columns: int) -> frozenset[int]:
+        """Return the columns that are neither categories nor text nor embeddings."""
+        apart = {
+            *model.get_cat_feature_indices(),
+            *model.get_text_feature_indices(),
+            *model.get_embedding_feature_indices(),
+        }
+        return frozenset(range(columns)) - apart
+
+    def importance_name(self, model: Any) -> str:
+        """Return the one kind it reports; where that would need the data again it is empty."""
+        return "change of predictions along its splits (PredictionValuesChange) in catboost"
+
+    def read_trees(self, model: Any) -> Ensemble:
+        """Return the trees of a fitted model."""
+        return read(model)
+
+
 def read(estimator: Any) -> Ensemble:
     """Return the ensemble of a fitted CatBoost model, or raise `RefusalError`."""
     return parsed(estimator, _exported(estimator))
@@ -47,7 +81,7 @@ def read(estimator: Any) -> Ensemble:
 def parsed(estimator: Any, text: bytes) -> Ensemble:
     """Return the ensemble in the JSON that a model exports."""
     model = json.loads(text)
-    refuse_unknown("catboost", "models", model, MODEL)
+    CatBoost.refuse_unknown("models", model, MODEL)
     columns = Columns.of(model["features_info"])
     forest = _forest(model, columns)
     scale, bias = model["scale_and_bias"]
@@ -147,10 +181,10 @@ class Columns:
     def of(cls, info: Mapping[str, Any]) -> Columns:
         """Read the section on features."""
         numeric, categorical = info.get("float_features") or [], info.get("categorical_features") or []
-        refuse_unknown("catboost", "features", info, FEATURES)
+        CatBoost.refuse_unknown("features", info, FEATURES)
         for features, known in ((numeric, NUMERIC), (categorical, CATEGORICAL)):
             for feature in features:
-                refuse_unknown("catboost", "features", feature, known)
+                CatBoost.refuse_unknown("features", feature, known)
         encodings = [_of_numbers(feature) for feature in numeric]
         encodings += [_of_levels(feature) for feature in categorical]
         encodings.sort(key=lambda encoding: encoding.feature)
@@ -192,7 +226,7 @@ class Columns:
                 )
             else:
                 raise RefusalError(f"its trees have splits of the kind {kind!s:.60}, which is not known")
-            refuse_unknown("catboost", "splits", split, SPLIT)
+            CatBoost.refuse_unknown("splits", split, SPLIT)
         threshold = np.array(borders, dtype=np.float32).astype(np.float64)
         return Splits(np.array(columns, dtype=np.int64), threshold, np.array(level_sets, dtype=np.int64))
 
@@ -213,7 +247,7 @@ def _of_levels(feature: Mapping[str, Any]) -> Encoding:
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class CatBoostForest:
     """Trees as `Ensemble` has them, before scale and bias; unknown cover is NaN."""
 
     roots: Integers
@@ -226,14 +260,14 @@ class Forest:
     cover: Floats
 
 
-def _forest(model: Mapping[str, Any], columns: Columns) -> Forest:
+def _forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
     if model.get("trees"):
         return _nested(model["trees"], columns)
     trees = model.get("oblivious_trees")
     if not trees:
         raise RefusalError("the model was fitted but has no trees")
     for tree in trees:
-        refuse_unknown("catboost", "trees", tree, SYMMETRIC)
+        CatBoost.refuse_unknown("trees", tree, SYMMETRIC)
     depths = np.array([len(tree.get("splits") or ()) for tree in trees])
     counted("a number of splits", int(depths.max()), 0, MOST_SPLITS)
     found = np.unique(depths).tolist()
@@ -242,7 +276,7 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> Forest:
     roots = np.empty(len(trees), np.int64)
     for depth, part, start in zip(found, parts, starts, strict=True):
         roots[depths == depth] = part.roots + start
-    return Forest(
+    return CatBoostForest(
         roots,
         np.concatenate([part.column for part in parts]),
         np.concatenate([part.threshold for part in parts]),
@@ -254,11 +288,11 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> Forest:
     )
 
 
-def _nested(trees: list[dict[str, Any]], columns: Columns) -> Forest:
+def _nested(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
     """Read trees of nested nodes, the roots first and every node after its parent."""
     nodes, parents, leaves, found = [*trees], [], [], []
     for place, node in enumerate(nodes):  # grows while it is walked
-        refuse_unknown("catboost", "nodes", node, NESTED)
+        CatBoost.refuse_unknown("nodes", node, NESTED)
         if "split" in node:
             found.append(node["split"])
             parents.append(place)
@@ -282,10 +316,10 @@ def _nested(trees: list[dict[str, Any]], columns: Columns) -> Forest:
         cover[parent] = cover[child] + cover[child + 1]
     right = np.where(column == LEAF, 0, left + 1)
     weight = np.array(cover, dtype=np.float64)
-    return Forest(np.arange(len(trees)), column, threshold, level_set, left, right, value, weight)
+    return CatBoostForest(np.arange(len(trees)), column, threshold, level_set, left, right, value, weight)
 
 
-def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> Forest:
+def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> CatBoostForest:
     """Expand trees that ask the same of all nodes at a depth; leave out the nodes that no row reaches.
 
     The node ``i`` of a tree has the children ``2i + 1`` and ``2i + 2``. CatBoost's first split is the
@@ -305,7 +339,7 @@ def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> For
     kept, reached = _pruned(_alive(splits))
     asked = splits.at(np.repeat(np.arange(depth), 2 ** np.arange(depth)))
     below = ((0, 0), (0, leaves))
-    return Forest(
+    return CatBoostForest(
         reached[:, 0],
         np.pad(asked.column, below, constant_values=LEAF)[kept],
         np.pad(asked.threshold, below)[kept],
@@ -394,96 +428,3 @@ def level_hash(level: Any) -> int:
         raise ModelError(f"{level!r} is no category to CatBoost, which takes text and whole numbers")
     low = city_hash(level) % 2**32
     return low - 2**32 if low >= 2**31 else low
-
-
-# CityHash64 in its first version, by Geoff Pike and Jyrki Alakuijala.
-MASK = 2**64 - 1
-K0, K1, K2, K3 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F, 0xC949D7C7509E6557
-
-
-def city_hash(text: bytes) -> int:
-    """Return the hash of some bytes as 64 bits without a sign."""
-    size = len(text)
-    if size <= 16:
-        return _up_to_16(text)
-    if size > 64:
-        return _over_64(text)
-    if size > 32:
-        return _up_to_64(text)
-    a, b = _word(text, 0) * K1, _word(text, 8)
-    c, d = _word(text, size - 8) * K2, _word(text, size - 16) * K0
-    return _mixed(_turned(a - b, 43) + _turned(c, 30) + d, a + _turned(b ^ K3, 20) - c + size)
-
-
-def _word(text: bytes, start: int, size: int = 8) -> int:
-    return int.from_bytes(text[start : start + size], "little")
-
-
-def _turned(bits: int, by: int) -> int:
-    bits &= MASK
-    return (bits >> by | bits << (64 - by)) & MASK
-
-
-def _folded(bits: int) -> int:
-    bits &= MASK
-    return bits ^ bits >> 47
-
-
-def _mixed(low: int, high: int) -> int:
-    factor = 0x9DDFEA08EB382D69
-    low, high = low & MASK, high & MASK
-    return _folded((high ^ _folded((low ^ high) * factor)) * factor) * factor & MASK
-
-
-def _up_to_16(text: bytes) -> int:
-    size = len(text)
-    if size > 8:
-        last = _word(text, size - 8)
-        return _mixed(_word(text, 0), _turned(last + size, size)) ^ last
-    if size >= 4:
-        return _mixed(size + (_word(text, 0, 4) << 3), _word(text, size - 4, 4))
-    if not size:
-        return K2
-    start, end = text[0] + (text[size // 2] << 8), size + (text[-1] << 2)
-    return _folded(start * K2 ^ end * K3) * K2 & MASK
-
-
-def _up_to_64(text: bytes) -> int:
-    size = len(text)
-
-    def half(start: int, sum_: int, last: int) -> tuple[int, int]:
-        turned = _turned(sum_ + last, 52) + _turned(sum_, 37)
-        sum_ += _word(text, start + 8)
-        turned += _turned(sum_, 7)
-        sum_ += _word(text, start + 16)
-        return sum_ + last, turned + _turned(sum_, 31)
-
-    begin = _word(text, 0) + (size + _word(text, size - 16)) * K0
-    v = half(0, begin, _word(text, 24))
-    w = half(size - 32, _word(text, 16) + _word(text, size - 32), _word(text, size - 8))
-    folded = _folded((v[0] + w[1]) * K2 + (w[0] + v[1]) * K0)
-    return _folded(folded * K0 + v[1]) * K2 & MASK
-
-
-def _over_64(text: bytes) -> int:
-    size = len(text)
-
-    def block(start: int, a: int, b: int) -> tuple[int, int]:
-        words = [_word(text, start + offset) for offset in (0, 8, 16, 24)]
-        a += words[0]
-        b = _turned(b + a + words[3], 21)
-        total = a + words[1] + words[2]
-        return (total + words[3]) & MASK, (b + _turned(total, 44) + a) & MASK
-
-    x, y, z = _word(text, 0), _word(text, size - 16) ^ K1, _word(text, size - 56) ^ K0
-    v, w = block(size - 64, size, y), block(size - 32, size * K1, K0)
-    z += _folded(v[1]) * K1
-    x, y = _turned(z + x, 39) * K1, _turned(y, 33) * K1
-    for start in range(0, (size - 1) // 64 * 64, 64):
-        x = _turned(x + y + v[0] + _word(text, start + 16), 37) * K1 ^ w[1]
-        y = _turned(y + v[1] + _word(text, start + 48), 42) * K1 ^ v[0]
-        z = _turned(z ^ w[0], 33)
-        v = block(start, v[1] * K1, x + w[0])
-        w = block(start + 32, z + w[1], y)
-        x, z = z, x
-    return _mixed(_mixed(v[0], w[0]) + _folded(y) * K1 + z, _mixed(v[1], w[1]) + x)

@@ -1,4 +1,4 @@
-"""Trees of scikit-learn: single trees, forests, bagged and boosted trees, histogram boosting."""
+"""scikit-learn: single trees, forests, bagged and boosted trees, histogram boosting."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.errors import RefusalError
 from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet, Nodes
+from paribus.models.libraries.library import Library
 from paribus.models.link import Link
-from paribus.models.readers.known import refuse_unknown, release
 
 TREES = ("DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier")
 VALUE, PROBABILITIES = {"predict": Link()}, {"predict_proba": Link()}
@@ -66,6 +66,36 @@ REASONS = {
 }
 
 
+class Sklearn(Library):
+    """scikit-learn, whose trees may keep the categories of columns in an encoder."""
+
+    module = "sklearn"
+    title = "scikit-learn"
+
+    def has_types(self, model: Any) -> bool:
+        """Return whether a model has trees, which may know their categories."""
+        bases = [base.__module__ for base in type(model).__mro__]
+        own = any(base.startswith(("sklearn.ensemble.", "sklearn.tree.")) for base in bases)
+        return own and hasattr(model, "is_categorical_")
+
+    def categories(self, model: Any) -> Mapping[int, Any] | None:
+        """Return what an encoder numbers the categories by; histogram gradient boosting has it in a step."""
+        steps = getattr(getattr(model, "_preprocessor", None), "named_transformers_", {})
+        encoder = getattr(model, "_categorical_encoder", None) or steps.get("encoder")
+        if model.is_categorical_ is None or encoder is None:
+            return {}
+        places = [place for place, nominal in enumerate(model.is_categorical_) if nominal]
+        return dict(zip(places, (values.tolist() for values in encoder.categories_), strict=True))
+
+    def importance_name(self, model: Any) -> str:
+        """Return what trees report."""
+        return "decrease of impurity by its splits, on the rows it was fitted on"
+
+    def read_trees(self, model: Any) -> Ensemble:
+        """Return the trees of a fitted estimator."""
+        return read(model)
+
+
 def read(estimator: Any) -> Ensemble:
     """Return the trees of a fitted scikit-learn estimator, or raise `RefusalError`."""
     name = type(estimator).__name__
@@ -79,7 +109,7 @@ def read(estimator: Any) -> Ensemble:
         return READERS[name](estimator)
     except AttributeError as error:
         raise RefusalError(
-            f"{name} has no {error.name!r}: it is not fitted, or {release('sklearn')} is not known"
+            f"{name} has no {error.name!r}: it is not fitted, or {Sklearn.release()} is not known"
         ) from error
 
 
@@ -171,9 +201,9 @@ def _category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[LevelSet, ...]]:
     """Return which categories go left where trees split by them, from 256 bits at each node."""
     states = [part.__getstate__() for part in parts]
     for names in {tuple(state) for state in states}:
-        refuse_unknown("sklearn", "trees", names, STATE)
+        Sklearn.refuse_unknown("trees", names, STATE)
     for names in {state["nodes"].dtype.names or () for state in states}:
-        refuse_unknown("sklearn", "nodes", names, NODES)
+        Sklearn.refuse_unknown("nodes", names, NODES)
     tests, bits = [], [np.empty((0, 8), "<u4")]
     for part, state in zip(parts, states, strict=True):
         nodes = state["nodes"][: part.node_count]
@@ -193,7 +223,7 @@ def _by_bits(part: Any, nodes: Array) -> Flags:
     kinds = nodes["split_kind"]
     if not np.isin(kinds, (IS_LEAF, BY_THRESHOLD, BY_BITS)).all():
         raise RefusalError(
-            f"{release('sklearn')} splits nodes in ways that are not read, by a hash of the category for "
+            f"{Sklearn.release()} splits nodes in ways that are not read, by a hash of the category for "
             "example"
         )
     return np.asarray(inner & (kinds == BY_BITS))
@@ -388,8 +418,8 @@ def _boosted(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
 def _hist_gradient_boosting(estimator: Any) -> Ensemble:
     trees = [tree for iteration in estimator._predictors for tree in iteration]
     for tree in trees:
-        refuse_unknown("sklearn", "trees of histogram boosting", vars(tree), HIST_TREE)
-        refuse_unknown("sklearn", "nodes of histogram boosting", tree.nodes.dtype.names, HIST_NODES)
+        Sklearn.refuse_unknown("trees of histogram boosting", vars(tree), HIST_TREE)
+        Sklearn.refuse_unknown("nodes of histogram boosting", tree.nodes.dtype.names, HIST_NODES)
     sizes = np.array([len(tree.nodes) for tree in trees], dtype=np.int64)
     nodes = np.concatenate([tree.nodes for tree in trees])
     first = np.repeat(_roots(sizes), sizes)

@@ -9,34 +9,34 @@ import numpy as np
 
 from paribus.contracts import Array, Floats, Integers
 from paribus.data.table import Cells, Scratch, Table
-from paribus.errors import GridError, ModelError, RefusalError, failure
+from paribus.errors import GridError, ModelError, RefusalCode, RefusalError, failure
 from paribus.models.ensemble import LEAF, Ensemble
 from paribus.models.trees import Trees, refuse_difference
 
 MOST_ROWS = 224  # predicted once more when trees are read
 STEPS = 10_000  # rows times trees, which bounds the time it takes to walk them
 FEATURES = 32  # whose values are replaced, those of the most roots first
-SMALL = 1e-30  # numbers nearer to zero are zero to some tables of LightGBM and not to others
+SMALL = 1e-30  # numbers nearer to zero are zero to a library in some kinds of table and not in others
 
 
-def hold_at_splits(trees: Trees, probe: Table, predict: Callable[[Any, int], Floats]) -> None:
+def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], Floats]) -> None:
     """Refuse trees that differ from their model in rows made of the values that decide between leaves.
 
-    Rows of ``probe`` are repeated, and each takes, of every feature that is tested, one of the categories or
+    Rows of ``sample`` are repeated, and each takes, of every feature that is tested, one of the categories or
     a value next to a split, those of the roots before others. One call of ``predict`` is compared with the
     sum over leaves. A feature whose column cannot hold such values keeps its own.
     """
     ensemble = trees.ensemble
-    copies = max(1, min(MOST_ROWS, STEPS // max(1, len(ensemble.roots))) // len(probe))
-    rows, rng = copies * len(probe), np.random.default_rng(0)
-    numbers = np.tile(ensemble.numbers(probe), (copies, 1))
+    copies = max(1, min(MOST_ROWS, STEPS // max(1, len(ensemble.roots))) // len(sample))
+    rows, rng = copies * len(sample), np.random.default_rng(0)
+    numbers = np.tile(ensemble.numbers(sample), (copies, 1))
     replaced: dict[int, Cells] = {}
     index: list[Integers] = []
     for feature in _tested(ensemble):
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # of splits beyond what a column can hold
-                values = _decisive(ensemble, probe, feature, rows)
-            cells = probe.cells(feature, values)
+                values = _decisive(ensemble, sample, feature, rows)
+            cells = sample.cells(feature, values)
             encoded = {
                 column: encoding.numbers(cells.column)
                 for column, encoding in enumerate(ensemble.encodings)
@@ -49,17 +49,18 @@ def hold_at_splits(trees: Trees, probe: Table, predict: Callable[[Any, int], Flo
             for column, own in encoded.items():
                 numbers[:, column] = own[place]
             replaced[feature] = cells
-            index.append(place.reshape(copies, len(probe)))
+            index.append(place.reshape(copies, len(sample)))
     if not replaced:
         return
-    table = probe.stack(copies, Scratch()).at(replaced, np.stack(index, axis=2))
+    table = sample.stack(copies, Scratch()).at(replaced, np.stack(index, axis=2))
     try:
-        answer = predict(table, rows)
+        prediction = predict(table, rows)
     except Exception as error:  # whatever a foreign model raises
         raise RefusalError(
-            f"its trees were read, but it fails at values next to splits: {failure(error)}"
+            f"its trees were read, but it fails at values next to splits: {failure(error)}",
+            RefusalCode.DIFFERS,
         ) from error
-    refuse_difference(trees.outputs(ensemble.margins(numbers).T).T, answer, "at values next to splits")
+    refuse_difference(trees.outputs(ensemble.margins(numbers).T).T, prediction, "at values next to splits")
 
 
 def _tested(ensemble: Ensemble) -> list[int]:
@@ -73,13 +74,13 @@ def _tested(ensemble: Ensemble) -> list[int]:
     return sorted(count, key=lambda feature: -count[feature])[:FEATURES]
 
 
-def _decisive(ensemble: Ensemble, probe: Table, feature: int, most: int) -> Array:
+def _decisive(ensemble: Ensemble, sample: Table, feature: int, most: int) -> Array:
     """Return values of a column that the trees tell apart, at most so many."""
-    column = probe.column(feature)
+    column = sample.column(feature)
     if column.values.dtype.kind == "b":
         return np.array([False, True])
     if column.values.dtype.kind not in "fiu":
-        return _categories(ensemble, probe, feature)[:most]
+        return _categories(ensemble, sample, feature)[:most]
     dtype = column.values.dtype
     root = np.zeros(len(ensemble.column), dtype=bool)
     root[ensemble.roots] = True
@@ -102,19 +103,19 @@ def _spread(values: Array, most: int) -> Array:
     return np.asarray(values[np.unique(chosen)])
 
 
-def _categories(ensemble: Ensemble, probe: Table, feature: int) -> Array:
+def _categories(ensemble: Ensemble, sample: Table, feature: int) -> Array:
     """Return the categories a column may hold that the trees know.
 
-    CatBoost knows them by a hash alone, so that of its models they are those of the rows at hand.
+    Where the trees know them by a hash alone, they are those of the rows at hand.
     """
-    column = probe.column(feature)
+    column = sample.column(feature)
     known: dict[Any, None] = {}
     for encoding in ensemble.encodings:
         if encoding.feature == feature and encoding.levels is not None:
             known.update(
                 dict.fromkeys(column.levels or () if encoding.levels == "declared" else encoding.levels)
             )
-    if column.levels is not None and probe.backend != "polars":  # whose columns may hold others as well
+    if column.levels is not None and sample.backend != "polars":  # whose columns may hold others as well
         allowed = set(column.levels)
         known = {level: None for level in known if level in allowed}
     values = np.empty(len(known), dtype=object)

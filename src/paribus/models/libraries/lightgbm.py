@@ -1,4 +1,4 @@
-"""LightGBM, read from the model text it saves: wrappers and native boosters."""
+"""LightGBM: wrappers and native boosters, read from the model text they save."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.data.table import Column
 from paribus.errors import RefusalError
 from paribus.models.ensemble import LEAF, ZERO, Encoding, Ensemble, LevelSet, within
+from paribus.models.libraries.library import MOST_MARGINS, Library, counted
 from paribus.models.link import Link
-from paribus.models.readers.known import MOST_MARGINS, counted, refuse_unknown
 
 SINGLE_WHOLE = 2**24  # up to here single precision holds every whole number
 SIGMOID_DIGITS = 6  # digits the model text gives to the parameter `sigmoid`
@@ -72,6 +72,44 @@ LINES = {
 }
 
 
+class LightGBM(Library):
+    """LightGBM, which never had text, and writes an underscore for a space in the name of a column."""
+
+    module = "lightgbm"
+    title = "LightGBM"
+    boosts = True
+    native = "Booster"
+    names = ("feature_name_", "feature_name")
+    generated = "Column_"
+    typed = True
+    importances: ClassVar[Mapping[str, str]] = {
+        "split": "number of its splits",
+        "gain": "total gain of its splits",
+    }
+
+    def margin(self, model: Any) -> Mapping[str, Any]:
+        """Return the keyword of the margin."""
+        return {"raw_score": True}
+
+    def spelled(self, name: str) -> str:
+        """Return the name of a column with underscores."""
+        return name.replace(" ", "_")
+
+    def categories(self, model: Any) -> Mapping[int, Any]:
+        """Return those of each pandas category column; `RefusalError` where it does not say which."""
+        booster = getattr(model, "booster_", model)
+        lists = [_plain(levels) for levels in booster.pandas_categorical or []]
+        return _pandas_levels(lists, _Text.of(booster.model_to_string(num_iteration=1))) if lists else {}
+
+    def importance(self, model: Any) -> Any:
+        """Return that of a wrapper, or the gain of a booster."""
+        return model.feature_importance("gain") if self.is_native(model) else super().importance(model)
+
+    def read_trees(self, model: Any) -> Ensemble:
+        """Return the trees of a wrapper or of a native booster."""
+        return read(model)
+
+
 def read(estimator: Any) -> Ensemble:
     """Return the trees of a wrapper or a native booster, as many as its own predict uses.
 
@@ -87,8 +125,8 @@ def read(estimator: Any) -> Ensemble:
 def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
     """Return the trees in the text of a model, given the ``lists`` of categories of its pandas columns."""
     text = _Text.of(model_text)
-    refuse_unknown("lightgbm", "a header", text.header, HEADER)
-    refuse_unknown("lightgbm", "trees", text.lines, LINES)
+    LightGBM.refuse_unknown("a header", text.header, HEADER)
+    LightGBM.refuse_unknown("trees", text.lines, LINES)
     if "1" in text.lines["is_linear"]:
         raise RefusalError("it has linear trees, whose leaves are linear functions instead of constants")
     sizes = text.integers("num_leaves")
@@ -117,12 +155,6 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
         cover=layout.spread(text.numbers("internal_count"), 0.0, np.float64, text.numbers("leaf_count", "0")),
         **_responses(estimator, text, iterations),
     )
-
-
-def categories_of(booster: Any) -> Mapping[int, list[Any]]:
-    """Return the categories of each pandas category column; `RefusalError` where it does not say which."""
-    lists = [_plain(levels) for levels in booster.pandas_categorical or []]
-    return _pandas_levels(lists, _Text.of(booster.model_to_string(num_iteration=1))) if lists else {}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""XGBoost, read from the JSON that its boosters write of themselves."""
+"""XGBoost: wrappers and native boosters, read from the JSON that boosters write of themselves."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from paribus.contracts import Flags, Floats, Integers
+from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.data.table import Column
 from paribus.errors import RefusalError
 from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet, Nodes, within
+from paribus.models.libraries.library import MOST_COLUMNS, MOST_MARGINS, Library, counted
 from paribus.models.link import Link
-from paribus.models.readers.known import MOST_COLUMNS, MOST_MARGINS, counted, refuse_unknown
+from paribus.models.predictor import Predictor
 
 Singles = NDArray[np.float32]
 Json = Mapping[str, Any]
@@ -98,6 +99,73 @@ OBJECTIVES: dict[str, tuple[Link | None, Callable[[Singles], Singles]]] = {
 }
 
 
+class XGBoost(Library):
+    """XGBoost, which never had text, and refuses a category that it does not know."""
+
+    module = "xgboost"
+    title = "XGBoost"
+    boosts = True
+    native = "Booster"
+    names = ("feature_names",)
+    typed = True
+    closed = True
+    importances: ClassVar[Mapping[str, str]] = {
+        "gain": "average gain of its splits",
+        "weight": "number of its splits",
+        "cover": "average cover of its splits",
+        "total_gain": "total gain of its splits",
+        "total_cover": "total cover of its splits",
+    }
+
+    def margin(self, model: Any) -> Mapping[str, Any]:
+        """Return the keyword of the margin."""
+        return {"output_margin": True}
+
+    def native_predictor(self, model: Any, keywords: Mapping[str, Any]) -> Predictor:
+        """Return how a booster predicts, which reads tables only through its own matrix."""
+        return Predictor(model, "predict", keywords, convert=_matrix)
+
+    def categories(self, model: Any) -> Mapping[int, Any] | None:
+        """Return the categories a booster stores.
+
+        Before version 3.1 it kept none, and of codes given as numbers there are none to keep.
+        """
+        booster = _booster(model)
+        coded = [place for place, kind in enumerate(booster.feature_types or ()) if kind == "c"]
+        read = getattr(booster, "get_categories", None) if coded else None
+        stored = read(export_to_arrow=True).to_arrow() if read else ()
+        found = {place: values.to_pylist() for place, (_, values) in enumerate(stored) if values is not None}
+        return found if len(found) == len(coded) else None
+
+    def importance(self, model: Any) -> Any:
+        """Return that of a wrapper, or the gain of a booster; a linear one has none."""
+        config = json.loads(_booster(model).save_config())
+        if config["learner"]["gradient_booster"]["name"] == "gblinear":
+            raise RefusalError("its booster is linear, and coefficients depend on the scale of the columns")
+        return _gains(model) if self.is_native(model) else super().importance(model)
+
+    def read_trees(self, model: Any) -> Ensemble:
+        """Return the trees of a wrapper or of a native booster."""
+        return read(model)
+
+
+def _booster(model: Any) -> Any:
+    return model.get_booster() if hasattr(model, "get_booster") else model
+
+
+def _matrix(booster: Any, table: Any) -> Any:
+    import xgboost
+
+    names = None if getattr(table, "columns", None) is not None else booster.feature_names
+    return xgboost.DMatrix(table, feature_names=names, enable_categorical=True)
+
+
+def _gains(booster: Any) -> Array:
+    gains = booster.get_score(importance_type="gain")  # only of columns that are split at
+    names = booster.feature_names or [f"f{j}" for j in range(booster.num_features())]
+    return np.array([gains.get(name, 0.0) for name in names])
+
+
 @dataclass(frozen=True, eq=False)
 class Categories(Encoding):
     """A category column by its levels; in any other column the values themselves are the codes.
@@ -124,7 +192,7 @@ class Categories(Encoding):
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class XGBoostForest:
     """The nodes of all trees one after another, as XGBoost lists them."""
 
     first: Integers
@@ -150,8 +218,7 @@ class Forest:
 
 def read(estimator: Any) -> Ensemble:
     """Return the trees of a wrapper or of a native booster, or raise `RefusalError`."""
-    is_wrapper = hasattr(estimator, "get_booster")
-    booster = estimator.get_booster() if is_wrapper else estimator
+    booster = _booster(estimator)
     _refuse_missing_value(estimator)
     return parsed(estimator, booster.save_raw("json"))
 
@@ -193,7 +260,7 @@ def _refuse_unknown(learner: Json, model: Json) -> None:
     }
     for what, found in parts.items():
         for part in found:
-            refuse_unknown("xgboost", what, part, KNOWN[what])
+            XGBoost.refuse_unknown(what, part, KNOWN[what])
 
 
 def _refuse_missing_value(estimator: Any) -> None:
@@ -251,12 +318,12 @@ def _joined(trees: Iterable[Json], key: str, dtype: Any) -> Any:
     return np.fromiter(chain.from_iterable(tree[key] for tree in trees), dtype)
 
 
-def _forest(trees: Sequence[Json]) -> Forest:
+def _forest(trees: Sequence[Json]) -> XGBoostForest:
     sizes = [len(tree["left_children"]) for tree in trees]
     first = np.array([0, *accumulate(sizes)], np.int64)
     level_set, level_sets = _level_sets(trees, first)
     has_cover = all("sum_hessian" in tree for tree in trees)
-    return Forest(
+    return XGBoostForest(
         first=first[:-1],
         feature=_joined(trees, "split_indices", np.int64),
         left=_joined(trees, "left_children", np.int64),
@@ -287,7 +354,7 @@ def _level_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[Le
     return level_set, tuple(LevelSet(together[begin:end], listed_left=False) for begin, end in ends)
 
 
-def _values(trees: Sequence[Json], forest: Forest, weights: Sequence[float]) -> Floats:
+def _values(trees: Sequence[Json], forest: XGBoostForest, weights: Sequence[float]) -> Floats:
     """Return what each leaf adds: one number, or one for each margin where a tree serves all of them."""
     width = max((int(tree["tree_param"]["size_leaf_vector"]) for tree in trees), default=1)
     if width <= 1:
@@ -309,7 +376,9 @@ def _values(trees: Sequence[Json], forest: Forest, weights: Sequence[float]) -> 
     return value
 
 
-def _encodings(learner: Json, cats: Json, forest: Forest, *, accepts_infinite: bool) -> tuple[Encoding, ...]:
+def _encodings(
+    learner: Json, cats: Json, forest: XGBoostForest, *, accepts_infinite: bool
+) -> tuple[Encoding, ...]:
     """Return how each column is read; XGBoost compares in single precision."""
     columns = int(learner["learner_model_param"]["num_feature"])
     counted("a number of columns", columns, 0, MOST_COLUMNS)
@@ -339,7 +408,7 @@ def _levels(stored: Json) -> dict[Any, float]:
     return {level: float(code) for code, level in enumerate(values)}
 
 
-def _ensemble(forest: Forest, value: Floats, **others: Any) -> Ensemble:
+def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
     """Return the nodes that are left of the trees, children named by their place among them."""
     leaf, kept = forest.leaf, forest.feature != DELETED
     if np.isneginf(forest.condition[~leaf & (forest.level_set < 0)]).any():

@@ -1,10 +1,13 @@
-"""Attributes of models of any library, which may be anything or raise anything."""
+"""Estimators of any library: methods passed as functions, and attributes that may be or raise anything."""
 
 from __future__ import annotations
 
+from inspect import ismethod
 from typing import Any
 
 import numpy as np
+
+METHODS = ("predict", "predict_proba", "decision_function")
 
 
 def attribute(estimator: Any, name: str) -> Any:
@@ -40,3 +43,16 @@ def kind_of(estimator: Any) -> Any:
         return estimator.__sklearn_tags__().estimator_type
     except Exception:  # it has no tags, or a mixin that asks its bases for them has none beside it
         return attribute(estimator, "_estimator_type")
+
+
+def unbound(estimator: Any) -> tuple[Any, str | None]:
+    """Return the model and the name of its method where ``model.predict_proba`` is passed, else None.
+
+    A method of another name, or of another object than a model, is a function like any other.
+    """
+    method = getattr(estimator, "__name__", None)
+    if not ismethod(estimator) or method not in METHODS or isinstance(estimator.__self__, type):
+        return estimator, None
+    # A method that was replaced, or is known under another name, is not what the model would be asked by.
+    model = estimator.__self__
+    return (model, method) if getattr(model, method, None) == estimator else (estimator, None)
