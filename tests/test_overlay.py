@@ -12,6 +12,7 @@ import pytest
 
 import paribus
 from paribus.display.figure import Line, Points, Rule
+from paribus.notes import Note, NoteCode
 
 
 def steep(table):
@@ -78,10 +79,14 @@ def test_notes_are_told_once_with_the_names_they_belong_to(frame):
     parts = of_both(paribus.partial_dependence, frame, "age") | {
         "again": paribus.partial_dependence(steep, frame, "age")
     }
-    notes = {"steep": ("all", "some", "some"), "flat": ("own", "all"), "again": ("some", "all")}
+    texts = {"steep": ("all", "some", "some"), "flat": ("own", "all"), "again": ("some", "all")}
+    notes = {
+        name: tuple(Note(NoteCode.EMPTY_CELLS, text, "age", 0.5) for text in texts[name]) for name in texts
+    }
     parts = {name: dataclasses.replace(part, notes=notes[name]) for name, part in parts.items()}
     found = paribus.overlay(parts)
     assert found.notes == ("all", "steep, again: some", "flat: own")
+    assert {(note.code, note.feature, note.value) for note in found.notes} == {("PAR111", "age", 0.5)}
     assert repr(found).count("note: ") == 3
 
 

@@ -27,6 +27,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, get_args
 
 
 class ParibusError(Exception):
@@ -65,8 +67,28 @@ class ModelError(ParibusError):
     """The model did not answer as a model must."""
 
 
+class RefusalCode(StrEnum):
+    """Kinds of reasons why an evaluator is not used."""
+
+    NOT_REQUESTED = "not requested"  # method= names another one
+    NO_STRUCTURE = "no structure"  # the model has no structure that can be read, or was changed
+    UNSUPPORTED = "unsupported"  # it cannot give this statistic of this model
+    NONLINEAR_LINK = "nonlinear link"  # the response is no sum over leaves
+    DIFFERS = "differs"  # what was read does not give the predictions of the model
+    DATA = "data"  # values of X cannot be told apart as the model does
+    MEMORY = "memory"  # it needs more than max_memory
+    OTHER = "other"  # the reason is in the text alone
+
+
 class RefusalError(ParibusError):
-    """The method asked for by name cannot give this answer; the message says why."""
+    """The method asked for by name cannot give this answer; the message and ``code`` say why."""
+
+    def __init__(self, message: str, code: RefusalCode = RefusalCode.OTHER) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:  # with its code, back from a worker
+        return type(self), (str(self), self.code)
 
 
 class MemoryBoundError(ParibusError, MemoryError):
@@ -115,7 +137,8 @@ def failure(error: BaseException) -> str:
     return text if len(text) <= 500 else f"{text[:400]} ... {text[-95:]}"
 
 
-def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Refuse ``value`` unless it is one of the ``allowed`` words of option ``name``."""
-    if value not in allowed:
-        raise OptionError(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}")
+def one_of(name: str, value: object, allowed: Any) -> None:
+    """Refuse ``value`` unless it is one of the ``allowed`` words of option ``name``, a tuple or Literal."""
+    words = get_args(allowed) or allowed
+    if value not in words:
+        raise OptionError(f"{name}={value!r} is not one of {', '.join(map(repr, words))}")

@@ -19,6 +19,7 @@ from paribus.data.rows import Rows
 from paribus.errors import OptionError, one_of
 from paribus.executors import Local
 from paribus.models import only_one
+from paribus.notes import Note, NoteCode
 from paribus.results import Importance
 from paribus.results.provenance import skipped_notes
 from paribus.results.strengths import importance_of
@@ -209,7 +210,10 @@ def _by_model(
         standard_error_with_interactions=None,
         repeats=None,
         notes=(
-            "it is about the data the model was fitted to, not about X, and has no standard error",
+            Note(
+                NoteCode.TRAINING_DATA,
+                "it is about the data the model was fitted to, not about X, and has no standard error",
+            ),
             *skipped_notes(provenance),
         ),
         provenance=provenance,

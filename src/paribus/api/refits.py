@@ -12,6 +12,7 @@ import numpy as np
 from paribus.api.running import digest
 from paribus.contracts import Floats
 from paribus.evaluators.ask import Answer
+from paribus.notes import Note
 from paribus.results.refits import mean_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Found(Generic[A]):
     """What one model answered to each question, remarks on each answer, and what is recorded of how."""
 
     answers: list[A]
-    remarks: list[tuple[str, ...]]
+    remarks: list[tuple[Note, ...]]
     facts: dict[str, Any]
 
 
@@ -62,12 +63,12 @@ def _mean(arrays: list[Floats]) -> Floats:
     return mean_of(np.stack(arrays))
 
 
-def joined_remarks(found: Sequence[Found[A]]) -> list[tuple[str, ...]]:
+def joined_remarks(found: Sequence[Found[A]]) -> list[tuple[Note, ...]]:
     """Return the remarks on each question, those of several models with the place of each in the list."""
     if len(found) == 1:
         return found[0].remarks
     return [
-        tuple(f"model {place + 1}: {remark}" for place, one in enumerate(each) for remark in one)
+        tuple(remark.of(f"model {place + 1}") for place, one in enumerate(each) for remark in one)
         for each in zip(*(one.remarks for one in found), strict=True)
     ]
 

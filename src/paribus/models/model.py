@@ -15,6 +15,7 @@ from paribus.data.table import Table
 from paribus.errors import ModelError, RefusalError
 from paribus.models.held import hold_at_splits
 from paribus.models.trees import Trees, trees_for
+from paribus.notes import Note, NoteCode
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,11 @@ class Model:
         return predictions
 
 
-def unsteady_notes(models: Iterable[Model], then: str) -> list[str]:
+def unsteady_notes(models: Iterable[Model], then: str) -> list[Note]:
     """Return a note on each model that predicts rows differently when they are repeated, and what follows."""
     names = dict.fromkeys(model.name for model in models if not model.stackable)
-    return [
-        f"{name} predicted some rows differently when they were repeated under new labels{then}"
-        for name in names
-    ]
+    words = "predicted some rows differently when they were repeated under new labels"
+    return [Note(NoteCode.ROW_DEPENDENT, f"{name} {words}{then}") for name in names]
 
 
 def as_outputs(raw: Any, rows: int, name: str) -> Floats:

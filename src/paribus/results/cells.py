@@ -8,9 +8,11 @@ from paribus.contracts import Floats, Integers
 from paribus.evaluators.marginal import CellMeans
 from paribus.grid import Axis
 from paribus.models.model import unsteady_notes
-from paribus.results.build import strength_of
+from paribus.notes import Note, NoteCode
+from paribus.results.build import missing_note
 from paribus.results.marginal import Marginal, MissingRows
 from paribus.results.provenance import Provenance, skipped_notes
+from paribus.results.shared import strength_of
 from paribus.states import CellMoments
 
 
@@ -71,12 +73,13 @@ def _averages(moments: CellMoments, means: CellMeans, cells: Integers) -> dict[s
     return found
 
 
-def _notes(axis: Axis, moments: CellMoments, means: CellMeans, provenance: Provenance) -> tuple[str, ...]:
+def _notes(axis: Axis, moments: CellMoments, means: CellMeans, provenance: Provenance) -> tuple[Note, ...]:
     notes = [*axis.notes, *skipped_notes(provenance)]
     if axis.missing:
-        notes.append(f"{axis.name} is missing in {axis.missing_share:.1%} of the data, a cell of its own")
+        notes.append(missing_note(axis, ", a cell of its own"))
     if not np.isfinite(moments.mean[: means.outputs]).all():
-        notes.append("the model's answer is not finite for some rows, so neither is the average over them")
+        text = "the model's answer is not finite for some rows, so neither is the average over them"
+        notes.append(Note(NoteCode.NOT_FINITE, text))
     notes += unsteady_notes(
         () if means.model is None else (means.model,),
         "; if its prediction for a row depends on the rows beside it, the averages depend on how the rows "

@@ -15,7 +15,7 @@ from paribus.budget import AHEAD, FLOAT, in_words
 from paribus.contracts import Floats
 from paribus.data.rows import ONE_PART, Rows
 from paribus.data.sampling import Sample
-from paribus.errors import MemoryBoundError, RefusalError
+from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 from paribus.evaluators.interactions.ask import Folding, StrengthAsk
 from paribus.evaluators.interactions.evidence import Evidence, Floors, Joint, ratios_of, strongest_triples
 from paribus.evaluators.interactions.found import Found
@@ -25,6 +25,7 @@ from paribus.evaluators.interactions.triples import joint_of
 from paribus.evaluators.trees.boxes import Cells, Leaves
 from paribus.evaluators.trees.programs import family_of, program_of
 from paribus.kernels.program import ACTIVE, SLOT, Program
+from paribus.meaning import Refusal
 from paribus.models import Model
 from paribus.models.ensemble import Ensemble
 from paribus.states import Keyed
@@ -73,10 +74,12 @@ class TreeStrengths:
         except RefusalError as refusal:
             return str(refusal)
         if not trees.link.linear:
-            return (
+            return Refusal(
+                "tree_exact",
+                RefusalCode.NONLINEAR_LINK,
                 f"{model.response} is no sum over leaves, so that every row would have to be asked with the "
                 "values of every other; response_method='decision_function', where the model has one, is a "
-                "sum and exact on every row"
+                "sum and exact on every row",
             )
         return None
 
