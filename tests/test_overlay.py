@@ -439,7 +439,7 @@ def test_differences_of_every_type_of_part_and_of_every_feature(frame, tmp_path)
     found = every.difference(reference="flat")
     assert isinstance(found, paribus.Differences)
     assert list(found) == sorted(found, key=lambda name: -found[name].strength)
-    assert repr(found).startswith("Differences of steep from flat: 3 features, largest first (prediction)")
+    assert repr(found).startswith("Differences steep minus flat: 3 features, largest first (prediction)")
     assert "standard errors" in repr(found)
     columns = ["feature", "value", "number", "output", "difference", "standard_error"]
     assert list(found.to_frame().columns) == columns

@@ -225,10 +225,12 @@ def _check_alike(effect: PartialDependence, other: LocalEffect | Marginal, name:
         one.fingerprint != two.fingerprint and not (isinstance(other, Marginal) and "observed" in other)
     ):
         raise InputError(f"{name}= and effect= are over other rows or weights; compare the same")
-    if isinstance(other, LocalEffect) or "predicted" in other:
-        known = [(p.model, p.model_library, p.model_version) for p in (one, two)]
-        if known[0] != known[1]:
-            raise InputError(f"{name}= is of {two.model} and effect= of {one.model}; compare the same model")
+    predicted = isinstance(other, LocalEffect) or "predicted" in other
+    if predicted and one.model_digest != two.model_digest:
+        raise InputError(
+            f"{name}= is of {two.model} and effect= of {one.model}, which are different models by their "
+            "model_digest; compare the same model"
+        )
 
 
 def _compared(effect: PartialDependence, local: LocalEffect | None, marginal: Marginal | None) -> Comparison:

@@ -134,7 +134,7 @@ class Overlay(Pictured, saved=True):
         >>> models = {"old": lambda X: X[:, 0], "new": lambda X: 2 * X[:, 0] + X[:, 1]}
         >>> found = {name: paribus.partial_dependence(f, X, 0, kind="both") for name, f in models.items()}
         >>> paribus.overlay(found).difference()
-        Difference of new from old on x0: average at 4 points, 1 output (prediction)
+        Difference new minus old on x0: average at 4 points, 1 output (prediction)
           prediction: from 2.25 at x0 = 0 to 5.25 at x0 = 3
           largest: 5.25 ± 0.75 at x0 = 3, 7 standard errors
           note: both are over the same rows: standard errors are those of the rows' own differences

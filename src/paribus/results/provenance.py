@@ -64,7 +64,7 @@ class Provenance:
     fingerprint : str
         Digest of the background, its weights, and its target where that was averaged.
     model_digest : str
-        Digest of the model: of its trees where they were read, and of its answers to a few rows.
+        Digest of the model: of its name, its outputs and its predictions of a few rows.
     weights : dict or None
         Sum, number of rows of weight zero and effective number of rows; None without weights.
     sampled_rows, seed : int or None

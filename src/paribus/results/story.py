@@ -313,7 +313,7 @@ def difference_story(found: Difference) -> str:
     """Describe a difference: between what, how it moves, and where it is largest, in standard errors."""
     names = found.output_names
     lines = [
-        f"Difference of {found.part} from {found.reference} on {found.feature_names[0]}: {found.curve} at "
+        f"Difference {found.part} minus {found.reference} on {found.feature_names[0]}: {found.curve} at "
         f"{count(len(found.grid_values[0]), 'point')}, {count(len(names), 'output')} "
         f"({found.provenance.scale})"
     ]
@@ -344,7 +344,7 @@ def differences_story(found: Differences) -> str:
     """Describe differences at many features: the largest five."""
     first = next(iter(found.values()))
     lines = [
-        f"Differences of {first.part} from {first.reference}: {count(len(found), 'feature')}, largest first "
+        f"Differences {first.part} minus {first.reference}: {count(len(found), 'feature')}, largest first "
         f"({found.provenance.scale})"
     ]
     for name, one in list(found.items())[:SHOWN]:
