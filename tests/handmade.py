@@ -6,6 +6,7 @@ import numpy as np
 
 from paribus import Provenance
 from paribus.evaluators.interactions import Ratio
+from paribus.notes import Note, NoteCode
 from paribus.results import HStatistics, Importance
 
 
@@ -83,7 +84,7 @@ def statistics(names, pairwise, *, main=None, joint=None, outputs=("prediction",
         ratio(np.full((size, shape[1]), 9.0), np.full((size, shape[1]), 100.0)),
         None if triples is None else ratio(triples, np.full(len(every), 4.0)),
         ratio(np.full((1, shape[1]), 25.0), np.full((1, shape[1]), 100.0)),
-        ("the data is small",),
+        (Note(NoteCode.SINGLE_ROW, "the data is small"),),
         provenance(**facts),
     )
 
@@ -103,6 +104,6 @@ def importance(features, values, *, method="effect", outputs=("prediction",), **
         2 * values if effect else None,
         values / 5 if effect else None,
         np.stack([values, values], 1) if method == "permutation" else None,
-        ("few rows",),
+        (Note(NoteCode.SINGLE_ROW, "few rows"),),
         provenance(**facts),
     )

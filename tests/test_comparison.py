@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 import paribus
 from paribus.display.figure import Line, Points
@@ -327,6 +328,13 @@ def test_other_models_and_weights_are_refused():
 
     with pytest.raises(paribus.InputError, match="of another and effect= of curved"):
         paribus.compare(effect, paribus.accumulated_local_effects(another, X, 0)["x0"])
+    y = X[:, 0] * X[:, 1]
+    first, second = (HistGradientBoostingRegressor(max_iter=n).fit(X, y) for n in (3, 4))
+    exact, again = (paribus.partial_dependence(first, X, 0, method=how) for how in ("exact", "brute"))
+    for effect_of_first in (exact, again):  # the same model, whatever was read of it
+        assert paribus.compare(effect_of_first, None, paribus.marginal(first, X, 0)["x0"]).notes is not None
+    with pytest.raises(paribus.InputError, match="different models by their model_digest"):
+        paribus.compare(exact, paribus.accumulated_local_effects(second, X, 0)["x0"])
     observed = paribus.marginal(curved, X, 0, y=X[:, 1])["x0"]
     assert paribus.compare(effect, local, observed).marginal is observed
     assert paribus.compare(effect.centred(), None, None).plot() is not None

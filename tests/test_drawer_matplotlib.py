@@ -52,7 +52,9 @@ MARKS = {
     "points with error": Points(X, Y, "#D55E00", error=ONES / 2),
     "points with error along x": Points(X, Y, "#D55E00", error=ONES / 2, error_along="x", marker="bar"),
     "bars": Bars(X, Y, ONES * 0.8, "#009E73", error=ONES / 2, label="d"),
-    "level bars": Bars(X, Y, ONES * 0.8, ("red", "green", "blue", "ink"), base=ONES, level=True, error=ONES),
+    "level bars": Bars(
+        X, Y, ONES * 0.8, ("red", "green", "blue", "ink"), base=ONES, horizontal=True, error=ONES
+    ),
     "strip": Strip(X, Y, ONES, most=5.0),
     "strip along y": Strip(X, Y, ONES, most=5.0, along="y"),
     "rug": Rug(X),
@@ -776,7 +778,7 @@ def test_ticks_of_the_rug_are_seen_on_colours_like_their_ink(theme, ground):
 
 def test_large_and_small_numbers_have_their_power_at_each_tick():
     right = Panel(
-        (Bars(X * 1e-7, Y, ONES * 1e-8, "ink", level=True),), Axis(scale="none"), Axis(numbers=False)
+        (Bars(X * 1e-7, Y, ONES * 1e-8, "ink", horizontal=True),), Axis(scale="none"), Axis(numbers=False)
     )
     page, (ax,) = draw(
         of(

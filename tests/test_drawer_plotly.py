@@ -133,7 +133,7 @@ def test_every_marker_is_drawn(marker):
 def test_bars_stand_or_lie(level):
     width, base, error = np.full(4, 0.8), np.arange(4.0), np.full(4, 0.1)
     (trace,) = drawn(
-        Bars(X, Y, width, (BLUE, RED, BLUE, RED), base, level=level, error=error, hover=TOLD)
+        Bars(X, Y, width, (BLUE, RED, BLUE, RED), base, horizontal=level, error=error, hover=TOLD)
     ).data
     at, length, errors = (trace.y, trace.x, trace.error_x) if level else (trace.x, trace.y, trace.error_y)
     np.testing.assert_array_equal(at, X)
@@ -468,7 +468,7 @@ def test_names_in_a_small_panel_do_not_touch():
         (Heat(edges, edges, np.eye(20), "viridis", 0.0, 1.0, "unit"),),
         across,
         up,
-        right=Panel((replace(bars, level=True),), bare, replace(up, numbers=False)),
+        right=Panel((replace(bars, horizontal=True),), bare, replace(up, numbers=False)),
         top=Panel((bars,), replace(across, numbers=False), bare),
     )
     layout = draw(Figure((panel,) * 6, 3, (11.0, 6.0))).layout

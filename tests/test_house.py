@@ -116,6 +116,54 @@ def test_the_diagram_in_the_architecture_page_is_the_one_that_is_linted():
     assert drawn in page
 
 
+def _modules():
+    """Return the syntax trees of all modules by name."""
+    found = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = ast.parse(path.read_text())
+    return found
+
+
+def _imports(tree, modules):
+    """Yield the modules a module imports, in functions too, but not what only type checkers see."""
+    types = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    ]
+    unseen = {id(node) for block in types for statement in block.body for node in ast.walk(statement)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and id(node) not in unseen:
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        if isinstance(node, ast.ImportFrom) and id(node) not in unseen:
+            for alias in node.names:
+                module = f"{node.module}.{alias.name}"
+                yield from {module, node.module} & set(modules) if module not in modules else [module]
+
+
+def _circles(graph):
+    """Return the modules that are left when all are taken away that import none, or that none imports."""
+    left = dict(graph)
+    while True:
+        imported = {module for modules in left.values() for module in modules}
+        inside = {m: found & set(left) for m, found in left.items() if found & set(left) and m in imported}
+        if inside == left:
+            return inside
+        left = inside
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """The one door is from results to their pictures, which opens when a picture is requested."""
+    modules = _modules()
+    graph = {name: set(_imports(tree, modules)) - {name} for name, tree in modules.items()}
+    door = {module for module in graph["paribus.results.pictured"] if module.startswith("paribus.display.")}
+    assert door == {f"paribus.display.{name}" for name in ("draw", "notebook", "pictures")}
+    graph["paribus.results.pictured"] -= door
+    others = {name: found for name, found in graph.items() if not name.startswith("paribus.models")}
+    assert _circles(others) == {}
+
+
 def test_free_memory_is_that_of_the_container(tmp_path, monkeypatch):
     for name, text in {
         "memory.max": "3000000000",

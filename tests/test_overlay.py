@@ -12,6 +12,7 @@ import pytest
 
 import paribus
 from paribus.display.figure import Line, Points, Rule
+from paribus.notes import Note, NoteCode
 
 
 def steep(table):
@@ -78,10 +79,14 @@ def test_notes_are_told_once_with_the_names_they_belong_to(frame):
     parts = of_both(paribus.partial_dependence, frame, "age") | {
         "again": paribus.partial_dependence(steep, frame, "age")
     }
-    notes = {"steep": ("all", "some", "some"), "flat": ("own", "all"), "again": ("some", "all")}
+    texts = {"steep": ("all", "some", "some"), "flat": ("own", "all"), "again": ("some", "all")}
+    notes = {
+        name: tuple(Note(NoteCode.EMPTY_CELLS, text, "age", 0.5) for text in texts[name]) for name in texts
+    }
     parts = {name: dataclasses.replace(part, notes=notes[name]) for name, part in parts.items()}
     found = paribus.overlay(parts)
     assert found.notes == ("all", "steep, again: some", "flat: own")
+    assert {(note.code, note.feature, note.value) for note in found.notes} == {("PAR111", "age", 0.5)}
     assert repr(found).count("note: ") == 3
 
 
@@ -434,7 +439,7 @@ def test_differences_of_every_type_of_part_and_of_every_feature(frame, tmp_path)
     found = every.difference(reference="flat")
     assert isinstance(found, paribus.Differences)
     assert list(found) == sorted(found, key=lambda name: -found[name].strength)
-    assert repr(found).startswith("Differences of steep from flat: 3 features, largest first (prediction)")
+    assert repr(found).startswith("Differences steep minus flat: 3 features, largest first (prediction)")
     assert "standard errors" in repr(found)
     columns = ["feature", "value", "number", "output", "difference", "standard_error"]
     assert list(found.to_frame().columns) == columns

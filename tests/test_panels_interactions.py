@@ -73,7 +73,7 @@ def downwards(bars):
 def test_bars_are_strengths_with_their_errors(found):
     figure = picture(found)
     bars = one(figure, Bars)
-    assert bars.level
+    assert bars.horizontal
     np.testing.assert_allclose(downwards(bars), [3.0, 2.0, 1.0, 0.002])
     assert ticks(figure) == ["a × b", "a × d", "a × c", "b × d"]
     # A tenth of the square is a twentieth of the root; drawn are two standard errors.
@@ -162,7 +162,7 @@ def test_pictures_grow_with_what_they_show(rng):
     assert picture(found, "heatmap", k=4).size < picture(found, "heatmap", k=8).size
     noted = statistics("abc", [1.0, 2.0, 3.0])
     plain = {kind: picture(noted, kind).size for kind in KINDS}
-    object.__setattr__(noted, "notes", ("the data is small",) * 5)
+    noted = replace(noted, notes=noted.notes * 5)
     for kind in KINDS:
         assert picture(noted, kind).size[1] > plain[kind][1]
         assert picture(noted, kind).size[0] == plain[kind][0]

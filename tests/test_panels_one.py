@@ -14,8 +14,8 @@ from paribus.display.figure import Band, Bars, Line, Points, Rug, Strip
 from paribus.display.panels.curves import FAINTEST
 from paribus.display.panels.place import LINE, MOST, short
 from paribus.display.panels.words import percent
-from paribus.results.story import at_value, number
-from paribus.results.story import short as brief
+from paribus.text import at_value, number
+from paribus.text import short as brief
 
 COLUMNS = [
     "count",

@@ -225,8 +225,8 @@ def test_the_data_lies_along_both_sides(together):
     np.testing.assert_allclose(bars.at[1:-1], x[1:-1])
     np.testing.assert_allclose(bars.length, effect.support.sum(axis=1) / (x[1] - x[0]))  # the ends' cells too
     assert bars.width[0] == pytest.approx(bars.width[1] / 2)
-    assert not bars.level
-    assert only(panel.right, Bars).level
+    assert not bars.horizontal
+    assert only(panel.right, Bars).horizontal
     assert panel.top.y.scale == panel.right.x.scale == "none"
     assert panel.top.y.low == 0 < bars.length.max() <= panel.top.y.high
     assert bars.hover[3].startswith("x0: ")

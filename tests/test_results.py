@@ -37,9 +37,9 @@ from paribus import PartialDependence, Provenance
 from paribus.data.kinds import objects
 from paribus.results.schema import SAVED
 from paribus.results.storage import _digest
-from paribus.results.story import at_value
-from paribus.results.story import number as told
 from paribus.results.values import READABLE, read_array, write_array
+from paribus.text import at_value
+from paribus.text import number as told
 
 
 def two_outputs(table):
@@ -570,7 +570,7 @@ def test_what_would_not_come_back_is_not_saved(tmp_path_factory, value):
     ("change", "words"),
     [
         ({"strength": "much"}, r"strength of PartialDependence: 'much' is not a float"),
-        ({"notes": ["a list"]}, "notes is of a type"),
+        ({"deciles": [None]}, "deciles is of a type"),
         ({"support": np.zeros(7)}, "support of shape"),
         ({"average": np.zeros((1, 3), np.float32)}, "average of PartialDependence: an array of dtype <f4"),
         ({"average": np.zeros((1, 3), complex)}, "dtype complex128 cannot be saved"),
@@ -670,7 +670,7 @@ def changed_file(path, change):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda body: body.update(notes=[5]), "notes of PartialDependence: 5 is not a str"),
+        (lambda body: body.update(notes=[5]), "notes of PartialDependence: 5 is not a mapping"),
         (lambda body: body.update(notes="text"), "notes of PartialDependence: 'text' is not a list"),
         (lambda body: body.update(strength=[1.0]), "strength of PartialDependence"),
         (lambda body: body.update(strength=True), "True is not a float"),

@@ -17,6 +17,7 @@ from paribus.data.kinds import missing_objects, objects
 from paribus.data.summary import Summary
 from paribus.data.table import Cells, Column, Table
 from paribus.errors import GridError, OptionError
+from paribus.notes import Note, NoteCode
 
 SPLITS = "splits"  # the grid that has a point on each side of every threshold of the model's trees
 CONSTANT = 0.95  # share of the data that has one value, from which a feature hardly varies
@@ -73,7 +74,7 @@ class Axis:
     missing: float
     missing_share: float
     deciles: Array | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     ordered: bool
     counted: Integers | None = None
 
@@ -306,7 +307,7 @@ def axis_of(
 
 def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions, given: Any = None) -> Axis:
     """Lay out an axis from a summary; ``like`` is any rows of the table, which tell how to write values."""
-    notes: list[str] = []
+    notes: list[Note] = []
     if given is not None:
         values = given_values(given, summary)
     else:
@@ -315,14 +316,14 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
     if summary.missing_row is not None:
         cells = summary.missing_row.with_missing(feature, cells)
     if cells.column.zone not in (None, "UTC"):
-        notes.append(f"{summary.name} is told in UTC; its own zone is {cells.column.zone}")
+        zone = f"{summary.name} is told in UTC; its own zone is {cells.column.zone}"
+        notes.append(Note(NoteCode.TIME_ZONE, zone, summary.name))
     if given is None:
         notes.extend(_hardly_varies(summary))
     if summary.infinite:
-        notes.append(
-            f"{summary.name} is infinite in {summary.infinite / summary.weight:.1%} of the data, "
-            "which no quantile counts"
-        )
+        share = summary.infinite / summary.weight
+        text = f"{summary.name} is infinite in {share:.1%} of the data, which no quantile counts"
+        notes.append(Note(NoteCode.INFINITE_VALUES, text, summary.name, share))
     return Axis(
         feature,
         summary.name,
@@ -338,7 +339,7 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
     )
 
 
-def _hardly_varies(summary: Summary) -> list[str]:
+def _hardly_varies(summary: Summary) -> list[Note]:
     """Return a note on a feature that is nearly always the same."""
     value, weight = summary.common or (0.0, 0.0)
     if summary.ends is None and summary.level_weights is not None and len(summary.level_weights):
@@ -349,19 +350,21 @@ def _hardly_varies(summary: Summary) -> list[str]:
     if single or weight < CONSTANT * summary.weight:
         return []
     shown = str(value) if summary.ends is None else _written_number(value, summary)
-    return [f"{summary.name} is {shown} in {weight / summary.weight:.1%} of the data"]
+    share = weight / summary.weight
+    text = f"{summary.name} is {shown} in {share:.1%} of the data"
+    return [Note(NoteCode.NEARLY_CONSTANT, text, summary.name, share)]
 
 
-def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[str]]:
+def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]:
     """Choose the values of an axis: the levels, the distinct values, or evenly spaced ones."""
     levels, name = summary.levels, summary.name
     if levels is not None and summary.level_weights is not None and summary.ends is None:
         if not len(levels):
-            return _as_unit(levels, summary.unit), [f"{name} has no finite value to be asked"]
+            none = Note(NoteCode.NO_VALUE, f"{name} has no finite value to be asked", name)
+            return _as_unit(levels, summary.unit), [none]
         return _most_frequent(summary, levels, summary.level_weights, max(options.resolution, MAX_LEVELS))
     if levels is not None:
-        notes = [] if len(levels) > 1 else [f"{name} has a single value, so it has no effect to show"]
-        return _as_unit(levels, summary.unit), notes
+        return _as_unit(levels, summary.unit), [] if len(levels) > 1 else [_single_value(name)]
     assert summary.ends is not None
     assert summary.extremes is not None
     low, high = summary.ends
@@ -369,25 +372,28 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[str]]:
         return _on_steps(_evenly_spaced(low, high, summary, options.resolution), summary), []
     around = _evenly_spaced(*summary.extremes, summary, max(2, options.resolution - 1))
     lower, upper = options.percentiles
-    note = (
+    text = (
         f"{name} is {_written_number(low, summary)} between its quantiles {lower:g} and {upper:g}, "
         "so the axis covers its whole range; the data at its ends is thin"
     )
     common = np.array([low]).astype(around.dtype)
-    return _on_steps(np.unique(np.append(around, common)), summary), [note]
+    return _on_steps(np.unique(np.append(around, common)), summary), [Note(NoteCode.NARROW_RANGE, text, name)]
 
 
-def _most_frequent(summary: Summary, levels: Array, weights: Floats, most: int) -> tuple[Array, list[str]]:
+def _most_frequent(summary: Summary, levels: Array, weights: Floats, most: int) -> tuple[Array, list[Note]]:
     name = summary.name
     if len(levels) == 1:
-        return levels, [f"{name} has a single value, so it has no effect to show"]
+        return levels, [_single_value(name)]
     if len(levels) <= most:
         return levels, []
     kept = np.sort(np.argsort(-weights, kind="stable")[:most])
     share = weights[kept].sum() / summary.weight
-    return levels[kept], [
-        f"{name} has {len(levels)} levels; the {most} most frequent are asked, {share:.1%} of the data"
-    ]
+    text = f"{name} has {len(levels)} levels; the {most} most frequent are asked, {share:.1%} of the data"
+    return levels[kept], [Note(NoteCode.RARE_CATEGORIES, text, name, share)]
+
+
+def _single_value(name: str) -> Note:
+    return Note(NoteCode.SINGLE_VALUE, f"{name} has a single value, so it has no effect to show", name)
 
 
 def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -> Array:

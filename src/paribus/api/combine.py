@@ -17,6 +17,7 @@ from paribus.evaluators.interactions import Found, Ratio
 from paribus.evaluators.local.accumulate import LocalAnswer
 from paribus.evaluators.marginal import CellEstimate
 from paribus.evaluators.request import Answer
+from paribus.notes import Note
 from paribus.results.refits import mean_of
 
 WORDS = ("response", "scale", "estimand", "why")
@@ -83,12 +84,12 @@ def _mean(arrays: list[Floats]) -> Floats:
     return mean_of(np.stack(arrays))
 
 
-def joined_remarks(remarks: Sequence[list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
+def joined_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Note, ...]]:
     """Return the remarks on each question, those of several models with the place of each in the list."""
     if len(remarks) == 1:
         return remarks[0]
     return [
-        tuple(f"model {place + 1}: {remark}" for place, one in enumerate(each) for remark in one)
+        tuple(remark.of(f"model {place + 1}") for place, one in enumerate(each) for remark in one)
         for each in zip(*remarks, strict=True)
     ]
 

@@ -11,6 +11,15 @@ from typing import Any
 import numpy as np
 
 from paribus import budget
+from paribus._typing import (
+    Curves,
+    EffectMethod,
+    GridResolution,
+    ImportanceMethod,
+    Method,
+    OnError,
+    ResponseMethod,
+)
 from paribus.api.cost import forecast
 from paribus.api.data import Surveying
 from paribus.api.opening import open_data
@@ -26,7 +35,6 @@ from paribus.api.statistics.marginal import MarginalStatistic, check_without_mod
 from paribus.data.features import Features, Header, resolve, resolve_each, resolve_groups
 from paribus.data.table import Table
 from paribus.errors import FeatureError, ModelError, OptionError, RefusalError, did_you_mean, one_of
-from paribus.evaluators.request import KINDS, METHODS
 from paribus.grid import GridOptions
 from paribus.models import Model, adapt_each, listed, prefetch_structure, structure_of
 from paribus.models.adapter import describe
@@ -41,7 +49,6 @@ from paribus.results import (
 )
 
 CURVE, SURFACE = 40, 20  # bins of a feature by itself, and of each of two
-IMPORTANCE = ("effect", "permutation", "model")
 
 
 class Explainer:
@@ -89,14 +96,14 @@ class Explainer:
         sample_weight: Any = None,
         categorical_features: Any = None,
         feature_names: Any = None,
-        response_method: str = "auto",
+        response_method: ResponseMethod = "auto",
         target_names: Any = None,
         n_jobs: int | None = None,
         max_memory: float | str | None = None,
         progress: bool | None = None,
         executor: Any = None,
         checkpoint: Any = None,
-        on_error: str = "raise",
+        on_error: OnError = "raise",
     ) -> None:
         checked(progress=progress)
         self._estimators = listed(estimator) or (() if estimator is None else (estimator,))
@@ -145,10 +152,10 @@ class Explainer:
         features: Features,
         *,
         percentiles: tuple[float, float] = (0.05, 0.95),
-        grid_resolution: int | str = 100,
+        grid_resolution: GridResolution = 100,
         custom_values: Mapping[Any, Any] | None = None,
-        method: str = "auto",
-        kind: str = "average",
+        method: EffectMethod = "auto",
+        kind: Curves = "average",
         spread: Any = None,
         verify: bool = False,
     ) -> PartialDependence:
@@ -161,10 +168,10 @@ class Explainer:
         features: Any = None,
         *,
         percentiles: tuple[float, float] = (0.05, 0.95),
-        grid_resolution: int | str = 100,
+        grid_resolution: GridResolution = 100,
         custom_values: Mapping[Any, Any] | None = None,
-        method: str = "auto",
-        kind: str = "average",
+        method: EffectMethod = "auto",
+        kind: Curves = "average",
         spread: Any = None,
         verify: bool = False,
     ) -> Effects:
@@ -178,7 +185,7 @@ class Explainer:
         *,
         grid_resolution: int | None = None,
         custom_values: Mapping[Any, Any] | None = None,
-        method: str = "auto",
+        method: Method = "auto",
     ) -> LocalEffects:
         """Compute the effect of each feature where the data is; see `paribus.accumulated_local_effects`."""
         found: LocalEffects = self._compute("accumulated_local_effects", locals())
@@ -189,7 +196,7 @@ class Explainer:
         features: Any = None,
         *,
         percentiles: tuple[float, float] = (0.05, 0.95),
-        grid_resolution: int | str = 20,
+        grid_resolution: GridResolution = 20,
         custom_values: Mapping[Any, Any] | None = None,
     ) -> Marginals:
         """Average predictions, and what came out, over the rows near each value; see `paribus.marginal`."""
@@ -204,7 +211,7 @@ class Explainer:
         random_state: Any = None,
         overall: bool = True,
         threeway: int = 0,
-        method: str = "auto",
+        method: Method = "auto",
         n_max: int | None = None,
     ) -> HStatistics:
         """Compute how much of the model is interaction, and between whom; see `paribus.h_statistic`."""
@@ -215,7 +222,7 @@ class Explainer:
         self,
         features: Any = None,
         *,
-        method: str = "effect",
+        method: ImportanceMethod = "effect",
         scoring: Any = None,
         n_repeats: int = 5,
         subsample: int | str | None = "auto",
@@ -365,10 +372,10 @@ class Explainer:
         alone: bool = False,
     ) -> Statistic:
         grid = GridOptions.of(percentiles, grid_resolution)
-        one_of("kind", kind, KINDS)
+        one_of("kind", kind, Curves)
         checked(verify=verify)
         probabilities = probabilities_of(spread)
-        one_of("method", method, METHODS)
+        one_of("method", method, EffectMethod)
         if self._several and (kind != "average" or probabilities is not None):
             given = f"kind={kind!r}" if kind != "average" else "spread="
             raise OptionError(
@@ -387,7 +394,7 @@ class Explainer:
         self, features: Any, *, grid_resolution: Any, custom_values: Any, method: str
     ) -> Statistic:
         bins = _bins(grid_resolution)
-        one_of("method", method, METHODS[:3])
+        one_of("method", method, Method)
         self._needs_model("accumulated_local_effects")
         several = [features] if isinstance(features, (str, int, np.integer)) else features
         groups = groups_of(several, self._data.header)
@@ -420,7 +427,7 @@ class Explainer:
         n_max: Any,
     ) -> Statistic:
         checked(overall=overall)
-        one_of("method", method, METHODS[:3])
+        one_of("method", method, Method)
         self._needs_model("h_statistic")
         size = size_of(subsample, n_max)
         chosen, tokens = resolve_each(features, self._data.header, self._data.named)
@@ -446,7 +453,7 @@ class Explainer:
         subsample: Any,
         random_state: Any,
     ) -> Statistic:
-        one_of("method", method, IMPORTANCE)
+        one_of("method", method, ImportanceMethod)
         self._needs_model("feature_importance")
         self._check_unused(method, scoring, n_repeats, subsample)
         size, header, named = size_of(subsample, None), self._data.header, self._data.named

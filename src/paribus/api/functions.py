@@ -6,6 +6,15 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from paribus._typing import (
+    Curves,
+    EffectMethod,
+    GridResolution,
+    ImportanceMethod,
+    Method,
+    OnError,
+    ResponseMethod,
+)
 from paribus.api.explainer import Explainer
 from paribus.data.features import Features
 from paribus.errors import OptionError
@@ -28,12 +37,12 @@ def partial_dependence(
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
-    response_method: str = "auto",
+    response_method: ResponseMethod = "auto",
     percentiles: tuple[float, float] = (0.05, 0.95),
-    grid_resolution: int | str = 100,
+    grid_resolution: GridResolution = 100,
     custom_values: Mapping[Any, Any] | None = None,
-    method: str = "auto",
-    kind: str = "average",
+    method: EffectMethod = "auto",
+    kind: Curves = "average",
     spread: Any = None,
     target_names: Any = None,
     n_jobs: int | None = None,
@@ -42,7 +51,7 @@ def partial_dependence(
     verify: bool = False,
     executor: Any = None,
     checkpoint: Any = None,
-    on_error: str = "raise",
+    on_error: OnError = "raise",
 ) -> PartialDependence:
     r"""Compute the partial dependence of a model on one feature, or on several together.
 
@@ -179,12 +188,12 @@ def effects(
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
-    response_method: str = "auto",
+    response_method: ResponseMethod = "auto",
     percentiles: tuple[float, float] = (0.05, 0.95),
-    grid_resolution: int | str = 100,
+    grid_resolution: GridResolution = 100,
     custom_values: Mapping[Any, Any] | None = None,
-    method: str = "auto",
-    kind: str = "average",
+    method: EffectMethod = "auto",
+    kind: Curves = "average",
     spread: Any = None,
     target_names: Any = None,
     n_jobs: int | None = None,
@@ -193,7 +202,7 @@ def effects(
     verify: bool = False,
     executor: Any = None,
     checkpoint: Any = None,
-    on_error: str = "raise",
+    on_error: OnError = "raise",
 ) -> Effects:
     """Compute many effects in one pass over the rows.
 
@@ -236,17 +245,17 @@ def accumulated_local_effects(
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
-    response_method: str = "auto",
+    response_method: ResponseMethod = "auto",
     grid_resolution: int | None = None,
     custom_values: Mapping[Any, Any] | None = None,
-    method: str = "auto",
+    method: Method = "auto",
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
     progress: bool | None = None,
     executor: Any = None,
     checkpoint: Any = None,
-    on_error: str = "raise",
+    on_error: OnError = "raise",
 ) -> LocalEffects:
     r"""Compute accumulated local effects (ALE): the effect of a feature where the data is.
 
@@ -326,9 +335,9 @@ def marginal(
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
-    response_method: str = "auto",
+    response_method: ResponseMethod = "auto",
     percentiles: tuple[float, float] = (0.05, 0.95),
-    grid_resolution: int | str = 20,
+    grid_resolution: GridResolution = 20,
     custom_values: Mapping[Any, Any] | None = None,
     target_names: Any = None,
     n_jobs: int | None = None,
@@ -336,7 +345,7 @@ def marginal(
     progress: bool | None = None,
     executor: Any = None,
     checkpoint: Any = None,
-    on_error: str = "raise",
+    on_error: OnError = "raise",
 ) -> Marginals:
     r"""Average predictions, and what came out, over the rows near each value of a feature.
 
@@ -409,10 +418,10 @@ def h_statistic(
     subsample: int | str | None = "auto",
     random_state: Any = None,
     feature_names: Any = None,
-    response_method: str = "auto",
+    response_method: ResponseMethod = "auto",
     overall: bool = True,
     threeway: int = 0,
-    method: str = "auto",
+    method: Method = "auto",
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -420,7 +429,7 @@ def h_statistic(
     n_max: int | None = None,
     executor: Any = None,
     checkpoint: Any = None,
-    on_error: str = "raise",
+    on_error: OnError = "raise",
 ) -> HStatistics:
     r"""Compute Friedman and Popescu's H-statistics: how much of a model is interaction, and between whom.
 
@@ -502,10 +511,10 @@ def feature_importance(
     features: Any = None,
     *,
     y: Any = None,
-    method: str = "effect",
+    method: ImportanceMethod = "effect",
     sample_weight: Any = None,
     feature_names: Any = None,
-    response_method: str = "auto",
+    response_method: ResponseMethod = "auto",
     target_names: Any = None,
     scoring: Any = None,
     n_repeats: int = 5,
@@ -516,7 +525,7 @@ def feature_importance(
     progress: bool | None = None,
     executor: Any = None,
     checkpoint: Any = None,
-    on_error: str = "raise",
+    on_error: OnError = "raise",
 ) -> Importance:
     r"""Tell how much each feature matters: to predictions, to their quality, or by the model's own account.
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from paribus._typing import OnError
 from paribus.api.alignment import Alignment, aligned, aligned_reading
 from paribus.api.data import Data, HeldData, ReadData
 from paribus.api.runner import Runner
@@ -17,14 +18,12 @@ from paribus.errors import InputError, OptionError, WeightError, did_you_mean, o
 if TYPE_CHECKING:
     from paribus.data.scan.reading import Reading
 
-ON_ERROR = ("raise", "skip")
-
 
 def open_data(
     estimator: Any, X: Any, sample_weight: Any, names: Any, on_error: str, runner: Runner, y: Any = None
 ) -> Data:
     """Return rows in memory with their weights, or how rows are read, with the target ``y``."""
-    one_of("on_error", on_error, ON_ERROR)
+    one_of("on_error", on_error, OnError)
     source = source_of(X, on_error)
     if source is not None:
         return ReadData(_reading(estimator, source, sample_weight, names, on_error, runner, y), on_error)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from paribus.errors import MemoryBoundError, RefusalError
-from paribus.evaluators.planner import PATHS, Plan
+from paribus.evaluators.planner import Plan
 from paribus.evaluators.request import Answer
 from paribus.grid import Question
-from paribus.results.story import at_value, number
+from paribus.meaning import Estimand
+from paribus.notes import Note, NoteCode
+from paribus.text import at_value, number
 
 ROUNDING = 1e-9  # of the numbers compared: a difference below this is none
 
@@ -20,18 +22,19 @@ def remarks_on(
     exactly: Callable[[], list[Answer]],
     questions: tuple[Question, ...],
     answers: list[Answer],
-) -> list[tuple[str, ...]]:
+) -> list[tuple[Note, ...]]:
     """Return for each answer by another estimand how far it is from the exact one; nothing for others."""
-    if plan.evaluator.estimand != PATHS:
+    if plan.evaluator.estimand is not Estimand.PATH_DEPENDENT:
         return [()] * len(questions)
     try:
         exact = exactly()
     except (RefusalError, MemoryBoundError) as refusal:
-        return [(f"recursion could not be compared with exact: {refusal}",)] * len(questions)
+        text = f"recursion could not be compared with exact: {refusal}"
+        return [(Note(NoteCode.RECURSION_UNCHECKED, text),)] * len(questions)
     return [_apart(*one) for one in zip(questions, answers, exact, strict=True)]
 
 
-def _apart(question: Question, answer: Answer, exact: Answer) -> tuple[str, ...]:
+def _apart(question: Question, answer: Answer, exact: Answer) -> tuple[Note, ...]:
     """Return where the two differ most, if by more than the standard error."""
     apart = np.abs(answer.average - exact.average)
     error = np.nan_to_num(exact.standard_error)
@@ -41,9 +44,10 @@ def _apart(question: Question, answer: Answer, exact: Answer) -> tuple[str, ...]
     output, point = np.unravel_index(np.argmax(beyond), beyond.shape)
     largest, one = float(beyond[output, point]), float(error[output, point])
     errors = f" ({number(largest / one)} standard errors)" if one else ""
-    return (
-        f"recursion differs from exact by up to {number(largest)}{errors} at {_place(question, int(point))}",
+    text = (
+        f"recursion differs from exact by up to {number(largest)}{errors} at {_place(question, int(point))}"
     )
+    return (Note(NoteCode.RECURSION_DIFFERS, text, value=largest),)
 
 
 def _place(question: Question, point: int) -> str:

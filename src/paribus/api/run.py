@@ -21,6 +21,7 @@ from paribus.evaluators.planner import Plan, choose
 from paribus.evaluators.sample import rows_taker
 from paribus.evaluators.survey import Wanted
 from paribus.evaluators.together import Together
+from paribus.meaning import Refusal
 from paribus.models import Model, structure_digest
 from paribus.results import Provenance
 from paribus.states import Keyed
@@ -217,7 +218,7 @@ def evaluated(
     ``beside`` are evaluated in the first pass, for which a kept state depends on ``settings`` too. ``sample``
     draws rows in memory that a request may need.
     """
-    refused: dict[str, str] = {}
+    refused: dict[str, Refusal] = {}
     while True:
         try:
             plans = choose(model, requested, method, refused)
@@ -234,7 +235,7 @@ def evaluated(
         ]
         found = yield from lockstep(driven)
         refusals = {
-            plan.evaluator.name: str(one)
+            plan.evaluator.name: Refusal(plan.evaluator.name, one.code, str(one))
             for plan, one in zip(plans, found, strict=True)
             if isinstance(one, RefusalError)
         }

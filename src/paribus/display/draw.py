@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from paribus._typing import PlotBackend
 from paribus.display.figure import Figure
 from paribus.errors import DrawingError, one_of
 from paribus.results.ranked import Ranked
 
-BACKENDS = ("matplotlib", "plotly")
 EXTRAS = {"matplotlib": "plot", "plotly": "plotly"}  # what to install them with
 
 
@@ -39,7 +39,7 @@ def draw_result(result: object, figure: Figure, backend: str, ax: Any) -> Any:
 
 
 def _drawn(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
-    one_of("backend", backend, BACKENDS)
+    one_of("backend", backend, PlotBackend)
     if find_spec(backend) is None:
         raise DrawingError(f"{backend} is not installed; pip install 'paribus[{EXTRAS[backend]}]'")
     if backend == "matplotlib":

@@ -17,12 +17,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from paribus._typing import BandRole
 from paribus.contracts import Flags, Floats
 from paribus.display.letters import printable
 
 Dash: TypeAlias = Literal["solid", "dashed", "dotted", "dashdot"]
 Marker: TypeAlias = Literal["circle", "square", "diamond", "cross", "triangle", "star", "bar", "dot"]
-Scale: TypeAlias = Literal["number", "date", "level", "none"]
+AxisScale: TypeAlias = Literal["number", "date", "level", "none"]
 
 
 class Plain:
@@ -82,7 +83,7 @@ class Line(Plain):
 
 @dataclass(frozen=True, eq=False)
 class Band(Plain):
-    """The area between two curves ``low, high (g,)`` over ``x``."""
+    """The area between two curves ``low, high (g,)`` over ``x``; ``role`` is what it is the spread of."""
 
     x: Floats
     low: Floats
@@ -91,6 +92,7 @@ class Band(Plain):
     label: str | None = None
     alpha: float = 0.2
     steps: bool = False
+    role: BandRole = "standard_error"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +117,7 @@ class Points(Plain):
 
 @dataclass(frozen=True, eq=False)
 class Bars(Plain):
-    """Bars at ``at`` from ``base`` to ``base + length``, upright unless ``level``.
+    """Bars at ``at`` from ``base`` to ``base + length``, upright unless ``horizontal``.
 
     ``error (g,)`` is the length of error bars to each side of their ends. ``color`` is one for all or one
     for each.
@@ -128,7 +130,7 @@ class Bars(Plain):
     base: Floats | None = None
     label: str | None = None
     alpha: float = 1.0
-    level: bool = False
+    horizontal: bool = False
     error: Floats | None = None
     hover: tuple[str, ...] = ()
 
@@ -234,16 +236,18 @@ class Axis(Plain):
 
     ``ticks`` are places and words; None leaves them to the drawer. ``turned`` words are written upwards.
     ``low`` and ``high`` are the ends of the axis; None leaves them to the marks. Without ``numbers`` ticks
-    have no words, as on panels beside one that has them.
+    have no words, as on panels beside one that has them. Panels of one ``unit`` have one axis, whatever their
+    labels.
     """
 
     label: str = ""
-    scale: Scale = "number"
+    scale: AxisScale = "number"
     ticks: tuple[tuple[float, str], ...] | None = None
     turned: bool = False
     low: float | None = None
     high: float | None = None
     numbers: bool = True
+    unit: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

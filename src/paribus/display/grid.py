@@ -103,8 +103,7 @@ def _on_one_axis(panels: Sequence[Panel]) -> list[Panel]:
 
 
 def _unit(panel: Panel) -> str:
-    label = panel.y.label
-    return "probability" if label.startswith("probability") else label
+    return panel.y.unit or panel.y.label
 
 
 def _ends(panels: Sequence[Panel]) -> tuple[float, float, float]:
@@ -184,12 +183,12 @@ def _heights(mark: Mark) -> Iterator[tuple[Floats, Floats]]:
         else:
             error = 0.0 if mark.error is None or mark.error_along == "x" else np.nan_to_num(mark.error)
             yield y - error, y + error
-    elif isinstance(mark, Band) and mark.label is None:
+    elif isinstance(mark, Band) and mark.role != "rows":
         yield mark.low, mark.high
-    elif isinstance(mark, Band):  # of rows, of which all are to be seen
+    elif isinstance(mark, Band):  # all of the rows are to be seen
         yield mark.low, mark.low
         yield mark.high, mark.high
-    elif isinstance(mark, Bars) and not mark.level:
+    elif isinstance(mark, Bars) and not mark.horizontal:
         base = np.zeros_like(mark.length) if mark.base is None else mark.base
         yield base, base
         yield base + mark.length, base + mark.length

@@ -7,7 +7,6 @@ from html import escape
 from importlib.util import find_spec
 from typing import Any
 
-from paribus.display.draw import BACKENDS
 from paribus.display.letters import printable
 from paribus.errors import DrawingError
 from paribus.results.ranked import Ranked
@@ -32,7 +31,7 @@ def bundle(result: Any) -> dict[str, Any]:
 
 def _png(result: Any) -> bytes | None:
     """Return the picture; None where matplotlib is not there, or nothing can be drawn without being asked."""
-    if find_spec(BACKENDS[0]) is None:
+    if find_spec("matplotlib") is None:
         return None
     try:
         figure = result.figure(k=PANELS) if isinstance(result, Ranked) else result.figure()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from paribus._typing import OutputLayout
 from paribus.display.figure import Figure, Panel
 from paribus.display.grid import NO_PANEL, figure_of
 from paribus.display.panels.answers import (
@@ -18,16 +19,26 @@ from paribus.display.panels.answers import (
     overlay_panel,
 )
 from paribus.display.panels.effect import effect_panel
+from paribus.display.panels.interactions import importance_figure, interactions_figure
 from paribus.display.panels.local import local_panel
 from paribus.display.panels.surface import local_surface_panel, surface_panel
 from paribus.display.panels.words import background as background_of
 from paribus.errors import DrawingError, OptionError, one_of
-from paribus.results import Comparison, Difference, LocalEffect, Marginal, Overlay, PartialDependence
+from paribus.meaning import Scale
+from paribus.results import (
+    Comparison,
+    Difference,
+    HStatistics,
+    Importance,
+    LocalEffect,
+    Marginal,
+    Overlay,
+    PartialDependence,
+)
 from paribus.results.outputs import chosen
 from paribus.results.ranked import Ranked
 
 FLAT = 20  # times the effects on an output: on an axis as long as that they could not be seen
-OUTPUTS = ("color", "rows")  # where several outputs go
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,15 @@ def _is_size(size: Any) -> bool:
     )
 
 
+def figure_for(result: Any, **options: Any) -> Figure:
+    """Return the figure of a result of any type, by the options of its ``plot``."""
+    if isinstance(result, HStatistics):
+        return interactions_figure(result, **options)
+    if isinstance(result, Importance):
+        return importance_figure(result, **options)
+    return picture(result, Options(**options))
+
+
 def picture(result: Any, options: Options) -> Figure:
     """Return the figure of a result, or of a mapping of results."""
     every = list(result.values()) if isinstance(result, Ranked) else [result]
@@ -90,7 +110,7 @@ def _of_one_size(results: Sequence[Any]) -> bool:
     """Tell whether outputs can stand on one axis without one of them being flat there."""
     curves = [result.ale if isinstance(result, LocalEffect) else result.average for result in results]
     known = [curve for curve in curves if curve is not None and curve.shape[1]]
-    if not known or results[0].provenance.scale == "probability":
+    if not known or results[0].provenance.scale == Scale("probability"):
         return True
     every = np.concatenate(known, axis=1)
     if not np.isfinite(every).all():
@@ -174,7 +194,7 @@ def _ways(result: Any) -> int:
 
 def _asked(outputs: str, together: bool, count: int) -> bool:
     """Tell whether outputs are to be colours, if they can."""
-    one_of("outputs", outputs, OUTPUTS)
+    one_of("outputs", outputs, OutputLayout)
     if outputs == "color" and not together and count > 1:
         raise DrawingError(
             "outputs='color' is for averages of one feature each; colours have another meaning here. "

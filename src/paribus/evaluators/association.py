@@ -14,8 +14,9 @@ from paribus.data.binning import Bins, bins_of, is_ordered, numbers_of
 from paribus.data.table import Column, Table
 from paribus.errors import FeatureError
 from paribus.kernels.program import Bytes
+from paribus.meaning import Association
 
-SPEARMAN, RATIO, CRAMER = "Spearman correlation", "correlation ratio", "Cramér's V"
+SPEARMAN, RATIO, CRAMER = Association
 REFERENCE, COMPILED = "paribus.kernels.reference", "paribus.kernels.compiled"
 AT_ONCE = 256  # features whose correlations with all others are held at a time
 
@@ -57,7 +58,7 @@ class Probe:
             np.array([bins.levels is not None for bins, _, _ in found.values()], bool),
         )
 
-    def between(self, one: int, other: int) -> tuple[float, str]:
+    def between(self, one: int, other: int) -> tuple[float, Association]:
         """Return how strongly two features go together, from 0 to 1 or with a sign, and by which measure."""
         places = self.features.index(one), self.features.index(other)
         both = np.asarray(~np.isnan(self.values[list(places)]).any(axis=0))

@@ -18,6 +18,7 @@ from paribus.errors import ModelError, failure
 from paribus.evaluators.request import Answer, Ask, SinglePass
 from paribus.evaluators.spread import spread_of
 from paribus.grid import Question
+from paribus.meaning import Estimand
 from paribus.models import Model
 from paribus.states import Keyed, Moments, PointValues, RowCurves, merge_in_order
 from paribus.states.expected import LARGEST, Expected
@@ -60,7 +61,7 @@ class BruteForce(SinglePass):
 
     name: ClassVar[str] = "brute"
     shortcut: ClassVar[bool] = False
-    estimand: ClassVar[str] = "interventional"
+    estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
     threaded: ClassVar[bool] = False  # the model may bring threads of its own
     how: ClassVar[str] = "asks the model itself, row by row and point by point"
 

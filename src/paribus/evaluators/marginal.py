@@ -22,6 +22,7 @@ from paribus.evaluators.brute import (
 )
 from paribus.evaluators.request import Ask, SinglePass, plain
 from paribus.grid import Axis
+from paribus.meaning import Estimand
 from paribus.models import Model
 from paribus.models.scoring import Outcome
 from paribus.states import CellMoments, Keyed
@@ -80,7 +81,7 @@ class CellMeans(SinglePass):
     name: ClassVar[str] = "cell_means"
     pass_name: ClassVar[str] = "marginal"
     shortcut: ClassVar[bool] = False
-    estimand: ClassVar[str] = "marginal"
+    estimand: ClassVar[Estimand] = Estimand.MARGINAL
 
     @classmethod
     def build(cls, model: Model | None, ask: MarginalAsk) -> CellMeans:

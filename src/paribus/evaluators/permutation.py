@@ -16,9 +16,11 @@ from paribus.data.table import Cells, Scratch
 from paribus.errors import ModelError, ParibusError, failure
 from paribus.evaluators.brute import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
 from paribus.evaluators.request import Fold, Passes
+from paribus.meaning import Estimand
 from paribus.models import Model
 from paribus.models.model import unsteady_notes
 from paribus.models.scoring import RowScore, Score, Scorer, TotalScore
+from paribus.notes import Note, NoteCode
 from paribus.states import Keyed
 from paribus.states.expected import Expected
 from paribus.states.large import LARGE, beyond_numbers, enlarged, scaled
@@ -52,7 +54,7 @@ class Permuted:
     repeats: Floats
     baseline: float
     score: Score
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def unit(self) -> str:
@@ -121,7 +123,7 @@ class Shuffling:
     name: ClassVar[str] = "permutation"
     shortcut: ClassVar[bool] = False
     threaded: ClassVar[bool] = False
-    estimand: ClassVar[str] = "loss of predictive quality"
+    estimand: ClassVar[Estimand] = Estimand.PREDICTIVE_QUALITY
     how: ClassVar[str] = "shuffles the values of a feature among the rows and scores the predictions again"
 
     @classmethod
@@ -255,7 +257,7 @@ class Shuffler:
         """What changes are added up in: their sums and squares must not overflow."""
         return LARGE if np.abs(self.before).max(initial=0.0) > ROOT else 1.0
 
-    def unsteady(self, rows: Rows) -> list[str]:
+    def unsteady(self, rows: Rows) -> list[Note]:
         """Return a note on a model that predicts the same rows differently; a scorer scores them again."""
         then = ": shuffles are not all that changes its predictions, so values and errors hold that as well"
         if not isinstance(self.score, Scorer):
@@ -263,7 +265,8 @@ class Shuffler:
         again = self.begun(rows).before
         if np.allclose(again, self.before, rtol=1e-4, equal_nan=True):
             return []
-        return [f"scored twice on the same rows, the model had {self.before:.6g} and then {again:.6g}{then}"]
+        text = f"scored twice on the same rows, the model had {self.before:.6g} and then {again:.6g}{then}"
+        return [Note(NoteCode.ROW_DEPENDENT, text)]
 
     def baseline(self, weights: Floats | None) -> float:
         """Return the score of all rows as they are."""
@@ -429,22 +432,25 @@ class Spread:
             return Shuffled(float(repeats.mean()), float(error), repeats)
 
 
-def _notes(score: Score, repeats: int, drawn: int, counted: int, seed: int) -> tuple[str, ...]:
+def _notes(score: Score, repeats: int, drawn: int, counted: int, seed: int) -> tuple[Note, ...]:
     notes = []
     if drawn < counted:
-        notes.append(f"values and standard errors are of {drawn} rows drawn from {counted} (seed={seed})")
+        text = f"values and standard errors are of {drawn} rows drawn from {counted} (seed={seed})"
+        notes.append(Note(NoteCode.ROWS_PERMUTED, text, value=drawn))
     if not isinstance(score, RowScore):
         error = (
             "there is no standard error with one repeat"
             if repeats == 1
             else f"standard errors tell how far {repeats} shuffles are apart, not what other rows would give"
         )
-        notes.append(f"{score.name} is no mean over rows, so that {error}")
+        text = f"{score.name} is no mean over rows, so that {error}"
+        notes.append(Note(NoteCode.SCORE_ERROR, text))
     return tuple(notes)
 
 
-def _not_numbers(values: Floats, groups: tuple[Group, ...], rows: Rows) -> Iterator[str]:
+def _not_numbers(values: Floats, groups: tuple[Group, ...], rows: Rows) -> Iterator[Note]:
     for group, value in zip(groups, values, strict=True):
         if not np.isfinite(value):
             names = ", ".join(rows.table.names[j] for j in group)
-            yield f"{names}: the importance is {value}, because the model predicts or scores no finite number"
+            why = "because the model predicts or scores no finite number"
+            yield Note(NoteCode.NOT_FINITE, f"{names}: the importance is {value}, {why}", names)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paribus import budget
-from paribus.errors import MemoryBoundError, RefusalError
+from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 from paribus.evaluators.brute import BruteForce
 from paribus.evaluators.interactions.brute import BruteStrengths
 from paribus.evaluators.interactions.trees import TreeStrengths
@@ -18,6 +18,7 @@ from paribus.evaluators.permutation import Shuffling
 from paribus.evaluators.request import Evaluator
 from paribus.evaluators.trees.exact import TreeExact
 from paribus.evaluators.trees.recursion import TreeRecursion
+from paribus.meaning import Estimand, Refusal
 from paribus.models import Model
 
 # In order of preference, what each evaluates by the name of the statistic. A faster evaluator must give the
@@ -33,9 +34,8 @@ EVALUATORS: list[Mapping[str, type[Evaluator]]] = [
         "permutation": Shuffling,
     },
 ]
-PATHS = "path-dependent"  # the one estimand that is only computed where method= names it
 OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
-NOT_COVERED = "it does not cover all that is requested: pairs of features are evaluated on the model itself"
+NOT_COVERED = "pairs of features are evaluated on the model itself"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Plan:
     evaluator: Evaluator
     numbers: tuple[int, ...]
     why: str
-    refusals: dict[str, str]
+    refusals: dict[str, Refusal]
     threads: int
     warning: str | None = None
 
@@ -54,7 +54,7 @@ def choose(
     model: Model | None,
     requested: Callable[[bool], Any],
     method: str = "auto",
-    refused: Mapping[str, str] | None = None,
+    refused: Mapping[str, Refusal] | None = None,
 ) -> list[Plan]:
     """Choose the first evaluators that can compute all questions.
 
@@ -69,8 +69,8 @@ def choose(
     for candidate in _candidates(requested(True).statistic):
         if candidate.name in refusals:
             continue
-        refusal = _not_meant(candidate, method)
-        if refusal is None:
+        reason, code = _not_meant(candidate, method), RefusalCode.NOT_REQUESTED
+        if reason is None:
             ask = requested(candidate.shortcut)
             every = range(len(getattr(ask, "questions", (0,))))
             numbers = tuple(n for n in candidate.covers(ask) if n not in done)
@@ -80,14 +80,15 @@ def choose(
                     done.update(numbers)
                 if len(done) == len(every):
                     return [replace(plan, refusals=refusals) for plan in plans]
-                refusal = NOT_COVERED
+                reason, code = NOT_COVERED, RefusalCode.UNSUPPORTED
             except RefusalError as found:
-                refusal = str(found)
+                reason, code = str(found), found.code
             except MemoryBoundError as bound:
                 if method != "auto" or not candidate.shortcut:
                     raise
-                refusal = short = str(bound)
-        refusals[candidate.name] = refusal
+                reason = short = str(bound)
+                code = RefusalCode.MEMORY
+        refusals[candidate.name] = Refusal(candidate.name, code, reason)
     raise RefusalError(_none_can(model, method, refusals))
 
 
@@ -112,7 +113,7 @@ def _planned(
     return Plan(evaluator, numbers, why, {}, threads, warning)
 
 
-def _none_can(model: Model | None, method: str, refusals: dict[str, str]) -> str:
+def _none_can(model: Model | None, method: str, refusals: Mapping[str, Refusal]) -> str:
     name = "None" if model is None else model.name
     if method == "recursion":
         return f"method='recursion' for {name}: {refusals['tree_recursion']}"
@@ -125,7 +126,7 @@ def _none_can(model: Model | None, method: str, refusals: dict[str, str]) -> str
 
 def _not_meant(candidate: type[Evaluator], method: str) -> str | None:
     """Return why an evaluator is not what the method means."""
-    if (str(candidate.estimand) == PATHS) != (method == "recursion"):
+    if (candidate.estimand is Estimand.PATH_DEPENDENT) != (method == "recursion"):
         return f"method={method!r} was requested by name" if method == "recursion" else OTHER_ESTIMAND
     if method == "exact" and not candidate.shortcut:
         return "it is no shortcut"

@@ -6,18 +6,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
+from paribus._typing import Curves
 from paribus.budget import AHEAD, FLOAT, in_words
 from paribus.contracts import Array, Floats, KeptEvaluator
 from paribus.data.rows import ONE_PART, Block, Parts
 from paribus.data.sampling import Sample
 from paribus.grid import Question
+from paribus.meaning import Estimand
 from paribus.states import Keyed, PointValues
 from paribus.states.expected import Expected, Made
 
-METHODS = ("auto", "exact", "brute", "recursion")
-KINDS = ("average", "individual", "both")
 CAPACITY = 4_096  # numbers kept at each point where not every row's prediction is: 0.1 % of the ranks or less
 LEAST_CAPACITY = 16
 CALLS_FIRST = 64  # times calls and drawings get smaller, which changes no number, before blocks do
@@ -65,7 +65,7 @@ class Ask:
     statistic: ClassVar[str] = "effects"
     background: ClassVar[None] = None  # passes go through all rows of the run
     questions: tuple[Question, ...]
-    kind: Literal["average", "individual", "both"]
+    kind: Curves
     rows: int
     counted: int
     row_bytes: int
@@ -197,15 +197,11 @@ class Evaluator(Protocol):
 
     name: ClassVar[str]
     shortcut: ClassVar[bool]
+    estimand: ClassVar[Estimand]
 
     @property
     def how(self) -> str:
         """What it does, in words."""
-        ...
-
-    @property
-    def estimand(self) -> str:
-        """What its numbers are."""
         ...
 
     @property

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import xxhash
 
 from paribus.contracts import Floats
 from paribus.data.table import Table
 from paribus.errors import ModelError
 from paribus.models.predictor import Predictor, as_outputs
+from paribus.notes import Note, NoteCode
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,8 @@ class Model:
         """Return a digest of what the model is called and of what it predicted."""
         found = xxhash.xxh3_128(repr((self.name, self.library, self.response, self.output_names)).encode())
         if self.sample_prediction is not None:
-            found.update(self.sample_prediction.tobytes())
+            with np.errstate(over="ignore"):  # forests add up their trees in any order: the last bits vary
+                found.update(self.sample_prediction.astype(np.float32).tobytes())
         return str(found.hexdigest())
 
     @property
@@ -61,10 +64,8 @@ class Model:
         return predictions
 
 
-def unsteady_notes(models: Iterable[Model], then: str) -> list[str]:
+def unsteady_notes(models: Iterable[Model], then: str) -> list[Note]:
     """Return a note on each model that predicts rows differently when they are repeated, and what follows."""
     names = dict.fromkeys(model.name for model in models if not model.row_independent)
-    return [
-        f"{name} predicted some rows differently when they were repeated under new labels{then}"
-        for name in names
-    ]
+    words = "predicted some rows differently when they were repeated under new labels"
+    return [Note(NoteCode.ROW_DEPENDENT, f"{name} {words}{then}") for name in names]

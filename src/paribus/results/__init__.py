@@ -1,5 +1,8 @@
 """What came out: frozen, with its provenance inside."""
 
+from paribus.errors import RefusalCode
+from paribus.meaning import Association, Estimand, Refusal, Scale
+from paribus.notes import Note, NoteCode
 from paribus.results.comparison import Comparison, Comparisons, compare
 from paribus.results.difference import Difference, Differences
 from paribus.results.effects import Effects
@@ -17,11 +20,13 @@ from paribus.results.spread import Spread
 from paribus.results.storage import load
 
 __all__ = [
+    "Association",
     "Comparison",
     "Comparisons",
     "Difference",
     "Differences",
     "Effects",
+    "Estimand",
     "Estimate",
     "Extrapolation",
     "HStatistics",
@@ -34,11 +39,16 @@ __all__ = [
     "Marginals",
     "Missing",
     "MissingRows",
+    "Note",
+    "NoteCode",
     "Overlay",
     "Overlays",
     "PartialDependence",
     "Provenance",
     "Refits",
+    "Refusal",
+    "RefusalCode",
+    "Scale",
     "Spread",
     "compare",
     "load",

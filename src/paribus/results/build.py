@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from paribus.contracts import Floats
 from paribus.evaluators.request import Answer, Ask
-from paribus.grid import Question
+from paribus.grid import Axis, Question
+from paribus.meaning import Estimand
 from paribus.models import Model
 from paribus.models.model import unsteady_notes
+from paribus.notes import Note, NoteCode
 from paribus.results.extrapolation import Extrapolation
+from paribus.results.frozen import read_only
 from paribus.results.partial_dependence import Missing, PartialDependence
 from paribus.results.provenance import Provenance, skipped_notes
 from paribus.results.refits import Refits, refit_notes
-from paribus.results.spread import Spread, read_only
-from paribus.states.large import scaled
+from paribus.results.shared import strength_of
+from paribus.results.spread import Spread
 
 
 def effect_of(
@@ -24,7 +25,7 @@ def effect_of(
     answer: Answer,
     support: Floats,
     extrapolation: Extrapolation | None,
-    remarks: tuple[str, ...],
+    remarks: tuple[Note, ...],
     *,
     ask: Ask,
     models: tuple[Model, ...],
@@ -88,27 +89,6 @@ def _spread(question: Question, answer: Answer, ask: Ask) -> Spread | None:
     return Spread(np.array(ask.spread.probabilities), values, answer.rank_error, missing)
 
 
-def strength_of(average: Floats, weights: Floats) -> float:
-    r"""Return the standard deviation of the partial dependence over the data, root mean square over outputs.
-
-    .. math:: \sqrt{\operatorname{mean}_o \sum_g s_g (PD_{og} - \overline{PD}_o)^2 / \sum_g s_g}
-
-    with the averages ``(o, g)`` and the weight ``s (g,)`` of the data at each point. Where there is no
-    data at any of them, every point counts the same.
-    """
-    if not weights.any():
-        weights = np.ones_like(weights)
-    if not len(weights):
-        return 0.0
-    shares = weights / weights.sum()
-
-    def deviation(values: Floats) -> Any:
-        centred = values - (values @ shares)[:, None]
-        return np.sqrt(np.mean(centred**2 @ shares))
-
-    return float(scaled(deviation, average))
-
-
 def _last(points: Floats | None) -> Floats | None:
     """Return the last point, the missing value."""
     return None if points is None else points[..., -1]
@@ -127,7 +107,7 @@ def _notes(
     average: Floats,
     extrapolation: Extrapolation | None,
     provenance: Provenance,
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     notes = [note for axis in question.axes for note in axis.notes]
     far = (
         None
@@ -135,24 +115,28 @@ def _notes(
         else extrapolation.note("curve" if len(question.axes) == 1 else "surface")
     )
     notes.extend([] if far is None else [far])
-    if provenance.estimand == "path-dependent":
-        notes.append(
+    if provenance.estimand is Estimand.PATH_DEPENDENT:
+        text = (
             "averaged along the paths of the training data, not over X: where features depend on each other "
             "this differs from the brute-force number"
         )
+        notes.append(Note(NoteCode.TRAINING_PATHS, text))
     alone = len(question.axes) == 1
     where = "the effect there is a point of its own" if alone else "its effect there is reported for it alone"
-    notes.extend(
-        f"{axis.name} is missing in {axis.missing_share:.1%} of the data; {where}"
-        for axis in question.axes
-        if axis.missing
-    )
+    notes.extend(missing_note(axis, f"; {where}") for axis in question.axes if axis.missing)
     notes.extend(skipped_notes(provenance))
     if not np.isfinite(average).all():
-        notes.append("the model's answer is not finite at some points, so neither is their average")
+        text = "the model's answer is not finite at some points, so neither is their average"
+        notes.append(Note(NoteCode.NOT_FINITE, text))
     notes += unsteady_notes(
         models,
         ", so it was evaluated one point at a time; if its prediction for a row depends on the rows beside "
         "it, the average depends on how the rows are cut",
     )
     return tuple(notes)
+
+
+def missing_note(axis: Axis, then: str) -> Note:
+    """Return the note on a feature that is missing in part of the data, and what was done about it."""
+    text = f"{axis.name} is missing in {axis.missing_share:.1%} of the data{then}"
+    return Note(NoteCode.MISSING_VALUES, text, axis.name, axis.missing_share)

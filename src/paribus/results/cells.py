@@ -9,10 +9,12 @@ from paribus.evaluators.marginal import CellEstimate, CellMeans
 from paribus.grid import Axis
 from paribus.models import Model
 from paribus.models.model import unsteady_notes
-from paribus.results.build import strength_of
+from paribus.notes import Note, NoteCode
+from paribus.results.build import missing_note
 from paribus.results.marginal import Marginal, MissingRows
 from paribus.results.provenance import Provenance, skipped_notes
 from paribus.results.refits import Refits
+from paribus.results.shared import strength_of
 
 
 def marginal_of(
@@ -89,12 +91,13 @@ def _notes(
     means: CellMeans,
     models: tuple[Model, ...],
     provenance: Provenance,
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     notes = [*axis.notes, *skipped_notes(provenance)]
     if axis.missing:
-        notes.append(f"{axis.name} is missing in {axis.missing_share:.1%} of the data, a cell of its own")
+        notes.append(missing_note(axis, ", a cell of its own"))
     if not np.isfinite(moments.mean[: means.outputs]).all():
-        notes.append("the model's answer is not finite for some rows, so neither is the average over them")
+        text = "the model's answer is not finite for some rows, so neither is the average over them"
+        notes.append(Note(NoteCode.NOT_FINITE, text))
     notes += unsteady_notes(
         models,
         "; if its prediction for a row depends on the rows beside it, the averages depend on how the rows "

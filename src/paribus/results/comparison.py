@@ -7,8 +7,10 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
+from paribus._typing import FrameBackend
 from paribus.contracts import NOMINAL, Flags, Floats
 from paribus.errors import InputError
+from paribus.notes import Note, NoteCode
 from paribus.results.effects import Effects
 from paribus.results.local import LocalEffect, LocalEffects
 from paribus.results.marginal import Marginal, Marginals
@@ -17,13 +19,13 @@ from paribus.results.pictured import Pictured
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
 from paribus.results.shared import at_values
-from paribus.results.spread import read_only
+from paribus.text import at_value, number
 
 TOLD = 0.05  # of the range: a larger difference is told in a note, if errors do not account for it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Pictured):
+class Comparison(Pictured, saved=True):
     """Partial dependence, accumulated local effects and averages of one feature, side by side.
 
     Partial dependence moves every row to a value; local effects move rows to the next value only; the average
@@ -44,7 +46,7 @@ class Comparison(Pictured):
         That distance as a share of the range of both curves.
     at : tuple or None
         The value at which it is largest, for each output.
-    notes : tuple of str
+    notes : tuple of Note
         What the data cannot carry, over all parts, and by how much they differ.
     """
 
@@ -57,11 +59,14 @@ class Comparison(Pictured):
     difference: Floats | None
     share: Floats | None
     at: tuple[Any, ...] | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
-    def __post_init__(self) -> None:
-        for array in (self.local_level, self.difference, self.share):
-            read_only(array)
+    def _check(self) -> None:
+        """Refuse parts that `compare` would refuse."""
+        check_parts(self.effect, self.local, self.marginal)
+        found = (self.local_level, self.difference, self.share, self.at)
+        if any((one is None) != (self.local is None) for one in found):
+            raise ValueError("a distance from local effects without these, or the other way round")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -83,7 +88,7 @@ class Comparison(Pictured):
         """How the partial dependence came about."""
         return self.effect.provenance
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table.
 
         Columns ``curve`` (``"partial dependence"``, ``"local effect"``, laid on it, ``"predicted"`` or
@@ -104,10 +109,10 @@ class Comparison(Pictured):
         return comparison_story(self)
 
 
-class Comparisons(Ranked[Comparison]):
+class Comparisons(Ranked[Comparison], saved=True):
     """A mapping from a feature's name to its `Comparison`, strongest effect first."""
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table of all features.
 
         Columns ``curve``, ``feature``, ``value`` (as text), ``number`` (None for categories and dates),
@@ -220,17 +225,19 @@ def _check_alike(effect: PartialDependence, other: LocalEffect | Marginal, name:
         one.fingerprint != two.fingerprint and not (isinstance(other, Marginal) and "observed" in other)
     ):
         raise InputError(f"{name}= and effect= are over other rows or weights; compare the same")
-    if isinstance(other, LocalEffect) or "predicted" in other:
-        known = [(p.model, p.model_library, p.model_version) for p in (one, two)]
-        if known[0] != known[1]:
-            raise InputError(f"{name}= is of {two.model} and effect= of {one.model}; compare the same model")
+    predicted = isinstance(other, LocalEffect) or "predicted" in other
+    if predicted and one.model_digest != two.model_digest:
+        raise InputError(
+            f"{name}= is of {two.model} and effect= of {one.model}, which are different models by their "
+            "model_digest; compare the same model"
+        )
 
 
 def _compared(effect: PartialDependence, local: LocalEffect | None, marginal: Marginal | None) -> Comparison:
     notes = [note for part in (effect, local) if part is not None for note in part.notes]
     if marginal is not None:
-        known = f"{effect.feature_names[0]} is missing in "  # which the effect has told
-        notes += [note for note in marginal.notes if not note.startswith(known)]
+        # The effect reports missing values already.
+        notes += [note for note in marginal.notes if note.code is not NoteCode.MISSING_VALUES]
     level = difference = share = at = None
     if local is not None:
         level, difference, share, at, beyond = _apart(effect, local)
@@ -276,15 +283,15 @@ def _apart(
 
 def _difference_notes(
     effect: PartialDependence, difference: Floats, share: Floats, at: tuple[Any, ...]
-) -> list[str]:
-    from paribus.results.story import at_value, number
-
+) -> list[Note]:
     known = np.nan_to_num(share)
     worst = int(np.argmax(known))
     if known[worst] < TOLD:
         return []
     of = f" ({effect.output_names[worst]})" if len(effect.output_names) > 1 else ""
-    return [
+    name = effect.feature_names[0]
+    text = (
         f"ALE differs from PD by up to {number(float(difference[worst]))}, {known[worst]:.0%} of the range"
-        f"{of}, at {effect.feature_names[0]} = {at_value(at[worst])}"
-    ]
+        f"{of}, at {name} = {at_value(at[worst])}"
+    )
+    return [Note(NoteCode.ALE_DIFFERS, text, name, difference[worst])]

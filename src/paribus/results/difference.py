@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from paribus._typing import ErrorBasis, FrameBackend
 from paribus.contracts import NOMINAL, Array, Floats, Kind
 from paribus.errors import InputError, OptionError, did_you_mean, one_of
+from paribus.notes import Note, NoteCode
 from paribus.results.local import LocalEffect
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
@@ -17,16 +19,13 @@ from paribus.results.ranked import Ranked
 from paribus.results.record import Record
 from paribus.results.relative import moments_of
 from paribus.results.shared import at_values, shared_values
-from paribus.results.spread import read_only
 
 if TYPE_CHECKING:
     from paribus.results.overlay import Overlay, Overlays, Part
 
-Basis: TypeAlias = Literal["upper bound", "row by row", "independent"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference(Record):
+class Difference(Record, saved=True):
     r"""The curve of one part of an overlay less that of another, at the values both know.
 
     With the two curves :math:`A(x)` and :math:`B(x)` and their standard errors :math:`s_A` and :math:`s_B`
@@ -57,7 +56,7 @@ class Difference(Record):
         How the standard error was found; ``"independent"`` if ``independent=True`` was passed.
     feature_names, output_names, kinds, ordered
         As in the two parts.
-    notes : tuple of str
+    notes : tuple of Note
         What is to be known of the standard errors and of the grid.
     provenances : dict of str to Provenance
         How the two came about, under their names.
@@ -82,14 +81,15 @@ class Difference(Record):
     standard_error: Floats
     missing_difference: Floats | None
     missing_error: Floats | None
-    errors: Basis
-    notes: tuple[str, ...]
+    errors: ErrorBasis
+    notes: tuple[Note, ...]
     provenances: dict[str, Provenance]
 
-    def __post_init__(self) -> None:
-        arrays = self.difference, self.standard_error, self.missing_difference, self.missing_error
-        for array in (*arrays, *self.grid_values):
-            read_only(array)
+    def _check(self) -> None:
+        if set(self.provenances) != {self.part, self.reference} or len(self.provenances) != 2:
+            raise ValueError("provenances of other parts")
+        if (self.missing_difference is None) != (self.missing_error is None):
+            raise ValueError("a difference at missing without its error, or the other way round")
 
     @property
     def provenance(self) -> Provenance:
@@ -102,7 +102,7 @@ class Difference(Record):
         known = np.abs(self.difference[np.isfinite(self.difference)])
         return float(known.max()) if known.size else float("nan")
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return a tidy long table: columns ``output``, the feature, ``difference`` and ``standard_error``.
 
         The missing value is the row without one.
@@ -122,10 +122,10 @@ class Difference(Record):
         return difference_story(self)
 
 
-class Differences(Ranked[Difference]):
+class Differences(Ranked[Difference], saved=True):
     """A mapping from a feature's name to the `Difference` of two parts there, the largest first."""
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table of all features.
 
         Columns ``feature``, ``value`` (as text, None for the missing one), ``number`` (None for categories
@@ -244,7 +244,7 @@ def _at(part: Part, name: str, values: Array, last: bool) -> Floats:
     return np.concatenate([found, point[..., None]], axis=-1)
 
 
-def _basis(one: Part, other: Part, same_rows: bool, independent: bool) -> Basis:
+def _basis(one: Part, other: Part, same_rows: bool, independent: bool) -> ErrorBasis:
     """Return how the standard error is found.
 
     Other fingerprints do not show other rows: those of some columns of a table, of its rows in another order
@@ -256,7 +256,7 @@ def _basis(one: Part, other: Part, same_rows: bool, independent: bool) -> Basis:
     return "row by row" if exact else "upper bound"
 
 
-def _error(one: Part, other: Part, curve: str, values: Array, last: bool, basis: Basis) -> Floats:
+def _error(one: Part, other: Part, curve: str, values: Array, last: bool, basis: ErrorBasis) -> Floats:
     """Return the standard error of a difference."""
     if basis == "row by row":
         assert isinstance(one, PartialDependence)
@@ -273,7 +273,7 @@ def _in_order(part: Part) -> bool:
     return isinstance(part, PartialDependence) and part.refits is None and part.provenance.source is None
 
 
-def _notes(parts: tuple[Part, Part], basis: Basis, same_rows: bool, between: bool) -> tuple[str, ...]:
+def _notes(parts: tuple[Part, Part], basis: ErrorBasis, same_rows: bool, between: bool) -> tuple[Note, ...]:
     rows, remedy = "rows may be in both", "; pass independent=True if these are independent samples"
     if same_rows:
         rows = "both are over the same rows"
@@ -284,5 +284,6 @@ def _notes(parts: tuple[Part, Part], basis: Basis, same_rows: bool, between: boo
         "upper bound": f"{rows}: standard errors are the sum of theirs, an upper bound{remedy}",
         "row by row": f"{rows}: standard errors are those of the rows' own differences",
     }
-    lines = "the two have other grids: between its own values a curve is a straight line"
-    return (notes[basis], *([lines] if between else []))
+    lines = "the grids of the two differ: between its own grid values a curve is a straight line"
+    found = Note(NoteCode.ERROR_BASIS, notes[basis])
+    return (found, Note(NoteCode.INTERPOLATED, lines)) if between else (found,)

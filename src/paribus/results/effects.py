@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from paribus._typing import FrameBackend
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.ranked import Ranked
 
 
-class Effects(Ranked[PartialDependence]):
+class Effects(Ranked[PartialDependence], saved=True):
     """A mapping from a feature's name (or a tuple of names) to its effect, strongest first.
 
     Strength is `PartialDependence.strength`: the standard deviation of the partial dependence over the
     data, in units of the prediction.
     """
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table of all averages.
 
         Columns ``feature``, ``value`` (as text, None for the missing point), ``number`` (None for

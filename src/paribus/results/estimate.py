@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paribus.budget import in_words
+from paribus.text import count
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,12 @@ class Estimate:
     warning: str | None = None
 
     def __repr__(self) -> str:
-        rows = "an unknown number of rows" if self.rows is None else f"{self.rows:,} rows"
+        rows = "an unknown number of rows" if self.rows is None else count(self.rows, "row")
         passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
         lines = [
-            f"{self.effects} effects, {self.points:,} points, {rows} of {len(self.columns)} columns",
-            f"by {self.evaluator} ({self.why}) in {passes} on {self.threads} threads",
+            f"{count(self.effects, 'effect')}, {count(self.points, 'point')}, {rows} of "
+            f"{count(len(self.columns), 'column')}",
+            f"by {self.evaluator} ({self.why}) in {passes} on {count(self.threads, 'thread')}",
             f"about {self.rows_per_second:,.0f} rows a second; reading takes {self.reading:.0%} of that",
             f"about {in_words(self.memory)} of memory",
         ]

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from paribus.contracts import Flags, Floats
+from paribus.meaning import Association
+from paribus.notes import Note, NoteCode
+from paribus.results.frozen import Frozen
 
 TOLD = 0.05  # share of a curve's points from which a note tells
 LOOSE = 0.3  # a correlation below this is not what keeps two features apart
 
 
 @dataclass(frozen=True, eq=False)
-class Extrapolation:
+class Extrapolation(Frozen):
     r"""How many of the points behind an effect combine values of two features that no row has.
 
     Partial dependence sets a feature j to a value and leaves all others as they are in the rows. If j goes
@@ -45,7 +48,7 @@ class Extrapolation:
         any such cell, the first that was looked at.
     association : float
         How strongly the two go together, in at most 4,096 rows.
-    measure : str
+    measure : Association
         ``"Spearman correlation"`` of numbers and dates, ``"Cramér's V"`` of levels, ``"correlation ratio"``
         of numbers (their ranks) in levels.
     by_point : ndarray of shape (g0, g1, ...)
@@ -72,29 +75,25 @@ class Extrapolation:
     feature: str
     partner: str
     association: float
-    measure: str
+    measure: Association
     by_point: Floats = field(repr=False)
     mask: Flags | None = field(repr=False)
     partners: int
     bins: int
 
-    def __post_init__(self) -> None:
-        for array in (self.by_point, self.mask):
-            if array is not None:
-                array.setflags(write=False)
-
-    def note(self, what: str) -> str | None:
+    def note(self, what: str) -> Note | None:
         """Return a sentence about a share that is not small; ``what`` has the points."""
         if self.share < TOLD:
             return None
-        if self.measure == "Spearman correlation" and abs(self.association) >= LOOSE:
+        if self.measure is Association.SPEARMAN and abs(self.association) >= LOOSE:
             pair = f"{self.feature} is correlated {self.association:.2f} with {self.partner}"
         else:
             pair = (
                 f"{self.feature} and {self.partner} do not vary freely of each other ({self.measure} "
                 f"{self.association:.2f})"
             )
-        return (
+        text = (
             f"{pair}; {self.share:.0%} of the points behind this {what} combine values of the two that no "
             "row has; compare accumulated_local_effects"
         )
+        return Note(NoteCode.EXTRAPOLATION, text, self.feature, self.share)

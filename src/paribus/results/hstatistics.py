@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
 
 import numpy as np
 
+from paribus._typing import FrameBackend, InteractionPlot, PlotBackend, Statistic
 from paribus.contracts import Floats
 from paribus.errors import OptionError, did_you_mean, one_of
+from paribus.notes import Note
 from paribus.results.pictured import Shown
 from paribus.results.provenance import Provenance
 
 if TYPE_CHECKING:
-    from paribus.display.figure import Figure
     from paribus.evaluators.interactions import Ratio
     from paribus.results.effects import Effects
+    from paribus.results.pictured import Figure
 
 Token: TypeAlias = str | int
-STATISTICS = ("pairwise", "overall", "threeway", "total")
+STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 ASKED = {
     "overall": "overall=True",
     "total": "overall=True, and every column among the features",
@@ -60,7 +62,7 @@ class Interaction:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HStatistics(Shown, Mapping[str, Any]):
+class HStatistics(Shown, Mapping[str, Any], saved=True):
     r"""Friedman and Popescu's statistics, evaluated at the rows of the data.
 
     Each array is an attribute and a key. For each statistic ``s`` among ``pairwise``, ``overall``,
@@ -81,8 +83,8 @@ class HStatistics(Shown, Mapping[str, Any]):
         Mean square of each feature's own effect, over that of the prediction.
     variance : ndarray of shape (n_outputs,)
         Mean square of the centred prediction.
-    notes : tuple of str
-        What the data cannot carry, in plain sentences.
+    notes : tuple of Note
+        Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
     provenance : Provenance
         How the numbers came about.
     strength_by_model : ndarray of shape (m, p, n_outputs) or None
@@ -113,14 +115,17 @@ class HStatistics(Shown, Mapping[str, Any]):
     overall: Ratio | None
     threeway: Ratio | None
     total: Ratio | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     provenance: Provenance
     strength_by_model: Floats | None = None
 
-    def __post_init__(self) -> None:
-        self.variance.setflags(write=False)
-        if self.strength_by_model is not None:
-            self.strength_by_model.setflags(write=False)
+    def _check(self) -> None:
+        for name, groups, ways in (("pairs", self.pairs, 2), ("triples", self.triples, 3)):
+            places = range(len(self.features))
+            if not all(len(group) == ways and all(place in places for place in group) for group in groups):
+                raise ValueError(f"{name} are not {ways} places among {len(self.features)} features each")
+        if self.threeway is None and self.triples:
+            raise ValueError("triples without their statistic")
 
     @property
     def feature_pairs(self) -> list[tuple[Token, ...]]:
@@ -141,7 +146,7 @@ class HStatistics(Shown, Mapping[str, Any]):
 
     def ratio(self, statistic: str) -> Ratio:
         """Return the mean squares behind a statistic."""
-        one_of("statistic", statistic, STATISTICS)
+        one_of("statistic", statistic, Statistic)
         found: Ratio | None = getattr(self, statistic)
         if found is None:
             raise OptionError(
@@ -202,7 +207,7 @@ class HStatistics(Shown, Mapping[str, Any]):
         return sum(1 for _ in self)
 
     def strongest(
-        self, k: int | None = 10, *, statistic: str = "pairwise", output: str | int | None = None
+        self, k: int | None = 10, *, statistic: Statistic = "pairwise", output: str | int | None = None
     ) -> list[Interaction]:
         """Return the strongest entries of a statistic, in units of the prediction.
 
@@ -239,11 +244,11 @@ class HStatistics(Shown, Mapping[str, Any]):
 
     def to_frame(
         self,
-        statistic: str | None = None,
+        statistic: Statistic | None = None,
         *,
         sort: bool = True,
         zeros: bool = True,
-        backend: str | None = None,
+        backend: FrameBackend | None = None,
     ) -> Any:
         """Return a tidy long table, in the library of the user's own table.
 
@@ -268,9 +273,9 @@ class HStatistics(Shown, Mapping[str, Any]):
 
     def figure(
         self,
-        kind: str = "bars",
+        kind: InteractionPlot = "bars",
         *,
-        statistic: str = "pairwise",
+        statistic: Statistic = "pairwise",
         k: int = 15,
         output: str | int | None = None,
         effects: Effects | None = None,
@@ -281,20 +286,18 @@ class HStatistics(Shown, Mapping[str, Any]):
         -------
         paribus.display.figure.Figure
         """
-        from paribus.display.panels.interactions import interactions_figure
-
-        return interactions_figure(self, kind, statistic=statistic, k=k, output=output, effects=effects)
+        return self._figure(kind=kind, statistic=statistic, k=k, output=output, effects=effects)
 
     def plot(
         self,
-        kind: str = "bars",
+        kind: InteractionPlot = "bars",
         *,
-        statistic: str = "pairwise",
+        statistic: Statistic = "pairwise",
         k: int = 15,
         output: str | int | None = None,
         effects: Effects | None = None,
         ax: Any = None,
-        backend: str = "matplotlib",
+        backend: PlotBackend = "matplotlib",
     ) -> Any:
         """Draw interactions of one output.
 
@@ -322,10 +325,8 @@ class HStatistics(Shown, Mapping[str, Any]):
         matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
             With matplotlib the axes of a picture of one panel, else the figure.
         """
-        from paribus.display.draw import draw_result
-
         figure = self.figure(kind, statistic=statistic, k=k, output=output, effects=effects)
-        return draw_result(self, figure, backend, ax)
+        return self._drawn(figure, backend, ax)
 
     def __repr__(self) -> str:
         from paribus.results.story import interactions_story

@@ -7,26 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from paribus._typing import FrameBackend, ImportanceMethod, PlotBackend
 from paribus.contracts import Floats
+from paribus.notes import Note
 from paribus.results.pictured import Shown
 from paribus.results.provenance import Provenance
 
 if TYPE_CHECKING:
-    from paribus.display.figure import Figure
+    from paribus.results.pictured import Figure
 
 Group = str | int | tuple[str | int, ...]
-ARRAYS = (
-    "values",
-    "standard_error",
-    "with_interactions",
-    "standard_error_with_interactions",
-    "repeats",
-    "by_model",
-)
+ARRAYS = ("values", "standard_error", "with_interactions", "standard_error_with_interactions")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Importance(Shown):
+class Importance(Shown, saved=True):
     """The importance of features, or of groups of features.
 
     Attributes
@@ -47,8 +42,8 @@ class Importance(Shown):
         its interactions included.
     repeats : ndarray of shape (k, n_repeats) or None
         By permutation: the value of each repeat.
-    notes : tuple of str
-        What the data cannot carry, in plain sentences.
+    notes : tuple of Note
+        Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
     provenance : Provenance
         How the numbers came about.
     by_model : ndarray of shape (m, k) or (m, k, n_outputs), or None
@@ -57,7 +52,7 @@ class Importance(Shown):
 
     shapes: ClassVar[dict[str, str]] = {"k": "features feature_names", "o": "output_names", "k r": "repeats"}
 
-    method: str
+    method: ImportanceMethod
     unit: str
     features: tuple[Group, ...]
     feature_names: tuple[str, ...]
@@ -67,15 +62,17 @@ class Importance(Shown):
     with_interactions: Floats | None
     standard_error_with_interactions: Floats | None
     repeats: Floats | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     provenance: Provenance
     by_model: Floats | None = None
 
-    def __post_init__(self) -> None:
-        for key in ARRAYS:
-            array = getattr(self, key)
-            if array is not None:
-                array.setflags(write=False)
+    def _check(self) -> None:
+        size, outputs = len(self.features), len(self.output_names)
+        shape = (size,) if outputs == 1 else (size, outputs)
+        for name in ARRAYS:
+            array = getattr(self, name)
+            if array is not None and array.shape != shape:
+                raise ValueError(f"{name} of shape {array.shape} where {shape} belongs")
 
     @property
     def order(self) -> list[int]:
@@ -83,7 +80,7 @@ class Importance(Shown):
         values = self.values if self.values.ndim == 1 else np.sqrt(np.mean(self.values**2, axis=1))
         return [int(place) for place in np.argsort(-values, kind="stable")]
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return a table, most important first, in the library of the user's own table.
 
         Columns ``feature``, ``output`` (with several), ``importance``, ``standard_error``, and by effect
@@ -100,9 +97,7 @@ class Importance(Shown):
         -------
         paribus.display.figure.Figure
         """
-        from paribus.display.panels.interactions import importance_figure
-
-        return importance_figure(self, k=k, output=output)
+        return self._figure(k=k, output=output)
 
     def plot(
         self,
@@ -110,7 +105,7 @@ class Importance(Shown):
         k: int = 15,
         output: str | int | None = None,
         ax: Any = None,
-        backend: str = "matplotlib",
+        backend: PlotBackend = "matplotlib",
     ) -> Any:
         """Draw the most important features as bars, with their standard errors.
 
@@ -129,9 +124,7 @@ class Importance(Shown):
         -------
         matplotlib.axes.Axes or plotly.graph_objects.Figure
         """
-        from paribus.display.draw import draw_result
-
-        return draw_result(self, self.figure(k=k, output=output), backend, ax)
+        return self._drawn(self.figure(k=k, output=output), backend, ax)
 
     def __repr__(self) -> str:
         from paribus.results.story import importance_story

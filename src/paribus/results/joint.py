@@ -9,14 +9,12 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.errors import OptionError, did_you_mean
-from paribus.results.build import strength_of
-from paribus.results.partial_dependence import PartialDependence
 from paribus.results.relative import kept_notes, moments_of, rebuilt
+from paribus.results.shared import strength_of
 
 if TYPE_CHECKING:
     from paribus.results.effects import Effects
-
-ONLY = "interaction only"
+    from paribus.results.partial_dependence import PartialDependence
 
 
 def interaction(effects: Effects, first: str, second: str) -> PartialDependence:
@@ -34,7 +32,7 @@ def interaction(effects: Effects, first: str, second: str) -> PartialDependence:
         surface,
         strength=strength_of(mean, shares),
         notes=kept_notes(surface),
-        provenance=replace(surface.provenance, scale=f"{surface.provenance.scale}, {ONLY}"),
+        provenance=replace(surface.provenance, scale=surface.provenance.scale.replace(interaction=True)),
     )
     return rebuilt(told, average, curves, models, "interactions")
 

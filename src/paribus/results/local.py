@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from paribus._typing import FrameBackend
 from paribus.contracts import Array, Flags, Floats, Integers, Kind
+from paribus.notes import Note
+from paribus.results.frozen import Frozen
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
 from paribus.results.record import Record
 from paribus.results.refits import Refits
-from paribus.results.spread import read_only
 
 
 @dataclass(frozen=True, eq=False)
-class LocalMissing:
+class LocalMissing(Frozen):
     """The effect at a missing value, apart from the curve.
 
     Rows without a value lie in no bin, and have no neighbours to be compared with. What is reported is the
@@ -39,13 +41,9 @@ class LocalMissing:
     ale: Floats
     standard_error: Floats
 
-    def __post_init__(self) -> None:
-        read_only(self.ale)
-        read_only(self.standard_error)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LocalEffect(Record):
+class LocalEffect(Record, saved=True):
     """Accumulated local effects (ALE) of one feature, or of two together.
 
     Attributes and keys are the same; a key is absent when its part was not asked for.
@@ -88,8 +86,8 @@ class LocalEffect(Record):
         ``numeric``, ``integer``, ``boolean``, ``category``, ``string`` or ``datetime``, per axis.
     provenance : Provenance
         How the numbers came about.
-    notes : tuple of str
-        What the data cannot carry, in plain sentences.
+    notes : tuple of Note
+        Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
     """
 
     asked: ClassVar[tuple[str, ...]] = ("refits",)
@@ -119,16 +117,14 @@ class LocalEffect(Record):
     missing: LocalMissing | None
     order: tuple[str, ...]
     strength: float
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     provenance: Provenance
     refits: Refits | None = None
 
-    def __post_init__(self) -> None:
-        arrays = self.ale, self.standard_error, self.local, self.local_error
-        for array in (*arrays, self.support, self.rows, self.empty, *self.grid_values):
-            read_only(array)
+    def _check(self) -> None:
+        self._check_missing(self.missing, (), ("refits",))
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return a tidy long table, in the library of the user's own table.
 
         One row per output and value: columns ``output``, the features, ``ale``, ``standard_error``, and for
@@ -151,10 +147,10 @@ class LocalEffect(Record):
         return local_story(self)
 
 
-class LocalEffects(Ranked[LocalEffect]):
+class LocalEffects(Ranked[LocalEffect], saved=True):
     """A mapping from a feature's name (or a pair of names) to its local effect, strongest first."""
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table of all effects.
 
         Columns ``feature``, ``value`` (as text, None for the missing point), ``number`` (None for levels and

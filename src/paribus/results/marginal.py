@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from paribus._typing import FrameBackend
 from paribus.contracts import Array, Floats, Integers, Kind
+from paribus.notes import Note
+from paribus.results.frozen import Frozen
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
 from paribus.results.record import Record
 from paribus.results.refits import Refits
-from paribus.results.spread import read_only
 
 AVERAGES = (
     "predicted",
@@ -23,7 +25,7 @@ AVERAGES = (
 
 
 @dataclass(frozen=True, eq=False)
-class MissingRows:
+class MissingRows(Frozen):
     """The same averages over the rows whose value is missing.
 
     Attributes
@@ -47,13 +49,9 @@ class MissingRows:
     residual: Floats | None
     residual_error: Floats | None
 
-    def __post_init__(self) -> None:
-        for name in AVERAGES:
-            read_only(getattr(self, name))
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Marginal(Record):
+class Marginal(Record, saved=True):
     """Averages of predictions, outcomes and residuals over the rows near each value of one feature.
 
     Attributes and keys are the same; a key is absent when there was no model, or no ``y``. A cell without
@@ -91,8 +89,8 @@ class Marginal(Record):
         Whether the order of its values has a meaning, as in `PartialDependence`.
     provenance : Provenance
         How the numbers came about.
-    notes : tuple of str
-        What the data cannot carry, in plain sentences.
+    notes : tuple of Note
+        Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
     refits : Refits or None
         For a list of models, each one's own ``predicted``.
     """
@@ -125,17 +123,19 @@ class Marginal(Record):
     outside: float
     deciles: tuple[Array | None, ...]
     strength: float
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     provenance: Provenance
     refits: Refits | None = None
 
-    def __post_init__(self) -> None:
-        for name in (*AVERAGES, "support", "rows"):
-            read_only(getattr(self, name))
-        for array in (*self.grid_values, *self.deciles):
-            read_only(array)
+    def _check(self) -> None:
+        self._check_missing(self.missing, AVERAGES)
+        for name in ("predicted", "observed", "residual"):
+            if (getattr(self, name) is None) != (getattr(self, f"{name}_error") is None):
+                raise ValueError(f"{name} without its error, or the other way round")
+        if self.predicted is None and self.observed is None:
+            raise ValueError("no averages")
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return a tidy long table with one row per output and cell, in the library of the user's own table.
 
         Columns ``output``, the feature (without a value in the row of missing ones), the averages there are
@@ -156,13 +156,13 @@ class Marginal(Record):
         return marginal_story(self)
 
 
-class Marginals(Ranked[Marginal]):
+class Marginals(Ranked[Marginal], saved=True):
     """A mapping from a feature's name to its `Marginal`, strongest first.
 
     Strength is `Marginal.strength`: the standard deviation over the data of the average prediction.
     """
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table of all features.
 
         Columns ``feature``, ``value`` (as text, None for missing ones), ``number`` (None for levels and

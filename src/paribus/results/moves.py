@@ -8,10 +8,12 @@ from paribus.evaluators.local.accumulate import LocalAnswer
 from paribus.evaluators.local.bins import DECLARED, GIVEN, LISTED, Bins, Move
 from paribus.models import Model
 from paribus.models.model import unsteady_notes
-from paribus.results.build import strength_of
+from paribus.notes import Note, NoteCode
+from paribus.results.build import missing_note
 from paribus.results.local import LocalEffect, LocalMissing
 from paribus.results.provenance import Provenance, skipped_notes
 from paribus.results.refits import Refits, refit_notes
+from paribus.results.shared import strength_of
 
 SHOWN = 6  # levels that a note lists
 
@@ -73,34 +75,34 @@ def _listed(bins: Bins) -> str:
 
 def _local_notes(
     move: Move, found: LocalAnswer, total: float, models: tuple[Model, ...], provenance: Provenance
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     notes = [note for axis in move.axes for note in axis.notes]
     for bins in move.bins:
         if bins.order and bins.order not in (LISTED, GIVEN, DECLARED):
-            notes.append(
+            text = (
                 f"the levels of {bins.axis.name} have no order of their own; they were put in one "
                 f"{bins.order}: {_listed(bins)}. Accumulated effects depend on it; partial_dependence does "
                 "not"
             )
+            notes.append(Note(NoteCode.CATEGORY_ORDER, text, bins.axis.name))
     for axis in move.axes:
         if axis.missing and found.missing is not None:
-            notes.append(
-                f"{axis.name} is missing in {axis.missing_share:.1%} of the data; the effect there is a "
-                "point of its own"
-            )
+            notes.append(missing_note(axis, "; the effect there is a point of its own"))
         elif axis.missing and len(axis):
-            notes.append(f"{axis.name} is missing in {axis.missing_share:.1%} of the data, which is left out")
+            notes.append(missing_note(axis, ", which is left out"))
     inside = float(found.weight.sum()) + sum(axis.missing for axis in move.axes[:1])
     if len(move.axes) == 1 and (all(move.steps) or move.bins[0].order) and inside < total * (1 - 1e-9):
-        notes.append(f"{1 - inside / total:.1%} of the data lies beyond the values asked, and does not count")
+        beyond = 1 - inside / total
+        text = f"{beyond:.1%} of the data lies beyond the values asked, and does not count"
+        notes.append(Note(NoteCode.OUTSIDE_GRID, text, move.axes[0].name, beyond))
     if found.empty.any():
-        notes.append(
-            f"{found.empty.sum():,} of {found.empty.size:,} cells have no rows; the nearest that have stand "
-            "for them"
-        )
+        empty, size = found.empty.sum(), found.empty.size
+        text = f"{empty:,} of {size:,} cells have no rows; the nearest that have stand for them"
+        notes.append(Note(NoteCode.EMPTY_CELLS, text, value=empty / size))
     notes.extend(skipped_notes(provenance))
     if not np.isfinite(found.ale).all():
-        notes.append("a prediction, or a difference of two, is not finite at some points, nor is the effect")
+        text = "a prediction, or a difference of two, is not finite at some points, nor is the effect"
+        notes.append(Note(NoteCode.NOT_FINITE, text))
     notes += unsteady_notes(
         models,
         ", so it was evaluated one value at a time; if its prediction for a row depends on the rows beside "

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
+from paribus._typing import FrameBackend
 from paribus.contracts import NOMINAL
 from paribus.errors import InputError
+from paribus.notes import Note
 from paribus.results.effects import Effects
 from paribus.results.local import LocalEffect, LocalEffects
 from paribus.results.marginal import Marginal, Marginals
@@ -30,7 +32,7 @@ MANY = (Effects, LocalEffects, Marginals)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Overlay(Pictured):
+class Overlay(Pictured, saved=True):
     """Results of one feature under names: of several models, or of several slices of the data.
 
     Attributes
@@ -40,6 +42,9 @@ class Overlay(Pictured):
     """
 
     parts: dict[str, Part]
+
+    def _check(self) -> None:
+        check_alike(self.parts)
 
     @property
     def _first(self) -> Any:
@@ -70,18 +75,18 @@ class Overlay(Pictured):
         return provenance
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What the data cannot carry: each note once, after the names of its parts if they are not all."""
-        by_note: dict[str, list[str]] = {}
+        by_note: dict[Note, list[str]] = {}
         for name, part in self.parts.items():
             for note in dict.fromkeys(part.notes):
                 by_note.setdefault(note, []).append(name)
         return tuple(
-            note if len(names) == len(self.parts) else f"{', '.join(names)}: {note}"
+            note if len(names) == len(self.parts) else note.of(", ".join(names))
             for note, names in by_note.items()
         )
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table.
 
         Columns ``part`` and then those of the tables of the parts, empty where a part lacks one.
@@ -129,7 +134,7 @@ class Overlay(Pictured):
         >>> models = {"old": lambda X: X[:, 0], "new": lambda X: 2 * X[:, 0] + X[:, 1]}
         >>> found = {name: paribus.partial_dependence(f, X, 0, kind="both") for name, f in models.items()}
         >>> paribus.overlay(found).difference()
-        Difference of new from old on x0: average at 4 points, 1 output (prediction)
+        Difference new minus old on x0: average at 4 points, 1 output (prediction)
           prediction: from 2.25 at x0 = 0 to 5.25 at x0 = 3
           largest: 5.25 ± 0.75 at x0 = 3, 7 standard errors
           note: both are over the same rows: standard errors are those of the rows' own differences
@@ -144,10 +149,10 @@ class Overlay(Pictured):
         return overlay_story(self)
 
 
-class Overlays(Ranked[Overlay]):
+class Overlays(Ranked[Overlay], saved=True):
     """A mapping from a feature's name to its `Overlay`, strongest first by the strongest of its parts."""
 
-    def to_frame(self, *, backend: str | None = None) -> Any:
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table of all features.
 
         Columns ``part`` and then those of the table of many effects: ``feature``, ``value`` (as text, None

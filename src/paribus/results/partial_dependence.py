@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from paribus._typing import FrameBackend, TableKind
 from paribus.contracts import Array, Floats, Kind
+from paribus.notes import Note
 from paribus.results.extrapolation import Extrapolation
+from paribus.results.frozen import Frozen
 from paribus.results.provenance import Provenance
 from paribus.results.record import Record
 from paribus.results.refits import Refits
-from paribus.results.spread import Spread, read_only
+from paribus.results.spread import Spread
 
 ASKED = ("average", "standard_error", "individual", "spread", "row_weights", "refits")
 
 
 @dataclass(frozen=True, eq=False)
-class Missing:
+class Missing(Frozen):
     """The effect at a missing value, apart from the curve.
 
     Attributes
@@ -37,13 +40,9 @@ class Missing:
     standard_error: Floats | None
     individual: Floats | None
 
-    def __post_init__(self) -> None:
-        for array in (self.average, self.standard_error, self.individual):
-            read_only(array)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartialDependence(Record):
+class PartialDependence(Record, saved=True):
     """Partial dependence and individual conditional expectation of one feature or several together.
 
     Attributes and keys are the same; a key is absent when its part was not asked for.
@@ -87,8 +86,8 @@ class PartialDependence(Record):
         in ``custom_values``.
     provenance : Provenance
         How the numbers came about.
-    notes : tuple of str
-        What the data cannot carry, in plain sentences.
+    notes : tuple of Note
+        Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
     """
 
     asked: ClassVar[tuple[str, ...]] = ASKED
@@ -121,22 +120,20 @@ class PartialDependence(Record):
     missing: Missing | None
     deciles: tuple[Array | None, ...]
     strength: float
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     provenance: Provenance
     spread: Spread | None = None
     row_weights: Floats | None = None
     refits: Refits | None = None
 
-    def __post_init__(self) -> None:
-        read_only(self.average)
-        read_only(self.standard_error)
-        read_only(self.individual)
-        read_only(self.support)
-        read_only(self.row_weights)
-        for array in (*self.grid_values, *self.deciles):
-            read_only(array)
+    def _check(self) -> None:
+        if self.average is None and self.individual is None:
+            raise ValueError("neither averages nor curves")
+        if self.individual is None and self.row_weights is not None:
+            raise ValueError("row_weights without curves")
+        self._check_missing(self.missing, ("average", "individual"), ("spread", "refits"))
 
-    def to_frame(self, kind: str | None = None, *, backend: str | None = None) -> Any:
+    def to_frame(self, kind: TableKind | None = None, *, backend: FrameBackend | None = None) -> Any:
         """Return a tidy long table, in the library of the user's own table.
 
         Parameters

@@ -1,13 +1,17 @@
-"""What has a picture: as plain data, drawn by a plotting package, and in a notebook."""
+"""What has a picture: as plain data, drawn by a plotting package, and in a notebook.
+
+This file is the only door from results to their display, and opens when a picture is requested.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from paribus._typing import OutputLayout, PlotBackend
 from paribus.results.saved import Saved
 
 if TYPE_CHECKING:
-    from paribus.display.figure import Figure
+    from paribus.display.figure import Figure as Figure
 
 
 class Shown(Saved):
@@ -18,6 +22,18 @@ class Shown(Saved):
         from paribus.display.notebook import bundle
 
         return bundle(self)
+
+    def _figure(self, **options: Any) -> Figure:
+        """Return the picture as plain data."""
+        from paribus.display.pictures import figure_for
+
+        return figure_for(self, **options)
+
+    def _drawn(self, figure: Figure, backend: str, ax: Any) -> Any:
+        """Draw the picture."""
+        from paribus.display.draw import draw_result
+
+        return draw_result(self, figure, backend, ax)
 
     def _repr_html_(self) -> str:
         html: str = self._repr_mimebundle_()["text/html"]
@@ -34,7 +50,7 @@ class Pictured(Shown):
         self,
         *,
         output: str | int | None = None,
-        outputs: str | None = None,
+        outputs: OutputLayout | None = None,
         k: int = 24,
         columns: int = 3,
         share_y: bool = True,
@@ -49,22 +65,28 @@ class Pictured(Shown):
         -------
         paribus.display.figure.Figure
         """
-        from paribus.display.pictures import Options, picture
-
-        return picture(self, Options(output, outputs, k, columns, share_y, title, figsize))
+        return self._figure(
+            output=output,
+            outputs=outputs,
+            k=k,
+            columns=columns,
+            share_y=share_y,
+            title=title,
+            figsize=figsize,
+        )
 
     def plot(
         self,
         *,
         ax: Any = None,
         output: str | int | None = None,
-        outputs: str | None = None,
+        outputs: OutputLayout | None = None,
         k: int = 24,
         columns: int = 3,
         share_y: bool = True,
         title: str | None = None,
         figsize: tuple[float, float] | None = None,
-        backend: str = "matplotlib",
+        backend: PlotBackend = "matplotlib",
     ) -> Any:
         """Draw one panel for each effect, the strongest first.
 
@@ -102,8 +124,6 @@ class Pictured(Shown):
         matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
             With matplotlib the axes of a single result that has one panel, else the figure.
         """
-        from paribus.display.draw import draw_result
-
         figure = self.figure(
             output=output,
             outputs=outputs,
@@ -113,4 +133,4 @@ class Pictured(Shown):
             title=title,
             figsize=figsize,
         )
-        return draw_result(self, figure, backend, ax)
+        return self._drawn(figure, backend, ax)

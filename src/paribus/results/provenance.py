@@ -6,6 +6,12 @@ from dataclasses import dataclass, fields
 from textwrap import wrap
 from typing import Any
 
+from paribus._typing import GridResolution
+from paribus.errors import RefusalCode
+from paribus.grid import SPLITS
+from paribus.meaning import Estimand, Refusal, Scale
+from paribus.notes import Note, NoteCode
+
 WIDTH = 100  # letters of a line of the record as text
 
 
@@ -23,16 +29,18 @@ class Provenance:
         Their versions; None where they had not been imported, and so took no part.
     model, model_library, model_version : str
         What was explained; of a list of models how many of each, such as ``"5 x RandomForestRegressor"``.
-    response, scale : str
-        The method that answered and the unit of the numbers.
-    estimand : str
+    response : str
+        The method that answered.
+    scale : Scale
+        The unit of the numbers; a plain name is that of the predictions themselves.
+    estimand : Estimand
         ``"interventional"``: the average prediction of the rows with the features set to a value, all
         else as it was. ``"path-dependent"``: the average along the paths of the training data.
         ``"accumulated local"``: differences between neighbouring values, of the rows there, added up.
         ``"marginal"``: the average prediction, or outcome, of the rows that have the value.
     evaluator, why, how : str
         What computed it, why that one was chosen, and what it does.
-    refusals : dict
+    refusals : dict of str to Refusal
         Evaluators that were not used, each with its reason.
     rows, columns : int
         Shape of the background.
@@ -56,7 +64,7 @@ class Provenance:
     fingerprint : str
         Digest of the background, its weights, and its target where that was averaged.
     model_digest : str
-        Digest of the model: of its trees where they were read, and of its answers to a few rows.
+        Digest of the model: of its name, its outputs and its predictions of a few rows.
     weights : dict or None
         Sum, number of rows of weight zero and effective number of rows; None without weights.
     sampled_rows, seed : int or None
@@ -88,12 +96,12 @@ class Provenance:
     model_library: str
     model_version: str
     response: str
-    scale: str
-    estimand: str
+    scale: Scale
+    estimand: Estimand
     evaluator: str
     why: str
     how: str
-    refusals: dict[str, str]
+    refusals: dict[str, Refusal]
     rows: int
     columns: int
     unused_columns: tuple[str, ...]
@@ -110,7 +118,7 @@ class Provenance:
     sampled_rows: int | None
     seed: int | None
     percentiles: tuple[float, float] | None
-    grid_resolution: int | str | None
+    grid_resolution: GridResolution | None
     points: int
     predictions: int
     standard_error_rows: int
@@ -119,6 +127,20 @@ class Provenance:
     max_memory: int
     verified_difference: float | None
     seconds: float
+
+    def __post_init__(self) -> None:
+        """Take plain words for the values they are."""
+        scale = self.scale if isinstance(self.scale, Scale) else Scale(self.scale)
+        refusals = {
+            name: reason if isinstance(reason, Refusal) else Refusal(name, RefusalCode.OTHER, reason)
+            for name, reason in self.refusals.items()
+        }
+        vars(self).update(scale=scale, estimand=Estimand(self.estimand), refusals=refusals)
+
+    @property
+    def at_splits(self) -> bool:
+        """Whether the grid has a point on each side of every split of the trees of the model."""
+        return self.grid_resolution == SPLITS
 
     def __repr__(self) -> str:
         names = [field.name for field in fields(self)]
@@ -134,7 +156,7 @@ class Provenance:
 
     def background(self) -> str:
         """Return one clause about whom the average is over."""
-        if self.estimand == "path-dependent":
+        if self.estimand is Estimand.PATH_DEPENDENT:
             return "the paths of the training data"
         weighted = "unweighted" if self.weights is None else "weighted"
         if self.sampled_rows is not None:
@@ -154,18 +176,21 @@ def _lines(value: Any) -> list[str]:
 SHOWN = 3  # of what was left out, in a note; the provenance has all
 
 
-def skipped_notes(provenance: Provenance) -> list[str]:
+def skipped_notes(provenance: Provenance) -> list[Note]:
     """Return notes about what was left out of X: files that could not be read, columns without a use."""
     notes, skipped, unused = [], provenance.skipped, provenance.unused_columns
     if skipped:
         files = "1 file was" if len(skipped) == 1 else f"{len(skipped)} files were"
-        notes.append(f"{files} skipped, none of whose rows count: {_some(skipped)}")
+        text = f"{files} skipped, none of whose rows count: {_some(skipped)}"
+        notes.append(Note(NoteCode.FILES_SKIPPED, text, value=len(skipped)))
     if unused:
         columns = "a column of X was" if len(unused) == 1 else f"{len(unused)} columns of X were"
-        notes.append(f"{columns} ignored, on which the model was not fitted: {_some(unused)}")
+        text = f"{columns} ignored, on which the model was not fitted: {_some(unused)}"
+        notes.append(Note(NoteCode.COLUMNS_IGNORED, text, value=len(unused)))
     if provenance.unknown_categories:
         unknown = _some(provenance.unknown_categories)
-        notes.append(f"X has categories the model does not know, which are missing values to it: {unknown}")
+        text = f"X has categories the model does not know, which are missing values to it: {unknown}"
+        notes.append(Note(NoteCode.UNKNOWN_CATEGORIES, text))
     return notes
 
 

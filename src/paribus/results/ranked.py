@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from paribus.errors import did_you_mean
+from paribus.notes import Note, NoteCode
 from paribus.results.pictured import Pictured
 from paribus.results.provenance import Provenance
 
@@ -27,7 +28,7 @@ class Effect(Protocol):
         ...
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What the data cannot carry."""
         ...
 
@@ -55,10 +56,11 @@ class Ranked(Pictured, Mapping[Key, E], Generic[E]):
         return next(iter(self._effects.values())).provenance
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What the data cannot carry, over all effects, and which features could not be asked."""
         notes = (note for effect in self.values() for note in effect.notes)
-        return tuple(dict.fromkeys((*self._skipped, *notes)))
+        skipped = (Note(NoteCode.FEATURE_SKIPPED, reason) for reason in self._skipped)
+        return tuple(dict.fromkeys((*skipped, *notes)))
 
     @property
     def skipped(self) -> tuple[str, ...]:

@@ -14,13 +14,9 @@ class Record(Pictured, Mapping[str, Any]):
     """A frozen dataclass whose fields are keys as well.
 
     Those in ``asked`` come first, and are absent where they were not asked for, which is where they are None.
-    ``shapes`` names the fields of each shape, which is spelled in letters that stand for one size each:
-    ``g`` for the shape of the grid, ``s`` for that of the steps between its values, ``c`` for that of its
-    cells, ``d`` for the number of axes. What is loaded is held to them.
     """
 
     asked: ClassVar[tuple[str, ...]] = ()
-    shapes: ClassVar[dict[str, str]] = {}
 
     def __getitem__(self, key: str) -> Any:
         if key not in self:
@@ -37,3 +33,20 @@ class Record(Pictured, Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def _check_missing(self, missing: object, names: tuple[str, ...], parts: tuple[str, ...] = ()) -> None:
+        """Refuse a missing point that has other numbers than the curve, or lies on an axis of two features.
+
+        ``parts`` are fields that have an array ``missing`` where there is that point.
+        """
+        if missing is not None and len(self["grid_values"]) != 1:
+            raise ValueError("a missing point of several features together")
+        for name in names if missing is not None else ():
+            if (getattr(self, name) is None) != (getattr(missing, name) is None):
+                raise ValueError(
+                    f"{name} of the missing point without that of others, or the other way round"
+                )
+        for name in parts:
+            part = getattr(self, name)
+            if part is not None and (part.missing is None) != (missing is None):
+                raise ValueError(f"{name} at missing without that point, or the other way round")

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from paribus.contracts import Array, Floats
-from paribus.results.spread import read_only
-from paribus.results.story import at_value, number
+from paribus.notes import Note, NoteCode
+from paribus.results.frozen import Frozen
 from paribus.states.large import scaled
+from paribus.text import at_value, number
 
 ROUNDING = 1e-12  # of the numbers compared: models that differ by less do not differ
 
 
 @dataclass(frozen=True, eq=False)
-class Refits:
+class Refits(Frozen):
     r"""What each of several fitted models answers: how much an effect depends on the fit.
 
     Models refitted on other folds, bootstrap samples or seeds differ because the data they learned from do.
@@ -58,10 +59,6 @@ class Refits:
     standard_deviation: Floats
     missing: Floats | None
 
-    def __post_init__(self) -> None:
-        for array in (self.values, self.standard_deviation, self.missing):
-            read_only(array)
-
     @classmethod
     def of(cls, models: tuple[str, ...], values: Floats, missing: Floats | None) -> Refits:
         """Take the standard deviation between models."""
@@ -96,13 +93,14 @@ def refit_notes(
     names: tuple[str, ...],
     grid_values: tuple[Array, ...],
     output_names: tuple[str, ...],
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Return where models differ most, and by which share of the range of the mean ``(o, g0, ...)``."""
     if refits is None or mean is None:
         return ()
     count, deviation = len(refits.models), refits.standard_deviation.reshape(len(output_names), -1)
     if count == 1:
-        return ("a single model in the list does not tell how much models differ",)
+        text = "a single model in the list does not tell how much models differ"
+        return (Note(NoteCode.SINGLE_MODEL, text),)
     if refits.missing_deviation is not None:
         deviation = np.concatenate([deviation, refits.missing_deviation[:, None]], axis=1)
     size = float(np.abs(mean[np.isfinite(mean)]).max(initial=0.0))
@@ -119,9 +117,8 @@ def refit_notes(
         places = np.unravel_index(point, curve.shape)
         axes = zip(names, grid_values, places, strict=True)
         where = ", ".join(f"{name} = {at_value(values[place])}" for name, values, place in axes)
-    return (
-        f"{count} models differ by a standard deviation of up to {number(largest)}{share}{on} at {where}",
-    )
+    text = f"{count} models differ by a standard deviation of up to {number(largest)}{share}{on} at {where}"
+    return (Note(NoteCode.MODELS_DIFFER, text, names[0] if len(names) == 1 else None, largest),)
 
 
 def _percent(share: float) -> str:

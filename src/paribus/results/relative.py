@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paribus.contracts import NOMINAL, Array, Floats
 from paribus.errors import OptionError, did_you_mean
-from paribus.results.build import strength_of
-from paribus.results.partial_dependence import Missing, PartialDependence
+from paribus.meaning import Estimand
+from paribus.notes import Note, NoteCode
 from paribus.results.refits import Refits, refit_notes
+from paribus.results.shared import strength_of
 from paribus.results.spread import Spread
-from paribus.results.story import at_value
 from paribus.states import Moments, curve_quantiles
+from paribus.text import at_value
 
-RELATIVE = "relative to "
+if TYPE_CHECKING:
+    from paribus.results.partial_dependence import Missing, PartialDependence
+
 NO_CURVES = "have no standard error and no spread without every row's curve; ask for kind='both'"
 NO_ROWS = "have no standard error; ask one model at a time, for kind='both'"
+# What is said anew of every effect that is made of another.
+RENEWED = (
+    NoteCode.RELATIVE_TO,
+    NoteCode.NO_STANDARD_ERROR,
+    NoteCode.MODELS_DIFFER,
+    NoteCode.SINGLE_MODEL,
+)
 CLOSE = 1e-9  # of an axis: points that are closer are the same, or lie on both sides of a step
 
 
@@ -34,11 +44,11 @@ def centred(effect: PartialDependence, at: Any) -> PartialDependence:
     average, curves, models = (
         None if points is None else points - points[..., anchor : anchor + 1] for points in _flat(effect)
     )
-    scale = effect.provenance.scale.partition(f", {RELATIVE}")[0]
+    scale = effect.provenance.scale.replace(relative_to=where)
     told = replace(
         effect,
-        notes=(*kept_notes(effect), f"{RELATIVE}{where}"),
-        provenance=replace(effect.provenance, scale=f"{scale}, {RELATIVE}{where}"),
+        notes=(*kept_notes(effect), Note(NoteCode.RELATIVE_TO, f"relative to {where}")),
+        provenance=replace(effect.provenance, scale=scale),
     )
     return rebuilt(told, average, curves, models, "differences")
 
@@ -53,16 +63,18 @@ def derivative(effect: PartialDependence) -> PartialDependence:
     )
     notes = list(kept_notes(effect))
     if effect.missing is not None:
-        notes.append("the missing value has no place on the axis, so no slope")
+        text = "the missing value has no place on the axis, so no slope"
+        notes.append(Note(NoteCode.NO_SLOPE_AT_MISSING, text, effect.feature_names[0]))
     mean = average if curves is None or average is not None else moments_of(curves, effect.row_weights).mean
     assert mean is not None
-    scale = effect.provenance.scale.partition(f", {RELATIVE}")[0]
+    scale = effect.provenance.scale
+    per = unit if scale.per is None else f"{scale.per} per {unit}"
     told = replace(
         effect,
         missing=None,
         strength=strength_of(mean, effect.support),
         notes=tuple(notes),
-        provenance=replace(effect.provenance, scale=f"{scale} per {unit}"),
+        provenance=replace(effect.provenance, scale=scale.replace(per=per, relative_to=None)),
     )
     return rebuilt(told, average, curves, models, "slopes")
 
@@ -97,14 +109,18 @@ def rebuilt(
     shape, missing, error = effect.support.shape, effect.missing, None
     quantiles, wanted = None, effect.spread
     notes = effect.notes
-    if curves is None and effect.provenance.estimand != "path-dependent":  # which has no curves of rows
-        notes += (f"{what} {NO_CURVES if models is None else NO_ROWS}",)
+    # Along the paths of the training data there are no curves of rows.
+    if curves is None and effect.provenance.estimand is not Estimand.PATH_DEPENDENT:
+        text = f"{what} {NO_CURVES if models is None else NO_ROWS}"
+        notes += (Note(NoteCode.NO_STANDARD_ERROR, text),)
     if curves is not None and average is not None:
         error = moments_of(curves, effect.row_weights).standard_error()
     if curves is not None and wanted is not None:
         quantiles = curve_quantiles(curves, effect.row_weights, wanted.probabilities.tolist())
     every = (average, error, curves, quantiles)
-    *lasts, last_quantiles = (None if a is None or missing is None else a[..., -1] for a in every)
+    last, last_error, last_curves, last_quantiles = (
+        None if a is None or missing is None else a[..., -1] for a in every
+    )
     average, error, curves, values = (_shaped(a, shape, missing) for a in every)
     spread = (
         None
@@ -119,7 +135,9 @@ def rebuilt(
         standard_error=error,
         individual=curves,
         spread=spread,
-        missing=None if missing is None else Missing(missing.share, missing.support, *lasts),
+        missing=None
+        if missing is None
+        else replace(missing, average=last, standard_error=last_error, individual=last_curves),
         notes=(*notes, *_refit_notes(effect, refits, average)),
     )
 
@@ -132,7 +150,9 @@ def _refits(effect: PartialDependence, models: Floats | None) -> Refits | None:
     return Refits.of(effect.refits.models, values, None if effect.missing is None else models[..., -1])
 
 
-def _refit_notes(effect: PartialDependence, refits: Refits | None, average: Floats | None) -> tuple[str, ...]:
+def _refit_notes(
+    effect: PartialDependence, refits: Refits | None, average: Floats | None
+) -> tuple[Note, ...]:
     return refit_notes(refits, average, effect.feature_names, effect.grid_values, effect.output_names)
 
 
@@ -151,13 +171,9 @@ def moments_of(curves: Floats, weights: Floats | None) -> Moments:
     return Moments.of(lines[..., weights > 0], weights[weights > 0] / weights.max())
 
 
-def kept_notes(effect: PartialDependence) -> tuple[str, ...]:
+def kept_notes(effect: PartialDependence) -> tuple[Note, ...]:
     """Return the notes that stay true: not what is said anew, such as what an effect is relative to."""
-    anew = _refit_notes(effect, effect.refits, effect.average)
-    ends = NO_CURVES, NO_ROWS
-    return tuple(
-        n for n in effect.notes if not n.startswith(RELATIVE) and not n.endswith(ends) and n not in anew
-    )
+    return tuple(note for note in effect.notes if note.code not in RENEWED)
 
 
 def _places(effect: PartialDependence, at: Any) -> tuple[int, ...]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
-import numpy as np
+from paribus.results.equality import differing
+from paribus.results.frozen import Frozen
+from paribus.results.schema import SAVED
+from paribus.results.storage import save
 
-from paribus.contracts import Array
 
-
-class Saved:
+class Saved(Frozen):
     """A result that can be saved, and equals another if every value does."""
+
+    def __init_subclass__(cls, *, saved: bool = False, **more: Any) -> None:
+        """Let files hold results of a class that is ``saved``."""
+        super().__init_subclass__(**more)
+        if saved:
+            SAVED[cls.__name__] = cls
 
     def __eq__(self, other: object) -> bool:
         """Return whether two results are the same bit for bit, provenance included; NaN equals NaN."""
@@ -27,70 +33,8 @@ class Saved:
         What would not come back the same is refused with a `FormatError` that names it. A file that was there
         before is replaced once the new one is complete.
         """
-        from paribus.results.storage import save
-
         save(self, path)
 
     def _ipython_key_completions_(self) -> list[Any]:
         """Return the keys a notebook offers."""
         return list(self) if isinstance(self, Mapping) else []
-
-
-def differing(one: Any, other: Any, where: str = "") -> str | None:
-    """Return the name of a value in which two results differ, None if they are the same."""
-    if one is other:
-        return None
-    if type(one) is not type(other):
-        return where
-    if isinstance(one, np.ndarray):
-        return None if _same_array(one, other) else where
-    if isinstance(one, (tuple, list)):
-        pairs = zip(one, other, strict=False)
-        return where if len(one) != len(other) else _first(differing(a, b, where) for a, b in pairs)
-    if isinstance(one, dict) or (isinstance(one, Saved) and not dataclasses.is_dataclass(one)):
-        return _differing_items(one, other, where)
-    if dataclasses.is_dataclass(one):
-        names = (field.name for field in dataclasses.fields(one))
-        return _first(differing(getattr(one, n), getattr(other, n), _under(where, n)) for n in names)
-    return None if _same_value(one, other) else where
-
-
-def _differing_items(one: Any, other: Any, where: str) -> str | None:
-    """Compare mappings, the order of their keys included."""
-    if list(one) != list(other):
-        return where or "keys"
-    if isinstance(one, Saved) and one.skipped != other.skipped:  # type: ignore[attr-defined]
-        return _under(where, "skipped")
-    return _first(differing(one[key], other[key], _under(where, str(key))) for key in one)
-
-
-def _first(found: Iterable[str | None]) -> str | None:
-    return next((name for name in found if name is not None), None)
-
-
-def _under(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
-
-
-def _same_array(one: Array, other: Array) -> bool:
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    if one.dtype == object:
-        return all(differing(a, b, "?") is None for a, b in zip(one.flat, other.flat, strict=True))
-    if one.tobytes() == other.tobytes():
-        return True
-    if one.dtype.kind != "f":
-        return False
-    alike = (one == other) & (np.signbit(one) == np.signbit(other))
-    return bool((alike | (np.isnan(one) & np.isnan(other))).all())
-
-
-def _same_value(one: Any, other: Any) -> bool:
-    """Compare values of one type; repr shows zones, nanoseconds, signs of zeros, and that NaN is NaN."""
-    if isinstance(one, (str, int)):
-        return bool(one == other)
-    return _traits(one) == _traits(other)
-
-
-def _traits(value: Any) -> tuple[Any, ...]:
-    return repr(value), getattr(value, "unit", None), type(getattr(value, "tzinfo", None))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import cache, partial
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -13,27 +14,13 @@ import numpy as np
 
 from paribus.contracts import NOMINAL
 from paribus.evaluators.interactions import Ratio
-from paribus.results.comparison import Comparison, Comparisons, check_parts
-from paribus.results.difference import Difference, Differences
-from paribus.results.effects import Effects
-from paribus.results.hstatistics import HStatistics
-from paribus.results.importance import ARRAYS, Importance
-from paribus.results.local import LocalEffect, LocalEffects
-from paribus.results.marginal import AVERAGES, Marginal, Marginals
-from paribus.results.overlay import Overlay, Overlays, check_alike
-from paribus.results.partial_dependence import PartialDependence
-from paribus.results.ranked import Ranked
+from paribus.meaning import TaggedText
+from paribus.results.frozen import Frozen
 from paribus.results.values import read_array, read_value
 
 SCALARS: dict[Any, Any] = {float: Real, int: Integral, str: str, bool: (bool, np.bool_)}
 NUMBERS = {"numeric": "fiu", "integer": "fiu", "datetime": "mM"}  # dtypes of axes that are no categories
-SAVED: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        *(PartialDependence, Effects, LocalEffect, LocalEffects, Marginal, Marginals),
-        *(HStatistics, Importance, Comparison, Comparisons, Overlay, Overlays, Difference, Differences),
-    )
-}
+SAVED: dict[str, type] = {}  # results that files hold, by name; each class enters itself
 
 
 def read(hint: Any, body: Any) -> Any:
@@ -59,10 +46,12 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
         return lambda body: tuple(read(arm, item) for arm, item in zip(arms, _list(body), strict=True))
     if origin is dict:
         return lambda body: {key: read(arms[1], item) for key, item in _dict(body).items()}
-    if dataclasses.is_dataclass(hint):
+    if dataclasses.is_dataclass(hint) or (isinstance(hint, type) and issubclass(hint, TaggedText)):
         return partial(_record, hint)
-    if isinstance(hint, type) and issubclass(hint, Ranked):
+    if isinstance(hint, type) and issubclass(hint, Mapping):
         return partial(_ranked, hint)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint
     return partial(_scalar, hint)
 
 
@@ -110,7 +99,8 @@ def _dict(body: Any) -> dict[str, Any]:
 def _hints(kind: type) -> dict[str, Any]:
     """Return the declared type of each field."""
     hints = get_type_hints(kind, localns={"Ratio": Ratio})
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    names = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else hints
+    return {name: hints[name] for name in names}
 
 
 def _record(kind: Any, body: Any) -> Any:
@@ -124,9 +114,9 @@ def _record(kind: Any, body: Any) -> Any:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{field} of {name}: {error}") from error
     record = kind(**fields)
-    _check_shapes(record)
-    if kind in CHECKS:
-        CHECKS[kind](record)
+    if isinstance(record, Frozen):
+        _check_shapes(record)
+        record._check()
     return record
 
 
@@ -139,7 +129,7 @@ def _ranked(kind: Any, body: Any) -> Any:
     return found
 
 
-def _check_shapes(record: Any) -> None:
+def _check_shapes(record: Frozen) -> None:
     """Refuse arrays that do not belong together.
 
     A class names in ``shapes`` what it holds of each shape; a letter there is one size throughout.
@@ -147,7 +137,7 @@ def _check_shapes(record: Any) -> None:
     sizes: dict[str, tuple[int, ...]] = {"1": (1,)}
     if hasattr(record, "grid_values"):
         sizes |= _grid_sizes(record)
-    for letters, paths in getattr(record, "shapes", {}).items():
+    for letters, paths in record.shapes.items():
         for path in paths.split():
             for actual in _shapes_of(record, path):
                 expected: tuple[int, ...] = ()
@@ -183,86 +173,3 @@ def _grid_sizes(record: Any) -> dict[str, tuple[int, ...]]:
     nominal = [kind in NOMINAL for kind in record.kinds]
     cells = tuple(node if own else step for node, step, own in zip(nodes, steps, nominal, strict=True))
     return {"d": (len(axes),), "g": nodes, "s": steps, "c": cells}
-
-
-def _check_effect(effect: PartialDependence) -> None:
-    if effect.average is None and effect.individual is None:
-        raise ValueError("neither averages nor curves")
-    if effect.individual is None and effect.row_weights is not None:
-        raise ValueError("row_weights without curves")
-    _check_missing(effect, "average", "individual")
-    for name, part in (("spread", effect.spread), ("refits", effect.refits)):
-        if part is not None and (part.missing is None) != (effect.missing is None):
-            raise ValueError(f"{name} at missing without that point, or the other way round")
-
-
-def _check_missing(result: Any, *names: str) -> None:
-    """Refuse a missing point that has other numbers than the curve, or lies on an axis of two features."""
-    if result.missing is None:
-        return
-    if len(result.grid_values) != 1:
-        raise ValueError("a missing point of several features together")
-    for name in names:
-        if (getattr(result, name) is None) != (getattr(result.missing, name) is None):
-            raise ValueError(f"{name} of the missing point without that of others, or the other way round")
-
-
-def _check_local(effect: LocalEffect) -> None:
-    _check_missing(effect)
-    if effect.refits is not None and (effect.refits.missing is None) != (effect.missing is None):
-        raise ValueError("refits at missing without that point, or the other way round")
-
-
-def _check_marginal(marginal: Marginal) -> None:
-    _check_missing(marginal, *AVERAGES)
-    for name in ("predicted", "observed", "residual"):
-        if (getattr(marginal, name) is None) != (getattr(marginal, f"{name}_error") is None):
-            raise ValueError(f"{name} without its error, or the other way round")
-    if marginal.predicted is None and marginal.observed is None:
-        raise ValueError("no averages")
-
-
-def _check_interactions(result: HStatistics) -> None:
-    for name, groups, ways in (("pairs", result.pairs, 2), ("triples", result.triples, 3)):
-        places = range(len(result.features))
-        if not all(len(group) == ways and all(place in places for place in group) for group in groups):
-            raise ValueError(f"{name} are not {ways} places among {len(result.features)} features each")
-    if result.threeway is None and result.triples:
-        raise ValueError("triples without their statistic")
-
-
-def _check_importance(result: Importance) -> None:
-    size, outputs = len(result.features), len(result.output_names)
-    shape = (size,) if outputs == 1 else (size, outputs)
-    for name in ARRAYS:
-        array = getattr(result, name)
-        found = None if array is None else array.shape[name == "by_model" :]
-        if name != "repeats" and found not in (None, shape):
-            raise ValueError(f"{name} of shape {array.shape} where {shape} belongs")
-
-
-def _check_comparison(comparison: Comparison) -> None:
-    """Refuse parts that `compare` would refuse."""
-    check_parts(comparison.effect, comparison.local, comparison.marginal)
-    found = (comparison.local_level, comparison.difference, comparison.share, comparison.at)
-    if any((one is None) != (comparison.local is None) for one in found):
-        raise ValueError("a distance from local effects without these, or the other way round")
-
-
-def _check_difference(found: Difference) -> None:
-    if set(found.provenances) != {found.part, found.reference} or len(found.provenances) != 2:
-        raise ValueError("provenances of other parts")
-    if (found.missing_difference is None) != (found.missing_error is None):
-        raise ValueError("a difference at missing without its error, or the other way round")
-
-
-CHECKS: dict[Any, Callable[[Any], Any]] = {
-    PartialDependence: _check_effect,
-    LocalEffect: _check_local,
-    Marginal: _check_marginal,
-    HStatistics: _check_interactions,
-    Importance: _check_importance,
-    Comparison: _check_comparison,
-    Overlay: lambda overlay: check_alike(overlay.parts),
-    Difference: _check_difference,
-}

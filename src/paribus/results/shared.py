@@ -1,10 +1,13 @@
-"""Curves of one feature at the values of another grid."""
+"""Curves of one feature at the values of another grid, and how strong they are."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from paribus.contracts import Array, Flags, Floats
+from paribus.states.large import scaled
 
 
 def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple[Floats, Flags]:
@@ -51,3 +54,24 @@ def as_numbers(values: Array) -> Floats:
     """Return numbers, or dates as microseconds."""
     ticks = values.astype(f"{values.dtype.kind}8[us]").view(np.int64) if values.dtype.kind in "mM" else values
     return ticks.astype(np.float64)
+
+
+def strength_of(average: Floats, weights: Floats) -> float:
+    r"""Return the standard deviation of the partial dependence over the data, root mean square over outputs.
+
+    .. math:: \sqrt{\operatorname{mean}_o \sum_g s_g (PD_{og} - \overline{PD}_o)^2 / \sum_g s_g}
+
+    with the averages ``(o, g)`` and the weight ``s (g,)`` of the data at each point. Where there is no
+    data at any of them, every point counts the same.
+    """
+    if not weights.any():
+        weights = np.ones_like(weights)
+    if not len(weights):
+        return 0.0
+    shares = weights / weights.sum()
+
+    def deviation(values: Floats) -> Any:
+        centred = values - (values @ shares)[:, None]
+        return np.sqrt(np.mean(centred**2 @ shares))
+
+    return float(scaled(deviation, average))

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from paribus.contracts import Array, Floats
-
-
-def read_only(array: Array | None) -> None:
-    """Freeze an array in place."""
-    if array is not None:
-        array.setflags(write=False)
+from paribus.contracts import Floats
+from paribus.results.frozen import Frozen
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class Spread(Frozen):
     r"""Quantiles over the rows of their individual curves, at each point.
 
     The spread tells how differently rows respond; it does not shrink with more rows. The sampling error of
@@ -51,10 +46,6 @@ class Spread:
     values: Floats
     rank_error: float
     missing: Floats | None
-
-    def __post_init__(self) -> None:
-        for array in (self.probabilities, self.values, self.missing):
-            read_only(array)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ import json
 import os
 import stat
 import zlib
+from collections.abc import Mapping
+from enum import Enum
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from paribus.errors import FormatError
-from paribus.results.saved import Saved, differing
+from paribus.meaning import TaggedText
+from paribus.results.equality import differing
+from paribus.results.schema import SAVED, read
 from paribus.results.values import write_array, write_value
 
 if TYPE_CHECKING:
@@ -34,7 +38,7 @@ Result: TypeAlias = (
     " | Importance | Comparison | Comparisons | Overlay | Overlays | Difference | Differences"
 )
 FORMAT = "paribus"
-VERSION = 2
+VERSION = 3
 
 # What reading a file raises that was made to harm, or was damaged.
 WRONG = (
@@ -49,7 +53,7 @@ WRONG = (
 )
 
 
-def save(result: Saved, path: str | PathLike[str]) -> None:
+def save(result: object, path: str | PathLike[str]) -> None:
     """Write a result as JSON, if it comes back the same."""
     kind = type(result).__name__
     body = encode(result)
@@ -84,10 +88,8 @@ def _write(path: Path, text: str) -> None:
         half.unlink(missing_ok=True)
 
 
-def _lost(result: Saved, body: Any) -> str | None:
+def _lost(result: object, body: Any) -> str | None:
     """Return what would not be read back as it is."""
-    from paribus.results.schema import read
-
     try:
         again = read(type(result), body)
     except WRONG as error:
@@ -130,8 +132,6 @@ Comparison, Comparisons, Overlay, Overlays, Difference or Differences
     >>> paribus.load(path) == effect
     True
     """
-    from paribus.results.schema import SAVED, read
-
     document = _read(path)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FormatError(f"{path} is not a result saved by paribus")
@@ -187,7 +187,11 @@ def encode(value: Any) -> Any:
         return {str(key): encode(item) for key, item in value.items()}
     if dataclasses.is_dataclass(value):
         return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Saved):  # a mapping of results, as all others are records
-        effects = list(value.values())  # type: ignore[attr-defined]
+    if isinstance(value, TaggedText):
+        return encode(vars(value))
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):  # of results, as all others are records
+        effects = list(value.values())
         return {"effects": encode(effects), "skipped": encode(value.skipped)}  # type: ignore[attr-defined]
     return write_value(value)

@@ -8,6 +8,7 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.results.provenance import skipped_notes
+from paribus.text import at_value, count, exactly_zero, number, short, with_error
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Comparisons
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from paribus.results.importance import Importance
     from paribus.results.local import LocalEffect, LocalEffects
     from paribus.results.marginal import Marginal, Marginals
-    from paribus.results.overlay import Overlay, Overlays, Part
+    from paribus.results.overlay import Overlay, Overlays
     from paribus.results.partial_dependence import PartialDependence
     from paribus.results.provenance import Provenance
     from paribus.results.ranked import Ranked
@@ -25,34 +26,6 @@ if TYPE_CHECKING:
 SHOWN = 5  # entries of a ranking that are told
 FEW = 10  # rows of a cell whose standard error is no more than a guess
 ROUNDING = 1e-12  # of what came out: a smaller residual is none
-
-
-def number(value: float) -> str:
-    """Return a number in four digits; large ones, and what is not quite 1, in more."""
-    if 1e4 <= abs(value) < 1e9:
-        return f"{value:,.0f}"
-    return f"{value:.6g}" if 0.9995 <= value < 1 or abs(value) >= 1e9 else f"{value:.4g}"
-
-
-def at_value(value: Any) -> str:
-    """Return a grid value as a person writes it."""
-    if isinstance(value, (float, np.floating)):
-        return number(float(value))
-    if isinstance(value, np.datetime64):
-        return str(value.astype("datetime64[s]")).replace("T00:00:00", "")
-    if isinstance(value, np.timedelta64):
-        unit, name = duration_unit(float(abs(value) / np.timedelta64(1, "D")))
-        return f"{number(float(value / np.timedelta64(1, 'D')) / unit)} {name}"
-    return str(value)
-
-
-def duration_unit(days: float) -> tuple[float, str]:
-    """Return the unit a person would tell a duration in, as a number of days, and its name."""
-    units = {"days": 1.0, "hours": 1 / 24, "minutes": 1 / 1440, "seconds": 1 / 86_400, "ms": 1 / 86_400_000}
-    for name, unit in units.items():
-        if days >= unit:
-            return unit, name
-    return units["ms"] / 1000, "µs"
 
 
 def effect_story(effect: PartialDependence) -> str:
@@ -315,10 +288,8 @@ def overlay_story(overlay: Overlay) -> str:
     return "\n".join([*lines, *(f"  note: {note}" for note in overlay.notes)])
 
 
-def _part_moves(part: Part, o: int) -> list[str]:
-    from paribus.results.marginal import Marginal
-
-    if isinstance(part, Marginal):
+def _part_moves(part: Any, o: int) -> list[str]:
+    if "predicted" in part or "observed" in part:
         return _averages(part, o)
     return [_moved(part["ale" if "ale" in part else "average"][o], part)]
 
@@ -342,7 +313,7 @@ def difference_story(found: Difference) -> str:
     """Describe a difference: between what, how it moves, and where it is largest, in standard errors."""
     names = found.output_names
     lines = [
-        f"Difference of {found.part} from {found.reference} on {found.feature_names[0]}: {found.curve} at "
+        f"Difference {found.part} minus {found.reference} on {found.feature_names[0]}: {found.curve} at "
         f"{count(len(found.grid_values[0]), 'point')}, {count(len(names), 'output')} "
         f"({found.provenance.scale})"
     ]
@@ -373,7 +344,7 @@ def differences_story(found: Differences) -> str:
     """Describe differences at many features: the largest five."""
     first = next(iter(found.values()))
     lines = [
-        f"Differences of {first.part} from {first.reference}: {count(len(found), 'feature')}, largest first "
+        f"Differences {first.part} minus {first.reference}: {count(len(found), 'feature')}, largest first "
         f"({found.provenance.scale})"
     ]
     for name, one in list(found.items())[:SHOWN]:
@@ -405,30 +376,6 @@ def interactions_story(result: HStatistics) -> str:
         triples = result.strongest(3, statistic="threeway")
         lines.extend(f"  {_entry(result, entry)}" for entry in triples if entry.strength != 0)
     return "\n".join([*lines, *_how(p), *(f"  note: {note}" for note in result.notes)])
-
-
-def count(size: int, noun: str) -> str:
-    """Return ``"1 pair"`` or ``"12 pairs"``."""
-    return f"{size:,} {noun}{'s' * (size != 1)}"
-
-
-def exactly_zero(size: int, noun: str) -> str:
-    """Return the line that counts what is not shown."""
-    return f"{count(size, noun)} {'is' if size == 1 else 'are'} exactly zero"
-
-
-def with_error(value: float, error: float) -> str:
-    """Return a number with its standard error, if it has one."""
-    return f"{number(value)} ± {short(error)}" if np.isfinite(error) else number(value)
-
-
-def short(value: float) -> str:
-    """Return a number in two digits, or as an integer.
-
-    >>> short(0.1234), short(1234.5), short(1e300)
-    ('0.12', '1,234', '1e+300')
-    """
-    return f"{value:,.0f}" if 99.5 <= abs(value) < 1e15 else f"{value:.2g}"
 
 
 def _total(result: HStatistics) -> str:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from paribus.contracts import Flags, Floats
+from paribus.errors import RefusalCode
 from paribus.evaluators.interactions import Found, Ratio
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.models import Model
 from paribus.models.adapter import has_margin
 from paribus.models.model import unsteady_notes
+from paribus.notes import Note, NoteCode
 from paribus.results.hstatistics import HStatistics, Token
 from paribus.results.importance import Importance
 from paribus.results.provenance import Provenance, skipped_notes
@@ -20,6 +22,9 @@ WEAK = 1e-3  # of the prediction's variance: a joint effect whose H² is noise
 ABOVE = 1 + 1e-9  # an H² that is more than one, and not by rounding
 COARSE = 1e-3  # of the prediction's standard deviation: a strength that is called zero, and worth a word
 SHOWN = 3  # groups that a note names
+WEAK_EFFECT = f"have a joint effect below {WEAK:.1%} of the prediction's variance: their H² is noise"
+CANCELLING = "have an H² above 1, because their own effects cancel in the joint one; compare strengths"
+VANISHING = "interact, but their joint effect vanishes, so that H² is not defined"
 
 
 def h_statistics_of(
@@ -57,9 +62,9 @@ def h_statistics_of(
     )
 
 
-def _of_groups(found: Found, ask: StrengthAsk, names: tuple[str, ...]) -> list[str]:
+def _of_groups(found: Found, ask: StrengthAsk, names: tuple[str, ...]) -> list[Note]:
     """Say which groups have an H² that must not be read as it stands."""
-    notes: list[str] = []
+    notes: list[Note] = []
     asked = ((found.pairwise, ask.pairs), (found.threeway, found.triples))
     for ratio, groups in asked:
         if ratio is None:
@@ -68,16 +73,13 @@ def _of_groups(found: Found, ask: StrengthAsk, names: tuple[str, ...]) -> list[s
         empty = some & (ratio.denominator == 0)
         weak = some & ~empty & (ratio.denominator < WEAK * found.variance)
         above = some & ~weak & (np.nan_to_num(ratio.share) > ABOVE)
-        for which, text in (
-            (weak, f"have a joint effect below {WEAK:.1%} of the prediction's variance: their H² is noise"),
-            (
-                above,
-                "have an H² above 1, because their own effects cancel in the joint one; compare strengths",
-            ),
-            (empty, "interact, but their joint effect vanishes, so that H² is not defined"),
+        for which, code, text in (
+            (weak, NoteCode.WEAK_DENOMINATOR, WEAK_EFFECT),
+            (above, NoteCode.H_ABOVE_ONE, CANCELLING),
+            (empty, NoteCode.H_UNDEFINED, VANISHING),
         ):
             listed = _listed(which, groups, names)
-            notes.extend([f"{listed} {text}"] if listed else [])
+            notes.extend([Note(code, f"{listed} {text}")] if listed else [])
     return notes
 
 
@@ -88,50 +90,61 @@ def _listed(which: Flags, groups: tuple[tuple[int, ...], ...], names: tuple[str,
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _of_call(found: Found, ask: StrengthAsk, models: tuple[Model, ...], provenance: Provenance) -> list[str]:
+def _of_call(found: Found, ask: StrengthAsk, models: tuple[Model, ...], provenance: Provenance) -> list[Note]:
     notes = []
     if provenance.sampled_rows is not None:
-        notes.append(
+        text = (
             f"computed on {provenance.sampled_rows:,} of {provenance.rows:,} rows; the standard errors say "
             "what another draw could have given"
         )
+        notes.append(Note(NoteCode.ROWS_SAMPLED, text, value=provenance.sampled_rows))
     if ask.witness_cut > 1 and provenance.standard_error_rows < ask.rows.counted:
-        notes.append(
-            f"standard errors are from {provenance.standard_error_rows:,} rows, fewer than usual to keep "
-            "max_memory"
-        )
-    notes.extend(skipped_notes(provenance))
-    floor, spread = np.sqrt(found.floor), np.sqrt(found.variance)
-    if not np.isfinite(found.variance).all():
-        notes.append(
-            "the model's answers, or their squares, are not finite for some rows, nor are these numbers"
-        )
-    elif len(ask.rows) < 2:
-        notes.append("a single row has no effects, and tells nothing about their error")
-    elif (spread <= floor).all():
-        notes.append("the prediction does not vary over these rows: there is nothing to explain")
-    elif (floor > COARSE * spread).any():
-        notes.append(
-            f"strengths up to {np.max(floor):.2g} are called zero: rounding in single precision can make as "
-            "much of predictions as large as these"
-        )
+        used = provenance.standard_error_rows
+        text = f"standard errors are from {used:,} rows, fewer than usual to keep max_memory"
+        notes.append(Note(NoteCode.ERROR_ROWS, text, value=used))
+    notes += [*skipped_notes(provenance), *_of_predictions(found, len(ask.rows))]
     if (
         models[0].response == "predict_proba"
         and provenance.evaluator == "brute"
         and has_margin(models[0].predictor.target)
     ):
-        notes.append(
+        exact = provenance.refusals["tree_exact"].code is RefusalCode.NONLINEAR_LINK
+        text = (
             "on the probability scale a model that is additive in its margin interacts as well; "
             "response_method='decision_function' asks about the margin"
-            + (", of trees on every row" if "no sum over leaves" in provenance.refusals["tree_exact"] else "")
+            + (", of trees on every row" if exact else "")
         )
+        notes.append(Note(NoteCode.PROBABILITY_SCALE, text))
     return notes + unsteady_notes(models, ", so it was evaluated one point at a time")
 
 
-def _of_total(found: Found, ask: StrengthAsk) -> list[str]:
+def _of_predictions(found: Found, rows: int) -> list[Note]:
+    """Return why there is little to explain, if there is."""
+    floor, spread = np.sqrt(found.floor), np.sqrt(found.variance)
+    if not np.isfinite(found.variance).all():
+        text = "the model's answers, or their squares, are not finite for some rows, nor are these numbers"
+        return [Note(NoteCode.NOT_FINITE, text)]
+    if rows < 2:
+        text = "a single row has no effects, and tells nothing about their error"
+        return [Note(NoteCode.SINGLE_ROW, text)]
+    if (spread <= floor).all():
+        text = "the prediction does not vary over these rows: there is nothing to explain"
+        return [Note(NoteCode.CONSTANT_PREDICTION, text)]
+    if not (floor > COARSE * spread).any():
+        return []
+    largest = float(np.max(floor))
+    text = (
+        f"strengths up to {largest:.2g} are called zero: rounding in single precision can make as much of "
+        "predictions as large as these"
+    )
+    return [Note(NoteCode.SINGLE_PRECISION, text, value=largest)]
+
+
+def _of_total(found: Found, ask: StrengthAsk) -> list[Note]:
     if found.overall is None or ask.every_column:
         return []
-    return ["there is no total: the effects of the columns that were not asked about are not known"]
+    text = "there is no total: the effects of the columns that were not asked about are not known"
+    return [Note(NoteCode.NO_TOTAL, text)]
 
 
 def importance_of(

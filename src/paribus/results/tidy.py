@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from paribus._typing import FrameBackend, TableKind
 from paribus.contracts import Array, Floats
 from paribus.errors import OptionError, one_of
-from paribus.results.local import LocalEffect
-from paribus.results.marginal import AVERAGES, Marginal
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Comparisons
@@ -20,22 +19,22 @@ if TYPE_CHECKING:
     from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics
     from paribus.results.importance import Importance
-    from paribus.results.local import LocalEffects
-    from paribus.results.marginal import Marginals
-    from paribus.results.overlay import Overlay, Overlays, Part
+    from paribus.results.local import LocalEffect, LocalEffects
+    from paribus.results.marginal import Marginal, Marginals
+    from paribus.results.overlay import Overlay, Overlays
     from paribus.results.partial_dependence import PartialDependence
 
 POINTS = ("average", "standard_error", "support")
 LOCAL = ("ale", "local", "local_error")
 BETWEEN = "between_models"
-BACKENDS = ("pandas", "polars", "pyarrow")
+BACKENDS: tuple[FrameBackend, ...] = get_args(FrameBackend)
 
 
 def effect_frame(effect: PartialDependence, kind: str | None, backend: str | None) -> Any:
     """Return one effect as a long table."""
     if kind is None:
         kind = "average" if effect.average is not None else "individual"
-    one_of("kind", kind, ("average", "individual"))
+    one_of("kind", kind, TableKind)
     if kind not in effect:
         raise OptionError(f"kind={kind!r} was not computed; ask partial_dependence for kind='both'")
     columns = _averages(effect) if kind == "average" else _curves(effect)
@@ -324,7 +323,7 @@ def marginal_frame(marginal: Marginal, backend: str | None) -> Any:
 def _near(marginal: Marginal) -> dict[str, Any]:
     """Return the columns of one feature, its own called ``value``; that of missing ones comes last."""
     outputs, missing = len(marginal.output_names), marginal.missing
-    averages = {name: marginal[name] for name in AVERAGES if name in marginal}
+    averages = {name: marginal[name] for name in marginal.asked if name in marginal}
     values: Any = _scalars(marginal.grid_values[0])
     support, rows = marginal.support, marginal.rows
     if missing is not None:
@@ -370,19 +369,23 @@ def overlays_frame(overlays: Overlays, backend: str | None) -> Any:
     return _frame(_stacked(tables), overlays.provenance.backend, backend)
 
 
-def _valued(part: Part) -> dict[str, Any]:
+def _is_marginal(part: Any) -> bool:
+    return "predicted" in part or "observed" in part
+
+
+def _valued(part: Any) -> dict[str, Any]:
     """Return the columns of a part, that of its feature called ``value``."""
-    if isinstance(part, Marginal):
+    if _is_marginal(part):
         return _near(part)
-    own = _local(part) if isinstance(part, LocalEffect) else _averages(part)
+    own = _local(part) if "ale" in part else _averages(part)
     values = own.pop(_names(part)[0])
     return {"output": own.pop("output"), "value": values, **own}
 
 
-def _long_part(part: Part) -> dict[str, Any]:
-    if isinstance(part, Marginal):
+def _long_part(part: Any) -> dict[str, Any]:
+    if _is_marginal(part):
         return _long_near(part)
-    own = _local(part) if isinstance(part, LocalEffect) else _averages(part)
+    own = _local(part) if "ale" in part else _averages(part)
     taken = "output", _names(part)[0]
     return _long(part, own, 1, tuple(name for name in own if name not in taken))
 
@@ -479,7 +482,7 @@ def _frame(columns: dict[str, Any], table: str, backend: str | None, texts: tupl
     Columns of ``texts`` are of text even where they hold nothing.
     """
     if backend is not None:
-        one_of("backend", backend, BACKENDS)
+        one_of("backend", backend, FrameBackend)
     installed = (name for name in BACKENDS if find_spec(name) is not None)
     chosen: Any = backend or (table if table in BACKENDS else next(installed))
     frame = nw.from_dict(columns, backend=chosen)

@@ -22,6 +22,7 @@ from paribus.evaluators.verify import largest_difference
 from paribus.executors import Local
 from paribus.grid import SPLITS, Question
 from paribus.models import Model
+from paribus.notes import Note
 from paribus.results import Effects, PartialDependence
 from paribus.results.build import effect_of
 from paribus.results.offdata import extrapolation_of
@@ -118,7 +119,7 @@ class EffectsStatistic:
             settings=() if place else counting.settings,
         )
 
-    def _remarks(self, work: Work, one: Estimated, ask: Ask) -> list[tuple[str, ...]]:
+    def _remarks(self, work: Work, one: Estimated, ask: Ask) -> list[tuple[Note, ...]]:
         assert one.model is not None
         exactly = partial(self._exact, work, one.model, ask)
         return remarks_on(one.plans[0], exactly, ask.questions, one.estimates)

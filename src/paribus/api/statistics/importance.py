@@ -14,8 +14,10 @@ from paribus.api.record import of_estimator, of_model
 from paribus.api.run import Estimated, Rounds, Work, evaluated, lockstep
 from paribus.evaluators.permutation import PermutationAsk, Permuted
 from paribus.evaluators.survey import Wanted
+from paribus.meaning import Estimand
 from paribus.models.own_importance import own_importance
 from paribus.models.scoring import Scorer, score_of, target_of
+from paribus.notes import Note, NoteCode
 from paribus.results import Importance
 from paribus.results.provenance import skipped_notes
 
@@ -137,7 +139,7 @@ class OwnStatistic:
         own = own_importance(self.estimator, table)
         provenance = work.record(
             **of_estimator(self.estimator, "own importance", "share"),
-            estimand="the model's own account of its training",
+            estimand=Estimand.TRAINING,
             evaluator="model",
             why="requested by method='model'",
             how=f"reads {own.what}",
@@ -158,7 +160,10 @@ class OwnStatistic:
             standard_error_with_interactions=None,
             repeats=None,
             notes=(
-                "it is about the data the model was fitted to, not about X, and has no standard error",
+                Note(
+                    NoteCode.TRAINING_DATA,
+                    "it is about the data the model was fitted to, not about X, and has no standard error",
+                ),
                 *skipped_notes(provenance),
             ),
             provenance=provenance,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -19,7 +18,7 @@ from paribus.display.panels.effect import sorted_by as effect_sorted_by
 from paribus.display.panels.local import local_curves, local_data
 from paribus.display.panels.place import Place, levels_of, numbers_of, on_the_same, place_of
 from paribus.display.panels.words import height as written_height
-from paribus.display.panels.words import unit, whole
+from paribus.display.panels.words import heights, unit, whole
 from paribus.display.stretches import stretches
 from paribus.results import Comparison, Difference, LocalEffect, Marginal, PartialDependence
 
@@ -45,14 +44,14 @@ def comparison_panel(comparison: Comparison, o: int) -> Panel:
         curves.append(_elsewhere(_looking(laid, "local"), place, effect, local))
     if marginal is not None:
         curves += [_elsewhere(curve, place, effect, marginal) for curve in marginal_curves(marginal, o)]
-    return _laid(place, curves, data_of(effect), unit(effect, [o]))
+    return _laid(place, curves, data_of(effect), heights(effect, [o]))
 
 
 def marginal_panel(marginal: Marginal, o: int) -> Panel:
     """Return the averages of one output."""
     place = place_of(marginal, 0, marginal.support, by=sorted_by(marginal, o))
     curves = marginal_curves(marginal, o)
-    return _laid(place, curves, data_of(marginal), unit(marginal, [o]))
+    return _laid(place, curves, data_of(marginal), heights(marginal, [o]))
 
 
 def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
@@ -70,8 +69,9 @@ def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
             curves.append(replace(laid, color=color_of(series), **_told_apart(curve, series)))
     alike = all(part.provenance.fingerprint == first.provenance.fingerprint for part in others)
     data = data_of(first) if alike and len(values) == len(first.grid_values[0]) else None
-    words = f"effect on {unit(first, [o])}" if isinstance(first, LocalEffect) else unit(first, [o])
-    return _laid(place, curves, data, words)
+    local = isinstance(first, LocalEffect)
+    y = Axis(f"effect on {unit(first, [o])}") if local else heights(first, [o])
+    return _laid(place, curves, data, y)
 
 
 def difference_panel(found: Difference, o: int) -> Panel:
@@ -102,20 +102,16 @@ def difference_panel(found: Difference, o: int) -> Panel:
     return replace(panel, right=missing_panel(place, (Rule(0.0), point), None))
 
 
-def _laid(place: Place, curves: list[Curve], data: Data | None, words: str) -> Panel:
+def _laid(place: Place, curves: list[Curve], data: Data | None, y: Axis) -> Panel:
     """Return the panel of answers, and say what is drawn around them: once, if it is the same for all."""
-    around = {_around(curve) for curve in curves if curve.error is not None}
+    around = {curve.around for curve in curves if curve.error is not None}
     if len(around) > 1:
         curves = [
-            replace(curve, label=f"{curve.label} {_around(curve)}") if curve.error is not None else curve
+            replace(curve, label=f"{curve.label} {curve.around}") if curve.error is not None else curve
             for curve in curves
         ]
-    panel = curve_panel(place, beside_each_other(curves), data, words)
+    panel = curve_panel(place, beside_each_other(curves), data, y)
     return replace(panel, legend_title=around.pop() if len(around) == 1 else None)
-
-
-def _around(curve: Curve) -> str:
-    return re.sub("standard (error|deviation)", r"± 2 standard \1s", curve.called)
 
 
 def _answers(part: Part, o: int) -> list[Curve]:

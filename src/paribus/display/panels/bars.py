@@ -11,9 +11,9 @@ from paribus.contracts import Flags, Floats
 from paribus.display.figure import Axis, Bars, Figure, Mark, Panel, Points, Rule, Text
 from paribus.display.look import INK, color_of
 from paribus.display.panels.place import short
-from paribus.display.panels.words import height, told_of, unit_of
+from paribus.display.panels.words import height, told_of, unit
 from paribus.results import HStatistics, Importance
-from paribus.results.story import exactly_zero
+from paribus.text import exactly_zero
 
 NEGLIGIBLE = 1e-3  # of the variance of the prediction: a joint effect below it makes any share meaningless
 LETTERS = 44  # of a label, over all the features it names
@@ -66,14 +66,14 @@ def interaction_bars(result: HStatistics, statistic: str, k: int, o: int) -> Fig
     ranking = _interactions(result, statistic, o)
     shown = ranking.longest(k)
     if not shown:
-        return _nothing(ranking, told_of(result.provenance, result.notes))
+        return _nothing(ranking, told_of(result))
     lines = ranking.left_out(k)
     if ranking.faint[shown].any():
         lines.append("grey: a joint effect below 0.1 % of the prediction's variance, whose H² says little")
     bars = _bars(ranking, shown)
     remarks = _remarks(ranking, shown, bars)
     room = REMARKED if remarks else 0.03
-    notes = told_of(result.provenance, (*lines, *result.notes))
+    notes = told_of(result, *lines)
     return _figure(ranking, shown, [bars, *remarks], room, notes)
 
 
@@ -96,7 +96,7 @@ def _interactions(result: HStatistics, statistic: str, o: int) -> Ranking:
         ratio.strength[:, o],
         ratio.strength_error[:, o],
         noun,
-        f"{measure} ({unit_of(result.provenance.scale, result.output_names[o])})",
+        f"{measure} ({unit(result, [o])})",
         ratio.denominator[:, o] < NEGLIGIBLE * result.variance[o],
         [_share(share) for share in ratio.share[:, o]],
         [f"{' × '.join(names[entry])}\n{told(result, statistic, entry, o)}" for entry in range(len(names))],
@@ -117,8 +117,8 @@ def importance_bars(result: Importance, k: int, o: int) -> Figure:
     ranking = _importances(result, o)
     shown = ranking.longest(k)
     if not shown:
-        return _nothing(ranking, told_of(result.provenance, result.notes))
-    notes = told_of(result.provenance, (*ranking.left_out(k), *result.notes))
+        return _nothing(ranking, told_of(result))
+    notes = told_of(result, *ranking.left_out(k))
     if result.with_interactions is None:
         return _figure(ranking, shown, [_bars(ranking, shown)], 0.03, notes)
     own = _bars(ranking, shown, lane=(0.18, 0.44), label="on its own")
@@ -187,7 +187,7 @@ def _bars(
         np.full(len(shown), across),
         colors if ranking.faint[shown].any() else color_of(0),
         label=label,
-        level=True,
+        horizontal=True,
         error=errors if np.isfinite(errors).any() else None,
         hover=tuple(ranking.told[entry] for entry in shown),
     )
@@ -208,7 +208,7 @@ def _behind(result: Importance, shown: list[int], o: int) -> tuple[Bars, list[Po
         for entry, value, error in zip(shown, values, errors, strict=True)
     )
     wide, label = np.full(len(shown), 0.8), "with its interactions"
-    bars = Bars(rows, values, wide, color_of(0), label=label, alpha=0.4, level=True, hover=hover)
+    bars = Bars(rows, values, wide, color_of(0), label=label, alpha=0.4, horizontal=True, hover=hover)
     if not np.isfinite(errors).any():
         return bars, []
     ends = Points(

@@ -10,9 +10,8 @@ import numpy as np
 from paribus.contracts import Flags, Floats
 from paribus.display.figure import Hatch, Mark
 from paribus.display.look import DIVERGING, SEQUENTIAL
-from paribus.display.panels.words import RELATIVE, height, share
+from paribus.display.panels.words import height, share
 from paribus.results import PartialDependence
-from paribus.results.joint import ONLY
 
 ROUNDING = 1e-9  # of the largest: what is smaller is no hill
 TOLD = 10_000  # cells that are told in words; those of more would make a page of tens of megabytes
@@ -53,12 +52,6 @@ def mask_of(effect: PartialDependence) -> Flags | None:
 def hatched(x_edges: Floats, y_edges: Floats, off: Flags | None, label: str) -> list[Mark]:
     """Return the mark of cells off the data, if there are any."""
     return [] if off is None or not off.any() else [Hatch(x_edges, y_edges, off, label)]
-
-
-def has_zero(effect: PartialDependence) -> bool:
-    """Whether zero is where nothing happens, rather than a prediction like others."""
-    scale = effect.provenance.scale
-    return RELATIVE in scale or scale.endswith(ONLY)
 
 
 def flat(values: Floats) -> bool:

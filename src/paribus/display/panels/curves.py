@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from paribus._typing import BandRole
 from paribus.contracts import Array, Floats
 from paribus.display.figure import (
     Axis,
@@ -21,9 +22,9 @@ from paribus.display.figure import (
     Strip,
 )
 from paribus.display.panels.place import CROWDED, Place, positions, reach
-from paribus.display.panels.words import height, percent, share, shares
+from paribus.display.panels.words import height, share, shares
 from paribus.display.stretches import stretches
-from paribus.results.story import at_value
+from paribus.text import at_value, percent
 
 THIN = 0.2  # of the density where most of the data is: below it a curve fades
 FAINTEST = 0.3  # of its colour that a curve keeps where there is no data
@@ -38,8 +39,9 @@ class Curve:
     """Heights ``(g,)`` along an axis, and how they look.
 
     ``error`` is how uncertain each is, told by a pointer as what it is ``called``; two of it are drawn to
-    each side, as a band or error bars, and nothing where it is not known. ``missing`` is height and error at
-    a missing value. ``models (m, g)`` are the curves whose standard deviation the error is, if it is one.
+    each side, as a band or error bars, which a legend calls ``around``, and nothing where it is not known.
+    ``missing`` is height and error at a missing value. ``models (m, g)`` are the curves whose standard
+    deviation the error is, if it is one.
     ``name`` is what a pointer calls a height, ``label`` what the legend calls the curve.
     ``rows (g,)`` are how many rows are behind each height that is an average of some, ``rows_missing`` behind
     that at a missing value.
@@ -53,6 +55,7 @@ class Curve:
     label: str | None = None
     error: Floats | None = None
     called: str = "standard error"
+    around: str = "± 2 standard errors"
     missing: tuple[float, float | None] | None = None
     models: Floats | None = None
     dash: Dash = "solid"
@@ -95,7 +98,7 @@ def curve_panel(
     place: Place,
     curves: Sequence[Curve],
     data: Data | None,
-    unit: str,
+    y: Axis,
     *,
     under: Sequence[Mark] = (),
     under_missing: Sequence[Mark] = (),
@@ -110,7 +113,7 @@ def curve_panel(
         own = curve.data or data
         assert own is not None
         marks += curve_marks(curve.place or place, curve, own)
-    panel = Panel(tuple(marks), place.axis, Axis(unit))
+    panel = Panel(tuple(marks), place.axis, y)
     known = [curve for curve in curves if curve.missing is not None]
     if not known and not under_missing:
         return panel
@@ -133,7 +136,8 @@ def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
     if around is not None:
         for run in stretches(np.isfinite(y + around)):
             ends = y[run] - around[run], y[run] + around[run]
-            yield Band(place.at[run], *ends, curve.color, alpha=curve.shade, steps=place.steps)
+            role: BandRole = "standard_error" if curve.models is None else "models"
+            yield Band(place.at[run], *ends, curve.color, None, curve.shade, place.steps, role)
     yield Line(
         place.at,
         y,

@@ -12,7 +12,7 @@ from paribus.display.figure import Band, Bars, Line, Mark, Panel, Points
 from paribus.display.look import INK, PALETTE, color_of, dash_of, marker_of
 from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
 from paribus.display.panels.place import Place, place_of
-from paribus.display.panels.words import unit, whole
+from paribus.display.panels.words import heights, whole
 from paribus.results import LocalEffect, PartialDependence, Refits, Spread
 from paribus.states import curve_quantiles
 
@@ -34,8 +34,8 @@ def effect_panel(effect: PartialDependence, outputs: list[int]) -> Panel:
     for curve, o in zip(curves, outputs, strict=False):
         lines, points = model_marks(effect.refits, place, o, curve, labelled=len(outputs) == 1)
         under, under_missing = [*under, *lines], [*under_missing, *points]
-    words = unit(effect, outputs)
-    panel = curve_panel(place, curves, data, words, under=under, under_missing=under_missing)
+    y = heights(effect, outputs)
+    panel = curve_panel(place, curves, data, y, under=under, under_missing=under_missing)
     return replace(panel, legend_title=f"average{around_of(effect).words}" if len(outputs) > 1 else None)
 
 
@@ -70,6 +70,7 @@ def effect_curves(effect: PartialDependence, outputs: list[int]) -> list[Curve]:
                 effect.output_names[o] if many else f"average{around.words}",
                 around.of(o),
                 around.called,
+                around.words.strip(),
                 gap,
                 around.models_of(o),
                 dash_of(series),
@@ -166,7 +167,7 @@ def _bands(spread: Spread, place: Place, o: int) -> tuple[list[Mark], list[Mark]
             marks.append(_row_bars(place.at, values[low], values[high], shade, label))
         else:
             shown = values[low], values[high]
-            marks.append(Band(place.at, *shown, PALETTE[0], label, shade, steps=place.steps))
+            marks.append(Band(place.at, *shown, PALETTE[0], label, shade, place.steps, "rows"))
         if spread.missing is not None:
             ends = spread.missing[o, [low]], spread.missing[o, [high]]
             missing.append(_row_bars(np.zeros(1), *ends, shade, None))

@@ -14,7 +14,7 @@ from paribus.display.panels.margins import asked_at, density
 from paribus.display.panels.place import Place, place_of, reach, short, stacked
 from paribus.display.panels.words import height, one_line, share, whole
 from paribus.results import LocalEffect, PartialDependence
-from paribus.results.story import at_value
+from paribus.text import at_value
 
 LEVELS = 12  # that have a curve
 CUT = 0.25  # of its colour that a curve keeps where its level has no data
@@ -110,16 +110,16 @@ def shown_levels(family: Family, *, by_height: bool) -> Integers:
     return np.asarray(shown[np.argsort(-ends, kind="stable")])
 
 
-def family_panel(family: Family, shown: Integers, words: str, *, zero: bool) -> Panel:
+def family_panel(family: Family, shown: Integers, y: Axis, *, zero: bool) -> Panel:
     """Return a curve for each level that is shown, over the data along the numbers."""
     marks: list[Mark] = [*_strip(family), *([Rule(0.0)] if zero else [])]
     names = stacked([short(family.levels[level]) for level in shown])
     for series, level in enumerate(shown.tolist()):
-        marks += _curve(family, level, series, names[series], _told(family, level, one_line(words)))
+        marks += _curve(family, level, series, names[series], _told(family, level, one_line(y.label)))
     title, count = family.name, len(family.levels)
     if len(shown) < count:
         title += f" ({len(shown)} of {count:,} levels)"
-    return Panel(tuple(marks), family.numbers.axis, Axis(words), legend="panel", legend_title=title)
+    return Panel(tuple(marks), family.numbers.axis, y, legend="panel", legend_title=title)
 
 
 def _strip(family: Family) -> list[Strip]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from paribus._typing import InteractionPlot, Statistic
 from paribus.contracts import Floats
 from paribus.display.figure import Figure
 from paribus.display.panels.bars import below, importance_bars, interaction_bars, joined
@@ -15,14 +16,12 @@ from paribus.display.panels.pairs import heatmap, network
 from paribus.display.panels.words import told_of
 from paribus.errors import DrawingError, OptionError, one_of
 from paribus.results import HStatistics, Importance
-from paribus.results.hstatistics import STATISTICS
 from paribus.results.outputs import chosen
-from paribus.results.story import exactly_zero, number, short
+from paribus.text import exactly_zero, number, short
 
 if TYPE_CHECKING:
     from paribus.results import Effects, PartialDependence
 
-KINDS = ("bars", "heatmap", "network", "panels")
 COLUMNS = 3
 PANEL = (4.6, 3.8)  # inches, of one two-way panel
 TITLE = 38  # letters of a line above it
@@ -75,8 +74,8 @@ def importance_figure(result: Importance, *, k: int, output: str | int | None) -
 
 def _asked(result: HStatistics, kind: str, statistic: str, k: int, output: str | int | None) -> int:
     """Refuse what has no picture, and return the output meant."""
-    one_of("kind", kind, KINDS)
-    one_of("statistic", statistic, STATISTICS)
+    one_of("kind", kind, InteractionPlot)
+    one_of("statistic", statistic, Statistic)
     if statistic == "total":
         raise DrawingError("statistic='total' is one number for each output; read h_squared_total")
     if kind in ("heatmap", "network") and min(k, len(result.features)) < 2:
@@ -120,7 +119,7 @@ def _panels(result: HStatistics, k: int, o: int, effects: Effects | None) -> Fig
     titles = _titles(result, shown, o)
     columns = min(COLUMNS, len(shown))
     lines = [f"{len(shown)} of {len(strength):,} pairs"] if len(shown) < len(strength) else []
-    notes = told_of(result.provenance, (*lines, *result.notes))
+    notes = told_of(result, *lines)
     width, height = PANEL[0] * columns, PANEL[1] * -(-len(shown) // columns)
     return Figure(
         tuple(replace(panel, title=title) for panel, title in zip(panels, titles, strict=True)),

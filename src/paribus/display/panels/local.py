@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from paribus.display.figure import Mark, Panel
+from paribus.display.figure import Axis, Mark, Panel
 from paribus.display.look import color_of, dash_of, marker_of
 from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
 from paribus.display.panels.effect import around_of, model_marks
@@ -25,8 +25,8 @@ def local_panel(effect: LocalEffect, outputs: list[int]) -> Panel:
     for curve, o in zip(curves, outputs, strict=True):
         lines, points = model_marks(effect.refits, place, o, curve, labelled=len(outputs) == 1)
         under, missing = [*under, *lines], [*missing, *points]
-    words = f"effect on {unit(effect, outputs)}"
-    panel = curve_panel(place, curves, data, words, under=under, under_missing=missing)
+    y = Axis(f"effect on {unit(effect, outputs)}")
+    panel = curve_panel(place, curves, data, y, under=under, under_missing=missing)
     return replace(panel, legend_title=f"ALE{around_of(effect).words}" if len(outputs) > 1 else None)
 
 
@@ -55,6 +55,7 @@ def local_curves(effect: LocalEffect, outputs: list[int], level: float = 0.0) ->
                 name if many else f"ALE{around.words}",
                 around.of(o),
                 around.called,
+                around.words.strip(),
                 gap,
                 around.models_of(o),
                 dash_of(series),

@@ -13,7 +13,7 @@ from paribus.display.look import INK
 from paribus.display.panels.place import Place, positions
 from paribus.display.panels.words import share
 from paribus.results import PartialDependence
-from paribus.results.story import at_value, number
+from paribus.text import at_value, number
 
 NARROW = 1 / 60  # of an axis: cells of the data that are closer share a bar
 
@@ -51,7 +51,9 @@ def with_margins(
     across, up = (
         density(place, ends, data, whole) for place, ends, data in zip(places, edges, weights, strict=True)
     )
-    return Panel(marks, x, y, right=data_beside(y, up, level=True), top=data_beside(x, across, level=False))
+    return Panel(
+        marks, x, y, right=data_beside(y, up, horizontal=True), top=data_beside(x, across, horizontal=False)
+    )
 
 
 def density(place: Place, edges: Floats, weights: Floats, whole: float) -> Bars:
@@ -84,12 +86,12 @@ def text_at(place: Place, at: float) -> str:
     return number(at)
 
 
-def data_beside(axis: Axis, bars: Bars, *, level: bool) -> Panel | None:
+def data_beside(axis: Axis, bars: Bars, *, horizontal: bool) -> Panel | None:
     """Return the narrow panel of the data on the same axis; none where there is no data."""
     most = float(bars.length.max(initial=0.0))
     if not most > 0:
         return None
     along = replace(axis, label="", numbers=False)
     height_ = Axis(scale="none", low=0.0, high=1.05 * most)
-    marks = (replace(bars, level=level),)
-    return Panel(marks, height_, along) if level else Panel(marks, along, height_)
+    marks = (replace(bars, horizontal=horizontal),)
+    return Panel(marks, height_, along) if horizontal else Panel(marks, along, height_)

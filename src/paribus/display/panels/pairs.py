@@ -13,9 +13,9 @@ from paribus.display.letters import wide
 from paribus.display.look import INK, color_of
 from paribus.display.panels.bars import below, told
 from paribus.display.panels.place import short
-from paribus.display.panels.words import height, told_of, unit_of
+from paribus.display.panels.words import height, told_of, unit
 from paribus.results import HStatistics
-from paribus.results.story import count, number
+from paribus.text import count, number
 
 LABEL = 22  # letters of a feature's name; what a pointer tells has all
 LETTER = 0.075  # inches, about
@@ -76,7 +76,7 @@ def _pairs_of(result: HStatistics, k: int, o: int) -> Pairs:
         matrix[np.ix_(shown, shown)],
         own[shown],
         [[hover[row][column] for column in shown] for row in shown],
-        unit_of(result.provenance.scale, result.output_names[o]),
+        unit(result, [o]),
         [f"{len(shown)} of {size:,} features"] if len(shown) < size else [],
     )
 
@@ -100,7 +100,7 @@ def heatmap(result: HStatistics, k: int, o: int) -> Figure:
     if len(absent):
         lines.append("dot: not asked for")
     x, y, (width, height) = _square(pairs.labels)
-    notes = told_of(result.provenance, (*lines, *result.notes))
+    notes = told_of(result, *lines)
     inches = (width, height + below(notes, width))
     return Figure((Panel(tuple(marks), x, y, equal=True),), size=inches, notes=notes)
 
@@ -175,7 +175,7 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
     if weak:
         lines.append(f"without {count(weak, 'link')} below 1 % of the strongest")
     marks = (*drawn, nodes, *_names(labels, angles, across), *legend)
-    notes = told_of(result.provenance, (*lines, *result.notes))
+    notes = told_of(result, *lines)
     inches = (width, height + below(notes, width))
     return Figure((Panel(marks, x, y, equal=True),), size=inches, notes=notes)
 

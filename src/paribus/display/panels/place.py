@@ -12,9 +12,8 @@ import numpy as np
 from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus.display.figure import Axis
 from paribus.display.ticks import nice_ticks
-from paribus.grid import SPLITS
 from paribus.results import Provenance
-from paribus.results.story import at_value, duration_unit, number
+from paribus.text import at_value, duration_unit, number
 
 MOST = 20  # levels that have a place of their own; of more, the rarest share one
 LABEL = 60  # letters of a level that are written; what a pointer tells has all
@@ -132,7 +131,7 @@ def place_of(
     values, name = result.grid_values[axis], result.feature_names[axis]
     if result.kinds[axis] in NOMINAL:
         return levels_of(values, name, weights, by, most)
-    return replace(numbers_of(values, name, weights), split=result.provenance.grid_resolution == SPLITS)
+    return replace(numbers_of(values, name, weights), split=result.provenance.at_splits)
 
 
 def numbers_of(values: Array, name: str, weights: Floats) -> Place:

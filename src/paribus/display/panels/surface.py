@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from paribus.contracts import NOMINAL, Floats, Integers
-from paribus.display.figure import Contours, Heat, Mark, Panel
-from paribus.display.panels.cells import Known, colors_of, flat, has_zero, hatched, mask_of
+from paribus.display.figure import Axis, Contours, Heat, Mark, Panel
+from paribus.display.panels.cells import Known, colors_of, flat, hatched, mask_of
 from paribus.display.panels.families import family_of, family_panel, local_family_of, shown_levels
 from paribus.display.panels.margins import (
     asked_at,
@@ -19,11 +19,10 @@ from paribus.display.panels.margins import (
 )
 from paribus.display.panels.place import Laid, Place, between, place_of, reach
 from paribus.display.panels.tables import table_panel
-from paribus.display.panels.words import one_line, unit, whole
+from paribus.display.panels.words import heights, one_line, unit, whole
 from paribus.errors import DrawingError
-from paribus.grid import SPLITS
 from paribus.results import LocalEffect, PartialDependence
-from paribus.results.story import at_value
+from paribus.text import at_value
 
 CONTOURS = 10  # steps of colour between the lowest and the highest contour, about
 
@@ -43,7 +42,7 @@ def surface_panel(effect: PartialDependence, o: int) -> Panel:
     if any(nominal):
         family = family_of(effect, o, flip=nominal[0])
         shown = shown_levels(family, by_height=not effect.ordered[0 if nominal[0] else 1])
-        return family_panel(family, shown, unit(effect, [o]), zero=has_zero(effect))
+        return family_panel(family, shown, heights(effect, [o]), zero=effect.provenance.scale.has_zero)
     return _landscape(effect, o)
 
 
@@ -58,7 +57,7 @@ def local_surface_panel(effect: LocalEffect, o: int) -> Panel:
     if not any(nominal):
         return _cells(effect, o, words)
     family = local_family_of(effect, o, flip=nominal[0])
-    return family_panel(family, shown_levels(family, by_height=False), words, zero=True)
+    return family_panel(family, shown_levels(family, by_height=False), Axis(words), zero=True)
 
 
 def _some_values(effect: Laid) -> None:
@@ -75,9 +74,9 @@ def _landscape(effect: PartialDependence, o: int) -> Panel:
     edges = between(x.at), between(y.at)
     words = unit(effect, [o])
     values = np.where(np.isfinite(known.heights), known.heights, np.nan)
-    colors, low, high = colors_of(values, zero=has_zero(effect))
+    colors, low, high = colors_of(values, zero=effect.provenance.scale.has_zero)
     map_: Mark
-    if effect.provenance.grid_resolution == SPLITS or flat(values):
+    if effect.provenance.at_splits or flat(values):
         map_ = _stepped(known, (x, y), edges, (colors, low, high, words))
     else:
         told = known.told(x.texts, y.texts)

@@ -10,7 +10,7 @@ import numpy as np
 from paribus.contracts import Flags, Floats
 from paribus.display.figure import Axis, Bars, Heat, Panel
 from paribus.display.look import INK
-from paribus.display.panels.cells import Known, colors_of, flat, has_zero, hatched, mask_of
+from paribus.display.panels.cells import Known, colors_of, flat, hatched, mask_of
 from paribus.display.panels.margins import data_beside
 from paribus.display.panels.place import Place, place_of, stacked
 from paribus.display.panels.words import one_line, share, unit, whole
@@ -38,7 +38,7 @@ def table_panel(effect: PartialDependence, o: int) -> Panel:
     )
     shown = np.where(np.isfinite(known.heights), known.heights, np.nan)
     edges, words = (_around(x), _around(y)), unit(effect, [o])
-    colors, low, high = colors_of(shown, zero=has_zero(effect))
+    colors, low, high = colors_of(shown, zero=effect.provenance.scale.has_zero)
     told = known.told(x.texts, y.texts)
     heat = Heat(*edges, shown, colors, low, high, words, _written(shown, known.off), told)
     marks = (heat, *hatched(*edges, known.off, "no row combines these"))
@@ -47,8 +47,8 @@ def table_panel(effect: PartialDependence, o: int) -> Panel:
         marks,
         across,
         up,
-        right=data_beside(up, _level_bars(y, known.weights.sum(axis=1), known.whole), level=True),
-        top=data_beside(across, _level_bars(x, known.weights.sum(axis=0), known.whole), level=False),
+        right=data_beside(up, _level_bars(y, known.weights.sum(axis=1), known.whole), horizontal=True),
+        top=data_beside(across, _level_bars(x, known.weights.sum(axis=0), known.whole), horizontal=False),
     )
 
 

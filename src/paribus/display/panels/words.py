@@ -5,32 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from paribus.contracts import Floats
+from paribus.display.figure import Axis
 from paribus.display.panels.place import Laid, short
-from paribus.results import Provenance
-from paribus.results.joint import ONLY
-from paribus.results.relative import RELATIVE as AT
-from paribus.results.story import number
-from paribus.results.story import short as short_number
-
-RELATIVE = f", {AT}"  # what follows it in a scale is where a centred effect is zero
+from paribus.notes import NoteCode
+from paribus.results import HStatistics, Importance, Provenance
+from paribus.text import number, percent
+from paribus.text import short as short_number
 
 
-def unit(result: Laid, outputs: list[int]) -> str:
+def unit(result: Laid | HStatistics, outputs: list[int]) -> str:
     """Return what the heights of outputs are: the scale of the prediction, and of which output."""
     name = result.output_names[outputs[0]] if len(outputs) == 1 else "prediction"
-    return unit_of(result.provenance.scale, name)
+    return result.provenance.scale.label(short(name))
 
 
-def unit_of(scale: str, output: str) -> str:
-    """Return the scale of one output; of a centred effect, what it is a change from."""
-    base, _, where = scale.partition(RELATIVE)
-    base, joint, _ = base.partition(f", {ONLY}")
-    name = short(output)
-    if name != "prediction":
-        base = f"{base} of {name}" if base == "probability" else f"{base} ({name})"
-    if joint:
-        base = f"joint effect on {base}"
-    return f"change in {base}\nfrom {where}" if where else base
+def heights(result: Laid, outputs: list[int]) -> Axis:
+    """Return the y-axis of outputs: all probabilities are of one unit, whatever they are of."""
+    scale = result.provenance.scale
+    return Axis(unit(result, outputs), unit=scale.base if scale.is_probability else None)
 
 
 def one_line(text: str) -> str:
@@ -51,13 +43,6 @@ def share(part: float, whole: float) -> str:
     return f"{percent(part / whole)} of the data" if whole else "no data"
 
 
-def percent(part: float) -> str:
-    """Return a share of the data as it is written: two digits, more where nearly all of it is meant."""
-    if 0 < part < 1e-4:
-        return "under 0.01 %"
-    return f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.4g} %"
-
-
 def shares(weights: Floats, whole: float) -> list[str]:
     """Return how much of the data each weight is."""
     return [share(float(weight), whole) for weight in weights]
@@ -74,7 +59,10 @@ def background(provenance: Provenance) -> str:
     return f"{model}{provenance.background()}"
 
 
-def told_of(provenance: Provenance, notes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the small print of a picture: whose numbers these are, and what else is to be known of them."""
-    drawn = f"{provenance.sampled_rows:,} of {provenance.rows:,} rows" if provenance.sampled_rows else None
-    return (background(provenance), *(note for note in notes if drawn is None or drawn not in note))
+def told_of(result: HStatistics | Importance, *lines: str) -> tuple[str, ...]:
+    """Return the small print of a picture: whose numbers these are, and what else is to be known of them.
+
+    ``lines`` are about the picture itself. The background says already which rows were sampled.
+    """
+    own = (note for note in result.notes if note.code is not NoteCode.ROWS_SAMPLED)
+    return (background(result.provenance), *lines, *own)

@@ -51,7 +51,7 @@ class Answer:
 
 
 def effects_of(
-    explainer: Explainer, groups: list[Columns], kinds: list[str], custom_values: Any, **options: Any
+    explainer: Explainer, groups: list[Columns], kinds: list[Any], custom_values: Any, **options: Any
 ) -> list[PartialDependence]:
     """Compute the effect of each panel: all that are of one kind in one pass over the rows."""
     header = explainer.header

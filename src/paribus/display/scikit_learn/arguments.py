@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from paribus._typing import Curves
 from paribus.data.features import Header, resolve
 from paribus.errors import FeatureError, InputError, ModelError, OptionError, RefusalError, one_of
-from paribus.evaluators.request import KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def kinds_of(kind: Any, features: Any) -> list[str]:
             f"there are {len(kinds)} and {len(features)}"
         )
     for one in kinds:
-        one_of("kind", one, KINDS)
+        one_of("kind", one, Curves)
     return kinds
 
 
@@ -86,7 +86,7 @@ def own_columns(estimator: Any, X: Any) -> Any:
     return X[:, :known]
 
 
-def response_of(estimator: Any, method: str, response_method: str) -> str:
+def response_of(estimator: Any, method: str, response_method: str) -> Any:
     """Return what the model answers; probabilities are no sums of leaves, which recursion averages."""
     if method == "recursion" and response_method == "auto" and hasattr(estimator, "decision_function"):
         return "decision_function"

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 from paribus.data.background import Background
+from paribus.meaning import Estimand
 
 BLOCKS_FIRST = 16  # times blocks and tables get smaller before standard errors come from fewer rows
 MOST_CUTS = 64 * BLOCKS_FIRST  # times all of them together, at most
@@ -86,7 +87,7 @@ class StrengthAsk:
 class InteractionPasses:
     """What both ways to find interactions share."""
 
-    estimand: ClassVar[str] = "interventional"
+    estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
     ask: StrengthAsk
 
     @classmethod

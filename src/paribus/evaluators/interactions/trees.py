@@ -13,7 +13,7 @@ import numpy as np
 from paribus.budget import AHEAD, FLOAT, in_words
 from paribus.contracts import Floats
 from paribus.data.sampling import Sample
-from paribus.errors import RefusalError
+from paribus.errors import RefusalCode, RefusalError
 from paribus.evaluators.interactions.ask import InteractionPasses, StrengthAsk
 from paribus.evaluators.interactions.evidence import Evidence, Floors, Joint, ratios_of, strongest_triples
 from paribus.evaluators.interactions.found import Found
@@ -73,7 +73,8 @@ class TreeStrengths(InteractionPasses):
             raise RefusalError(
                 f"{model.response} is no sum over leaves, so that every row would have to be asked with the "
                 "values of every other; response_method='decision_function', where the model has one, is a "
-                "sum and exact on every row"
+                "sum and exact on every row",
+                RefusalCode.NONLINEAR_LINK,
             )
         ensemble, scale = trees.ensemble, trees.link.scale
         if scale != 1.0:

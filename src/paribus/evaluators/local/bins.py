@@ -16,6 +16,7 @@ from paribus.data.summary import Summary
 from paribus.data.table import Column, Table
 from paribus.errors import GridError
 from paribus.grid import Axis, GridOptions, Question, axis_from
+from paribus.notes import Note, NoteCode
 
 LISTED, GIVEN, DECLARED = "as they come", "as given", "as declared"
 OUTSIDE = -1
@@ -296,7 +297,8 @@ def _of_numbers(
         )
     if len(axis) == 1:
         has = "has a single value" if given is None else "is asked at a single value"
-        single = f"{summary.name} {has}, so it has no effect to show"
+        text = f"{summary.name} {has}, so it has no effect to show"
+        single = Note(NoteCode.SINGLE_VALUE, text, summary.name)
         axis = replace(axis, notes=(*axis.notes, *(() if single in axis.notes else (single,))))
     middle = summary.deciles[5] if summary.deciles is not None else 0.0
     with np.errstate(over="ignore"):  # an infinite distance is not the smallest

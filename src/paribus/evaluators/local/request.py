@@ -12,6 +12,7 @@ from paribus.contracts import Floats
 from paribus.evaluators.local.accumulate import LocalAnswer, accumulated
 from paribus.evaluators.local.bins import Bins, Located, Move
 from paribus.evaluators.request import Ask, SinglePass
+from paribus.meaning import Estimand
 from paribus.states import CellMoments, Counts, Keyed
 from paribus.states.expected import Expected
 
@@ -42,7 +43,7 @@ class LocalPass(SinglePass):
     """Moments of differences in each cell of every move, whoever found the differences."""
 
     pass_name: ClassVar[str] = "local-effects"
-    estimand: ClassVar[str] = "accumulated local"
+    estimand: ClassVar[Estimand] = Estimand.ACCUMULATED_LOCAL
     ask: LocalAsk
 
     @property

@@ -20,6 +20,7 @@ from paribus.evaluators.request import Answer, Ask, SinglePass
 from paribus.evaluators.spread import spread_of
 from paribus.evaluators.trees.programs import codes_expected, codes_of, laid_out
 from paribus.kernels.program import Ints, Points, Program
+from paribus.meaning import Estimand
 from paribus.models import Model, structure_of
 from paribus.models.trees import Trees
 from paribus.states import BinnedSum, Counts, ExactSum, Keyed, PointValues, RowCurves
@@ -56,7 +57,7 @@ class TreeExact(SinglePass):
 
     name: ClassVar[str] = "tree_exact"
     shortcut: ClassVar[bool] = True
-    estimand: ClassVar[str] = "interventional"
+    estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
     threaded: ClassVar[bool] = True
     how: ClassVar[str] = "counts the rows that could reach each leaf with the features in question free"
 

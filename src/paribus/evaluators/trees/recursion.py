@@ -16,6 +16,7 @@ from paribus.errors import RefusalError
 from paribus.evaluators.request import Answer, Ask, SinglePass
 from paribus.evaluators.trees.programs import laid_out
 from paribus.kernels.program import Points, Program
+from paribus.meaning import Estimand
 from paribus.models import Model, structure_of
 from paribus.models.ensemble import Ensemble
 from paribus.states import Keyed
@@ -43,7 +44,7 @@ class TreeRecursion(SinglePass):
 
     name: ClassVar[str] = "tree_recursion"
     shortcut: ClassVar[bool] = True
-    estimand: ClassVar[str] = "path-dependent"
+    estimand: ClassVar[Estimand] = Estimand.PATH_DEPENDENT
     threaded: ClassVar[bool] = True
     how: ClassVar[str] = "follows both branches of other features, weighted by the training data"
 

@@ -129,7 +129,7 @@ def _bars(ax: Axes, mark: Bars, zorder: float, place: Place) -> None:
         "zorder": zorder,
     }
     whiskers: dict[str, Any] = {"fmt": "none", "ecolor": ink(0.8), "capsize": 2.5, "elinewidth": 1.0}
-    if mark.level:
+    if mark.horizontal:
         ax.barh(mark.at, mark.length, mark.width, left=base, **style)
         if mark.error is not None:
             ax.errorbar(base + mark.length, mark.at, xerr=mark.error, zorder=zorder, **whiskers)

@@ -203,5 +203,5 @@ def _along(mark: Mark, way: Way) -> Iterator[Floats]:
         yield mark.x_edges if way == "x" else mark.y_edges
     elif isinstance(mark, Bars):
         base = np.zeros(len(mark.at)) if mark.base is None else mark.base
-        upright = (way == "y") != mark.level
+        upright = (way == "y") != mark.horizontal
         yield from (base, base + mark.length) if upright else (mark.at,)

@@ -123,12 +123,12 @@ def _error(error: Floats | None, along: Way, axis: Axis, color: str) -> Spec:
 
 def _bars(mark: Bars, frame: Frame) -> None:
     ends: Way
-    stand, ends = ("y", "x") if mark.level else ("x", "y")
+    stand, ends = ("y", "x") if mark.horizontal else ("x", "y")
     axes = {"x": frame.x, "y": frame.y}
     one = mark.color if isinstance(mark.color, str) else None
     spec = {
         "type": "bar",
-        "orientation": "h" if mark.level else "v",
+        "orientation": "h" if mark.horizontal else "v",
         stand: places(mark.at, axes[stand]),
         ends: lengths(mark.length, axes[ends]),
         "width": lengths(mark.width, axes[stand]),

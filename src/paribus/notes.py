@@ -1,0 +1,118 @@
+"""Caveats of a result: sentences with a stable code, a severity, and what they are about."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+from paribus._typing import Severity
+from paribus.meaning import TaggedText
+
+
+class NoteCode(StrEnum):
+    """Kinds of notes, by what they are about: the data, the rows, the model, the estimand, the errors.
+
+    A code and its name never change their meaning. An *issue* may make a reading of the numbers wrong; a
+    *tip* says what they are, or how to learn more.
+    """
+
+    severity: Severity
+    meaning: str
+
+    def __new__(cls, code: str, severity: Severity, meaning: str) -> NoteCode:
+        """Make a member of its code."""
+        member = str.__new__(cls, code)
+        member._value_, member.severity, member.meaning = code, severity, meaning
+        return member
+
+    EXTRAPOLATION = "PAR101", "issue", "part of a curve combines values of two features that no row has"
+    MISSING_VALUES = "PAR102", "tip", "a feature is missing in part of the data"
+    NEARLY_CONSTANT = "PAR103", "issue", "a feature has nearly always the same value"
+    SINGLE_VALUE = "PAR104", "issue", "a feature has a single value, and no effect to show"
+    NO_VALUE = "PAR105", "issue", "a feature has no finite value to evaluate"
+    INFINITE_VALUES = "PAR106", "issue", "a feature is infinite in part of the data"
+    NARROW_RANGE = "PAR107", "issue", "the axis covers the whole range, as the percentiles coincide"
+    RARE_CATEGORIES = "PAR108", "tip", "only the most frequent categories are evaluated"
+    TIME_ZONE = "PAR109", "tip", "dates are reported in UTC"
+    OUTSIDE_GRID = "PAR110", "issue", "part of the data lies beyond the grid and does not count"
+    EMPTY_CELLS = "PAR111", "issue", "cells without rows were filled from their neighbors"
+    CATEGORY_ORDER = "PAR112", "issue", "categories were put in an order, on which the effect depends"
+    FEATURE_SKIPPED = "PAR113", "issue", "a feature was left out"
+    FILES_SKIPPED = "PAR201", "issue", "files could not be read and were skipped"
+    COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored"
+    UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know"
+    ROWS_SAMPLED = "PAR204", "tip", "the statistics are of a sample of the rows"
+    ROWS_PERMUTED = "PAR205", "tip", "permutation importance is of a sample of the rows"
+    ERROR_ROWS = "PAR206", "tip", "standard errors are of fewer rows than usual to keep max_memory"
+    NOT_FINITE = "PAR301", "issue", "predictions, or statistics of them, are not finite"
+    ROW_DEPENDENT = "PAR302", "issue", "the model predicts the same rows differently"
+    CONSTANT_PREDICTION = "PAR303", "issue", "the prediction does not vary over the rows"
+    SINGLE_ROW = "PAR304", "issue", "a single row has no effects"
+    SINGLE_PRECISION = "PAR305", "tip", "small strengths are called zero, as single precision rounds"
+    PROBABILITY_SCALE = "PAR306", "tip", "a model that is additive in its margin interacts in its probability"
+    MODELS_DIFFER = "PAR307", "tip", "how much the models of a list differ"
+    SINGLE_MODEL = "PAR308", "tip", "a list of one model does not show how much models differ"
+    TRAINING_PATHS = "PAR401", "issue", "averaged along the paths of the training data, not over X"
+    RECURSION_DIFFERS = "PAR402", "issue", "recursion differs from the exact partial dependence"
+    RECURSION_UNCHECKED = "PAR403", "issue", "recursion could not be compared with the exact numbers"
+    ALE_DIFFERS = "PAR404", "issue", "ALE differs from partial dependence"
+    TRAINING_DATA = "PAR405", "tip", "importance is about the training data, not about X"
+    NO_TOTAL = "PAR406", "tip", "there is no total H, as some columns were not among the features"
+    WEAK_DENOMINATOR = "PAR407", "issue", "the joint effect is so small that H² is noise"
+    H_ABOVE_ONE = "PAR408", "issue", "H² is above 1, as the effects of the features cancel in the joint one"
+    H_UNDEFINED = "PAR409", "issue", "H² is not defined, as the joint effect vanishes"
+    RELATIVE_TO = "PAR501", "tip", "the point that the effect is relative to"
+    NO_STANDARD_ERROR = "PAR502", "tip", "there is no standard error without individual curves"
+    NO_SLOPE_AT_MISSING = "PAR503", "tip", "a missing value has no slope"
+    ERROR_BASIS = "PAR504", "tip", "how the standard error of a difference was found"
+    INTERPOLATED = "PAR505", "tip", "curves of different grids were interpolated"
+    SCORE_ERROR = "PAR506", "tip", "what the standard error of a score that is no mean over rows is of"
+
+
+class Note(TaggedText):
+    """One caveat of a result; as text, a plain sentence.
+
+    Attributes
+    ----------
+    code : NoteCode
+        The kind of caveat, such as ``"PAR101"``, whose ``code.name`` is ``"EXTRAPOLATION"``.
+    severity : {"issue", "tip"}
+        Whether it may make a reading of the numbers wrong, or says what they are.
+    text : str
+        The sentence.
+    feature : str or None
+        The feature it is about, if that is one.
+    value : float or None
+        The number it is about, such as a share of the data.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.array([[0.0, 1.0], [np.nan, 3.0], [1.0, 1.0]])
+    >>> (note,) = paribus.partial_dependence(lambda X: np.nan_to_num(X[:, 0]), X, 0).notes
+    >>> note
+    'x0 is missing in 33.3% of the data; the effect there is a point of its own'
+    >>> note.code.value, note.code.name, note.severity, note.feature, round(note.value, 2)
+    ('PAR102', 'MISSING_VALUES', 'tip', 'x0', 0.33)
+    """
+
+    code: NoteCode
+    text: str
+    feature: str | None
+    value: float | None
+
+    def __new__(
+        cls, code: NoteCode, text: str, feature: str | None = None, value: float | None = None
+    ) -> Self:
+        """Keep the sentence as text."""
+        number = None if value is None else float(value)
+        return super().__new__(cls, text, code=code, text=str(text), feature=feature, value=number)
+
+    @property
+    def severity(self) -> Severity:
+        """Whether it may make a reading of the numbers wrong, or says what they are."""
+        return self.code.severity
+
+    def of(self, which: str) -> Note:
+        """Return the note about one of several, named before the sentence."""
+        return Note(self.code, f"{which}: {self.text}", self.feature, self.value)
