@@ -28,7 +28,7 @@ from paribus.budget import memory
 from paribus.data.read import table_of
 from paribus.data.rows import rows_of
 from paribus.data.summary import summarise
-from paribus.evaluators import brute
+from paribus.evaluators import brute, planner
 from paribus.evaluators.brute import BruteForce
 from paribus.evaluators.planner import choose
 from paribus.evaluators.request import Ask
@@ -284,13 +284,14 @@ class Shortcut(BruteForce):
 class Unable(Shortcut):
     name = "unable"
 
-    @staticmethod
-    def refuse(model, ask):
-        return "it is Sunday"
+    @classmethod
+    def build(cls, model, ask):
+        raise paribus.RefusalError("it is Sunday")
 
 
 def test_the_plan_prefers_a_shortcut_takes_orders_and_keeps_refusals(monkeypatch):
-    monkeypatch.setattr(planning, "EVALUATORS", (Unable, Shortcut, BruteForce))
+    families = [{"effects": one} for one in (Unable, Shortcut, BruteForce)]
+    monkeypatch.setattr(planner, "EVALUATORS", families)
 
     def provenance(method):
         return paribus.partial_dependence(MODELS["pipeline"], X, 0, method=method).provenance
@@ -300,7 +301,7 @@ def test_the_plan_prefers_a_shortcut_takes_orders_and_keeps_refusals(monkeypatch
     by_name = provenance("brute")
     assert by_name.evaluator == "brute"
     assert set(by_name.refusals) == {"unable", "shortcut"}
-    monkeypatch.setattr(planning, "EVALUATORS", (Unable, BruteForce))
+    monkeypatch.setattr(planner, "EVALUATORS", families[::2])
     assert provenance("auto").evaluator == "brute"
     with pytest.raises(paribus.RefusalError, match="it is Sunday"):
         provenance("exact")

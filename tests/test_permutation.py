@@ -56,8 +56,9 @@ def importance(estimator, table, y, groups=SINGLE, weights=None, memory=10**9, *
     )
     with pytest.raises(StopIteration) as done:
         passes.send(state)
+    found = done.value.value
     facts = {"rows": len(some), "predictions": plan.evaluator.predictions, "threads": plan.threads}
-    return SimpleNamespace(**vars(done.value.value), **facts)
+    return SimpleNamespace(**vars(found), unit=found.unit, **facts)
 
 
 def same_bits(one, other):
