@@ -549,8 +549,9 @@ def feature_importance(
         What should have been predicted; for permutation only.
     method : {"effect", "permutation", "model"}
         What importance means. A list of models has the mean of theirs, but for ``"model"``, which takes one.
-    sample_weight, feature_names, response_method, target_names, n_jobs, max_memory, progress, executor, \
-checkpoint, on_error
+    sample_weight, feature_names, response_method, target_names, n_jobs, max_memory, progress
+        As for `partial_dependence`.
+    executor, checkpoint, on_error
         As for `partial_dependence`. By permutation, and by the model, X must be in memory.
     scoring : str or callable, optional
         For permutation: a loss (``"squared_error"``, ``"absolute_error"``, ``"log_loss"``, ``"poisson"``,
