@@ -137,7 +137,8 @@ class Work:
             else:
                 taker = rows_taker(rows, size, seed)
                 blocks = rows.blocks(taker.block_rows)
-                (state,) = yield [Pass(f"{verb}-sample-{size}-{seed}", taker, blocks, self.threads or 1)]
+                name = f"{verb}-sample-{size}-{seed}"
+                (state,) = yield [Pass(name, taker, blocks, self.threads or 1, rows=rows)]
                 assert isinstance(state, Keyed)
                 self._drawn[size, seed] = taker.finish(state)
         return self._drawn[size, seed]
@@ -181,24 +182,33 @@ class RowsNeededError(Exception):
 
 
 def lockstep(generators: Sequence[Rounds]) -> Rounds:
-    """Run generators of passes side by side, one round of all that are not done at a time."""
+    """Run generators of passes side by side, one round of all that are not done at a time.
+
+    What each does between its passes, which are its own, is done at the same time.
+    """
     results: list[Any] = [None] * len(generators)
     waiting: dict[int, list[Pass]] = {}
 
-    def advance(place: int, states: list[State] | None) -> None:
-        waiting.pop(place, None)
+    def advance(one: tuple[int, list[State] | None]) -> None:
+        place, states = one
         try:
             waiting[place] = generators[place].send(states)  # type: ignore[arg-type]
         except StopIteration as done:
             results[place] = done.value
 
-    for place in range(len(generators)):
-        advance(place, None)
-    while waiting:
-        asked = dict(waiting)
+    sent: list[tuple[int, list[State] | None]] = [(place, None) for place in range(len(generators))]
+    while sent:
+        waiting.clear()
+        if len(sent) == 1:
+            advance(sent[0])
+        else:
+            with ThreadPoolExecutor(len(sent)) as pool:
+                list(pool.map(advance, sent))
+        if not waiting:
+            break
+        asked = {place: waiting[place] for place in sorted(waiting)}
         states = yield [one for passes in asked.values() for one in passes]
-        for place, passes in asked.items():
-            advance(place, [states.pop(0) for _ in passes])
+        sent = [(place, [states.pop(0) for _ in passes]) for place, passes in asked.items()]
     return results
 
 
@@ -226,8 +236,6 @@ def evaluated(
             assert sample is not None
             yield from sample(needed.size)
             continue
-        for plan in plans:
-            announce(plan.warning)
         names = [_name(name, plan, several=len(plans) > 1 or bool(refused)) for plan in plans]
         driven = [
             _driven(work, model, plan, own, beside if place == 0 else (), settings)
@@ -286,6 +294,7 @@ def _driven(
             work.identity(rows, model, cut, *fold.settings, *settings),
             reads=work.rows.in_memory or not rows.in_memory,
             plan=plan,
+            rows=rows,
         )
         (state,) = yield [one]
         if isinstance(state, RefusalError):
@@ -311,11 +320,16 @@ def run(
         work = prepare(pool, surveying)
         rounds = lockstep([one.evaluate(work) for one in statistics])
         states: list[State] | None = None
+        announced: set[str | None] = {None}
         while True:
             try:
                 passes = rounds.send(states)  # type: ignore[arg-type]
             except StopIteration as done:
                 return [build() for build in done.value]
+            for one in passes:
+                if one.plan is not None and one.plan.warning not in announced:
+                    announced.add(one.plan.warning)
+                    announce(one.plan.warning)
             states = work.runner.fold(passes, work.memory)
 
 

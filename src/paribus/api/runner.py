@@ -25,7 +25,8 @@ class Pass:
     """One fold that is to be run: ``name`` is that of its folder in a checkpoint.
 
     ``memory`` is what it takes at most; with an ``identity``, which says what its states are states of,
-    finished ranges are kept if there is a checkpoint; ``reads`` tells that it goes through X.
+    finished ranges are kept if there is a checkpoint; ``reads`` tells that it goes through X, or which
+    ``rows`` it goes through.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Pass:
     known: Mapping[str, Callable[..., Any]] | None = None
     reads: bool = True
     plan: Plan | None = None
+    rows: Any = None
 
 
 @dataclass(eq=False)
@@ -83,37 +85,29 @@ class Runner:
         stores = {one.name: self._store(one) for one in passes}
         self._rounds += 1
         for group in self._groups(passes, stores, memory):
-            if len(group) > 1 and not group[0].blocks.held:
+            if len(group) > 1:
                 found |= self._together(group, stores)
             else:
-                found |= {one.name: self._alone(one, stores[one.name]) for one in group}
+                found[group[0].name] = self._alone(group[0], stores[group[0].name])
             self.passes += any(one.reads for one in group)
         return [found[one.name] for one in passes]
 
     def _groups(
         self, passes: Sequence[Pass], stores: Mapping[str, Any], memory: float
     ) -> Iterator[list[Pass]]:
-        """Yield passes that go through the rows together: those in memory, and those that can share a read.
+        """Yield passes that go through the same rows together, as many as fit ``memory``.
 
-        A cluster reads for each evaluator, and so does a run that goes on from a checkpoint.
+        A cluster goes through them for each evaluator, and so does a run that goes on from a checkpoint.
         """
-        held = [one for one in passes if one.blocks.held]
-        if held:
-            yield held
-        group: list[Pass] = []
+        groups: list[list[Pass]] = []
         for one in passes:
-            if one.blocks.held:
-                continue
-            begun = stores[one.name] is not None and stores[one.name].begun
-            if self.executor is not None or begun:
-                yield [one]
-                continue
-            if group and sum(each.memory for each in group) + one.memory > memory:
-                yield group
-                group = []
-            group.append(one)
-        if group:
-            yield group
+            alone = self.executor is not None or (stores[one.name] is not None and stores[one.name].begun)
+            fits = groups and not alone and _same_rows(groups[-1][0], one)
+            if fits and sum(each.memory for each in groups[-1]) + one.memory <= memory:
+                groups[-1].append(one)
+            else:
+                groups.append([one])
+        yield from groups
 
     def _store(self, one: Pass) -> Any:
         if self.checkpoint is None or one.identity is None:
@@ -137,13 +131,17 @@ class Runner:
     def _together(self, group: list[Pass], stores: Mapping[str, Any]) -> dict[str, Keyed | RefusalError]:
         from paribus.executors.shared import SharedFold, fold_together
 
-        folds = [SharedFold(one.evaluator, one.blocks, stores[one.name]) for one in group]  # type: ignore[arg-type]
-        threads = max(one.threads for one in group)
-        states = fold_together(folds, threads, self.progress, " and ".join(one.name for one in group))
+        folds = [SharedFold(one.evaluator, one.blocks, one.threads, stores[one.name]) for one in group]
+        states = fold_together(folds, self.progress, " and ".join(one.name for one in group))
         for one, state in zip(group, states, strict=True):
             if stores[one.name] is not None and isinstance(state, Keyed):
                 stores[one.name].check(state)
         return {one.name: state for one, state in zip(group, states, strict=True)}
+
+
+def _same_rows(one: Pass, other: Pass) -> bool:
+    """Return whether two passes go through the same rows, in memory or read."""
+    return one.blocks.held == other.blocks.held and one.rows is other.rows
 
 
 def announce(warning: str | None) -> None:

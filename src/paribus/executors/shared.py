@@ -1,17 +1,18 @@
-"""Several folds over the same rows in one read: every evaluator gets the blocks it would get alone."""
+"""Several folds over the same rows together: every evaluator gets the blocks it would get alone."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from paribus.budget import AHEAD
-from paribus.contracts import Evaluator, StateStore
-from paribus.data.scan.reading import ReadBlocks, SharedRead
+from paribus.contracts import Blocks, Evaluator, StateStore
+from paribus.data.scan.reading import SharedRead
 from paribus.errors import RefusalError
 from paribus.executors.local import KEPT
 from paribus.executors.progress import with_progress
@@ -27,7 +28,8 @@ class SharedFold:
     """
 
     evaluator: Evaluator[Any, Keyed]
-    blocks: ReadBlocks
+    blocks: Blocks[Any]
+    threads: int
     store: StateStore | None = None
     refused: RefusalError | None = field(default=None, init=False)
 
@@ -78,12 +80,11 @@ class SharedFold:
 
 
 def fold_together(
-    folds: Sequence[SharedFold], threads: int, progress: bool | None, doing: str
+    folds: Sequence[SharedFold], progress: bool | None, doing: str
 ) -> list[Keyed | RefusalError]:
-    """Read the rows once and return the state of each fold, or why its evaluator refused."""
-    shared = SharedRead(tuple(fold.blocks for fold in folds))
-    results = _evaluated(folds, iter(shared), threads)
-    shown = with_progress(results, shared.rows, progress, doing)  # type: ignore[type-var]
+    """Go through the rows once and return the state of each fold, or why its evaluator refused."""
+    results = _evaluated(folds, _interleaved([fold.blocks for fold in folds]))
+    shown = with_progress(results, folds[0].blocks.rows, progress, doing)  # type: ignore[type-var]
     with closing(results), closing(shown) as states:
         for number, (fold, state) in states:
             if isinstance(state, RefusalError):
@@ -93,10 +94,21 @@ def fold_together(
     return [fold.finish() for fold in folds]
 
 
+def _interleaved(cuts: Sequence[Blocks[Any]]) -> Iterator[tuple[int, Any]]:
+    """Yield the blocks of all cuts, each with the place of its cut, in the order of the rows."""
+    if not cuts[0].held:
+        return iter(SharedRead(cuts))  # type: ignore[arg-type]
+    numbered = ([(place, block) for block in blocks] for place, blocks in enumerate(cuts))
+    return iter(sorted(chain.from_iterable(numbered), key=lambda one: one[1].start))
+
+
 def _evaluated(
-    folds: Sequence[SharedFold], blocks: Iterator[tuple[int, Any]], threads: int
+    folds: Sequence[SharedFold], blocks: Iterator[tuple[int, Any]]
 ) -> Generator[tuple[int, float, tuple[SharedFold, Keyed | RefusalError]]]:
-    """Yield the number of each block, its share of the work, its fold and its state, in the order read."""
+    """Yield the number of each block, its share of the work, its fold and its state, in the order read.
+
+    Each fold has threads of its own: a model that predicts on one thread must not be called from two.
+    """
     waiting: deque[tuple[SharedFold, Any, Future[Keyed]]] = deque()
 
     def finished() -> tuple[int, float, tuple[SharedFold, Keyed | RefusalError]]:
@@ -107,15 +119,15 @@ def _evaluated(
             state = refusal
         return block.number, block.work / len(folds), (fold, state)
 
-    with ThreadPoolExecutor(threads, thread_name_prefix="paribus") as pool:
-        try:
-            for place, block in blocks:
-                fold = folds[place]
-                if fold.refused is None:
-                    waiting.append((fold, block, pool.submit(fold.evaluator.evaluate, block)))
-                if len(waiting) > AHEAD * threads:
-                    yield finished()
-            while waiting:
+    with ExitStack() as stack:
+        pools = [stack.enter_context(ThreadPoolExecutor(fold.threads, "paribus")) for fold in folds]
+        for pool in pools:  # on an error or Ctrl-C what has not begun is dropped
+            stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+        for place, block in blocks:
+            fold = folds[place]
+            if fold.refused is None:
+                waiting.append((fold, block, pools[place].submit(fold.evaluator.evaluate, block)))
+            if len(waiting) > AHEAD * sum(fold.threads for fold in folds):
                 yield finished()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        while waiting:
+            yield finished()

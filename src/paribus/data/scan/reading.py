@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -256,12 +256,7 @@ class SharedRead:
     Each comes with the place of its cut, in the order of the rows, and is the block of that cut alone.
     """
 
-    cuts: tuple[ReadBlocks, ...]
-
-    @property
-    def rows(self) -> int | None:
-        """Number of rows, None if only reading tells."""
-        return self.cuts[0].rows
+    cuts: Sequence[ReadBlocks]
 
     def __iter__(self) -> Iterator[tuple[int, Block]]:
         reading = self.cuts[0].reading
