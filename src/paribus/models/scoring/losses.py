@@ -25,7 +25,7 @@ def has_classes(estimator: Any) -> bool:
 
 def known_classes(estimator: Any) -> tuple[Any, ...]:
     """Return the classes of a classifier as plain values, none for any other model."""
-    classes = getattr(estimator, "classes_", None)  # CatBoost's regressors have an empty one
+    classes = getattr(estimator, "classes_", None)  # some regressors have an empty one
     return () if classes is None else tuple(c if np.ndim(c) else np.asarray(c).item() for c in classes)
 
 
