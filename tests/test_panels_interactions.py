@@ -35,7 +35,7 @@ def found():
 
 
 def picture(result, kind="bars", *, statistic="pairwise", k=15, output=None, effects=None):
-    return interactions_figure(result, kind, statistic=statistic, k=k, output=output, effects=effects)
+    return interactions_figure(result, kind, statistic, k, output, effects)
 
 
 def ranked(result, k=15, output=None):

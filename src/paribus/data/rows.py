@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import RLock
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from paribus.errors import WeightError
 
 Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # of the questions, each with its points
 ONE_PART: Parts = (((0,), 1),)
+DERIVING = tuple(RLock() for _ in range(64))  # so that evaluators of a block do not derive the same at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +44,26 @@ class Block:
         return len(self.table) * self.share
 
     @cached_property
-    def _columns(self) -> dict[int, Column]:
+    def _derived(self) -> dict[Any, Any]:
         return {}
 
+    def derived(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """Return what is computed from the rows alone, once for all evaluators of the block."""
+        if key not in self._derived:
+            with DERIVING[id(self._derived) % len(DERIVING)]:
+                if key not in self._derived:
+                    self._derived[key] = compute()
+        return self._derived[key]
+
+    def sharing(self, other: Self) -> Self:
+        """Return itself, with what is derived from another block of the same rows."""
+        vars(self)["_derived"] = other._derived
+        return self
+
     def column(self, feature: int) -> Column:
-        """Read one column, once however many ask for it."""
-        if feature not in self._columns:
-            self._columns[feature] = self.table.column(feature)
-        return self._columns[feature]
+        """Read one column, once for all evaluators of the block."""
+        column: Column = self.derived(("column", feature), lambda: self.table.column(feature))
+        return column
 
     def weighted(self) -> Self:
         """Leave out the rows of weight zero, which must not count in any way."""
@@ -57,7 +71,9 @@ class Block:
             return self
         mask = self.weights > 0
         target = None if self.target is None else self.target[mask]
-        return replace(self, table=self.table.keep(mask), weights=self.weights[mask], target=target)
+        kept = replace(self, table=self.table.keep(mask), weights=self.weights[mask], target=target)
+        vars(kept)["_derived"] = self.derived("weighted", dict)
+        return kept
 
     def between(self, first: int, stop: int) -> Self:
         """Return the rows from ``first`` to ``stop``, counted within the block."""
@@ -76,7 +92,8 @@ class Block:
         """Yield the block once per part of the questions."""
         total = sum(points for _, points in parts)
         for questions, points in parts:
-            yield replace(self, questions=questions, share=points / total if total else 1 / len(parts))
+            share = points / total if total else 1 / len(parts)
+            yield replace(self, questions=questions, share=share).sharing(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,13 +77,13 @@ def _is_size(size: Any) -> bool:
     )
 
 
-def figure_for(result: Any, **options: Any) -> Figure:
-    """Return the figure of a result of any type, by the options of its ``plot``."""
+def figure_for(result: Any, *options: Any) -> Figure:
+    """Return the figure of a result of any type, by the options of its ``figure`` in their order."""
     if isinstance(result, HStatistics):
-        return interactions_figure(result, **options)
+        return interactions_figure(result, *options)
     if isinstance(result, Importance):
-        return importance_figure(result, **options)
-    return picture(result, Options(**options))
+        return importance_figure(result, *options)
+    return picture(result, Options(*options))
 
 
 def picture(result: Any, options: Options) -> Figure:

@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from paribus.budget import AHEAD
@@ -98,8 +97,11 @@ def _interleaved(cuts: Sequence[Blocks[Any]]) -> Iterator[tuple[int, Any]]:
     """Yield the blocks of all cuts, each with the place of its cut, in the order of the rows."""
     if not cuts[0].held:
         return iter(SharedRead(cuts))  # type: ignore[arg-type]
-    numbered = ([(place, block) for block in blocks] for place, blocks in enumerate(cuts))
-    return iter(sorted(chain.from_iterable(numbered), key=lambda one: one[1].start))
+    numbered, first = [], {}
+    for place, blocks in enumerate(cuts):
+        for block in blocks:  # the same rows of another cut share what is derived from them
+            numbered.append((place, block.sharing(first.setdefault((blocks.size, block.number), block))))
+    return iter(sorted(numbered, key=lambda one: one[1].start))
 
 
 def _evaluated(

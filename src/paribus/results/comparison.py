@@ -19,6 +19,8 @@ from paribus.results.pictured import Pictured
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
 from paribus.results.shared import at_values
+from paribus.results.story import comparison_story, comparisons_story
+from paribus.results.tidy import comparison_frame, comparisons_frame
 from paribus.text import at_value, number
 
 TOLD = 0.05  # of the range: a larger difference is told in a note, if errors do not account for it
@@ -99,13 +101,9 @@ class Comparison(Pictured, saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table.
         """
-        from paribus.results.tidy import comparison_frame
-
         return comparison_frame(self, backend)
 
     def __repr__(self) -> str:
-        from paribus.results.story import comparison_story
-
         return comparison_story(self)
 
 
@@ -123,13 +121,9 @@ class Comparisons(Ranked[Comparison], saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table.
         """
-        from paribus.results.tidy import comparisons_frame
-
         return comparisons_frame(self, backend)
 
     def __repr__(self) -> str:
-        from paribus.results.story import comparisons_story
-
         return comparisons_story(self)
 
 

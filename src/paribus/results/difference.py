@@ -19,6 +19,8 @@ from paribus.results.ranked import Ranked
 from paribus.results.record import Record
 from paribus.results.relative import moments_of
 from paribus.results.shared import at_values, shared_values
+from paribus.results.story import difference_story, differences_story
+from paribus.results.tidy import difference_frame, differences_frame
 
 if TYPE_CHECKING:
     from paribus.results.overlay import Overlay, Overlays, Part
@@ -112,13 +114,9 @@ class Difference(Record, saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table of the part.
         """
-        from paribus.results.tidy import difference_frame
-
         return difference_frame(self, backend)
 
     def __repr__(self) -> str:
-        from paribus.results.story import difference_story
-
         return difference_story(self)
 
 
@@ -136,13 +134,9 @@ class Differences(Ranked[Difference], saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table of the part.
         """
-        from paribus.results.tidy import differences_frame
-
         return differences_frame(self, backend)
 
     def __repr__(self) -> str:
-        from paribus.results.story import differences_story
-
         return differences_story(self)
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from paribus._typing import FrameBackend
+from paribus.results.joint import interaction
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.ranked import Ranked
+from paribus.results.story import ranked_story
+from paribus.results.tidy import effects_frame
 
 
 class Effects(Ranked[PartialDependence], saved=True):
@@ -24,8 +27,6 @@ class Effects(Ranked[PartialDependence], saved=True):
         ``output``, ``average``, ``standard_error``, ``support``, ``between_models``, the standard deviation
         between models if there are several, and ``q10``, ``q25``, ... of the spread.
         """
-        from paribus.results.tidy import effects_frame
-
         return effects_frame(self, backend)
 
     def interaction(self, first: str, second: str) -> PartialDependence:
@@ -59,11 +60,7 @@ class Effects(Ranked[PartialDependence], saved=True):
         array([[ 1., -1.],
                [-1.,  1.]])
         """
-        from paribus.results.joint import interaction
-
         return interaction(self, first, second)
 
     def __repr__(self) -> str:
-        from paribus.results.story import effects_story
-
-        return effects_story(self)
+        return ranked_story("Effects", self, "averaged")

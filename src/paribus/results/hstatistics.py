@@ -12,8 +12,11 @@ from paribus._typing import FrameBackend, InteractionPlot, PlotBackend, Statisti
 from paribus.contracts import Floats
 from paribus.errors import OptionError, did_you_mean, one_of
 from paribus.notes import Note
+from paribus.results.outputs import chosen
 from paribus.results.pictured import Shown
 from paribus.results.provenance import Provenance
+from paribus.results.story import interactions_story
+from paribus.results.tidy import interactions_frame
 
 if TYPE_CHECKING:
     from paribus.evaluators.interactions import Ratio
@@ -238,8 +241,6 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
 
     def chosen_outputs(self, output: str | int | None) -> list[int]:
         """Return the outputs meant: all of them, or one by name or position."""
-        from paribus.results.outputs import chosen
-
         return chosen(self.output_names, output)
 
     def to_frame(
@@ -267,8 +268,6 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table.
         """
-        from paribus.results.tidy import interactions_frame
-
         return interactions_frame(self, statistic, sort, zeros, backend)
 
     def figure(
@@ -286,7 +285,7 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
         -------
         paribus.display.figure.Figure
         """
-        return self._figure(kind=kind, statistic=statistic, k=k, output=output, effects=effects)
+        return self._figure(kind, statistic, k, output, effects)
 
     def plot(
         self,
@@ -325,10 +324,7 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
         matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
             With matplotlib the axes of a picture of one panel, else the figure.
         """
-        figure = self.figure(kind, statistic=statistic, k=k, output=output, effects=effects)
-        return self._drawn(figure, backend, ax)
+        return self._drawn(self._figure(kind, statistic, k, output, effects), backend, ax)
 
     def __repr__(self) -> str:
-        from paribus.results.story import interactions_story
-
         return interactions_story(self)

@@ -12,6 +12,8 @@ from paribus.contracts import Floats
 from paribus.notes import Note
 from paribus.results.pictured import Shown
 from paribus.results.provenance import Provenance
+from paribus.results.story import importance_story
+from paribus.results.tidy import importance_frame
 
 if TYPE_CHECKING:
     from paribus.results.pictured import Figure
@@ -86,8 +88,6 @@ class Importance(Shown, saved=True):
         Columns ``feature``, ``output`` (with several), ``importance``, ``standard_error``, and by effect
         ``with_interactions`` and ``standard_error_with_interactions``.
         """
-        from paribus.results.tidy import importance_frame
-
         return importance_frame(self, backend)
 
     def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
@@ -97,7 +97,7 @@ class Importance(Shown, saved=True):
         -------
         paribus.display.figure.Figure
         """
-        return self._figure(k=k, output=output)
+        return self._figure(k, output)
 
     def plot(
         self,
@@ -124,9 +124,7 @@ class Importance(Shown, saved=True):
         -------
         matplotlib.axes.Axes or plotly.graph_objects.Figure
         """
-        return self._drawn(self.figure(k=k, output=output), backend, ax)
+        return self._drawn(self._figure(k, output), backend, ax)
 
     def __repr__(self) -> str:
-        from paribus.results.story import importance_story
-
         return importance_story(self)

@@ -13,6 +13,8 @@ from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
 from paribus.results.record import Record
 from paribus.results.refits import Refits
+from paribus.results.story import local_story, ranked_story
+from paribus.results.tidy import local_frame, locals_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +139,9 @@ class LocalEffect(Record, saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table.
         """
-        from paribus.results.tidy import local_frame
-
         return local_frame(self, backend)
 
     def __repr__(self) -> str:
-        from paribus.results.story import local_story
-
         return local_story(self)
 
 
@@ -157,11 +155,7 @@ class LocalEffects(Ranked[LocalEffect], saved=True):
         dates), for effects of two features the same with ``_2``, then ``output``, ``ale``,
         ``standard_error``, and of several models ``between_models``.
         """
-        from paribus.results.tidy import locals_frame
-
         return locals_frame(self, backend)
 
     def __repr__(self) -> str:
-        from paribus.results.story import locals_story
-
-        return locals_story(self)
+        return ranked_story("LocalEffects", self, "accumulated")

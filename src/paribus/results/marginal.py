@@ -13,6 +13,8 @@ from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
 from paribus.results.record import Record
 from paribus.results.refits import Refits
+from paribus.results.story import marginal_story, marginals_story
+from paribus.results.tidy import marginal_frame, marginals_frame
 
 AVERAGES = (
     "predicted",
@@ -146,13 +148,9 @@ class Marginal(Record, saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table.
         """
-        from paribus.results.tidy import marginal_frame
-
         return marginal_frame(self, backend)
 
     def __repr__(self) -> str:
-        from paribus.results.story import marginal_story
-
         return marginal_story(self)
 
 
@@ -168,11 +166,7 @@ class Marginals(Ranked[Marginal], saved=True):
         Columns ``feature``, ``value`` (as text, None for missing ones), ``number`` (None for levels and
         dates), ``output``, the averages there are with their errors, ``support`` and ``rows``.
         """
-        from paribus.results.tidy import marginals_frame
-
         return marginals_frame(self, backend)
 
     def __repr__(self) -> str:
-        from paribus.results.story import marginals_story
-
         return marginals_story(self)

@@ -12,6 +12,7 @@ from paribus._typing import FrameBackend
 from paribus.contracts import NOMINAL
 from paribus.errors import InputError
 from paribus.notes import Note
+from paribus.results.difference import difference_of, differences_of
 from paribus.results.effects import Effects
 from paribus.results.local import LocalEffect, LocalEffects
 from paribus.results.marginal import Marginal, Marginals
@@ -19,6 +20,8 @@ from paribus.results.partial_dependence import PartialDependence
 from paribus.results.pictured import Pictured
 from paribus.results.provenance import Provenance
 from paribus.results.ranked import Ranked
+from paribus.results.story import overlay_story, overlays_story
+from paribus.results.tidy import overlay_frame, overlays_frame
 
 if TYPE_CHECKING:
     from paribus.results.difference import Difference, Differences
@@ -96,8 +99,6 @@ class Overlay(Pictured, saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table of the first part.
         """
-        from paribus.results.tidy import overlay_frame
-
         return overlay_frame(self, backend)
 
     def difference(
@@ -139,13 +140,9 @@ class Overlay(Pictured, saved=True):
           largest: 5.25 ± 0.75 at x0 = 3, 7 standard errors
           note: both are over the same rows: standard errors are those of the rows' own differences
         """
-        from paribus.results.difference import difference_of
-
         return difference_of(self, part, reference, curve, independent)
 
     def __repr__(self) -> str:
-        from paribus.results.story import overlay_story
-
         return overlay_story(self)
 
 
@@ -163,8 +160,6 @@ class Overlays(Ranked[Overlay], saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table of the first part.
         """
-        from paribus.results.tidy import overlays_frame
-
         return overlays_frame(self, backend)
 
     def difference(
@@ -179,13 +174,9 @@ class Overlays(Ranked[Overlay], saved=True):
 
         Parameters are those of `Overlay.difference`.
         """
-        from paribus.results.difference import differences_of
-
         return differences_of(self, part, reference, curve, independent)
 
     def __repr__(self) -> str:
-        from paribus.results.story import overlays_story
-
         return overlays_story(self)
 
 

@@ -13,7 +13,10 @@ from paribus.results.frozen import Frozen
 from paribus.results.provenance import Provenance
 from paribus.results.record import Record
 from paribus.results.refits import Refits
+from paribus.results.relative import centred, derivative
 from paribus.results.spread import Spread
+from paribus.results.story import effect_story
+from paribus.results.tidy import effect_frame
 
 ASKED = ("average", "standard_error", "individual", "spread", "row_weights", "refits")
 
@@ -147,8 +150,6 @@ class PartialDependence(Record, saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Another library than that of the table.
         """
-        from paribus.results.tidy import effect_frame
-
         return effect_frame(self, kind, backend)
 
     def centred(self, at: Any = None) -> PartialDependence:
@@ -183,8 +184,6 @@ class PartialDependence(Record, saved=True):
                [-3.,  0.,  3.],
                [-5.,  0.,  5.]])
         """
-        from paribus.results.relative import centred
-
         return centred(self, at)
 
     def derivative(self) -> PartialDependence:
@@ -215,11 +214,7 @@ class PartialDependence(Record, saved=True):
                [3., 3., 3.],
                [5., 5., 5.]])
         """
-        from paribus.results.relative import derivative
-
         return derivative(self)
 
     def __repr__(self) -> str:
-        from paribus.results.story import effect_story
-
         return effect_story(self)

@@ -23,11 +23,11 @@ class Shown(Saved):
 
         return bundle(self)
 
-    def _figure(self, **options: Any) -> Figure:
+    def _figure(self, *options: Any) -> Figure:
         """Return the picture as plain data."""
         from paribus.display.pictures import figure_for
 
-        return figure_for(self, **options)
+        return figure_for(self, *options)
 
     def _drawn(self, figure: Figure, backend: str, ax: Any) -> Any:
         """Draw the picture."""
@@ -65,15 +65,7 @@ class Pictured(Shown):
         -------
         paribus.display.figure.Figure
         """
-        return self._figure(
-            output=output,
-            outputs=outputs,
-            k=k,
-            columns=columns,
-            share_y=share_y,
-            title=title,
-            figsize=figsize,
-        )
+        return self._figure(output, outputs, k, columns, share_y, title, figsize)
 
     def plot(
         self,
@@ -124,13 +116,5 @@ class Pictured(Shown):
         matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
             With matplotlib the axes of a single result that has one panel, else the figure.
         """
-        figure = self.figure(
-            output=output,
-            outputs=outputs,
-            k=k,
-            columns=columns,
-            share_y=share_y,
-            title=title,
-            figsize=figsize,
-        )
+        figure = self._figure(output, outputs, k, columns, share_y, title, figsize)
         return self._drawn(figure, backend, ax)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +14,9 @@ from paribus.text import at_value, count, exactly_zero, number, short, with_erro
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Comparisons
     from paribus.results.difference import Difference, Differences
-    from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics, Interaction
     from paribus.results.importance import Importance
-    from paribus.results.local import LocalEffect, LocalEffects
+    from paribus.results.local import LocalEffect
     from paribus.results.marginal import Marginal, Marginals
     from paribus.results.overlay import Overlay, Overlays
     from paribus.results.partial_dependence import PartialDependence
@@ -35,8 +35,8 @@ def effect_story(effect: PartialDependence) -> str:
     shape = " x ".join(str(len(values)) for values in effect.grid_values)
     lines = [
         f"PartialDependence of {p.model} on {names}: {shape} points, "
-        f"{len(effect.output_names)} output{'s' * (len(effect.output_names) > 1)} ({p.scale})",
-        *(f"  {line}" for line in _movements(effect)),
+        f"{count(len(effect.output_names), 'output')} ({p.scale})",
+        *_movements(effect),
         f"  averaged over {p.background()}{_error(effect)}",
         *_spread(effect),
         *_between(effect),
@@ -44,25 +44,40 @@ def effect_story(effect: PartialDependence) -> str:
     if effect.missing is not None and effect.missing.average is not None:
         shown = ", ".join(number(v) for v in effect.missing.average[:3])
         lines.append(f"  missing in {effect.missing.share:.1%} of the data, where the average is {shown}")
-    lines.append(_by(p))
-    lines.extend(f"  note: {note}" for note in effect.notes)
-    return "\n".join(lines)
+    return "\n".join([*lines, _by(p), *_remarks(effect)])
 
 
 def _movements(effect: PartialDependence) -> list[str]:
     if effect.average is None:
-        rows = effect.provenance.rows
-        return [f"individual curves of {rows:,} rows"]
+        return [f"  individual curves of {effect.provenance.rows:,} rows"]
     if not effect.average.size:
-        return ["no point to ask"]
-    shown = [f"{name}: {_movement(effect, o)}" for o, name in enumerate(effect.output_names[:3])]
-    more = len(effect.output_names) - 3
-    return shown + ([f"and {more} more outputs"] if more > 0 else [])
+        return ["  no point to ask"]
+    curves = effect.average
+    return _by_output(effect, lambda o: [_moved(curves[o], effect)])
 
 
-def _movement(effect: PartialDependence, o: int) -> str:
-    assert effect.average is not None
-    return _moved(effect.average[o], effect)
+def _by_output(result: Any, tell: Callable[[int], list[str]]) -> list[str]:
+    """Return the lines of the first three outputs, and how many more there are."""
+    names = result.output_names
+    lines = [f"  {name}: {line}" for o, name in enumerate(names[:3]) for line in tell(o)]
+    return lines + ([f"  and {count(len(names) - 3, 'more output')}"] if len(names) > 3 else [])
+
+
+def _strongest(results: Mapping[Any, Any], tell: Callable[[Any], str]) -> list[str]:
+    """Return the lines of the first five results, and how many more there are."""
+    lines = [
+        f"  {key if isinstance(key, str) else ' x '.join(key)}: {tell(one)}"
+        for key, one in list(results.items())[:SHOWN]
+    ]
+    return lines + _more(len(results))
+
+
+def _more(size: int) -> list[str]:
+    return [f"  and {size - SHOWN} more"] if size > SHOWN else []
+
+
+def _remarks(result: Any) -> list[str]:
+    return [f"  note: {note}" for note in result.notes]
 
 
 def _moved(curve: Floats, effect: PartialDependence | LocalEffect | Difference) -> str:
@@ -111,20 +126,11 @@ def _between(effect: PartialDependence | LocalEffect) -> list[str]:
     return [f"  between {len(refits.models)} models: standard deviation at most {most}"]
 
 
-def effects_story(effects: Effects) -> str:
-    """Tell many effects: the strongest five and how they were computed."""
-    return ranked_story("Effects", effects, "averaged")
-
-
 def ranked_story(kind: str, effects: Ranked[Any], done: str) -> str:
     """Tell what is ranked by strength: the strongest five and how they were computed."""
     p = effects.provenance
     lines = [f"{kind} of {p.model}: {count(len(effects), 'effect')}, strongest first ({p.scale})"]
-    for key, effect in list(effects.items())[:SHOWN]:
-        name = key if isinstance(key, str) else " x ".join(key)
-        lines.append(f"  {name}: {number(effect.strength)}")
-    if len(effects) > SHOWN:
-        lines.append(f"  and {len(effects) - SHOWN} more")
+    lines += _strongest(effects, lambda effect: number(effect.strength))
     lines.append(f"  {done} over {p.background()}; by {p.evaluator} ({short(p.seconds)} s)")
     lines.extend(f"  note: {note}" for note in skipped_notes(p))
     lines.extend(f"  skipped: {reason}" for reason in effects.skipped)
@@ -139,21 +145,13 @@ def local_story(effect: LocalEffect) -> str:
         f"LocalEffect of {p.model} on {' x '.join(effect.feature_names)}: {shape} values, "
         f"{count(len(effect.output_names), 'output')} ({p.scale})"
     ]
-    for o, name in enumerate(effect.output_names[:3]):
-        lines.append(f"  {name}: {_moved(effect.ale[o], effect)}")
-    if len(effect.output_names) > 3:
-        lines.append(f"  and {count(len(effect.output_names) - 3, 'more output')}")
+    lines += _by_output(effect, lambda o: [_moved(effect.ale[o], effect)])
     lines.append(f"  accumulated over {p.background()}{_error(effect)}")
     lines.extend(_between(effect))
     if effect.missing is not None:
         shown = ", ".join(number(value) for value in effect.missing.ale[:3])
         lines.append(f"  missing in {effect.missing.share:.1%} of the data, where the effect is {shown}")
-    return "\n".join([*lines, _by(p), *(f"  note: {note}" for note in effect.notes)])
-
-
-def locals_story(effects: LocalEffects) -> str:
-    """Tell many local effects: the strongest five and how they were computed."""
-    return ranked_story("LocalEffects", effects, "accumulated")
+    return "\n".join([*lines, _by(p), *_remarks(effect)])
 
 
 def marginal_story(marginal: Marginal) -> str:
@@ -164,17 +162,14 @@ def marginal_story(marginal: Marginal) -> str:
         f"Marginal of {of} on {marginal.feature_names[0]}: "
         f"{count(len(marginal.grid_values[0]), 'point')}, {count(outputs, 'output')} ({p.scale})"
     ]
-    for o, name in enumerate(marginal.output_names[:3]):
-        lines.extend(f"  {name}: {what}" for what in _averages(marginal, o))
-    if outputs > 3:
-        lines.append(f"  and {outputs - 3} more outputs")
+    lines += _by_output(marginal, lambda o: _averages(marginal, o))
     beyond = f", {marginal.outside:.1%} of the weight in no cell" if marginal.outside else ""
     lines.append(f"  averaged over {p.background()}{beyond}")
     if marginal.missing is not None:
         names = [name for name in ("predicted", "observed") if name in marginal]
         shown = (f"{name} is {number(getattr(marginal.missing, name)[0])}" for name in names)
         lines.append(f"  missing in {marginal.missing.share:.1%} of the data, where {' and '.join(shown)}")
-    return "\n".join([*lines, _by(p), *(f"  note: {note}" for note in marginal.notes)])
+    return "\n".join([*lines, _by(p), *_remarks(marginal)])
 
 
 def _averages(marginal: Marginal, o: int) -> list[str]:
@@ -226,14 +221,15 @@ def marginals_story(marginals: Marginals) -> str:
     features = count(len(marginals), "feature")
     of = p.model if p.predictions else "what came out"
     lines = [f"Marginals of {of}: {features}, strongest first ({p.scale})"]
-    for name, marginal in list(marginals.items())[:SHOWN]:
-        off = furthest_off(marginal, 0)
-        lines.append(f"  {name}: {number(marginal.strength)}" + (f", residual {off}" if off else ""))
-    if len(marginals) > SHOWN:
-        lines.append(f"  and {len(marginals) - SHOWN} more")
+    lines += _strongest(marginals, _marginal_strength)
     lines += [f"  averaged over {p.background()}", _by(p)]
     lines += [f"  note: {note}" for note in skipped_notes(p)]
     return "\n".join([*lines, *(f"  skipped: {reason}" for reason in marginals.skipped)])
+
+
+def _marginal_strength(marginal: Marginal) -> str:
+    off = furthest_off(marginal, 0)
+    return number(marginal.strength) + (f", residual {off}" if off else "")
 
 
 def _by(p: Provenance) -> str:
@@ -254,7 +250,7 @@ def comparison_story(comparison: Comparison) -> str:
             f"  {name}: local effects are up to {number(float(apart))} from it, {share:.1%} of the range"
             for name, apart, share in list(told)[:3]
         ]
-    return "\n".join([*lines, *(f"  note: {note}" for note in comparison.notes)])
+    return "\n".join([*lines, *_remarks(comparison)])
 
 
 def comparisons_story(comparisons: Comparisons) -> str:
@@ -263,13 +259,13 @@ def comparisons_story(comparisons: Comparisons) -> str:
     lines = [
         f"Comparisons of {p.model}: {count(len(comparisons), 'feature')}, strongest effect first ({p.scale})"
     ]
-    for name, one in list(comparisons.items())[:SHOWN]:
-        most = np.nan if one.share is None else np.nanmax(one.share, initial=-np.inf)
-        apart = f", local effects {most:.1%} of the range away" if np.isfinite(most) else ""
-        lines.append(f"  {name}: {number(one.strength)}{apart}")
-    if len(comparisons) > SHOWN:
-        lines.append(f"  and {len(comparisons) - SHOWN} more")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_strongest(comparisons, _distance)])
+
+
+def _distance(one: Comparison) -> str:
+    most = np.nan if one.share is None else np.nanmax(one.share, initial=-np.inf)
+    apart = f", local effects {most:.1%} of the range away" if np.isfinite(most) else ""
+    return f"{number(one.strength)}{apart}"
 
 
 def overlay_story(overlay: Overlay) -> str:
@@ -285,7 +281,7 @@ def overlay_story(overlay: Overlay) -> str:
             lines.extend(f"  {of}: {moved}" for moved in _part_moves(part, o))
     if len(names) > 3:
         lines.append(f"  and {count(len(names) - 3, 'more output')}")
-    return "\n".join([*lines, *(f"  note: {note}" for note in overlay.notes)])
+    return "\n".join([*lines, *_remarks(overlay)])
 
 
 def _part_moves(part: Any, o: int) -> list[str]:
@@ -301,11 +297,9 @@ def overlays_story(overlays: Overlays) -> str:
         f"Overlays of {', '.join(parts)}: {count(len(overlays), 'feature')}, strongest first "
         f"({overlays.provenance.scale})"
     ]
-    for key, one in list(overlays.items())[:SHOWN]:
-        told = ", ".join(f"{number(part.strength)} ({name})" for name, part in one.parts.items())
-        lines.append(f"  {key}: {told}")
-    if len(overlays) > SHOWN:
-        lines.append(f"  and {len(overlays) - SHOWN} more")
+    lines += _strongest(
+        overlays, lambda one: ", ".join(f"{number(p.strength)} ({name})" for name, p in one.parts.items())
+    )
     return "\n".join([*lines, *(f"  skipped: {reason}" for reason in overlays.skipped)])
 
 
@@ -326,7 +320,7 @@ def difference_story(found: Difference) -> str:
     if found.missing_difference is not None and found.missing_error is not None:
         pairs = zip(found.missing_difference[:3].tolist(), found.missing_error[:3].tolist(), strict=True)
         lines.append(f"  at a missing value: {', '.join(with_error(*pair) for pair in pairs)}")
-    return "\n".join([*lines, *(f"  note: {note}" for note in found.notes)])
+    return "\n".join([*lines, *_remarks(found)])
 
 
 def _largest(found: Difference, o: int) -> str:
@@ -347,12 +341,13 @@ def differences_story(found: Differences) -> str:
         f"Differences {first.part} minus {first.reference}: {count(len(found), 'feature')}, largest first "
         f"({found.provenance.scale})"
     ]
-    for name, one in list(found.items())[:SHOWN]:
-        size = np.abs(np.where(np.isfinite(one.difference), one.difference, 0.0))
-        lines.append(f"  {name}: {_largest(one, int(size.max(axis=1).argmax())) or 'not finite'}")
-    if len(found) > SHOWN:
-        lines.append(f"  and {len(found) - SHOWN} more")
+    lines += _strongest(found, _largest_of_all)
     return "\n".join([*lines, *(f"  skipped: {reason}" for reason in found.skipped)])
+
+
+def _largest_of_all(found: Difference) -> str:
+    size = np.abs(np.where(np.isfinite(found.difference), found.difference, 0.0))
+    return _largest(found, int(size.max(axis=1).argmax())) or "not finite"
 
 
 def interactions_story(result: HStatistics) -> str:
@@ -375,7 +370,7 @@ def interactions_story(result: HStatistics) -> str:
     if result.threeway is not None:
         triples = result.strongest(3, statistic="threeway")
         lines.extend(f"  {_entry(result, entry)}" for entry in triples if entry.strength != 0)
-    return "\n".join([*lines, *_how(p), *(f"  note: {note}" for note in result.notes)])
+    return "\n".join([*lines, *_how(p), *_remarks(result)])
 
 
 def _total(result: HStatistics) -> str:
@@ -416,11 +411,10 @@ def importance_story(result: Importance) -> str:
     ]
     for place in result.order[:SHOWN]:
         lines.append(f"  {result.feature_names[place]}: {_sizes(result, place)}")
-    if len(result.features) > SHOWN:
-        lines.append(f"  and {len(result.features) - SHOWN} more")
+    lines += _more(len(result.features))
     # What a model says of itself is over no rows of ours.
     how = _how(p)[1:] if result.method == "model" else _how(p)
-    return "\n".join([*lines, *how, *(f"  note: {note}" for note in result.notes)])
+    return "\n".join([*lines, *how, *_remarks(result)])
 
 
 def _sizes(result: Importance, place: int) -> str:

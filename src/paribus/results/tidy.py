@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from paribus.results.overlay import Overlay, Overlays
     from paribus.results.partial_dependence import PartialDependence
 
-POINTS = ("average", "standard_error", "support")
-LOCAL = ("ale", "local", "local_error")
+# Names that no feature has in the table of an effect, whichever of its tables it is.
+TAKEN = ("output", "row", "average", "standard_error", "support", "prediction", "ale", "local", "local_error")
 BETWEEN = "between_models"
 BACKENDS: tuple[FrameBackend, ...] = get_args(FrameBackend)
+Columns: TypeAlias = dict[Any, Any]  # by name, and the values of features by the place of their axis
 
 
 def effect_frame(effect: PartialDependence, kind: str | None, backend: str | None) -> Any:
@@ -38,57 +39,58 @@ def effect_frame(effect: PartialDependence, kind: str | None, backend: str | Non
     if kind not in effect:
         raise OptionError(f"kind={kind!r} was not computed; ask partial_dependence for kind='both'")
     columns = _averages(effect) if kind == "average" else _curves(effect)
-    return _frame(columns, effect.provenance.backend, backend)
+    return _frame(_named(columns, _names(effect)), effect.provenance.backend, backend)
 
 
-def _averages(effect: PartialDependence) -> dict[str, Any]:
-    assert effect.average is not None
-    outputs = len(effect.output_names)
-    points = _points(effect)
-    average = effect.average.reshape(outputs, -1)
-    error = np.full_like(average, np.nan)
-    if effect.standard_error is not None:
-        error = effect.standard_error.reshape(outputs, -1)
-    support = effect.support.ravel()
-    if effect.missing is not None:
+def _table(result: Any, columns: dict[str, Array], last: Mapping[str, Any] | None = None) -> Columns:
+    """Return columns ``(o, g)`` of a result, below each other, with its outputs and the values of its axes.
+
+    ``last`` is what they are at a missing value, which comes last; NaN where that is not known.
+    """
+    points, outputs = _points(result), len(result.output_names)
+    if last is not None:
         points = [[*values.tolist(), None] for values in points]
-        average = _with_last(average, effect.missing.average)
-        none = np.full(outputs, np.nan)
-        last = none if effect.missing.standard_error is None else effect.missing.standard_error
-        error = _with_last(error, last)
-        support = np.append(support, effect.missing.support)
-    size = average.shape[1]
+        columns = {name: _with_last(array, last.get(name)) for name, array in columns.items()}
+    size = next(iter(columns.values())).shape[1]
     return {
-        "output": np.repeat(np.array(effect.output_names, dtype=object), size).tolist(),
-        **{name: _tiled(values, outputs) for name, values in zip(_names(effect), points, strict=True)},
-        "average": average.ravel(),
-        "standard_error": error.ravel(),
-        "support": np.tile(support, outputs),
-        **_between(effect),
-        **_quantiles(effect),
+        "output": [name for name in result.output_names for _ in range(size)],
+        **{place: _tiled(values, outputs) for place, values in enumerate(points)},
+        **{name: array.ravel() for name, array in columns.items()},
     }
+
+
+def _averages(effect: PartialDependence) -> Columns:
+    assert effect.average is not None
+    average = effect.average.reshape(len(effect.output_names), -1)
+    error, missing, spread = effect.standard_error, effect.missing, effect.spread
+    columns = {
+        "average": average,
+        "standard_error": np.full_like(average, np.nan) if error is None else error.reshape(average.shape),
+        "support": np.broadcast_to(effect.support.ravel(), average.shape),
+        **_between(effect),
+    }
+    last = None if missing is None else {**vars(missing), **_between_missing(effect)}
+    for place, name in enumerate(() if spread is None else spread.names):
+        assert spread is not None
+        columns[name] = spread.values[:, place].reshape(average.shape)
+        if last is not None and spread.missing is not None:
+            last[name] = spread.missing[:, place]
+    return _table(effect, columns, last)
 
 
 def _between(effect: PartialDependence | LocalEffect) -> dict[str, Floats]:
     """Return the standard deviation between models where there are several."""
     refits = effect.refits
-    if refits is None:
-        return {}
-    deviation = refits.standard_deviation.reshape(len(effect.output_names), -1)
-    last = refits.missing_deviation
-    return {BETWEEN: (deviation if last is None else _with_last(deviation, last)).ravel()}
+    return (
+        {} if refits is None else {BETWEEN: refits.standard_deviation.reshape(len(effect.output_names), -1)}
+    )
 
 
-def _quantiles(effect: PartialDependence) -> dict[str, Floats]:
-    spread = effect.spread
-    if spread is None:
-        return {}
-    values = spread.values.reshape(*spread.values.shape[:2], -1)
-    values = values if spread.missing is None else _with_last(values, spread.missing)
-    return {name: values[:, place].ravel() for place, name in enumerate(spread.names)}
+def _between_missing(effect: PartialDependence | LocalEffect) -> dict[str, Any]:
+    return {} if effect.refits is None else {BETWEEN: effect.refits.missing_deviation}
 
 
-def _curves(effect: PartialDependence) -> dict[str, Any]:
+def _curves(effect: PartialDependence) -> Columns:
     assert effect.individual is not None
     outputs, rows = effect.individual.shape[:2]
     curves, points = effect.individual.reshape(outputs, rows, -1), _points(effect)
@@ -97,23 +99,23 @@ def _curves(effect: PartialDependence) -> dict[str, Any]:
         curves = _with_last(curves, effect.missing.individual)
     size = curves.shape[2]
     return {
-        "output": np.repeat(np.array(effect.output_names, dtype=object), rows * size).tolist(),
+        "output": [name for name in effect.output_names for _ in range(rows * size)],
         "row": np.tile(np.repeat(np.arange(rows), size), outputs),
-        **{name: _tiled(v, outputs * rows) for name, v in zip(_names(effect), points, strict=True)},
+        **{place: _tiled(values, outputs * rows) for place, values in enumerate(points)},
         "prediction": curves.ravel(),
     }
 
 
-def _with_last(points: Floats, last: Floats | None) -> Floats:
+def _with_last(points: Array, last: Any) -> Array:
     """Append the missing point."""
-    assert last is not None
+    last = np.broadcast_to(np.nan if last is None else last, points.shape[:-1])
     return np.concatenate([points, last[..., None]], axis=-1)
 
 
-def _points(effect: PartialDependence | LocalEffect) -> list[Any]:
+def _points(result: Any) -> list[Any]:
     """Return the value each axis has at each point."""
-    grids = np.meshgrid(*(np.arange(len(v)) for v in effect.grid_values), indexing="ij")
-    return [_scalars(v)[g.ravel()] for v, g in zip(effect.grid_values, grids, strict=True)]
+    grids = np.meshgrid(*(np.arange(len(v)) for v in result.grid_values), indexing="ij")
+    return [_scalars(v)[g.ravel()] for v, g in zip(result.grid_values, grids, strict=True)]
 
 
 def _tiled(values: Any, times: int) -> Any:
@@ -135,25 +137,50 @@ def _scalars(values: Array) -> Array:
 
 def _names(effect: PartialDependence | LocalEffect) -> list[str]:
     """Return the features' names, kept apart from the columns that are always there."""
-    taken = {"output", "row", "average", "standard_error", "support", "prediction", *LOCAL}
     spread = getattr(effect, "spread", None)
-    taken |= set() if spread is None else set(spread.names)
-    taken |= set() if effect.refits is None else {BETWEEN}
-    names = []
+    taken = [*TAKEN, *(() if spread is None else spread.names), *_between(effect)]
     for name in effect.feature_names:
-        free = _free(name, taken)
-        taken.add(free)
-        names.append(free)
-    return names
+        taken.append(_free(name, taken))
+    return taken[-len(effect.feature_names) :]
+
+
+def _free(name: str, taken: Collection[Any]) -> str:
+    while name in taken:
+        name += " (feature)"
+    return name
+
+
+def _named(columns: Columns, names: list[str]) -> dict[str, Any]:
+    """Put the names of features in for the places of their axes."""
+    return {names[key] if isinstance(key, int) else key: values for key, values in columns.items()}
+
+
+def _single(result: Any, columns: Columns, backend: str | None) -> Any:
+    """Return the table of one feature, whose name is none of the others."""
+    names = [_free(result.feature_names[0], columns)]
+    return _frame(_named(columns, names), result.provenance.backend, backend)
+
+
+def _below(first: str, tables: list[Columns], result: Any, backend: str | None) -> Any:
+    """Return tables of one feature below each other; their ``first`` column says which it is."""
+    stacked = _stacked(tables)
+    values = _alike(stacked.pop(0))
+    name = _free(result.feature_names[0], stacked)
+    columns = {first: stacked.pop(first), "output": stacked.pop("output"), name: values, **stacked}
+    return _frame(columns, result.provenance.backend, backend)
+
+
+def _many(results: Any, tables: list[Columns], backend: str | None) -> Any:
+    return _frame(_stacked(tables), results.provenance.backend, backend)
 
 
 def local_frame(effect: LocalEffect, backend: str | None) -> Any:
     """Return a local effect as a long table."""
-    return _frame(_local(effect), effect.provenance.backend, backend)
+    return _frame(_named(_local(effect), _names(effect)), effect.provenance.backend, backend)
 
 
-def _local(effect: LocalEffect) -> dict[str, Any]:
-    outputs, points = len(effect.output_names), _points(effect)
+def _local(effect: LocalEffect) -> Columns:
+    outputs = len(effect.output_names)
     columns = {name: getattr(effect, name).reshape(outputs, -1) for name in ("ale", "standard_error")}
     if len(effect.grid_values) == 1:
         start = np.full((outputs, min(1, len(effect.grid_values[0]))), np.nan)
@@ -162,60 +189,36 @@ def _local(effect: LocalEffect) -> dict[str, Any]:
         }
         lead = len(effect.grid_values[0]) - len(effect.support)
         support = np.concatenate([np.full(lead, np.nan), effect.support])
-        columns["support"] = np.repeat(support[None], outputs, axis=0)
-    if effect.missing is not None:
-        points = [[*values.tolist(), None] for values in points]
-        last = {"ale": effect.missing.ale, "standard_error": effect.missing.standard_error}
-        none = np.full(outputs, np.nan)
-        last["support"] = np.full(outputs, effect.missing.support)
-        columns = {name: _with_last(values, last.get(name, none)) for name, values in columns.items()}
-    size = columns["ale"].shape[1]
-    return {
-        "output": np.repeat(np.array(effect.output_names, dtype=object), size).tolist(),
-        **{name: _tiled(values, outputs) for name, values in zip(_names(effect), points, strict=True)},
-        **{name: values.ravel() for name, values in columns.items()},
-        **_between(effect),
-    }
+        columns["support"] = np.broadcast_to(support, (outputs, len(support)))
+    missing = effect.missing
+    last = None if missing is None else {**vars(missing), **_between_missing(effect)}
+    return _table(effect, columns | _between(effect), last)
 
 
 def locals_frame(effects: LocalEffects, backend: str | None) -> Any:
     """Return many local effects as one long table."""
     most = max(len(effect.feature_names) for effect in effects.values())
-    tables = []
-    for effect in effects.values():
-        columns = _local(effect)
-        numbers = [name for name in ("ale", "standard_error", BETWEEN) if name in columns]
-        tables.append(_long(effect, columns, most, tuple(numbers)))
-    return _frame(_stacked(tables), effects.provenance.backend, backend)
-
-
-def _free(name: str, taken: Collection[str]) -> str:
-    while name in taken:
-        name += " (feature)"
-    return name
+    numbers = ("output", "ale", "standard_error", BETWEEN)
+    return _many(effects, [_long(one, _local(one), most, numbers) for one in effects.values()], backend)
 
 
 def comparison_frame(comparison: Comparison, backend: str | None) -> Any:
     """Return the curves of one feature as one long table."""
-    stacked = _stacked([columns for columns, _ in _compared(comparison)])
-    values = _alike(stacked.pop("value"))
-    name = _free(comparison.feature_names[0], stacked)
-    columns = {"curve": stacked.pop("curve"), "output": stacked.pop("output"), name: values, **stacked}
-    return _frame(columns, comparison.provenance.backend, backend)
+    return _below("curve", [table for table, _ in _compared(comparison)], comparison, backend)
 
 
 def comparisons_frame(comparisons: Comparisons, backend: str | None) -> Any:
     """Return the curves of many features as one long table."""
-    tables = []
-    for comparison in comparisons.values():
-        for columns, kind in _compared(comparison):
-            curve, values = columns.pop("curve"), columns.pop("value")
-            tables.append({"curve": curve, **_placed(comparison.feature_names[0], values, kind), **columns})
-    return _frame(_stacked(tables), comparisons.provenance.backend, backend)
+    tables = [
+        {"curve": table.pop("curve"), **_long(part, table)}
+        for comparison in comparisons.values()
+        for table, part in _compared(comparison)
+    ]
+    return _many(comparisons, tables, backend)
 
 
-def _compared(comparison: Comparison) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the columns of each curve, that of the feature called ``value``, and the kind of its axis."""
+def _compared(comparison: Comparison) -> Iterator[tuple[Columns, Any]]:
+    """Yield the columns of each curve, and the part it is of."""
     effect, local, marginal = comparison.effect, comparison.local, comparison.marginal
     curves: list[tuple[str, Any, Any, Any]] = [
         ("partial dependence", effect, effect.average, effect.standard_error)
@@ -227,174 +230,104 @@ def _compared(comparison: Comparison) -> Iterator[tuple[dict[str, Any], str]]:
         if marginal is not None and name in marginal:
             curves.append((name, marginal, marginal[name], marginal[f"{name}_error"]))
     for name, part, height, error in curves:
-        columns = {
-            "curve": [name] * height.size,
-            "value": _tiled(_scalars(part.grid_values[0]), len(height)),
-            "output": [output for output in part.output_names for _ in part.grid_values[0]],
-            "height": height.ravel(),
-            "error": np.full(height.size, np.nan) if error is None else error.ravel(),
-        }
-        yield columns, part.kinds[0]
+        error = np.full_like(height, np.nan) if error is None else error
+        yield {"curve": [name] * height.size, **_table(part, {"height": height, "error": error})}, part
 
 
 def difference_frame(found: Difference, backend: str | None) -> Any:
     """Return the difference of two parts as a long table."""
-    own = _apart(found)
-    values, output = own.pop("value"), own.pop("output")
-    name = _free(found.feature_names[0], ("output", *own))
-    return _frame({"output": output, name: values, **own}, found.provenance.backend, backend)
+    return _single(found, _apart(found), backend)
 
 
 def differences_frame(found: Differences, backend: str | None) -> Any:
     """Return the differences of two parts at many features as one long table."""
-    tables = []
-    for one in found.values():
-        own = _apart(one)
-        tables.append(_placed(one.feature_names[0], own.pop("value"), one.kinds[0]) | own)
-    return _frame(_stacked(tables), found.provenance.backend, backend)
+    return _many(found, [_long(one, _apart(one)) for one in found.values()], backend)
 
 
-def _apart(found: Difference) -> dict[str, Any]:
-    """Return the columns of a difference, that of the feature called ``value``; a missing one comes last."""
-    values: Any = _scalars(found.grid_values[0])
-    apart, error = found.difference, found.standard_error
-    if found.missing_difference is not None:
-        values = [*values.tolist(), None]
-        apart = _with_last(apart, found.missing_difference)
-        error = _with_last(error, found.missing_error)
-    return {
-        "value": _tiled(values, len(apart)),
-        "output": [name for name in found.output_names for _ in range(apart.shape[1])],
-        "difference": apart.ravel(),
-        "standard_error": error.ravel(),
-    }
+def _apart(found: Difference) -> Columns:
+    """Return the columns of a difference."""
+    columns = {"difference": found.difference, "standard_error": found.standard_error}
+    last = {"difference": found.missing_difference, "standard_error": found.missing_error}
+    return _table(found, columns, None if found.missing_difference is None else last)
 
 
 def effects_frame(effects: Effects, backend: str | None) -> Any:
     """Return many effects as one long table."""
+    if any(effect.average is None for effect in effects.values()):
+        raise OptionError("kind='individual' has no averages; ask effects() for kind='both'")
     most = max(len(effect.feature_names) for effect in effects.values())
-    tables = []
-    for effect in effects.values():
-        if effect.average is None:
-            raise OptionError("kind='individual' has no averages; ask effects() for kind='both'")
-        more = *_between(effect), *_quantiles(effect)
-        tables.append(_long(effect, _averages(effect), most, (*POINTS, *more)))
-    return _frame(_stacked(tables), effects.provenance.backend, backend)
+    return _many(effects, [_long(effect, _averages(effect), most) for effect in effects.values()], backend)
 
 
 def _long(
-    effect: PartialDependence | LocalEffect, columns: dict[str, Any], most: int, numbers: tuple[str, ...]
+    result: Any, columns: Columns, most: int = 1, numbers: tuple[str, ...] | None = None
 ) -> dict[str, list[Any]]:
+    """Return columns for features of any kind: name, value as text, and as a number where it is one.
+
+    There are as many of each as the ``most`` features of an effect. ``numbers`` are the other columns.
+    """
     size = len(columns["output"])
     long: dict[str, list[Any]] = {}
     for place in range(most):
         suffix = "" if place == 0 else f"_{place + 1}"
-        if place < len(effect.feature_names):
-            values = columns[_names(effect)[place]]
-            long |= _placed(effect.feature_names[place], values, effect.kinds[place], suffix)
-        else:
-            long[f"feature{suffix}"] = [None] * size
-            long[f"value{suffix}"] = [None] * size
-            long[f"number{suffix}"] = [np.nan] * size
-    for name in ("output", *numbers):
-        long[name] = list(columns[name])
-    return long
-
-
-def _placed(name: str, values: Any, kind: str, suffix: str = "") -> dict[str, list[Any]]:
-    """Return the columns of a feature's name and its value: as text, and as a number where it is one."""
-    ordinal = kind in ("numeric", "integer")
-    return {
-        f"feature{suffix}": [name] * len(values),
-        f"value{suffix}": [None if v is None else str(v) for v in values],
-        f"number{suffix}": [float(v) if ordinal and v is not None else np.nan for v in values],
-    }
+        known = place < len(result.feature_names)
+        values = columns[place] if known else [None] * size
+        ordinal = known and result.kinds[place] in ("numeric", "integer")
+        long |= {
+            f"feature{suffix}": [result.feature_names[place] if known else None] * size,
+            f"value{suffix}": [None if v is None else str(v) for v in values],
+            f"number{suffix}": [float(v) if ordinal and v is not None else np.nan for v in values],
+        }
+    others = (name for name in columns if not isinstance(name, int) and (numbers is None or name in numbers))
+    return long | {name: list(columns[name]) for name in others}
 
 
 def marginal_frame(marginal: Marginal, backend: str | None) -> Any:
     """Return averages near the values of one feature as a long table."""
-    own = _near(marginal)
-    values = own.pop("value")
-    name = _free(marginal.feature_names[0], own)
-    columns = {"output": own.pop("output"), name: values, **own}
-    return _frame(columns, marginal.provenance.backend, backend)
+    return _single(marginal, _near(marginal), backend)
 
 
-def _near(marginal: Marginal) -> dict[str, Any]:
-    """Return the columns of one feature, its own called ``value``; that of missing ones comes last."""
-    outputs, missing = len(marginal.output_names), marginal.missing
+def _near(marginal: Marginal) -> Columns:
+    """Return the columns of the averages near the values of one feature."""
     averages = {name: marginal[name] for name in marginal.asked if name in marginal}
-    values: Any = _scalars(marginal.grid_values[0])
-    support, rows = marginal.support, marginal.rows
-    if missing is not None:
-        values = [*values.tolist(), None]
-        support, rows = np.append(support, missing.support), np.append(rows, missing.rows)
-        averages = {name: _with_last(array, getattr(missing, name)) for name, array in averages.items()}
-    return {
-        "output": [name for name in marginal.output_names for _ in range(len(rows))],
-        "value": _tiled(values, outputs),
-        **{name: array.ravel() for name, array in averages.items()},
-        "support": np.tile(support, outputs),
-        "rows": np.tile(rows, outputs),
-    }
+    shape = next(iter(averages.values())).shape
+    weights = {name: np.broadcast_to(marginal[name], shape) for name in ("support", "rows")}
+    return _table(marginal, averages | weights, None if marginal.missing is None else vars(marginal.missing))
 
 
 def marginals_frame(marginals: Marginals, backend: str | None) -> Any:
     """Return averages near the values of many features as one long table."""
-    tables = [_long_near(marginal) for marginal in marginals.values()]
-    return _frame(_stacked(tables), marginals.provenance.backend, backend)
-
-
-def _long_near(marginal: Marginal) -> dict[str, Any]:
-    own = _near(marginal)
-    return _placed(marginal.feature_names[0], own.pop("value"), marginal.kinds[0]) | own
+    return _many(marginals, [_long(one, _near(one)) for one in marginals.values()], backend)
 
 
 def overlay_frame(overlay: Overlay, backend: str | None) -> Any:
     """Return the parts of one feature as one long table."""
-    stacked = _stacked([_named(name, _valued(part)) for name, part in overlay.parts.items()])
-    values = _alike(stacked.pop("value"))
-    name = _free(overlay.feature_names[0], stacked)
-    columns = {"part": stacked.pop("part"), "output": stacked.pop("output"), name: values, **stacked}
-    return _frame(columns, overlay.provenance.backend, backend)
+    tables = [_of_part(name, _part(part)) for name, part in overlay.parts.items()]
+    return _below("part", tables, overlay, backend)
 
 
 def overlays_frame(overlays: Overlays, backend: str | None) -> Any:
     """Return the parts of many features as one long table."""
     tables = [
-        _named(name, _long_part(part))
+        _of_part(name, _long(part, _part(part)))
         for overlay in overlays.values()
         for name, part in overlay.parts.items()
     ]
-    return _frame(_stacked(tables), overlays.provenance.backend, backend)
+    return _many(overlays, tables, backend)
 
 
-def _is_marginal(part: Any) -> bool:
-    return "predicted" in part or "observed" in part
-
-
-def _valued(part: Any) -> dict[str, Any]:
-    """Return the columns of a part, that of its feature called ``value``."""
-    if _is_marginal(part):
+def _part(part: Any) -> Columns:
+    """Return the columns of a part, by what it holds."""
+    if "predicted" in part or "observed" in part:
         return _near(part)
-    own = _local(part) if "ale" in part else _averages(part)
-    values = own.pop(_names(part)[0])
-    return {"output": own.pop("output"), "value": values, **own}
+    return _local(part) if "ale" in part else _averages(part)
 
 
-def _long_part(part: Any) -> dict[str, Any]:
-    if _is_marginal(part):
-        return _long_near(part)
-    own = _local(part) if "ale" in part else _averages(part)
-    taken = "output", _names(part)[0]
-    return _long(part, own, 1, tuple(name for name in own if name not in taken))
+def _of_part(name: str, columns: Columns) -> Columns:
+    return {"part": [name] * len(columns["output"]), **columns}
 
 
-def _named(part: str, columns: dict[str, Any]) -> dict[str, Any]:
-    return {"part": [part] * len(columns["output"]), **columns}
-
-
-def _stacked(tables: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def _stacked(tables: list[Columns]) -> Columns:
     """Put tables below each other; numbers that one lacks are NaN."""
     names = dict.fromkeys(name for table in tables for name in table)
     return {

@@ -260,14 +260,21 @@ class SharedRead:
 
     def __iter__(self) -> Iterator[tuple[int, Block]]:
         reading = self.cuts[0].reading
-        cutters = [_Cutter(blocks) for blocks in self.cuts]
+        same: dict[int, list[int]] = {}  # cuts into the same blocks share what is derived from them
+        for place, blocks in enumerate(self.cuts):
+            same.setdefault(blocks.size, []).append(place)
+        cutters = [(_Cutter(self.cuts[places[0]]), places) for places in same.values()]
         for table in reading.source.batches(reading.read, 0, None):
-            for place, cutter in enumerate(cutters):
+            for cutter, places in cutters:
                 for block in cutter.add(table):
-                    yield place, block
-        for place, cutter in enumerate(cutters):
+                    yield from self._parts(block, places)
+        for cutter, places in cutters:
             for block in cutter.rest():
-                yield place, block
+                yield from self._parts(block, places)
+
+    def _parts(self, block: Block, places: list[int]) -> Iterator[tuple[int, Block]]:
+        for place in places:
+            yield from ((place, part) for part in block.asked(self.cuts[place].parts))
 
 
 class _Cutter:
@@ -300,7 +307,7 @@ class _Cutter:
         import pyarrow as pa
 
         table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
-        yield from self._blocks.reading.block(table, self._row, self._number).asked(self._blocks.parts)
+        yield self._blocks.reading.block(table, self._row, self._number)
         self._row += len(table)
         self._number += 1
 

@@ -54,24 +54,36 @@ def effect_curves(effect: PartialDependence, outputs: list[int]) -> list[Curve]:
     """Return the average of each output, with its standard errors or the standard deviation of models."""
     if effect.average is None:
         return []
-    many, missing = len(outputs) > 1, effect.missing
     of_rows = effect.individual is not None or effect.spread is not None
-    around = around_of(effect)
+    color = PALETTE[1] if of_rows and len(outputs) == 1 else None
+    missing = None if effect.missing is None else effect.missing.average
+    return curves_of(effect, effect.average, missing, outputs, "average", color)
+
+
+def curves_of(
+    effect: PartialDependence | LocalEffect,
+    heights: Floats,
+    missing: Floats | None,
+    outputs: list[int],
+    name: str,
+    color: str | None = None,
+) -> list[Curve]:
+    """Return the curves ``heights (o, g)`` of outputs, with what is around them; one alone has a ``name``."""
+    around, many = around_of(effect), len(outputs) > 1
     curves = []
     for series, o in enumerate(outputs):
-        gap = None
-        if missing is not None and missing.average is not None:
-            gap = float(missing.average[o]), None if around.missing is None else float(around.missing[o])
+        error = None if around.missing is None else float(around.missing[o])
+        called = effect.output_names[o] if many else name
         curves.append(
             Curve(
-                effect.average[o],
-                PALETTE[1] if of_rows and not many else color_of(series),
-                effect.output_names[o] if many else "average",
-                effect.output_names[o] if many else f"average{around.words}",
+                heights[o],
+                color or color_of(series),
+                called,
+                called if many else f"{name}{around.words}",
                 around.of(o),
                 around.called,
                 around.words.strip(),
-                gap,
+                None if missing is None else (float(missing[o]), error),
                 around.models_of(o),
                 dash_of(series),
                 marker_of(series),

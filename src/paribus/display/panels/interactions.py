@@ -30,7 +30,6 @@ TITLE = 38  # letters of a line above it
 def interactions_figure(
     result: HStatistics,
     kind: str,
-    *,
     statistic: str,
     k: int,
     output: str | int | None,
@@ -64,7 +63,7 @@ def interactions_figure(
     return heatmap(result, k, o) if kind == "heatmap" else network(result, k, o)
 
 
-def importance_figure(result: Importance, *, k: int, output: str | int | None) -> Figure:
+def importance_figure(result: Importance, k: int, output: str | int | None) -> Figure:
     """Compose the picture of what features matter for one output, ``k`` of them at most."""
     o = _one_output(result.output_names, output)
     _check_positive(k)

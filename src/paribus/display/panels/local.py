@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paribus.display.figure import Axis, Mark, Panel
-from paribus.display.look import color_of, dash_of, marker_of
 from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
-from paribus.display.panels.effect import around_of, model_marks
+from paribus.display.panels.effect import around_of, curves_of, model_marks
 from paribus.display.panels.place import place_of, positions
 from paribus.display.panels.words import unit, whole
 from paribus.results import LocalEffect
@@ -39,27 +38,5 @@ def local_data(effect: LocalEffect) -> Data:
 
 def local_curves(effect: LocalEffect, outputs: list[int], level: float = 0.0) -> list[Curve]:
     """Return the curve of each output, moved up by ``level``."""
-    around = around_of(effect)
-    many, curves = len(outputs) > 1, []
-    for series, o in enumerate(outputs):
-        gap = None
-        if effect.missing is not None:
-            error = None if around.missing is None else float(around.missing[o])
-            gap = float(effect.missing.ale[o]) + level, error
-        name = effect.output_names[o] if many else "ALE"
-        curves.append(
-            Curve(
-                effect.ale[o] + level,
-                color_of(series),
-                name,
-                name if many else f"ALE{around.words}",
-                around.of(o),
-                around.called,
-                around.words.strip(),
-                gap,
-                around.models_of(o),
-                dash_of(series),
-                marker_of(series),
-            )
-        )
-    return curves
+    missing = None if effect.missing is None else effect.missing.ale + level
+    return curves_of(effect, effect.ale + level, missing, outputs, "ALE")

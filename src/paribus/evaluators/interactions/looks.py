@@ -66,7 +66,7 @@ class Counting:
         if not len(block.table):
             return Keyed({})
         weights = block.weights
-        codes = codes_of(self.program, self.ensemble, block.table, kernels())
+        codes = codes_of(self.program, self.ensemble, block, kernels())
         cells = self.leaves.cells.of(codes)
         size = self.leaves.cells.size
         states: dict[tuple[str, int], Any] = {
@@ -116,7 +116,7 @@ class Walking:
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
-        effect, full, lost = self.functions(codes_of(self.walk, self.ensemble, block.table, kernels()))
+        effect, full, lost = self.functions(codes_of(self.walk, self.ensemble, block, kernels()))
         weights = np.ones(effect.shape[-1]) if block.weights is None else block.weights
         functions = [full[None], (full - effect.sum(axis=0))[None]]
         if len(lost):

@@ -99,7 +99,7 @@ class LocalTrees(LocalPass):
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
-        own = codes_of(self.walk, self.trees.ensemble, block.table, self.kernels)
+        own = codes_of(self.walk, self.trees.ensemble, block, self.kernels)
         lower, upper = own.copy(), own.copy()
         found = [move.locate(block, self._search) for move in self.moves]
         for located, nodes in zip(found, self.nodes, strict=True):

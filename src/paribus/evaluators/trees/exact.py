@@ -258,7 +258,7 @@ class TreeExact(SinglePass):
 
     def _codes(self, block: Block) -> Ints:
         """Return the codes of a block's rows; what every question replaces is not shown to the model."""
-        return codes_of(self.program, self.trees.ensemble, block.table, self.kernels, self._always_free)
+        return codes_of(self.program, self.trees.ensemble, block, self.kernels, self._always_free)
 
     def _outputs(self, margins: Floats) -> Floats:
         return self.trees.outputs(margins)

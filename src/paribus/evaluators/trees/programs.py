@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache, partial
 from itertools import combinations
 from types import ModuleType
 
 import numpy as np
 
 from paribus.contracts import Flags, Floats, Integers
-from paribus.data.table import Column, Table
+from paribus.data.rows import Block
+from paribus.data.table import Column
 from paribus.grid import Question
 from paribus.kernels.program import (
     ABOVE,
@@ -250,25 +252,37 @@ def code_of(column: CodeColumn, numbers: Floats, kernels: ModuleType) -> Ints:
 def codes_of(
     program: Program | Walk,
     ensemble: Ensemble,
-    table: Table,
+    block: Block,
     kernels: ModuleType,
     replaced: frozenset[int] = frozenset(),
 ) -> Ints:
     """Return the codes of rows ``(c, i)``; a column no test is about is read if it may be refused.
 
-    Features that are ``replaced`` may have any value.
+    Features that are ``replaced`` may have any value. Columns are encoded once for all evaluators of a block.
     """
-    used = {column.encoding for column in program.columns}
-    numbers: dict[int, Floats] = {}
-    for place, encoding in enumerate(ensemble.encodings):
+
+    @cache
+    def numbers(place: int) -> Floats:
+        encoding = ensemble.encodings[place]
         if encoding.feature in replaced:
             encoding = replace(encoding, accepts_missing=True, accepts_infinite=True)
-        if place in used or not (encoding.accepts_missing and encoding.accepts_infinite):
-            numbers[place] = encoding.read(table)
-    codes = np.empty((len(program.columns), len(table)), np.int32)
+        return encoding.read(block.table)
+
+    used = {column.encoding for column in program.columns}
+    for place, encoding in enumerate(ensemble.encodings):
+        strict = not (encoding.accepts_missing and encoding.accepts_infinite)
+        if place not in used and strict and encoding.feature not in replaced:
+            numbers(place)
+    codes = np.empty((len(program.columns), len(block.table)), np.int32)
     for place, column in enumerate(program.columns):
-        codes[place] = code_of(column, numbers[column.encoding], kernels)
+        free = ensemble.encodings[column.encoding].feature in replaced
+        key = "codes", id(ensemble), column.encoding, column.known.tobytes(), free
+        codes[place] = block.derived(key, partial(_code, column, numbers, kernels))
     return codes
+
+
+def _code(column: CodeColumn, numbers: Callable[[int], Floats], kernels: ModuleType) -> Ints:
+    return code_of(column, numbers(column.encoding), kernels)
 
 
 def codes_expected(program: Program) -> Made:
