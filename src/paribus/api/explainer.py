@@ -518,9 +518,10 @@ def _bound(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a method with the defaults of those that are not given."""
     one_of("verb", verb, tuple(BUILDERS))
     signature = inspect.signature(getattr(Explainer, verb))
+    known = tuple(name for name in signature.parameters if name != "self")
     for name in arguments:
-        if name not in signature.parameters:
-            near = did_you_mean(name, tuple(signature.parameters))
+        if name not in known:
+            near = did_you_mean(name, known)
             raise OptionError(f"{verb} has no argument {name!r} beside those of Explainer{near}")
     bound = signature.bind(None, **arguments)
     bound.apply_defaults()

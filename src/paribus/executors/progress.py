@@ -18,16 +18,15 @@ WARM = 0.5  # seconds before the pace is believed, because the first call is oft
 OFTEN, SHARE = 30.0, 0.1  # seconds, and share of all rows, after which a log has another line
 LOG = logging.getLogger("paribus")
 WORDS = {  # what a pass is for, by how its folder is called
-    "survey": "first look at the data",
+    "survey": "survey of the data",
+    "partial_dependence": "partial dependence",
     "effects": "partial dependence",
-    "local-effects": "accumulated local effects",
+    "accumulated_local_effects": "accumulated local effects",
     "marginal": "averages near values",
-    "counting": "interactions, first pass",
-    "bruteforce": "interactions, first pass",
-    "walking": "interactions",
-    "crossing": "interactions",
-    "permutation": "permutation importance",
+    "h_statistic": "interactions",
+    "feature_importance": "importance",
 }
+PASSES = {"coverage": "first pass", "curves": "first pass", "sample": "sampling rows"}
 
 
 def with_progress(
@@ -61,14 +60,22 @@ def with_progress(
 
 
 def in_words(doing: str) -> str:
-    """Return what a pass is for, as people say it.
+    """Return what passes are for, as people say it.
 
-    >>> in_words("local-effects-2-of-3-tree_local")
+    >>> in_words("accumulated_local_effects-2-of-3-tree_local")
     'accumulated local effects, model 2 of 3'
+    >>> in_words("marginal and h_statistic-coverage")
+    'averages near values and interactions, first pass'
     """
+    return " and ".join(dict.fromkeys(_words(one) for one in doing.split(" and ")))
+
+
+def _words(doing: str) -> str:
     what = max((known for known in WORDS if doing.startswith(known)), key=len, default="")
     model = re.search(r"-(\d+)-of-(\d+)", doing)
-    return WORDS.get(what, doing) + (f", model {model[1]} of {model[2]}" if model else "")
+    which = [f"model {model[1]} of {model[2]}"] if model else []
+    which += [words for name, words in PASSES.items() if f"-{name}" in doing]
+    return ", ".join([WORDS.get(what, doing), *which])
 
 
 def _wanted(progress: bool | None, elapsed: float, done: float, rows: float | None) -> bool:

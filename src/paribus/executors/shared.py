@@ -97,7 +97,8 @@ def _interleaved(cuts: Sequence[Blocks[Any]]) -> Iterator[tuple[int, Any]]:
     """Yield the blocks of all cuts, each with the place of its cut, in the order of the rows."""
     if not cuts[0].held:
         return iter(SharedRead(cuts))  # type: ignore[arg-type]
-    numbered, first = [], {}
+    numbered: list[tuple[int, Any]] = []
+    first: dict[tuple[int, int], Any] = {}
     for place, blocks in enumerate(cuts):
         for block in blocks:  # the same rows of another cut share what is derived from them
             numbered.append((place, block.sharing(first.setdefault((blocks.size, block.number), block))))

@@ -1,0 +1,397 @@
+"""One run for every statistic: company in a pass changes no bit, and new evaluators and engines need one door."""
+
+import warnings
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import paribus
+from paribus.api.run import lockstep
+from paribus.api.runner import Pass, Runner
+from paribus.errors import RefusalError
+from paribus.evaluators import planner
+from paribus.evaluators.brute import BruteForce
+from paribus.evaluators.interactions.brute import BruteStrengths
+from paribus.evaluators.local.brute import LocalBrute
+from paribus.evaluators.together import Together
+from paribus.states import Counts, Keyed, merge_in_order
+
+ROWS, NAMES = 9_000, ["a", "b", "c", "d"]
+VERBS = ("effects", "accumulated_local_effects", "marginal", "h_statistic", "feature_importance")
+QUIET = {"progress": False}
+
+
+@cache
+def table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(ROWS, 4)), columns=NAMES)
+    X["b"] += 0.6 * X["a"]
+    X.loc[::11, "c"] = np.nan
+    X["kind"] = pd.Categorical(rng.choice(list("uvw"), ROWS))
+    noise = 0.3 * rng.normal(size=ROWS)
+    X["y"] = X["a"] * X["b"] + np.sin(X["d"]) + (X["kind"] == "u") * X["a"] + noise
+    X["w"] = rng.gamma(1.0, size=ROWS) * (rng.random(ROWS) < 0.9)
+    return X
+
+
+@cache
+def model(n_estimators=25):
+    X = table()
+    return lightgbm.LGBMRegressor(n_estimators=n_estimators, verbose=-1).fit(X[[*NAMES, "kind"]], X["y"])
+
+
+def reads():
+    """Return a source of batches, and how often it was read to its end."""
+    count = {"ends": 0}
+
+    def source():
+        yield from pa.Table.from_pandas(table(), preserve_index=False).to_batches(max_chunksize=2_000)
+        count["ends"] += 1
+
+    return source, count
+
+
+def arrays(result, path=""):
+    """Yield every array and number of a result, but for the provenance, with where it stands."""
+    if isinstance(result, np.ndarray):
+        yield path, result
+    elif is_dataclass(result):
+        for field in fields(result):
+            if field.name != "provenance":
+                yield from arrays(getattr(result, field.name), f"{path}.{field.name}")
+    elif isinstance(result, (tuple, list)):
+        for place, one in enumerate(result):
+            yield from arrays(one, f"{path}[{place}]")
+    elif hasattr(result, "items"):
+        for key, one in result.items():
+            yield from arrays(one, f"{path}[{key!r}]")
+    elif isinstance(result, float):
+        yield path, np.array(result)
+
+
+def same_bits(one, other):
+    one, other = dict(arrays(one)), dict(arrays(other))
+    assert one.keys() == other.keys()
+    assert one
+    for path, array in one.items():
+        if array.dtype.hasobject:
+            assert array.tolist() == other[path].tolist(), path
+        else:
+            assert array.tobytes() == other[path].tobytes(), path
+
+
+@cache
+def explained(where, weight):
+    """Return an explainer of the same rows, held or read."""
+    X = table()
+    if where == "held":
+        weights = X["w"] if weight else None
+        held = X[[*NAMES, "kind"]]
+        return paribus.Explainer(model(), held, X["y"], sample_weight=weights, **QUIET)
+    return paribus.Explainer(model(), reads()[0], "y", sample_weight="w" if weight else None, **QUIET)
+
+
+@pytest.mark.parametrize("weight", [False, True])
+@pytest.mark.parametrize("where", ["held", "read"])
+def test_company_in_a_pass_changes_no_bit(where, weight):
+    together = explained(where, weight).run(*VERBS)
+    for verb in VERBS:
+        same_bits(together[verb], getattr(explained(where, weight), verb)())
+
+
+def test_five_statistics_of_rows_that_are_read_take_three_reads():
+    source, count = reads()
+    found = paribus.Explainer(model(), source, "y", **QUIET).run(*VERBS)
+    assert count["ends"] == 3
+    assert {one.provenance.passes for one in found.values()} == {3}
+
+
+def test_an_explainer_surveys_once_for_all_its_methods():
+    source, count = reads()
+    explainer = paribus.Explainer(model(), source, "y", **QUIET)
+    effects = explainer.effects()
+    assert count["ends"] == effects.provenance.passes == 2
+    before = count["ends"]
+    assert explainer.marginal().provenance.passes == count["ends"] - before == 1
+    before = count["ends"]
+    assert explainer.h_statistic().provenance.passes == count["ends"] - before == 2
+
+
+def test_passes_that_do_not_fit_together_are_read_one_after_another():
+    source, count = reads()
+    explainer = paribus.Explainer(model(), source, "y", max_memory="12MB", **QUIET)
+    together = explainer.run("effects", "marginal", "h_statistic")
+    assert count["ends"] > 3
+    assert together["effects"].provenance.passes == count["ends"]
+    for verb, result in together.items():
+        alone = paribus.Explainer(model(), reads()[0], "y", max_memory="12MB", **QUIET)
+        same_bits(result, getattr(alone, verb)())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_functions_are_methods_of_an_explainer(verb):
+    X = table()
+    y = {"y": X["y"]} if verb == "marginal" else {}
+    function = getattr(paribus, verb)(model(), X[[*NAMES, "kind"]], **y, **QUIET)
+    same_bits(function, getattr(explained("held", False), verb)())
+
+
+def test_a_run_that_was_killed_goes_on_from_its_checkpoint(tmp_path):
+    pq.write_table(pa.Table.from_pandas(table(), preserve_index=False), tmp_path / "rows.parquet")
+
+    def explainer(**options):
+        return paribus.Explainer(model(), tmp_path / "rows.parquet", "y", **options, **QUIET)
+
+    verbs = "effects", "marginal", "h_statistic"
+    want = explainer().run(*verbs)
+    kept = tmp_path / "kept"
+    same_bits(explainer(checkpoint=kept).run(*verbs), want)
+    states = sorted(kept.glob("*/*.npz"))
+    assert {file.parent.name for file in states} == {
+        "00-survey",
+        "01-effects",
+        "01-marginal",
+        "01-h_statistic-coverage",
+        "02-h_statistic-predictions",
+    }
+    for file in states[::2]:
+        file.unlink()
+    same_bits(explainer(checkpoint=kept).run(*verbs), want)
+
+
+class Fast(BruteForce):
+    """The line of a linear model, evaluated without the model."""
+
+    name, shortcut, how = "fast", True, "multiplies by the coefficients"
+
+
+class FastLocal(LocalBrute):
+    name, shortcut, how = "fast", True, "multiplies by the coefficients"
+
+
+class FastCrossing(BruteStrengths):
+    name, shortcut, how = "fast", True, "multiplies by the coefficients"
+
+
+def coefficients(X, line):
+    return np.asarray(X) @ line.coef_ + line.intercept_
+
+
+def linear(kind):
+    """Return an evaluator of linear models: the definition, on a faster function."""
+
+    class Linear(kind):
+        @classmethod
+        def build(cls, fitted, ask):
+            line = fitted.predictor.target
+            if not isinstance(line, LinearRegression):
+                raise RefusalError("it is not linear")
+            predictor = replace(fitted.predictor, target=coefficients, method=None, keywords={"line": line})
+            return super().build(replace(fitted, predictor=predictor), ask)
+
+    return Linear
+
+
+def test_an_evaluator_that_is_registered_once_serves_effects_ale_and_h(monkeypatch):
+    family = {"effects": linear(Fast), "ale": linear(FastLocal), "interactions": linear(FastCrossing)}
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    line = LinearRegression().fit(X, X @ [1.0, 2.0, 0.0])
+    verbs = "effects", "accumulated_local_effects", "h_statistic"
+    want = {verb: getattr(paribus, verb)(line, X, **QUIET) for verb in verbs}
+    monkeypatch.setattr(planner, "EVALUATORS", [family, *planner.EVALUATORS])
+    found = paribus.Explainer(line, X, **QUIET).run(*verbs)
+    assert {one.provenance.evaluator for one in found.values()} == {"fast"}
+    for verb in verbs:
+        for (path, have), (_, wanted) in zip(arrays(found[verb]), arrays(want[verb]), strict=True):
+            if have.dtype.kind == "f":
+                np.testing.assert_allclose(have, wanted, atol=1e-12, err_msg=path)
+    other = paribus.effects(lambda X: X[:, 0], X, **QUIET).provenance
+    assert other.evaluator == "brute"
+    assert other.refusals["fast"] == "it is not linear"
+
+
+class Backwards:
+    """An engine that evaluates the last block first."""
+
+    def __init__(self):
+        self.folds = 0
+
+    def fold(self, evaluator, blocks, zero, *, store=None):
+        self.folds += 1
+        states = {}
+        for place, block in reversed(list(enumerate(blocks))):
+            states[place] = block.number, evaluator.evaluate(block)
+        numbered = {}
+        for place in sorted(states):
+            number, state = states[place]
+            numbered[number] = numbered[number].merge(state) if number in numbered else state
+        return merge_in_order(numbered.values(), zero)
+
+    def describe(self):
+        return "backwards"
+
+
+@pytest.mark.parametrize("where", ["held", "read"])
+def test_an_engine_of_a_few_lines_folds_every_verb(where):
+    X = table()
+    data = (X[[*NAMES, "kind"]], X["y"]) if where == "held" else (reads()[0], "y")
+    engine = Backwards()
+    explainer = paribus.Explainer(model(), *data, executor=engine, **QUIET)
+    verbs = (*VERBS, ("partial_dependence", {"features": ["a", "b"]}))
+    for verb in verbs:
+        name, arguments = verb if isinstance(verb, tuple) else (verb, {})
+        before = engine.folds
+        found = getattr(explainer, name)(**arguments)
+        assert engine.folds > before
+        assert found.provenance.executor == "backwards"
+        same_bits(found, getattr(explained(where, False), name)(**arguments))
+    if where == "held":
+        by_shuffles = explainer.feature_importance(method="permutation", n_repeats=2)
+        alone = explained(where, False).feature_importance(method="permutation", n_repeats=2)
+        same_bits(by_shuffles, alone)
+
+
+class Refusing(BruteForce):
+    name, shortcut, how = "refusing", True, "refuses the second block"
+
+    def evaluate(self, block):
+        if block.number == 1:
+            raise RefusalError("it met the second block")
+        return super().evaluate(block)
+
+
+def test_one_that_refuses_the_rows_makes_way_without_disturbing_its_company(monkeypatch):
+    monkeypatch.setattr(planner, "EVALUATORS", [{"effects": Refusing}, *planner.EVALUATORS])
+    for where in ("held", "read"):
+        X = table()
+        data = (X[[*NAMES, "kind"]], X["y"]) if where == "held" else (reads()[0], "y")
+        found = paribus.Explainer(model(), *data, **QUIET).run("effects", "h_statistic")
+        assert found["effects"].provenance.evaluator == "tree_exact"
+        assert found["effects"].provenance.refusals["refusing"] == "it met the second block"
+        monkeypatch.undo()
+        for verb in found:
+            same_bits(found[verb], getattr(explained(where, False), verb)())
+        monkeypatch.setattr(planner, "EVALUATORS", [{"effects": Refusing}, *planner.EVALUATORS])
+
+
+class Named:
+    """Leaves one state under a name."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def evaluate(self, block):
+        return Keyed({(self.name, 0): Counts(np.ones(1))})
+
+    def expected(self, rows):
+        raise AssertionError
+
+
+def test_two_states_of_one_name_are_an_error():
+    with pytest.raises(ValueError, match="same name"):
+        Together((Named("x"), Named("x"))).evaluate(None)
+    assert set(Together((Named("x"), Named("y"))).evaluate(None).parts) == {("x", 0), ("y", 0)}
+    passes = [Pass("same", Named("x"), (), 1), Pass("same", Named("y"), (), 1)]
+    with pytest.raises(ValueError, match="same name"):
+        Runner(False).fold(passes)
+
+
+def test_generators_of_passes_run_side_by_side():
+    def counting(rounds):
+        seen = []
+        for number in range(rounds):
+            (state,) = yield [f"{rounds}-{number}"]
+            seen.append(state)
+        return seen
+
+    side_by_side = lockstep([counting(2), counting(0), counting(3)])
+    assert next(side_by_side) == ["2-0", "3-0"]
+    assert side_by_side.send(["2-0", "3-0"]) == ["2-1", "3-1"]
+    assert side_by_side.send(["2-1", "3-1"]) == ["3-2"]
+    with pytest.raises(StopIteration) as done:
+        side_by_side.send(["3-2"])
+    assert done.value.value == [["2-0", "2-1"], [], ["3-0", "3-1", "3-2"]]
+
+
+def test_a_model_that_predicts_on_one_thread_is_not_called_from_two():
+    import threading
+
+    at_once, most = 0, 0
+    lock = threading.Lock()
+
+    def careful(X):
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        found = np.asarray(X["a"] * X["b"])
+        with lock:
+            at_once -= 1
+        return found
+
+    numbers = table()[NAMES]
+    paribus.Explainer(careful, numbers, **QUIET).run("effects")
+    assert most == 1
+
+
+def test_what_run_does_not_know_is_said():
+    explainer = explained("held", False)
+    with pytest.raises(paribus.OptionError, match="'effects' is requested twice"):
+        explainer.run("effects", ("effects", {"grid_resolution": 5}))
+    with pytest.raises(paribus.OptionError, match="verb='effect' is not one of"):
+        explainer.run("effect")
+    with pytest.raises(paribus.OptionError, match=r"no argument 'grid_size' .* did you mean"):
+        explainer.run(("effects", {"grid_size": 5}))
+    with pytest.raises(paribus.ModelError, match="effects needs a model"):
+        paribus.Explainer(None, table()[NAMES], table()["y"]).effects()
+
+
+def test_the_text_of_an_explainer_says_what_is_known():
+    X = table()[[*NAMES, "kind"]]
+    explainer = paribus.Explainer(model(), X.assign(more=1.0), **QUIET)
+    first = repr(explainer)
+    assert "LGBMRegressor" in first
+    assert "9,000 rows in memory (pandas)" in first
+    assert "4 numeric, 1 category" in first
+    assert "without use: more" in first
+    assert "has not predicted yet" in first
+    explainer.partial_dependence("a")
+    assert "25 trees are read" in repr(explainer)
+    read = paribus.Explainer([model(), model(10)], reads()[0], **QUIET)
+    assert "2 x LGBMRegressor" in repr(read)
+    assert "5 columns" in repr(read)
+    read.effects(["a"])
+    assert "9,000 rows read from" in repr(read)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_cost_of_every_verb_is_estimated(verb):
+    for where in ("held", "read"):
+        cost = explained(where, False).estimate_cost(verb)
+        assert cost.passes >= 1
+        assert cost.memory > 0
+        assert cost.rows_per_second > 0
+        assert (cost.seconds is None) == (where == "read")
+        assert cost.evaluator == getattr(explained(where, False), verb)().provenance.evaluator
+    whole = explained("read", False).estimate_cost(*VERBS)
+    assert whole.passes == 3
+
+
+def test_a_slow_way_is_announced_once_for_several_statistics():
+    X = table()[NAMES]
+    deep = lightgbm.LGBMRegressor(n_estimators=60, num_leaves=200, verbose=-1).fit(X, table()["y"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        paribus.Explainer(deep, X[:1_500], max_memory="1.5MB", **QUIET).run(
+            ("effects", {"grid_resolution": 40})
+        )
+    assert [one.category for one in caught] == [paribus.CostWarning]
+    assert caught[0].filename == __file__
