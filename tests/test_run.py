@@ -348,8 +348,8 @@ def test_what_run_does_not_know_is_said():
         explainer.run("effects", ("effects", {"grid_resolution": 5}))
     with pytest.raises(paribus.OptionError, match="verb='effect' is not one of"):
         explainer.run("effect")
-    with pytest.raises(paribus.OptionError, match=r"no argument 'grid_size' .* did you mean"):
-        explainer.run(("effects", {"grid_size": 5}))
+    with pytest.raises(paribus.OptionError, match=r"no argument 'grid_resolutions' .* did you mean"):
+        explainer.run(("effects", {"grid_resolutions": 5}))
     with pytest.raises(paribus.ModelError, match="effects needs a model"):
         paribus.Explainer(None, table()[NAMES], table()["y"]).effects()
 
@@ -395,3 +395,22 @@ def test_a_slow_way_is_announced_once_for_several_statistics():
         )
     assert [one.category for one in caught] == [paribus.CostWarning]
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("where", ["held", "read"])
+@pytest.mark.parametrize("verb", ["effects", "accumulated_local_effects", "h_statistic"])
+def test_what_is_computed_is_verified_on_the_model_itself(verb, where):
+    explainer = explained(where, False)
+    found = getattr(explainer, verb)(verify=True)
+    assert 0 <= found.provenance.verified_difference < 1e-10
+    same_bits(found, getattr(explainer, verb)())
+
+
+@pytest.mark.parametrize("verb", ["accumulated_local_effects", "h_statistic"])
+def test_what_differs_from_the_model_is_refused_where_it_is_verified(verb, monkeypatch):
+    wrong = lightgbm.LGBMRegressor(n_estimators=25, verbose=-1).fit(table()[NAMES], table()["y"])
+    explainer = paribus.Explainer(wrong, table()[NAMES], **QUIET)
+    getattr(explainer, verb)()  # trees are read
+    monkeypatch.setattr(type(wrong), "predict", lambda self, X, **given: np.asarray(X["a"] * X["b"]))
+    with pytest.raises(paribus.RefusalError, match="verify=True: brute force differs by"):
+        getattr(explainer, verb)(verify=True)

@@ -186,6 +186,7 @@ class Explainer:
         grid_resolution: int | None = None,
         custom_values: Mapping[Any, Any] | None = None,
         method: Method = "auto",
+        verify: bool = False,
     ) -> LocalEffects:
         """Compute the effect of each feature where the data is; see `paribus.accumulated_local_effects`."""
         found: LocalEffects = self._compute("accumulated_local_effects", locals())
@@ -213,6 +214,7 @@ class Explainer:
         threeway: int = 0,
         method: Method = "auto",
         n_max: int | None = None,
+        verify: bool = False,
     ) -> HStatistics:
         """Compute how much of the model is interaction, and between whom; see `paribus.h_statistic`."""
         found: HStatistics = self._compute("h_statistic", locals())
@@ -391,14 +393,16 @@ class Explainer:
         return EffectsStatistic(groups, axes, kind, method, verify, probabilities, alone, verb)
 
     def _build_accumulated_local_effects(
-        self, features: Any, *, grid_resolution: Any, custom_values: Any, method: str
+        self, features: Any, *, grid_resolution: Any, custom_values: Any, method: str, verify: bool
     ) -> Statistic:
+        checked(verify=verify)
         bins = _bins(grid_resolution)
         one_of("method", method, Method)
         self._needs_model("accumulated_local_effects")
         several = [features] if isinstance(features, (str, int, np.integer)) else features
         groups = groups_of(several, self._data.header)
-        return AleStatistic(groups, self._axes(features, groups, GridOptions(), custom_values, bins), method)
+        axes = self._axes(features, groups, GridOptions(), custom_values, bins)
+        return AleStatistic(groups, axes, method, verify)
 
     def _build_marginal(
         self, features: Any, *, percentiles: Any, grid_resolution: Any, custom_values: Any
@@ -425,8 +429,9 @@ class Explainer:
         threeway: Any,
         method: str,
         n_max: Any,
+        verify: bool,
     ) -> Statistic:
-        checked(overall=overall)
+        checked(overall=overall, verify=verify)
         one_of("method", method, Method)
         self._needs_model("h_statistic")
         size = size_of(subsample, n_max)
@@ -438,10 +443,8 @@ class Explainer:
             raise OptionError(
                 f"threeway={threeway!r} of {len(chosen)} features has no triple; it must be 0 or at least 3"
             )
-        sampling = size, seed_of(random_state)
-        return InteractionStatistic(
-            "h_statistic", chosen, tokens, *sampling, overall=overall, threeway=most, method=method
-        )
+        options: dict[str, Any] = {"overall": overall, "threeway": most, "method": method, "verify": verify}
+        return InteractionStatistic("h_statistic", chosen, tokens, size, seed_of(random_state), **options)
 
     def _build_feature_importance(
         self,

@@ -253,6 +253,7 @@ def accumulated_local_effects(
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
     progress: bool | None = None,
+    verify: bool = False,
     executor: Any = None,
     checkpoint: Any = None,
     on_error: OnError = "raise",
@@ -290,6 +291,8 @@ def accumulated_local_effects(
     method : {"auto", "exact", "brute"}
         ``"auto"`` reads differences off the trees of an ensemble, where it can, and asks the model itself
         where not; ``"exact"`` insists on the first, ``"brute"`` on the second. The number is the same.
+    verify : bool
+        Compare with the model itself on up to 512 rows; the largest difference is in the provenance.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
@@ -426,6 +429,7 @@ def h_statistic(
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
     progress: bool | None = None,
+    verify: bool = False,
     n_max: int | None = None,
     executor: Any = None,
     checkpoint: Any = None,
@@ -469,6 +473,9 @@ def h_statistic(
         ``"exact"`` insists on a shortcut, ``"brute"`` on asking the model itself.
     n_max : int, optional
         Another name of ``subsample``.
+    verify : bool
+        Compare strengths with the definition on 40 rows, all crossed with each other; the largest difference
+        is in the provenance.
     executor, checkpoint, on_error
         As for `partial_dependence`.
 

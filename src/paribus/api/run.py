@@ -21,6 +21,7 @@ from paribus.evaluators.planner import Plan, choose
 from paribus.evaluators.sample import rows_taker
 from paribus.evaluators.survey import Wanted
 from paribus.evaluators.together import Together
+from paribus.executors import Local
 from paribus.meaning import Refusal
 from paribus.models import Model, structure_digest
 from paribus.results import Provenance
@@ -304,6 +305,28 @@ def _driven(
             fold = passes.send(state)
         except StopIteration as done:
             return done.value, first
+
+
+def estimates_here(plan: Plan, rows: Background) -> Any:
+    """Return the estimates of one evaluator on some rows, in this process and without company."""
+    passes = plan.evaluator.passes(plan.threads)
+    fold = next(passes)
+    while True:
+        blocks = rows.blocks(fold.block_rows, fold.parts)
+        state = Local(plan.threads, False).fold(fold.evaluator, blocks, Keyed({}))
+        try:
+            fold = passes.send(state)
+        except StopIteration as done:
+            return done.value
+
+
+def both_ways(model: Model, requested: Callable[[bool], Any], rows: Rows, method: str) -> list[list[Any]]:
+    """Return the estimates of a statistic on a few rows by the evaluators of a method, and by the model."""
+    found = []
+    for way in (method, "brute"):
+        plans = choose(model, requested, way)
+        found.append(_in_order(plans, [estimates_here(plan, rows) for plan in plans]))
+    return found
 
 
 def run(

@@ -25,12 +25,22 @@ def largest_difference(
     """Return by how much the averages differ from brute force on every row, at a few points, at most."""
     worst, picked = 0.0, _picked(questions)
     for (number, point), asked in zip(picked, _asked(model, rows, questions, picked), strict=True):
-        have = answers[number].average[:, point]
-        same = (asked == have) | (np.isnan(asked) & np.isnan(have))
-        with beyond_numbers():
-            apart = np.where(same, 0.0, np.abs(asked - have))
-        worst = max(worst, float(np.nan_to_num(apart, nan=np.inf).max()))
-    allowed = 0.0 if model.sample_prediction is None else rounding_of(model.sample_prediction)
+        worst = max(worst, apart(asked, answers[number].average[:, point]))
+    return within_rounding(model, worst)
+
+
+def apart(one: Floats, other: Floats) -> float:
+    """Return by how much numbers differ at most; two that are no numbers do not."""
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    with beyond_numbers():
+        differences = np.where(same, 0.0, np.abs(one - other))
+    return float(np.nan_to_num(differences, nan=np.inf).max(initial=0.0))
+
+
+def within_rounding(model: Model, worst: float, terms: int = 1, more: float = 0.0) -> float:
+    """Return a difference that rounding explains: of sums of ``terms`` predictions, and ``more``."""
+    rounding = 0.0 if model.sample_prediction is None else rounding_of(model.sample_prediction)
+    allowed = terms * rounding + more
     if not worst <= allowed:
         raise RefusalError(
             f"verify=True: brute force differs by {worst:.3g} from what was computed, where rounding may be "

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
+import numpy as np
+
 from paribus.api.combine import joined_facts, label, mean_local_answer
-from paribus.api.run import Estimated, Rounds, Work, evaluated, lockstep
+from paribus.api.run import Estimated, Rounds, Work, both_ways, evaluated, lockstep
 from paribus.api.statistics.axes import Axes, Groups
 from paribus.contracts import Array
+from paribus.data.rows import Rows
 from paribus.data.sampling import MOST_FEW, few_rows
 from paribus.errors import FeatureError
 from paribus.evaluators.local.accumulate import LocalAnswer
@@ -18,8 +21,11 @@ from paribus.evaluators.local.bins import Bins, Move, bins_of
 from paribus.evaluators.local.order import DRAWN, similar_order
 from paribus.evaluators.local.request import LocalAsk
 from paribus.evaluators.survey import SEED, Wanted
+from paribus.evaluators.verify import apart, within_rounding
 from paribus.results import LocalEffects
 from paribus.results.moves import local_effect_of
+
+VERIFIED = 512  # rows on which differences read off trees are compared with those of the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +35,7 @@ class AleStatistic:
     groups: Groups
     axes: Axes
     method: str = "auto"
+    verify: bool = False
     verb: str = "accumulated_local_effects"
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
@@ -69,7 +76,19 @@ class AleStatistic:
                 for place, model in enumerate(work.models)
             ]
         )
-        return partial(self._result, work, ask, found, skipped)
+        verified = [self._verified(work, one, ask) for one in found] if self.verify else None
+        return partial(self._result, work, ask, found, skipped, verified)
+
+    def _verified(self, work: Work, one: Estimated, ask: LocalAsk) -> float:
+        """Compare with the model itself on a few rows."""
+        assert one.model is not None
+        rows = Rows(work.rows.few(SEED), None)
+        rows = rows.keep(rows.chosen(VERIFIED, SEED))
+        few = replace(ask, rows=len(rows), counted=len(rows), weighted=False, read=False)
+        exact, brute = both_ways(one.model, lambda shortcut: few, rows, self.method)
+        worst = max(apart(mine.ale, theirs.ale) for mine, theirs in zip(exact, brute, strict=True))
+        terms = max(2 * int(np.prod(move.nodes)) for move in ask.moves)  # differences are added up
+        return within_rounding(one.model, worst, terms)
 
     def _moves(
         self, work: Work, order: Callable[[int, Array], tuple[Array, str]]
@@ -121,10 +140,15 @@ class AleStatistic:
         )
 
     def _result(
-        self, work: Work, ask: LocalAsk, found: list[Estimated], skipped: tuple[str, ...]
+        self,
+        work: Work,
+        ask: LocalAsk,
+        found: list[Estimated],
+        skipped: tuple[str, ...],
+        verified: list[float] | None,
     ) -> LocalEffects:
         provenance = work.record(
-            **joined_facts(found),
+            **joined_facts(found, verified),
             grid_resolution=self.axes.bins[min(len(group) for group in self.groups) - 1],
             points=ask.points,
             rank_error=work.data.rank_error(self.wanted),

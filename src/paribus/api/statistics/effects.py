@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from paribus.api.combine import joined_facts, joined_remarks, label, mean_answer
 from paribus.api.recursion import remarks_on
-from paribus.api.run import Estimated, Rounds, Work, evaluated, lockstep
+from paribus.api.run import Estimated, Rounds, Work, estimates_here, evaluated, lockstep
 from paribus.api.statistics.axes import Axes, Groups
 from paribus.contracts import Floats
 from paribus.data.rows import Rows
@@ -19,7 +19,6 @@ from paribus.evaluators.request import Answer, Ask, SpreadAsk
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.survey import SEED, Wanted
 from paribus.evaluators.verify import largest_difference
-from paribus.executors import Local
 from paribus.grid import SPLITS, Question
 from paribus.models import Model
 from paribus.notes import Note
@@ -134,14 +133,8 @@ class EffectsStatistic:
             rows = Rows(rows.few(SEED), None)
             some = replace(ask, rows=len(rows), counted=len(rows), weighted=False, sample=None, read=False)
         (plan,) = choose(model, lambda shortcut: some, "exact")
-        passes = plan.evaluator.passes(plan.threads)
-        fold = next(passes)
-        blocks = rows.blocks(fold.block_rows, fold.parts)
         work.runner.passes += not rows.in_memory
-        try:
-            passes.send(Local(plan.threads, False).fold(fold.evaluator, blocks, Keyed({})))
-        except StopIteration as done:
-            estimates: list[Answer] = done.value
+        estimates: list[Answer] = estimates_here(plan, rows)
         return estimates
 
     def _verified(self, work: Work, one: Estimated, questions: tuple[Question, ...]) -> float | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
+
 from paribus.api.combine import joined_facts, label, mean_statistics
 from paribus.api.options import AUTO
-from paribus.api.run import Estimated, Rounds, RowsNeededError, Work, evaluated, lockstep
+from paribus.api.run import Estimated, Rounds, RowsNeededError, Work, both_ways, evaluated, lockstep
 from paribus.data.background import Background
 from paribus.data.features import Feature
 from paribus.data.rows import Rows
@@ -17,9 +19,11 @@ from paribus.errors import FeatureError, OptionError
 from paribus.evaluators.interactions import Found
 from paribus.evaluators.interactions.ask import StrengthAsk
 from paribus.evaluators.survey import Wanted
+from paribus.evaluators.verify import apart, within_rounding
 from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.strengths import h_statistics_of, importance_of
 
+VERIFIED = 40  # rows on which strengths of trees are compared with the definition
 SUBSAMPLE = 500  # rows crossed with each other where the model itself is evaluated, unless told otherwise
 
 
@@ -36,6 +40,7 @@ class InteractionStatistic:
     overall: bool = True
     threeway: int = 0
     method: str = AUTO
+    verify: bool = False
     _drawn: dict[int, Rows] = field(default_factory=dict)
 
     wanted: ClassVar[Mapping[int, Wanted]] = {}
@@ -75,13 +80,27 @@ class InteractionStatistic:
             )
         except FeatureError as error:
             raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
-        return partial(self._result, work, found)
+        verified = None
+        if self.verify:
+            some = yield from work.subsample(VERIFIED, self.seed, self.verb)
+            verified = [self._verified(work, one, some) for one in found]
+        return partial(self._result, work, found, verified)
+
+    def _verified(self, work: Work, one: Estimated, rows: Rows) -> float:
+        """Compare with the definition on a few rows, all of which are crossed with each other."""
+        assert one.model is not None
+        few = replace(self._requested(work, True, rows), threeway=0, drawn_from=None)
+        (exact,), (brute,) = both_ways(one.model, lambda shortcut: few, rows, self.method)
+        ratios = [name for name in ("main", "pairwise", "overall") if getattr(exact, name) is not None]
+        worst = max(apart(getattr(exact, name).strength, getattr(brute, name).strength) for name in ratios)
+        floor = float(np.sqrt(np.max(exact.floor)) + np.sqrt(np.max(brute.floor)))
+        return within_rounding(one.model, worst, 4, floor)  # an interaction is a sum of four effects at most
 
     def _sample(self, work: Work, size: int) -> Generator[Any, Any, None]:
         self._drawn[size] = yield from work.subsample(size, self.seed, self.verb)
 
-    def _requested(self, work: Work, shortcut: bool) -> StrengthAsk:
-        rows = self._rows(work, shortcut)
+    def _requested(self, work: Work, shortcut: bool, some: Rows | None = None) -> StrengthAsk:
+        rows = some or self._rows(work, shortcut)
         return StrengthAsk(
             self.features,
             self.pairwise,
@@ -112,8 +131,10 @@ class InteractionStatistic:
             )
         return rows.subsample(None, self.seed)
 
-    def _result(self, work: Work, found: list[Estimated]) -> HStatistics | Importance:
-        provenance = self._provenance(work, found)
+    def _result(
+        self, work: Work, found: list[Estimated], verified: list[float] | None
+    ) -> HStatistics | Importance:
+        provenance = self._provenance(work, found, verified)
         statistics: list[Found] = [one.estimates[0] for one in found]
         ask = found[0].plans[0].evaluator.ask
         joined = mean_statistics(statistics) if work.several else statistics[0]
@@ -121,13 +142,13 @@ class InteractionStatistic:
         every = statistics if work.several else []
         return build(joined, ask, self.tokens, work.models, provenance, every)
 
-    def _provenance(self, work: Work, found: list[Estimated]) -> Provenance:
+    def _provenance(self, work: Work, found: list[Estimated], verified: list[float] | None) -> Provenance:
         evaluators = [one.plans[0].evaluator for one in found]
         used, all_rows = evaluators[0].ask.rows.counted, work.rows.counted
         witnesses = min(one.error_rows for one in evaluators)
         return work.record(
             **{
-                **joined_facts(found),
+                **joined_facts(found, verified),
                 "predictions": sum(one.estimates[0].predictions for one in found),
             },
             sampled_rows=used if used < all_rows else None,
