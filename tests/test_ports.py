@@ -49,9 +49,9 @@ def scanned(folder, weighted=True):
     source = source_of(str(folder), "raise")
     reading = Reading(source, COLUMNS, COLUMNS, "w" if weighted else None, target=("y",))
     reading = replace(reading, source=source.project(reading.read, "raise"), unit=reading.first_unit())
-    survey = Survey.of(reading, {}, 0, None, reading.head())
+    survey = Survey.of(reading, (), (0,), reading.head())
     state = Local().fold(survey, reading.blocks(128), Keyed({}))
-    return survey.finish(reading, state)[0]
+    return survey.finish(reading, state).rows
 
 
 def members(protocol):
