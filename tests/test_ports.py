@@ -69,7 +69,6 @@ def test_rows_in_memory_and_rows_that_are_read_have_one_interface(tmp_path, weig
         assert getattr(held, name) == getattr(read, name), name
     assert len(held) == len(read) == ROWS
     assert held.total * held.unit == pytest.approx(read.total * read.unit, rel=1e-12)
-    assert held.rank_error == 0.0 <= read.rank_error
     assert (held.source_label, held.stamp, held.target_columns) == (None, None, ())
     assert "rows.parquet" in read.source_label
     assert read.stamp is not None

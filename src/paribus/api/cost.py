@@ -35,6 +35,9 @@ class TrialWork(Work):
         return self.some.subsample(size, seed)
         yield  # a generator without passes
 
+    def announce(self, warning: str | None) -> None:
+        """Begin nothing: the estimate reports what would be warned of."""
+
 
 @dataclass(eq=False)
 class Clock:

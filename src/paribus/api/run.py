@@ -104,6 +104,10 @@ class Work:
         shared = {"passes": self.runner.passes, "executor": self.runner.where, "max_memory": self.memory}
         return recorded(self.rows, self.started, self.fingerprint.result(), **(shared | facts))
 
+    def announce(self, warning: str | None) -> None:
+        """Warn of what is about to begin, if there is anything."""
+        announce(warning)
+
     def identity(self, rows: Background, model: Model | None, *settings: Any) -> dict[str, str] | None:
         """Return what a kept state is a state of: it is of no use to other data, models or settings."""
         if rows.in_memory or self.runner.checkpoint is None:
@@ -227,7 +231,7 @@ def evaluated(
             yield from sample(needed.size)
             continue
         for plan in plans:
-            announce(plan.warning)
+            work.announce(plan.warning)
         names = [_name(name, plan, several=len(plans) > 1 or bool(refused)) for plan in plans]
         driven = [
             _driven(work, model, plan, own, beside if place == 0 else (), settings)

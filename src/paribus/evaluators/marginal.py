@@ -79,7 +79,6 @@ class CellMeans(SinglePass):
     scratch: Scratch = field(default_factory=Scratch)
 
     name: ClassVar[str] = "cell_means"
-    pass_name: ClassVar[str] = "marginal"
     shortcut: ClassVar[bool] = False
     estimand: ClassVar[Estimand] = Estimand.MARGINAL
 

@@ -173,7 +173,7 @@ class Answer:
 class Fold:
     """One pass over the rows: blocks of ``block_rows``, each once per part, are evaluated and merged.
 
-    ``name`` is that of its folder in a checkpoint, ``settings`` all that its states depend on besides the
+    ``name`` tells it from other passes of its evaluator, ``settings`` all that its states depend on besides the
     rows, the model and how the rows are cut.
     """
 
@@ -261,7 +261,6 @@ class SinglePass(ABC):
 
     name: ClassVar[str]
     shortcut: ClassVar[bool]
-    pass_name: ClassVar[str] = "effects"
     shortcut_passes: ClassVar[int] = 1  # predictions that a shortcut for all questions takes the time of
     ask: Ask
 
@@ -366,7 +365,7 @@ class SinglePass(ABC):
     def passes(self, threads: int) -> Passes:
         """Go through the rows once."""
         self.prepare()
-        state = yield Fold(self.pass_name, self, self.block_rows, self.parts, self.ask.settings)
+        state = yield Fold("", self, self.block_rows, self.parts, self.ask.settings)
         return self.finish(state, threads)
 
 

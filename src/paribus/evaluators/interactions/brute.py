@@ -204,7 +204,7 @@ class BruteStrengths(InteractionPasses):
 
     def _fold(self, name: str, evaluator: Any, block_rows: int, parts: Parts) -> Fold:
         settings = (self.ask.settings, self.sample.numbers)
-        return Fold(f"interactions-{name}", evaluator, block_rows, parts, settings)
+        return Fold(name, evaluator, block_rows, parts, settings)
 
     def passes(self, threads: int) -> Passes:
         """Evaluate single features, then groups, and square."""

@@ -187,7 +187,7 @@ class TreeStrengths(InteractionPasses):
     def _fold(self, name: str, evaluator: Counting | Walking, block_rows: int) -> Fold:
         rowwise = getattr(evaluator, "pairs", ()) is None
         settings = (self.ask.settings, rowwise), self.sample.numbers
-        return Fold(f"interactions-{name}", evaluator, block_rows, settings=settings)
+        return Fold(name, evaluator, block_rows, settings=settings)
 
     def passes(self, threads: int) -> Passes:
         """Count, look up, and square."""

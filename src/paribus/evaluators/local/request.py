@@ -42,7 +42,6 @@ def _settings(bins: Bins) -> tuple[Any, ...]:
 class LocalPass(SinglePass):
     """Moments of differences in each cell of every move, whoever found the differences."""
 
-    pass_name: ClassVar[str] = "local-effects"
     estimand: ClassVar[Estimand] = Estimand.ACCUMULATED_LOCAL
     ask: LocalAsk
 
