@@ -17,16 +17,14 @@ PATIENCE = 2.0  # seconds a person waits without asking
 WARM = 0.5  # seconds before the pace is believed, because the first call is often slow
 OFTEN, SHARE = 30.0, 0.1  # seconds, and share of all rows, after which a log has another line
 LOG = logging.getLogger("paribus")
-WORDS = {  # what a pass is for, by how its folder is called
+WORDS = {  # what a pass is for, by the verb its name begins with
     "survey": "first look at the data",
+    "partial_dependence": "partial dependence",
     "effects": "partial dependence",
-    "local-effects": "accumulated local effects",
+    "accumulated_local_effects": "accumulated local effects",
     "marginal": "averages near values",
-    "counting": "interactions, first pass",
-    "bruteforce": "interactions, first pass",
-    "walking": "interactions",
-    "crossing": "interactions",
-    "permutation": "permutation importance",
+    "h_statistic": "interactions",
+    "feature_importance": "feature importance",
 }
 
 
@@ -63,12 +61,21 @@ def with_progress(
 def in_words(doing: str) -> str:
     """Return what a pass is for, as people say it.
 
-    >>> in_words("local-effects-2-of-3-tree_local")
+    >>> in_words("accumulated_local_effects-2-of-3-tree_local")
     'accumulated local effects, model 2 of 3'
+    >>> in_words("effects-1-of-2 and effects-2-of-2 and h_statistic-coverage")
+    'partial dependence and interactions, first pass'
     """
-    what = max((known for known in WORDS if doing.startswith(known)), key=len, default="")
-    model = re.search(r"-(\d+)-of-(\d+)", doing)
-    return WORDS.get(what, doing) + (f", model {model[1]} of {model[2]}" if model else "")
+    passes = doing.split(" and ")
+    model = re.search(r"-(\d+)-of-(\d+)", doing) if len(passes) == 1 else None
+    words = " and ".join(dict.fromkeys(map(_words, passes)))
+    return words + (f", model {model[1]} of {model[2]}" if model else "")
+
+
+def _words(name: str) -> str:
+    verb = name.split("-")[0]
+    first = re.search("-(coverage|curves|sample)", name)
+    return WORDS.get(verb, verb) + (", first pass" if first else "")
 
 
 def _wanted(progress: bool | None, elapsed: float, done: float, rows: float | None) -> bool:
