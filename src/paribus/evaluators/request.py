@@ -173,8 +173,8 @@ class Answer:
 class Fold:
     """One pass over the rows: blocks of ``block_rows``, each once per part, are evaluated and merged.
 
-    ``name`` tells it from other passes of its evaluator, ``settings`` all that its states depend on besides the
-    rows, the model and how the rows are cut.
+    ``name`` tells it from other passes of its evaluator, ``settings`` all that its states depend on besides
+    the rows, the model and how the rows are cut.
     """
 
     name: str
