@@ -24,8 +24,8 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import paribus
+from paribus.api import data as opened_data
 from paribus.data.scan import parquet
-from paribus.evaluators import survey
 from paribus.executors.checkpoint import COMMENT, DIGEST, Checkpoint
 
 ROWS = 700
@@ -127,7 +127,7 @@ class Finished:
 def small_blocks():
     """Cut a survey into some blocks although there are few rows."""
     with (
-        mock.patch.object(survey, "survey_rows", return_value=BLOCK),
+        mock.patch.object(opened_data, "survey_rows", return_value=BLOCK),
         mock.patch.object(parquet, "PAUSE", 0.0),
     ):
         yield

@@ -34,7 +34,6 @@ import paribus
 from paribus.data.sampling import Priorities
 from paribus.data.scan import parquet
 from paribus.data.steps import Steps
-from paribus.evaluators import survey
 from paribus.evaluators.interactions.looks import Counting, Walking
 from paribus.evaluators.survey import Declared, Digest, Few, Look, Survey, Unvaried, Weighed, known_looks
 from paribus.evaluators.together import Together
@@ -295,7 +294,7 @@ def numbers(result):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(parquet, "PAUSE", 0.0)
-    monkeypatch.setattr(survey, "survey_rows", lambda *bounds: 256)
+    monkeypatch.setattr("paribus.api.data.survey_rows", lambda *bounds: 256)
 
 
 @pytest.fixture
@@ -371,11 +370,11 @@ KILLED = """
 import sys, time
 import numpy as np
 import paribus
-from paribus.evaluators import survey
+from paribus.api import data
 import slow
 
 slow.pause = 0.02
-survey.survey_rows = lambda *bounds: 256
+data.survey_rows = lambda *bounds: 256
 paribus.effects(slow.model, sys.argv[1], ["a", "b"], grid_resolution=5, checkpoint=sys.argv[2])
 """
 SLOW = """

@@ -17,7 +17,7 @@ import paribus
 from paribus.data.read import table_of
 from paribus.data.rows import rows_of
 from paribus.data.sampling import few_of
-from paribus.errors import FormatError
+from paribus.errors import FormatError, RefusalError
 from paribus.evaluators import association, occupancy
 from paribus.evaluators.association import CRAMER, RATIO, SPEARMAN, Probe
 from paribus.kernels import compiled, reference
@@ -497,7 +497,11 @@ def test_recursion_that_cannot_be_compared_says_so(monkeypatch):
 
     X = pair(300, 0.5)
     model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, X[:, 0])
-    monkeypatch.setattr(TreeExact, "refuse", staticmethod(lambda model, ask: "it is too late"))
+
+    def refused(model, ask):
+        raise RefusalError("it is too late")
+
+    monkeypatch.setattr(TreeExact, "build", staticmethod(refused))
     effect = paribus.partial_dependence(model, X, 0, method="recursion")
     assert effect.notes[-1].startswith("recursion could not be compared with exact: ")
     assert "it is too late" in effect.notes[-1]

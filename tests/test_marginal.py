@@ -521,7 +521,7 @@ def test_a_row_without_a_target_is_named_unless_it_has_no_weight(tmp_path):
             paribus.OptionError,
             "target_names has 2 names and there are 1 outputs",
         ),
-        ({"y": "y"}, paribus.InputError, "y='y' names a column, as it may where X is read"),
+        ({"y": "y"}, paribus.InputError, "y='y' names a column, which needs an out-of-core X"),
         ({"y": [1.0]}, paribus.InputError, r"y has shape \(1,\) and X has 1500 rows"),
         ({"y": ["a"] * ROWS}, paribus.InputError, "y holds 'a', which cannot be averaged"),
         ({"y": np.ones((ROWS, 2))}, paribus.InputError, r"y has shape \(1500, 2\) and the model has 1 out"),

@@ -49,9 +49,9 @@ def scanned(folder, weighted=True):
     source = source_of(str(folder), "raise")
     reading = Reading(source, COLUMNS, COLUMNS, "w" if weighted else None, target=("y",))
     reading = replace(reading, source=source.project(reading.read, "raise"), unit=reading.first_unit())
-    survey = Survey.of(reading, {}, 0, None, reading.head())
+    survey = Survey.of(reading, (), (0,), reading.head())
     state = Local().fold(survey, reading.blocks(128), Keyed({}))
-    return survey.finish(reading, state)[0]
+    return survey.finish(reading, state).rows
 
 
 def members(protocol):
@@ -69,7 +69,6 @@ def test_rows_in_memory_and_rows_that_are_read_have_one_interface(tmp_path, weig
         assert getattr(held, name) == getattr(read, name), name
     assert len(held) == len(read) == ROWS
     assert held.total * held.unit == pytest.approx(read.total * read.unit, rel=1e-12)
-    assert held.rank_error == 0.0 <= read.rank_error
     assert (held.source_label, held.stamp, held.target_columns) == (None, None, ())
     assert "rows.parquet" in read.source_label
     assert read.stamp is not None

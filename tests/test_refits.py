@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from functools import cache
 
 import catboost
@@ -21,7 +22,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression
 
 import paribus
-from paribus.api import call as calls
+from paribus.api import data as api_data
 from paribus.display.figure import Band, Line, Points
 from paribus.errors import CheckpointError, FormatError, ModelError, OptionError, RefusalError
 from paribus.evaluators.occupancy import Occupancy
@@ -264,7 +265,7 @@ def test_models_of_any_library_and_functions_each_by_its_own_evaluator():
     )
     assert p.refusals["tree_exact"].endswith("(model 6)")
     assert p.predictions == sum(one.provenance.predictions for one in alone) > 0
-    assert p.passes == len(models)
+    assert p.passes == 1
     assert p.standard_error_rows == min(one.provenance.standard_error_rows for one in alone)
 
 
@@ -361,7 +362,7 @@ def test_rows_are_looked_at_and_counted_once(monkeypatch):
 
         return wrapper
 
-    monkeypatch.setattr(calls, "summarise", counted("summaries", calls.summarise))
+    monkeypatch.setattr(api_data, "summarise", counted("summaries", api_data.summarise))
     monkeypatch.setattr(SupportCounter, "evaluate", counted("supports", SupportCounter.evaluate))
     monkeypatch.setattr(Occupancy, "evaluate", counted("cells", Occupancy.evaluate))
     paribus.effects(refits()[0], table(), progress=False, n_jobs=1)
@@ -395,7 +396,7 @@ def test_rows_that_are_read_give_the_numbers_of_rows_in_memory(files, weighted):
         assert_array_equal(effect.refits.values, held[key].refits.values)
         assert_array_equal(effect.average, held[key].average)
         assert_array_equal(effect.support, held[key].support)
-        assert effect.provenance.passes == 1 + MODELS  # one that looks, then one for each
+        assert effect.provenance.passes == 2  # one that looks, then one that all models share
     local = paribus.accumulated_local_effects(models, files, ["temp"], progress=False)["temp"]
     whole = paribus.accumulated_local_effects(models, table(), ["temp"], progress=False)["temp"]
     assert_allclose(local.refits.values, whole.refits.values, atol=1e-12)
@@ -422,30 +423,37 @@ def test_models_that_read_rows_share_their_columns(files):
 
 
 def test_a_checkpoint_keeps_what_each_model_has_finished(files, tmp_path, monkeypatch):
+    """Models share a pass over the rows; one that was begun goes on from there by itself."""
     models, folder = refits(), tmp_path / "kept"
     options = {"progress": False, "checkpoint": folder, "grid_resolution": 6, "n_jobs": 1}
     whole = paribus.partial_dependence(models, files, "gap", grid_resolution=6, progress=False)
-    asked, evaluate = [], TreeExact.evaluate
+    evaluated, evaluate = Counter(), TreeExact.evaluate
 
-    def failing(self, block):
+    def counting(self, block):
         place = next(k for k, model in enumerate(models) if model is self.model.predictor.target)
-        if place == 2:
-            raise KeyboardInterrupt
-        asked.append(place)
+        evaluated[place] += 1
         return evaluate(self, block)
 
+    def failing(self, block):
+        if self.model.predictor.target is models[2] and block.start:
+            raise KeyboardInterrupt
+        return counting(self, block)
+
+    monkeypatch.setattr(TreeExact, "evaluate", counting)
+    paribus.partial_dependence(models, files, "gap", grid_resolution=6, progress=False)
+    every = dict(evaluated)
+    assert len(every) == MODELS
     monkeypatch.setattr(TreeExact, "evaluate", failing)
     with pytest.raises(KeyboardInterrupt):
         paribus.partial_dependence(models, files, "gap", **options)
-    assert set(asked) == {0, 1}
-    names = sorted(path.name for path in folder.iterdir())
-    assert names == ["00-survey", "01-effects-1-of-4", "02-effects-2-of-4", "03-effects-3-of-4", "run.json"]
-    asked.clear()
-    monkeypatch.setattr(
-        TreeExact, "evaluate", lambda self, block: asked.append(self) or evaluate(self, block)
-    )
+    passes = [f"01-partial_dependence-{place + 1}-of-4" for place in range(MODELS)]
+    assert sorted(path.name for path in folder.iterdir()) == ["00-survey", *passes, "run.json"]
+    kept = [len(list((folder / name).glob("*.npz"))) for name in passes]
+    assert kept[0] == kept[1] == 1
+    evaluated.clear()
+    monkeypatch.setattr(TreeExact, "evaluate", counting)
     effect = paribus.partial_dependence(models, files, "gap", **options)
-    assert {id(one.model.predictor.target) for one in asked} == {id(model) for model in models[2:]}
+    assert dict(evaluated) == {place: blocks - kept[place] for place, blocks in every.items()}
     assert_array_equal(effect.refits.values, whole.refits.values)
     assert_array_equal(effect.support, whole.support)
     with pytest.raises(CheckpointError, match="was begun with other model"):
@@ -461,8 +469,8 @@ def test_a_checkpoint_of_local_effects(files, tmp_path):
         for _ in range(2)
     )
     names = [path.name for path in folder.iterdir()]
-    assert sum("local-effects-1-of-2" in name for name in names) == 2  # trees and the model itself
-    assert sum("local-effects-2-of-2" in name for name in names) == 2
+    for place in (1, 2):  # trees and the model itself
+        assert sum(f"accumulated_local_effects-{place}-of-2" in name for name in names) == 2
     for key, effect in first.items():
         assert_array_equal(effect.refits.values, again[key].refits.values)
 
@@ -521,24 +529,86 @@ def test_models_that_do_not_answer_alike_are_refused():
 @pytest.mark.parametrize("verb", [paribus.partial_dependence, paribus.effects])
 def test_curves_of_rows_are_of_one_model(verb, asked):
     name = next(iter(asked))
-    with pytest.raises(OptionError, match=f"{name}=.*ask one model at a time"):
+    with pytest.raises(OptionError, match=f"{name}=.* needs a single model.*list of 4; pass one model"):
         verb(refits(), table(), ["temp"], **asked)
 
 
-def test_verbs_about_one_model_refuse_a_list():
-    X, y = table(), target()
-    for verb, options in (
-        (paribus.h_statistic, {}),
-        (paribus.feature_importance, {}),
-        (paribus.feature_importance, {"method": "permutation", "y": y}),
-        (paribus.feature_importance, {"method": "model"}),
-        (paribus.marginal, {}),
-        (paribus.plan, {}),
-    ):
-        with pytest.raises(
-            ModelError, match=f"{verb.__name__} is about one model, and estimator is a list of 4"
-        ):
-            verb(refits(), X, **options)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_averages_near_values_are_the_mean_of_the_models_own(weighted):
+    models, X, y = refits(), table(), target()
+    options = {"y": y, "progress": False, "sample_weight": weights() if weighted else None}
+    found = paribus.marginal(models, X, ["gap", "city"], **options)
+    alone = [paribus.marginal(model, X, ["gap", "city"], **options) for model in models]
+    for key, mean in found.items():
+        each = [one[key] for one in alone]
+        assert mean.refits.models == ("HistGradientBoostingRegressor",) * MODELS
+        assert_array_equal(mean.refits.values, [one.predicted for one in each])
+        assert_allclose(mean.predicted, np.mean([one.predicted for one in each], axis=0), rtol=1e-14)
+        assert_allclose(mean.residual, np.mean([one.residual for one in each], axis=0), rtol=1e-9, atol=1e-12)
+        assert_array_equal(mean.observed, each[0].observed)
+        assert_array_equal(mean.rows, each[0].rows)
+        assert each[0].refits is None
+    gap = found["gap"]
+    assert_array_equal(gap.refits.missing, [one["gap"].missing.predicted for one in alone])
+    assert gap.provenance.model == "4 x HistGradientBoostingRegressor"
+    assert gap.provenance.passes == 1
+
+
+def test_interactions_are_the_mean_of_the_models_own():
+    models, X = refits(), table()
+    found = paribus.h_statistic(models, X, progress=False)
+    alone = [paribus.h_statistic(model, X, progress=False) for model in models]
+    assert_array_equal(found.strength_by_model, [one.pairwise.strength for one in alone])
+    for name in ("main_effect", "pairwise", "overall", "total"):
+        mean, each = getattr(found, name), [getattr(one, name) for one in alone]
+        for part in ("numerator", "denominator", "share"):
+            assert_allclose(getattr(mean, part), np.mean([getattr(one, part) for one in each], axis=0))
+    assert_allclose(found.variance, np.mean([one.variance for one in alone], axis=0))
+    assert found["h_squared_pairwise"].shape == (6,)
+    assert alone[0].strength_by_model is None
+    assert found.provenance.passes == alone[0].provenance.passes
+    with pytest.raises(OptionError, match=r"threeway=3 needs a single model.* estimator is a list of 4"):
+        paribus.h_statistic(models, X, threeway=3)
+
+
+def test_importance_is_the_mean_of_the_models_own():
+    models, X, y = refits(), table(), target()
+    found = paribus.feature_importance(models, X, progress=False)
+    alone = [paribus.feature_importance(model, X, progress=False) for model in models]
+    by_model = np.reshape(found.by_model, (MODELS, -1))
+    assert_array_equal(by_model, [one.values for one in alone])
+    assert_allclose(found.values, np.sqrt(np.mean(by_model**2, axis=0)))
+    options = {"method": "permutation", "y": y, "n_repeats": 2, "progress": False}
+    found = paribus.feature_importance(models, X, **options)
+    alone = [paribus.feature_importance(model, X, **options) for model in models]
+    assert_array_equal(found.by_model, [one.values for one in alone])
+    assert_allclose(found.values, found.by_model.mean(axis=0))
+    assert_allclose(found.repeats, np.mean([one.repeats for one in alone], axis=0))
+    assert alone[0].by_model is None
+
+
+def test_importance_a_model_recorded_is_of_one_model():
+    with pytest.raises(ModelError, match="method='model' is about one model, and estimator is a list of 4"):
+        paribus.feature_importance(refits(), table(), method="model")
+
+
+def test_results_of_several_models_of_every_statistic_are_saved(tmp_path):
+    models, X, y = refits(), table(), target()
+    results = [
+        paribus.marginal(models, X, y=y, progress=False),
+        paribus.h_statistic(models, X, progress=False),
+        paribus.feature_importance(models, X, progress=False),
+        paribus.feature_importance(models, X, method="permutation", y=y, n_repeats=2, progress=False),
+    ]
+    for place, result in enumerate(results):
+        result.save(tmp_path / f"{place}.json")
+        assert paribus.load(tmp_path / f"{place}.json") == result
+
+
+def test_the_cost_of_several_models_is_estimated_together():
+    models, X = refits(), table()
+    cost = paribus.estimate_cost(models, X)
+    assert cost.passes == paribus.estimate_cost(models[0], X).passes == 1
 
 
 def test_a_model_that_is_a_list_is_one_model():

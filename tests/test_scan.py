@@ -267,7 +267,7 @@ def test_threads_do_not_change_a_bit_of_what_is_read(folder):
 
 @pytest.mark.parametrize("rows", [37, 256])
 def test_blocks_of_a_survey_do_not_follow_files(folder, monkeypatch, rows):
-    monkeypatch.setattr(survey, "survey_rows", lambda *bounds: rows)
+    monkeypatch.setattr("paribus.api.data.survey_rows", lambda *bounds: rows)
     check(folder)
     weighted = paribus.effects(asked, folder, NUMBERS, grid_resolution=11, sample_weight="w")
     for key in NUMBERS:
@@ -1041,7 +1041,7 @@ def test_numbers_beyond_what_is_kept_are_thinned_and_the_error_is_said(folder, m
     monkeypatch.setattr(survey, "EXACT_ROWS", 500)
     monkeypatch.setattr(survey, "CAPACITY", 128)
     monkeypatch.setattr(survey, "LEAST_CAPACITY", 64)
-    monkeypatch.setattr(survey, "survey_rows", lambda *bounds: 256)
+    monkeypatch.setattr("paribus.api.data.survey_rows", lambda *bounds: 256)
     read = paribus.effects(model("lightgbm"), folder, NUMBERS, grid_resolution=60)
     error = read["c"].provenance.rank_error
     assert 0 < error < 0.05

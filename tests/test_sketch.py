@@ -14,7 +14,7 @@ from paribus.data.sampling import Priorities, sample_of
 from paribus.data.scan.digest import digest_of
 from paribus.data.scan.shown import ShownTable
 from paribus.data.summary import quantiles
-from paribus.evaluators.survey import Declared, Digest, Survey, Wanted, Weighed
+from paribus.evaluators.survey import Declared, Digest, LookSpec, Survey, Weighed
 from paribus.states import merge_in_order
 from paribus.states.sketch import Levels, Sketch
 
@@ -220,19 +220,8 @@ def test_rows_that_count_the_same_are_drawn_once_each():
     assert sample_of(50, 100, 3).numbers.tolist() == list(range(50))
 
 
-SURVEY = Survey(
-    {
-        0: Wanted(False, 6, (0.05, 0.95)),
-        1: Wanted(True, 6, (0.05, 0.95)),
-        2: Wanted(False, 6, (0.1, 0.9)),
-    },
-    (),
-    0,
-    1_000,
-    100,
-    False,
-    None,
-)
+SPECS = tuple(LookSpec(feature, feature == 1, 6, 1_000, 100) for feature in range(3))
+SURVEY = Survey(SPECS, (), (0,), False, None)
 
 
 @given(st.integers(1, 60), st.data())
@@ -260,7 +249,7 @@ def test_any_split_of_the_rows_is_surveyed_alike(rows, data):
     assert one.total * one.unit == two.total * two.unit
     assert one.squares * one.unit**2 == two.squares * two.unit**2
     assert merged["length", 0].cells.tolist() == [rows]
-    for feature in SURVEY.wanted:
+    for feature in range(len(SPECS)):
         one, two = whole["look", feature], merged["look", feature]
         assert (one.missing, one.infinite, one.kind, one.dtype) == (
             two.missing,
@@ -365,7 +354,7 @@ def test_a_digest_tells_order_numbers_names_types_and_weights():
         digest_of(table.set_column(1, "n", table["n"].cast(pa.int32())), 0),
     }
     assert len(found) == 7
-    survey = Survey({}, (), 0, 10, 10, False, None)
+    survey = Survey((), (), (0,), False, None)
 
     def digest(weights):
         shown = ShownTable.of(table, tuple(table.column_names), "pandas")

@@ -312,7 +312,7 @@ def test_it_is_absent_unless_asked_for():
 
 @pytest.mark.parametrize("given", [0.5, "0.5", [], [0.5, 1.2], [-0.1], [np.nan], [0.5, 0.5], ["a"], 3])
 def test_what_is_no_probability_is_refused(given):
-    for ask in (paribus.partial_dependence, paribus.effects, paribus.plan):
+    for ask in (paribus.partial_dependence, paribus.effects, paribus.estimate_cost):
         with pytest.raises(paribus.OptionError, match="spread="):
             ask(crossing, table(), ["temp"], spread=given)
 

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import paribus
-from paribus.api import call
+from paribus.api.statistics import effects as effects_statistic
 from paribus.data.read import table_of
 from paribus.evaluators import verify
 from paribus.evaluators.trees import exact, programs
@@ -642,7 +642,7 @@ MANY = np.concatenate([np.where(np.isnan(GAPS), np.nan, GAPS + 0.05 * k) for k i
 @pytest.mark.parametrize("kind", ["average", "both"])
 @pytest.mark.parametrize("name", ["hist", "forest, three classes", "xgboost, two classes"])
 def test_threads_and_blocks_do_not_change_a_bit(name, kind, sample, deep, monkeypatch):
-    monkeypatch.setattr(call, "SAMPLE", sample)
+    monkeypatch.setattr(effects_statistic, "SAMPLE", sample)
     monkeypatch.setattr(programs.program_of, "__defaults__", (deep,))
 
     def ask(jobs):
@@ -668,7 +668,7 @@ def test_threads_and_blocks_do_not_change_a_bit(name, kind, sample, deep, monkey
 @pytest.mark.parametrize("weights", [None, np.tile(WEIGHTS, 7)], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("name", ["hist", "xgboost, two classes", "forest, three classes"])
 def test_the_standard_error_of_a_sample_is_nearly_that_of_all_rows(name, weights, monkeypatch):
-    monkeypatch.setattr(call, "SAMPLE", 1000)
+    monkeypatch.setattr(effects_statistic, "SAMPLE", 1000)
     arguments = {"sample_weight": weights, "grid_resolution": 8}
     have = paribus.partial_dependence(fitted(name), MANY, 0, **arguments)
     want = paribus.partial_dependence(fitted(name), MANY, 0, method="brute", **arguments)

@@ -178,7 +178,7 @@ class Shuffling:
         ask, rows = self.ask, self.ask.rows
         shuffler = self._shuffler.begun(rows)
         parts = tuple(((number,), ask.repeats) for number in range(len(ask.groups)))
-        state = yield Fold("permutation", shuffler, len(rows), parts, ask.settings)
+        state = yield Fold("", shuffler, len(rows), parts, ask.settings)
         found = [state.parts["shuffled", number] for number in range(len(ask.groups))]
         values = np.array([one.value for one in found])
         return Permuted(

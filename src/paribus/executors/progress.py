@@ -17,16 +17,15 @@ PATIENCE = 2.0  # seconds a person waits without asking
 WARM = 0.5  # seconds before the pace is believed, because the first call is often slow
 OFTEN, SHARE = 30.0, 0.1  # seconds, and share of all rows, after which a log has another line
 LOG = logging.getLogger("paribus")
-WORDS = {  # what a pass is for, by how its folder is called
-    "survey": "survey of the data",
+WORDS = {  # what a pass is for, by the verb its name begins with
+    "survey": "first look at the data",
     "partial_dependence": "partial dependence",
     "effects": "partial dependence",
     "accumulated_local_effects": "accumulated local effects",
     "marginal": "averages near values",
     "h_statistic": "interactions",
-    "feature_importance": "importance",
+    "feature_importance": "feature importance",
 }
-PASSES = {"coverage": "first pass", "curves": "first pass", "sample": "sampling rows"}
 
 
 def with_progress(
@@ -64,18 +63,19 @@ def in_words(doing: str) -> str:
 
     >>> in_words("accumulated_local_effects-2-of-3-tree_local")
     'accumulated local effects, model 2 of 3'
-    >>> in_words("marginal and h_statistic-coverage")
-    'averages near values and interactions, first pass'
+    >>> in_words("effects-1-of-2 and effects-2-of-2 and h_statistic-coverage")
+    'partial dependence and interactions, first pass'
     """
-    return " and ".join(dict.fromkeys(_words(one) for one in doing.split(" and ")))
+    passes = doing.split(" and ")
+    model = re.search(r"-(\d+)-of-(\d+)", doing) if len(passes) == 1 else None
+    words = " and ".join(dict.fromkeys(map(_words, passes)))
+    return words + (f", model {model[1]} of {model[2]}" if model else "")
 
 
-def _words(doing: str) -> str:
-    what = max((known for known in WORDS if doing.startswith(known)), key=len, default="")
-    model = re.search(r"-(\d+)-of-(\d+)", doing)
-    which = [f"model {model[1]} of {model[2]}"] if model else []
-    which += [words for name, words in PASSES.items() if f"-{name}" in doing]
-    return ", ".join([WORDS.get(what, doing), *which])
+def _words(name: str) -> str:
+    verb = name.split("-")[0]
+    first = re.search("-(coverage|curves|sample)", name)
+    return WORDS.get(verb, verb) + (", first pass" if first else "")
 
 
 def _wanted(progress: bool | None, elapsed: float, done: float, rows: float | None) -> bool:
