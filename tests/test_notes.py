@@ -133,9 +133,9 @@ def test_scales():
         "probability",
     )
     assert not plain.has_zero
-    joint = Scale("margin").replace(interaction=True)
+    joint = Scale("margin").with_changes(interaction=True)
     assert (joint, joint.label("a")) == ("margin, interaction only", "joint effect on margin (a)")
-    moved = joint.replace(relative_to="a = 1")
+    moved = joint.with_changes(relative_to="a = 1")
     assert moved == "margin, interaction only, relative to a = 1"
     assert moved.label("prediction") == "change in joint effect on margin\nfrom a = 1"
     assert joint.has_zero

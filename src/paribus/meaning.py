@@ -84,8 +84,8 @@ class Scale(TaggedText):
         tags = {"base": base, "per": per, "relative_to": relative_to, "interaction": interaction}
         return super().__new__(cls, text, **tags)
 
-    def replace(self, **changes: Any) -> Scale:  # type: ignore[override]
-        """Return the scale with other attributes."""
+    def with_changes(self, **changes: Any) -> Scale:
+        """Return the scale with some attributes changed."""
         return Scale(**vars(self) | changes)
 
     @property

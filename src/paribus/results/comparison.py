@@ -49,7 +49,7 @@ class Comparison(Pictured, saved=True):
     at : tuple or None
         The value at which it is largest, for each output.
     notes : tuple of Note
-        What the data cannot carry, over all parts, and by how much they differ.
+        Caveats over all parts, and by how much they differ.
     """
 
     shapes: ClassVar[dict[str, str]] = {"o": "effect.output_names local_level difference share at"}

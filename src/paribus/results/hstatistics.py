@@ -38,6 +38,8 @@ PARTS = {
     "strength": "strength",
     "standard_error_strength": "strength_error",
 }
+# What each array is called: the statistic it is of, and the part of its mean squares.
+KEYS = {f"{part}_{statistic}": (statistic, part) for statistic in STATISTICS for part in PARTS}
 
 
 @dataclass(frozen=True)
@@ -166,21 +168,17 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
         yield "feature_pairs"
         if self.threeway is not None:
             yield "feature_triples"
-        for statistic in self.computed:
-            yield from (f"{part}_{statistic}" for part in PARTS)
+        yield from (key for key, (statistic, _) in KEYS.items() if statistic in self.computed)
         yield from ("features", "feature_names", "output_names", "main_effect", "variance", "notes")
         yield "provenance"
 
     def __getitem__(self, key: str) -> Any:
+        statistic, part = KEYS.get(str(key), ("", ""))
         if key not in self:
-            part, _, statistic = str(key).rpartition("_")
-            if part in PARTS and statistic in ASKED:
+            if statistic in ASKED:
                 raise KeyError(f"{key!r} was not computed; it needs {ASKED[statistic]}")
             raise KeyError(f"there is no {key!r}{did_you_mean(str(key), self)}")
-        part, _, statistic = key.rpartition("_")
-        if statistic in STATISTICS and part in PARTS:
-            return self._part(statistic, part)
-        return getattr(self, key)
+        return self._part(statistic, part) if part else getattr(self, key)
 
     def _part(self, statistic: str, part: str) -> Floats | float:
         if (part, statistic) == ("denominator", "overall"):  # the same for every feature
@@ -195,8 +193,7 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
 
     def __getattr__(self, name: str) -> Any:
         # Called for what is no field: the arrays of each statistic.
-        part, _, statistic = name.rpartition("_")
-        if part in PARTS and statistic in STATISTICS and getattr(self, statistic) is not None:
+        if name in KEYS and getattr(self, KEYS[name][0]) is not None:
             return self[name]
         raise AttributeError(f"HStatistics has no {name!r}")
 

@@ -32,7 +32,7 @@ def interaction(effects: Effects, first: str, second: str) -> PartialDependence:
         surface,
         strength=strength_of(mean, shares),
         notes=kept_notes(surface),
-        provenance=replace(surface.provenance, scale=surface.provenance.scale.replace(interaction=True)),
+        provenance=replace(surface.provenance, scale=surface.provenance.scale.with_changes(interaction=True)),
     )
     return rebuilt(told, average, curves, models, "interactions")
 

@@ -79,7 +79,7 @@ class Overlay(Pictured, saved=True):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What the data cannot carry: each note once, after the names of its parts if they are not all."""
+        """Caveats, each once, after the names of its parts if they are not all."""
         by_note: dict[Note, list[str]] = {}
         for name, part in self.parts.items():
             for note in dict.fromkeys(part.notes):

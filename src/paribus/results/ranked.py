@@ -29,7 +29,7 @@ class Effect(Protocol):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What the data cannot carry."""
+        """Caveats as plain sentences."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class Ranked(Pictured, Mapping[Key, E], Generic[E]):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What the data cannot carry, over all effects, and which features could not be asked."""
+        """Caveats over all effects, and which features were left out."""
         notes = (note for effect in self.values() for note in effect.notes)
         skipped = (Note(NoteCode.FEATURE_SKIPPED, reason) for reason in self._skipped)
         return tuple(dict.fromkeys((*skipped, *notes)))

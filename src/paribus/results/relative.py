@@ -44,7 +44,7 @@ def centred(effect: PartialDependence, at: Any) -> PartialDependence:
     average, curves, models = (
         None if points is None else points - points[..., anchor : anchor + 1] for points in _flat(effect)
     )
-    scale = effect.provenance.scale.replace(relative_to=where)
+    scale = effect.provenance.scale.with_changes(relative_to=where)
     told = replace(
         effect,
         notes=(*kept_notes(effect), Note(NoteCode.RELATIVE_TO, f"relative to {where}")),
@@ -74,7 +74,7 @@ def derivative(effect: PartialDependence) -> PartialDependence:
         missing=None,
         strength=strength_of(mean, effect.support),
         notes=tuple(notes),
-        provenance=replace(effect.provenance, scale=scale.replace(per=per, relative_to=None)),
+        provenance=replace(effect.provenance, scale=scale.with_changes(per=per, relative_to=None)),
     )
     return rebuilt(told, average, curves, models, "slopes")
 
