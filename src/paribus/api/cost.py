@@ -13,9 +13,13 @@ from paribus.api.data import Data, HeldData, Trial
 from paribus.api.run import Rounds, Statistic, Work
 from paribus.api.runner import Pass, Runner
 from paribus.data.rows import Rows
+from paribus.evaluators.interactions.brute import BruteStrengths
+from paribus.evaluators.permutation import Shuffling
 from paribus.evaluators.planner import Plan
+from paribus.evaluators.request import Evaluator
 from paribus.executors import Local
 from paribus.models import Model
+from paribus.models.scoring import Scorer
 from paribus.results import Estimate
 from paribus.states import Keyed
 
@@ -124,13 +128,22 @@ def _predicted(plans: list[Plan], rows: Rows) -> Clock:
     """Return what the predictions of models take that are evaluated on rows crossed with each other."""
     clock = Clock(len(rows))
     for plan in plans:
-        model = getattr(plan.evaluator, "model", None) or getattr(plan.evaluator.ask.score, "model", None)
+        model = _model_of(plan.evaluator)
         if model is not None:
             some = rows.table.slice(0, min(len(rows), WARM_ROWS**2))
             started = perf_counter()
             model.predict(some.native, len(some))
             clock.fixed += (perf_counter() - started) / len(some) * plan.evaluator.predictions / plan.threads
     return clock
+
+
+def _model_of(evaluator: Evaluator) -> Model | None:
+    """Return the model that predicts; a scorer calls one itself."""
+    if isinstance(evaluator, BruteStrengths):
+        return evaluator.model
+    if isinstance(evaluator, Shuffling) and not isinstance(evaluator.ask.score, Scorer):
+        return evaluator.ask.score.model
+    return None
 
 
 def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> Estimate:

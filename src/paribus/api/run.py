@@ -18,6 +18,7 @@ from paribus.data.rows import Rows
 from paribus.data.table import Table
 from paribus.errors import RefusalError
 from paribus.evaluators.planner import Plan, choose
+from paribus.evaluators.request import Request
 from paribus.evaluators.sample import rows_taker
 from paribus.evaluators.survey import Wanted
 from paribus.evaluators.together import Together
@@ -216,7 +217,7 @@ def lockstep(generators: Sequence[Rounds]) -> Rounds:
 def evaluated(
     work: Work,
     model: Model | None,
-    requested: Callable[[bool], Any],
+    requested: Callable[[bool], Request],
     method: str,
     name: str,
     *,
@@ -320,7 +321,7 @@ def estimates_here(plan: Plan, rows: Background) -> Any:
             return done.value
 
 
-def both_ways(model: Model, requested: Callable[[bool], Any], rows: Rows, method: str) -> list[list[Any]]:
+def both_ways(model: Model, requested: Callable[[bool], Request], rows: Rows, method: str) -> list[list[Any]]:
     """Return the estimates of a statistic on a few rows by the evaluators of a method, and by the model."""
     found = []
     for way in (method, "brute"):

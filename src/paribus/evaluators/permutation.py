@@ -81,6 +81,15 @@ class PermutationAsk:
     cut: int = 1
 
     @property
+    def n_parts(self) -> int:
+        """All groups are shuffled by one evaluator."""
+        return 1
+
+    def only(self, numbers: tuple[int, ...]) -> PermutationAsk:
+        """Return itself, which has one part."""
+        return self
+
+    @property
     def n_results(self) -> int:
         """Number of groups."""
         return len(self.groups)

@@ -15,7 +15,7 @@ from paribus.evaluators.local.brute import LocalBrute
 from paribus.evaluators.local.trees import LocalTrees
 from paribus.evaluators.marginal import CellMeans
 from paribus.evaluators.permutation import Shuffling
-from paribus.evaluators.request import Evaluator
+from paribus.evaluators.request import Evaluator, Request
 from paribus.evaluators.trees.exact import TreeExact
 from paribus.evaluators.trees.recursion import TreeRecursion
 from paribus.meaning import Estimand, Refusal
@@ -52,7 +52,7 @@ class Plan:
 
 def choose(
     model: Model | None,
-    requested: Callable[[bool], Any],
+    requested: Callable[[bool], Request],
     method: str = "auto",
     refused: Mapping[str, Refusal] | None = None,
 ) -> list[Plan]:
@@ -72,13 +72,12 @@ def choose(
         reason, code = _not_meant(candidate, method), RefusalCode.NOT_REQUESTED
         if reason is None:
             ask = requested(candidate.shortcut)
-            every = range(len(getattr(ask, "questions", (0,))))
             numbers = tuple(n for n in candidate.covers(ask) if n not in done)
             try:
                 if numbers:
                     plans.append(_planned(candidate, model, ask, numbers, method, short))
                     done.update(numbers)
-                if len(done) == len(every):
+                if len(done) == ask.n_parts:
                     return [replace(plan, refusals=refusals) for plan in plans]
                 reason, code = NOT_COVERED, RefusalCode.UNSUPPORTED
             except RefusalError as found:
@@ -99,12 +98,12 @@ def _candidates(statistic: str) -> list[type[Evaluator]]:
 def _planned(
     candidate: type[Evaluator],
     model: Model | None,
-    ask: Any,
+    ask: Request,
     numbers: tuple[int, ...],
     method: str,
     short: str | None,
 ) -> Plan:
-    some = ask if len(numbers) == len(getattr(ask, "questions", (0,))) else ask.only(numbers)
+    some = ask if len(numbers) == ask.n_parts else ask.only(numbers)
     evaluator, threads = fitted(candidate.build(model, some))
     why = f"requested by method={method!r}"
     if method == "auto":

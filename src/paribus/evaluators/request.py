@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 from paribus._typing import Curves
 from paribus.budget import AHEAD, FLOAT, in_words
 from paribus.contracts import Array, Floats, KeptEvaluator
+from paribus.data.background import Background
 from paribus.data.rows import ONE_PART, Block, Parts
 from paribus.data.sampling import Sample
 from paribus.grid import Question
@@ -116,6 +117,11 @@ class Ask:
         return {("values", number): pattern}
 
     @property
+    def n_parts(self) -> int:
+        """Number of questions."""
+        return len(self.questions)
+
+    @property
     def n_results(self) -> int:
         """Number of questions."""
         return len(self.questions)
@@ -187,6 +193,56 @@ class Fold:
 Passes: TypeAlias = Generator[Fold, Keyed, Any]
 
 
+class Request(Protocol):
+    """What is requested of an evaluator, whatever the statistic.
+
+    ``max_memory`` is kept by cutting sizes ``cut`` times, as often as ``cuts`` allow; ``background`` are the
+    rows its passes go through, None for all rows of the run. It may be divided into ``n_parts``, each of
+    which another evaluator may compute.
+    """
+
+    statistic: ClassVar[str]
+
+    @property
+    def background(self) -> Background | None:
+        """The rows its passes go through, None for all."""
+
+    @property
+    def max_memory(self) -> int:
+        """Bytes that may be held."""
+
+    @property
+    def threads(self) -> int | None:
+        """Number of threads, None to leave it to the evaluator."""
+
+    @property
+    def cut(self) -> int:
+        """How often sizes are cut."""
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        """How often they may be."""
+
+    @property
+    def n_parts(self) -> int:
+        """Into how many requests it may be divided."""
+
+    @property
+    def n_results(self) -> int:
+        """Number of results."""
+
+    @property
+    def points(self) -> int:
+        """Number of points at which the model is evaluated."""
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """All that a kept state depends on besides the rows, the model and how both are cut."""
+
+    def only(self, numbers: tuple[int, ...]) -> Self:
+        """Return the request for some of its parts."""
+
+
 class Evaluator(Protocol):
     """A way to compute a statistic of one model: it refuses with a reason, or gives the defined number.
 
@@ -210,7 +266,7 @@ class Evaluator(Protocol):
         ...
 
     @property
-    def ask(self) -> Any:
+    def ask(self) -> Request:
         """What is requested, and how often sizes are cut."""
         ...
 

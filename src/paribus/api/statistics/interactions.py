@@ -137,6 +137,7 @@ class InteractionStatistic:
         provenance = self._provenance(work, found, verified)
         statistics: list[Found] = [one.estimates[0] for one in found]
         ask = found[0].plans[0].evaluator.ask
+        assert isinstance(ask, StrengthAsk)
         joined = mean_statistics(statistics) if work.several else statistics[0]
         build = h_statistics_of if self.pairwise else importance_of
         every = statistics if work.several else []
@@ -144,7 +145,7 @@ class InteractionStatistic:
 
     def _provenance(self, work: Work, found: list[Estimated], verified: list[float] | None) -> Provenance:
         evaluators = [one.plans[0].evaluator for one in found]
-        used, all_rows = evaluators[0].ask.rows.counted, work.rows.counted
+        used, all_rows = (evaluators[0].ask.background or work.rows).counted, work.rows.counted
         witnesses = min(one.error_rows for one in evaluators)
         return work.record(
             **{

@@ -39,6 +39,15 @@ class StrengthAsk:
     cut: int = 1
 
     @property
+    def n_parts(self) -> int:
+        """All statistics are found together."""
+        return 1
+
+    def only(self, numbers: tuple[int, ...]) -> StrengthAsk:
+        """Return itself, which has one part."""
+        return self
+
+    @property
     def n_results(self) -> int:
         """Number of pairs, or of features where none are requested."""
         return len(self.pairs) or len(self.features)
