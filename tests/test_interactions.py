@@ -272,6 +272,7 @@ def numbers(result):
         (name, field.name): getattr(ratio, field.name)
         for name, ratio in ratios.items()
         for field in dataclasses.fields(ratio)
+        if getattr(ratio, field.name) is not None  # of one model there is no mean of shares
     }
 
 
