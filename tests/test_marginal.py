@@ -527,7 +527,7 @@ def test_a_row_without_a_target_is_named_unless_it_has_no_weight(tmp_path):
         ({"y": np.ones((ROWS, 2))}, paribus.InputError, r"y has shape \(1500, 2\) and the model has 1 out"),
         ({"grid_resolution": "splits"}, paribus.RefusalError, "needs the trees"),
         ({"max_memory": 1000}, paribus.MemoryBoundError, "raise max_memory|Raise max_memory"),
-        ({"checkpoint": tempfile.gettempdir()}, paribus.OptionError, "checkpoint= is for rows that are read"),
+        ({"checkpoint": tempfile.gettempdir()}, paribus.OptionError, "checkpoint= requires an out-of-core X"),
         ({"progress": 3}, paribus.OptionError, "progress=3"),
         ({"on_error": "hide"}, paribus.OptionError, "on_error='hide'"),
     ],

@@ -17,8 +17,7 @@ from sklearn.ensemble import (
 import paribus
 from paribus import budget
 from paribus.evaluators.request import CALLS_FIRST, MOST_CUTS, Ask
-from paribus.models import Model
-from paribus.models import model as models
+from paribus.models import Model, structure
 
 ROWS = 6_000
 RNG = np.random.default_rng(0)
@@ -163,9 +162,8 @@ def test_a_slower_way_is_announced_before_it_begins(monkeypatch):
         return predict(model, table, rows)
 
     monkeypatch.setattr(Model, "predict", watched)
-    monkeypatch.setattr(
-        models, "check_at_splits", lambda *arguments: None
-    )  # which predicts some rows at once
+    # It predicts some rows at once.
+    monkeypatch.setattr(structure, "check_at_splits", lambda *arguments: None)
     for ask, arguments, words in (
         (paribus.partial_dependence, {"features": "a", "grid_resolution": 30}, "about 30 times on every row"),
         (paribus.h_statistic, {"features": ["a", "b"]}, "every row with the values of every other"),

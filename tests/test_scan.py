@@ -702,7 +702,7 @@ def test_a_bad_file_is_named_with_what_is_wrong_and_the_way_out(tmp_path, damage
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("verb", ["effects", "h_statistic", "plan"])
+@pytest.mark.parametrize("verb", ["effects", "h_statistic", "estimate_cost"])
 def test_a_bad_file_that_is_skipped_is_reported_and_none_of_its_rows_count(tmp_path, damage, verb):
     files = written(tmp_path, cuts=(0, 300, 700, 1_000, 1_300, 2_000, ROWS))
     damage(files[1])
@@ -711,7 +711,7 @@ def test_a_bad_file_that_is_skipped_is_reported_and_none_of_its_rows_count(tmp_p
     options = {} if verb == "h_statistic" else {"grid_resolution": 7}
     read = run(model("lightgbm"), tmp_path, NUMBERS, on_error="skip", **options)
     kept = run(model("lightgbm"), files[2:], NUMBERS, **options)
-    if verb == "plan":
+    if verb == "estimate_cost":
         assert read.effects == kept.effects
         assert read.rows == kept.rows == ROWS - 700
         return
@@ -887,7 +887,7 @@ def test_weights_of_what_is_read_are_a_column(folder):
 def test_options_of_what_is_read_are_checked(folder, tmp_path):
     refused(paribus.OptionError, "on_error='ignore'", "'skip'", X=folder, on_error="ignore")
     refused(paribus.OptionError, "executor=4", "Client", X=folder, executor=4)
-    refused(paribus.OptionError, "checkpoint", "in memory", X=held(), checkpoint=tmp_path)
+    refused(paribus.OptionError, "checkpoint", "in-memory", X=held(), checkpoint=tmp_path)
     refused(paribus.OptionError, "checkpoint=3", X=folder, checkpoint=3)
     (tmp_path / "file").write_text("")
     refused(paribus.OptionError, "cannot be a folder", X=folder, checkpoint=tmp_path / "file")

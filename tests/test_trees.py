@@ -428,7 +428,7 @@ def test_auto_means_exact(name, response):
     provenance = paribus.partial_dependence(fitted(name), GAPS, 0, response_method=response).provenance
     assert provenance.evaluator == "tree_exact"
     assert provenance.estimand == "interventional"
-    assert provenance.why == "the fastest that can answer"
+    assert provenance.why == "the fastest that can"
     assert provenance.refusals == {}
     assert provenance.predictions == 0
 
@@ -754,7 +754,7 @@ def test_recursion_needs_trees():
 
 
 def test_recursion_cannot_be_verified():
-    with pytest.raises(paribus.OptionError, match="recursion answers another question"):
+    with pytest.raises(paribus.OptionError, match="recursion estimates something else"):
         paribus.partial_dependence(fitted("hist"), GAPS, 1, method="recursion", verify=True)
 
 

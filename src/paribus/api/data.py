@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from paribus.data.scan.shown import ShownTable
 
 SHOWN_ROWS = 100  # that show the kinds of columns
+TARGET_NAMES = "X is read, so y must be the name of the column that has it, or a list of names"
 
 
 @dataclass(frozen=True)
@@ -324,6 +325,8 @@ class ReadData:
 
     def with_target(self, y: Any) -> ReadData:
         """Return itself: the target is read with the rows."""
+        if not self.n_targets:
+            raise InputError(TARGET_NAMES)
         return self
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from paribus._typing import OnError
 from paribus.api.alignment import Alignment, aligned, aligned_reading
-from paribus.api.data import Data, HeldData, ReadData
+from paribus.api.data import TARGET_NAMES, Data, HeldData, ReadData
 from paribus.api.runner import Runner
 from paribus.data.features import Header
 from paribus.data.read import source_of, table_of
@@ -85,7 +85,7 @@ def _target(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     names = (y,) if isinstance(y, str) else y
     if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
-        raise InputError("X is read, so y must be the name of the column that has it, or a list of names")
+        raise InputError(TARGET_NAMES)
     for name in names:
         if name not in every:
             raise InputError(f"y={name!r} is no column of X{did_you_mean(name, every)}")
