@@ -820,7 +820,7 @@ def test_pairs_of_trees_are_asked_of_the_model_beside_curves_that_are_not():
     assert found.provenance.refusals == {"tree_local": "pairs of features are evaluated on the model itself"}
     same(found["a"], one(model, X, "a", method="exact"))
     same(found["a", "b"], one(model, X, ("a", "b"), method="brute"))
-    with pytest.raises(paribus.RefusalError, match="pairs of features are asked of the model"):
+    with pytest.raises(paribus.RefusalError, match="pairs of features are evaluated on the model"):
         ale(model, X, [("a", "b")], method="exact")
 
 
