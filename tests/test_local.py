@@ -817,10 +817,10 @@ def test_pairs_of_trees_are_asked_of_the_model_beside_curves_that_are_not():
     model, X = library("forest")
     found = ale(model, X, ["a", ("a", "b")])
     assert found.provenance.evaluator == "tree_local and brute"
-    assert found.provenance.refusals == {"tree_local": "pairs of features are asked of the model itself"}
+    assert found.provenance.refusals == {"tree_local": "pairs of features are evaluated on the model itself"}
     same(found["a"], one(model, X, "a", method="exact"))
     same(found["a", "b"], one(model, X, ("a", "b"), method="brute"))
-    with pytest.raises(paribus.RefusalError, match="pairs of features are asked of the model"):
+    with pytest.raises(paribus.RefusalError, match="pairs of features are evaluated on the model"):
         ale(model, X, [("a", "b")], method="exact")
 
 
@@ -1478,15 +1478,19 @@ def of_age(t):
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"features": [("age", "n", "city")]}, paribus.FeatureError, "one feature or two; 3 were asked for"),
-        ({"features": [("city", "town")]}, paribus.FeatureError, "both levels.*partial_dependence"),
+        ({"features": [("age", "n", "city")]}, paribus.FeatureError, "one feature or two; 3 were given"),
+        (
+            {"features": [("city", "town")]},
+            paribus.FeatureError,
+            "two categorical features.*partial_dependence",
+        ),
         ({"features": ["agee"]}, paribus.FeatureError, "did you mean 'age'"),
         ({"features": [7]}, paribus.FeatureError, "7"),
         ({"features": [("age", "age")]}, paribus.FeatureError, "same column twice"),
-        ({"grid_resolution": 0}, paribus.OptionError, "whole number of bins"),
-        ({"grid_resolution": 2.5}, paribus.OptionError, "whole number of bins"),
-        ({"grid_resolution": True}, paribus.OptionError, "whole number of bins"),
-        ({"grid_resolution": "splits"}, paribus.OptionError, "whole number of bins"),
+        ({"grid_resolution": 0}, paribus.OptionError, "integer number of bins"),
+        ({"grid_resolution": 2.5}, paribus.OptionError, "integer number of bins"),
+        ({"grid_resolution": True}, paribus.OptionError, "integer number of bins"),
+        ({"grid_resolution": "splits"}, paribus.OptionError, "integer number of bins"),
         ({"custom_values": {"age": [3.0, 1.0]}}, paribus.GridError, "rising order"),
         ({"custom_values": {"age": [1.0, 1.0]}}, paribus.GridError, "rising order"),
         ({"custom_values": {"age": [1.0, np.inf]}}, paribus.GridError, "infinite"),
@@ -1500,7 +1504,7 @@ def of_age(t):
         ({"method": "exact"}, paribus.RefusalError, "no trees to read.*method='brute'"),
         ({"sample_weight": [1.0]}, paribus.WeightError, "one per row"),
         ({"categorical_features": ["aeg"]}, paribus.FeatureError, "did you mean 'age'"),
-        ({"checkpoint": tempfile.gettempdir()}, paribus.OptionError, "in memory"),
+        ({"checkpoint": tempfile.gettempdir()}, paribus.OptionError, "in-memory"),
         ({"executor": 3}, paribus.OptionError, "dask.distributed Client"),
         ({"n_jobs": 0}, paribus.OptionError, "n_jobs"),
         ({"on_error": "ignore"}, paribus.OptionError, "on_error"),
