@@ -380,9 +380,10 @@ class Explainer:
         one_of("method", method, EffectMethod)
         if self._several and (kind != "average" or probabilities is not None):
             given = f"kind={kind!r}" if kind != "average" else "spread="
+            way_out = "use kind='average'" if kind != "average" else "leave it out"
             raise OptionError(
                 f"{given} needs a single model, but estimator is a list of {len(self._estimators)}; pass one "
-                "model or use kind='average'"
+                f"model or {way_out}"
             )
         if verify and method == "recursion":
             raise OptionError("verify=True compares with brute force, and recursion estimates something else")

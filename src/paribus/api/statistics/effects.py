@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from paribus.api.combine import joined_facts, joined_remarks, label, mean_answer
 from paribus.api.recursion import remarks_on
@@ -26,9 +26,6 @@ from paribus.results import Effects, PartialDependence
 from paribus.results.build import effect_of
 from paribus.results.offdata import extrapolation_of
 from paribus.states import Keyed
-
-if TYPE_CHECKING:
-    pass
 
 SPREAD_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
 SPREAD_SHARE = 4  # one part in so many of it
