@@ -17,7 +17,7 @@ import numpy as np
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 TALLEST = 14_000  # pixels: screenshots of more than 16384 come out cut off
 NOWHERE = "http://127.0.0.1:9/"  # a port that browsers refuse to ask
-QUIET = (  # what a browser asks for on its own is not what the page asks for
+QUIET = (  # what a browser requests on its own is not what the page requests
     "--component-updater=url-source=" + NOWHERE,
     "--disable-background-networking",
     "--disable-client-side-phishing-detection",
@@ -111,7 +111,7 @@ def opened(page: Path, timeout: float = 90) -> tuple[str, list[str]]:
     with recorder() as (port, requests):
         became = _run(
             f"--proxy-server=127.0.0.1:{port}",
-            "--proxy-bypass-list=<-loopback>",  # not even this machine is asked behind our back
+            "--proxy-bypass-list=<-loopback>",  # not even this machine is evaluated behind our back
             "--virtual-time-budget=10000",
             "--dump-dom",
             Path(page).resolve().as_uri(),

@@ -9,14 +9,18 @@ from hypothesis import strategies as st
 
 from paribus.data.table import Column
 from paribus.evaluators.trees.programs import code_of, family_of, points_of
-from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet
+from paribus.models.ensemble import LEAF, CategorySet, Encoding, Ensemble
 from paribus.models.link import Link
 
 INF, NAN = math.inf, math.nan
 # Few, so that thresholds, rows and points often tie.
 NUMBERS = [0.0, 1.0, -1.0, 2.0, 0.5, -0.0, 0.1, 5e-324, -5e-324, 1e-36, 1e300, -1e300, 1.7e308, -1.7e308]
 NUMBERS += [INF, -INF]
-LEVELED, TEXT, FEATURES = 3, 4, 6  # features of levels, the one of text, all; no encoding knows the last one
+LEVELED, TEXT, FEATURES = (
+    3,
+    4,
+    6,
+)  # features of categories, the one of text, all; no encoding knows the last one
 ENCODINGS = [
     Encoding(0),
     Encoding(1),
@@ -32,7 +36,7 @@ ENCODINGS = [
 ]
 EDGES = [63, 64, 65, 511, 512, 513, 1025]  # about the words and chunks of masks, and twice a chunk
 level_sets = st.builds(
-    LevelSet,
+    CategorySet,
     st.lists(st.integers(0, 3), max_size=4).map(lambda listed: np.array(listed, np.int64)),
     st.booleans(),
 )

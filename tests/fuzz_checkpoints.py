@@ -73,10 +73,12 @@ def _calls():
         "weighted effects": partial(paribus.effects, _trees(), features=["b", "c"], sample_weight="w", **few),
         "probabilities": partial(paribus.effects, _trees(True), features=["a", "c"], **few),
         "curves": partial(paribus.effects, _trees(), features=["a"], kind="both", sample_weight="w", **few),
-        "spread": partial(paribus.effects, _trees(), features=["a"], spread=True, sample_weight="w", **few),
+        "spread": partial(
+            paribus.effects, _trees(), features=["a"], quantiles=True, sample_weight="w", **few
+        ),
         "survey": partial(paribus.effects, _predict, features=odd, sample_weight="w", **few),
         "brute curves": partial(paribus.effects, _predict, features=["c"], kind="both", **few),
-        "brute spread": partial(paribus.effects, _predict, features=["c"], spread=True, **few),
+        "brute spread": partial(paribus.effects, _predict, features=["c"], quantiles=True, **few),
         "local": partial(paribus.accumulated_local_effects, _trees(), features=["a", "b"]),
         "brute local": partial(paribus.accumulated_local_effects, _predict, features=["a", "city"]),
         "marginal": partial(paribus.marginal, _trees(), features=["a", "b"], y="y", **few),

@@ -75,7 +75,7 @@ def prepared():
     other = _classes(frame)[:, 0] + rng.normal(size=size)
     options = {"grid_resolution": 4, "progress": False}
     every = paribus.effects(_model, frame, **options, sample_weight=np.arange(size) + 1.0, verify=True)
-    polar = paribus.effects(_model, pl.from_pandas(frame.drop(columns="stamp")), **options, spread=True)
+    polar = paribus.effects(_model, pl.from_pandas(frame.drop(columns="stamp")), **options, quantiles=True)
     arrow = pa.Table.from_pandas(frame[["x", "gap", "day"]])
     local = paribus.accumulated_local_effects(_model, frame, progress=False)
     near = paribus.marginal(_model, frame, y=other, **options)

@@ -102,7 +102,7 @@ def of_insurance():
     yield "fades-where-data-thins-out", wide.figure()
     rows = paribus.partial_dependence(tariff, frame, "age", kind="both", **asked)
     yield "individual", rows.figure()
-    yield "individual-centred", rows.centred().figure()
+    yield "individual-centered", rows.centered().figure()
     levels = paribus.partial_dependence(tariff, frame, "region", kind="both", **asked)
     yield "individual-levels", levels.figure()
     local = paribus.accumulated_local_effects(
@@ -153,8 +153,8 @@ def of_diabetes():
         )
         for part in range(5)
     ]
-    yield "refits", paribus.effects(forests, X, ["bmi", "s5", "sex"], grid_resolution=20).figure()
-    quantiles = paribus.partial_dependence(forests[0], X, "s5", spread=(0.1, 0.25, 0.5, 0.75, 0.9))
+    yield "by_model", paribus.effects(forests, X, ["bmi", "s5", "sex"], grid_resolution=20).figure()
+    quantiles = paribus.partial_dependence(forests[0], X, "s5", quantiles=(0.1, 0.25, 0.5, 0.75, 0.9))
     yield "spread", quantiles.figure()
 
 
@@ -164,7 +164,7 @@ def of_classes():
     names = load_iris().target_names[y]
     model = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(X, names)
     length, width = "petal length (cm)", "petal width (cm)"
-    yield "classes-as-colours", paribus.effects(model, X, grid_resolution=25).figure()
+    yield "classes-as-colors", paribus.effects(model, X, grid_resolution=25).figure()
     some = paribus.effects(model, X, [length, width, (length, width)], grid_resolution=25)
     yield "classes-as-rows", some.figure(outputs="rows")
     men = load_linnerud(as_frame=True)
@@ -192,7 +192,7 @@ def main(folder):
         draw(figure).savefig(folder / f"{name}.png", dpi=110)
         plt.close("all")
     with plt.style.context("dark_background"):
-        for name in ("individual", "effects", "interactions-heatmap", "classes-as-colours"):
+        for name in ("individual", "effects", "interactions-heatmap", "classes-as-colors"):
             draw(figures[name]).savefig(folder / f"{name}-dark.png", dpi=110)
             plt.close("all")
     print(f"drawn with matplotlib after {time.perf_counter() - began:.0f} s")

@@ -1,4 +1,4 @@
-"""Rows that are read, on one machine, on a cluster and under faults: `python tests/scale.py [million rows]`.
+"""Out-of-core rows, on one machine, on a cluster and under faults: `python tests/scale.py [million rows]`.
 
 Prints each figure beside its bound, and exits with 1 where one is missed. Takes four bytes of disk a number.
 """
@@ -33,7 +33,7 @@ from pyarrow import fs
 
 import paribus
 from paribus.api.runner import Runner
-from paribus.executors import Local
+from paribus.executors import LocalExecutor
 
 MILLIONS = float(sys.argv[1]) if __name__ == "__main__" and len(sys.argv) > 1 else 50.0
 COLUMNS, POINTS, TREES, FITTED, GROUPS = 20, 50, 100, 50_000, 4
@@ -52,7 +52,7 @@ def seconds(body):
 
 
 def told(what, figure, bound="", kept=True):
-    """Print a figure beside what is asked of it."""
+    """Print a figure beside what is evaluated of it."""
     asked = f" (asked: {bound})" if bound else ""
     print(f"  {what}: {figure}{asked}{'' if kept else '  MISSED'}", flush=True)
     if not kept:
@@ -293,8 +293,8 @@ def under_faults(home, model, files, client, wanted):
     """(3) Faults: what comes out must be the same to the bit."""
     print(f"(3) under faults, {len(files)} of the files", flush=True)
     chance = random.Random(SEED)
-    ask = partial(asked, model, files, executor=client)
-    usual = min(seconds(ask) for _ in range(2))
+    request = partial(asked, model, files, executor=client)
+    usual = min(seconds(request) for _ in range(2))
     kill_workers(model, files, client, wanted, chance, usual)
     kill_clients(home, files, client, wanted, chance, usual)
 
@@ -312,7 +312,7 @@ def under_faults(home, model, files, client, wanted):
             done.wait(0.1)
 
     with meanwhile(stutter, client):
-        under("a worker stopped three quarters of the time", wanted, lambda: numbers(ask()))
+        under("a worker stopped three quarters of the time", wanted, lambda: numbers(request()))
 
     first = pids(client)
 
@@ -321,10 +321,10 @@ def under_faults(home, model, files, client, wanted):
         client.run(swell, workers=[next(iter(client.nthreads()))])
 
     def until_ended():
-        found = numbers(ask())
+        found = numbers(request())
         deadline = time.monotonic() + 60
         while pids(client) == first and time.monotonic() < deadline:
-            found = numbers(ask())
+            found = numbers(request())
         return found
 
     with meanwhile(overfill, client):
@@ -335,7 +335,7 @@ def under_faults(home, model, files, client, wanted):
 @contextmanager
 def in_one_thread(profile=None):
     """Read and evaluate in turns, so that the time of each is its own."""
-    threaded, fold, passes = Local._threaded, Runner._alone, {"reading": 0.0}
+    threaded, fold, passes = LocalExecutor._threaded, Runner._alone, {"reading": 0.0}
 
     def timed(self, one, store):
         if profile is not None:
@@ -346,11 +346,11 @@ def in_one_thread(profile=None):
         passes[one.name] = time.perf_counter() - started
         return found
 
-    Local._threaded, Runner._alone = Local._serial, timed
+    LocalExecutor._threaded, Runner._alone = LocalExecutor._serial, timed
     try:
         yield passes
     finally:
-        Local._threaded, Runner._alone = threaded, fold
+        LocalExecutor._threaded, Runner._alone = threaded, fold
 
 
 def throughput(model, files):
@@ -383,7 +383,8 @@ def main():
     home = Path(tempfile.mkdtemp(prefix="paribus-scale-"))
     try:
         print(
-            f"{MILLIONS:g} million rows x {COLUMNS} float32, {FILES} files of {GROUPS} row groups, {TREES} trees"
+            f"{MILLIONS:g} million rows x {COLUMNS} float32, {FILES} files of {GROUPS} row groups, {TREES} "
+            f"trees"
         )
         write(home / "data")
         model = fitted()

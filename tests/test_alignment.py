@@ -191,7 +191,7 @@ def test_every_table_of_the_same_rows_gives_the_effects_of_the_table_as_fitted(
     noted = [
         note
         for note in found.notes
-        if "2 columns of X were ignored, on which the model was not fitted: id; label" in note
+        if "2 columns of X were ignored, because the model was not fitted on them: id; label" in note
     ]
     assert len(noted) == (change == "extra")
     if name in ("lightgbm", "xgboost", "histogram", "catboost"):
@@ -245,7 +245,7 @@ VERBS = {
         paribus.feature_importance(m, X, y=y, method="permutation", features=["a", "b"]).values
     ),
     "model": lambda m, X, y: paribus.feature_importance(m, X, method="model", features=["a", "b"]).values,
-    "plan": lambda m, X, y: np.array([paribus.estimate_cost(m, X, ["a"], grid_resolution=5).points]),
+    "estimate_cost": lambda m, X, y: np.array([paribus.estimate_cost(m, X, ["a"], grid_resolution=5).points]),
     "display": lambda m, X, y: paribus.PartialDependenceDisplay.from_estimator(
         m, X, ["a"], grid_resolution=5
     ).pd_results[0]["average"],
@@ -272,7 +272,8 @@ def test_importance_of_every_kind_notes_the_columns_left_out(method):
     found = paribus.feature_importance(model("lightgbm"), frame().assign(id=1), y=y, method=method)
     assert found.feature_names == ("a", "region", "b")
     assert any(
-        "a column of X was ignored, on which the model was not fitted: id" in note for note in found.notes
+        "a column of X was ignored, because the model was not fitted on them: id" in note
+        for note in found.notes
     )
     assert found.provenance.unused_columns == ("id",)
 
@@ -286,7 +287,10 @@ def test_unused_columns_are_saved_and_loaded(tmp_path):
 def test_many_unused_columns_are_counted():
     X = frame().assign(**{f"u{j}": 1 for j in range(5)})
     notes = paribus.partial_dependence(model("lightgbm"), X, "a").notes
-    assert "5 columns of X were ignored, on which the model was not fitted: u0; u1; u2; and 2 more" in notes
+    assert (
+        "5 columns of X were ignored, because the model was not fitted on them: u0; u1; u2; and 2 more"
+        in notes
+    )
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -366,7 +370,9 @@ def test_a_collection_prints_once_that_columns_were_ignored():
     X = frame().assign(id=1)
     for compute in (paribus.effects, paribus.accumulated_local_effects, paribus.marginal):
         shown = repr(compute(model("lightgbm"), X, ["a", "b"], progress=False))
-        assert shown.count("note: a column of X was ignored, on which the model was not fitted: id") == 1
+        assert (
+            shown.count("note: a column of X was ignored, because the model was not fitted on them: id") == 1
+        )
 
 
 def test_a_column_that_differs_in_case_alone_is_suggested():
@@ -617,7 +623,7 @@ def test_values_the_model_does_not_know_are_noted(name, source, kind, tmp_path):
     X = SOURCES[source](frame().assign(region=column), tmp_path)
     effect = paribus.partial_dependence(model(name), X, "a", grid_resolution=5, progress=False)
     assert effect.provenance.unknown_categories == ("region: 'west'",)
-    noted = "X has categories the model does not know, which are missing values to it: region: 'west'"
+    noted = "X has categories that the model does not know and treats as missing: region: 'west'"
     assert noted in effect.notes
     effect.save(tmp_path / "x.json")
     assert paribus.load(tmp_path / "x.json").provenance.unknown_categories == ("region: 'west'",)

@@ -1,4 +1,4 @@
-"""Pages written from figures, opened in a real browser: what is seen, what a pointer is told, what is asked for."""
+"""Pages written from figures, opened in a real browser: what is seen, what a pointer is told, what is requested."""
 
 import html
 import re
@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import browser
-from paribus.display import look
+from paribus.display import style
 from paribus.display.drawers.plotly import draw
-from paribus.display.figure import Axis, Band, Figure, Heat, Line, Panel, Points, Rule, Strip, Text
+from paribus.display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Rule, Strip, Text
 
 pytestmark = pytest.mark.alone
 
@@ -49,13 +49,13 @@ def _installed():
 def figure():
     marks = (
         Strip(X, X + 1, np.full(6, 0.9), 6.0, hover=tuple(f"share {n}" for n in range(6))),
-        Band(X, X - 1, X + 1, look.PALETTE[0]),
-        Line(X, X, look.PALETTE[0], LABEL, strength=X / 5),
-        Points(X[:1], X[:1] + 3, look.PALETTE[1], "observed", hover=(TOLD,)),
+        Band(X, X - 1, X + 1, style.PALETTE[0]),
+        Line(X, X, style.PALETTE[0], LABEL, strength=X / 5),
+        Points(X[:1], X[:1] + 3, style.PALETTE[1], "observed", hover=(TOLD,)),
         Rule(2.0),
         Text(3.0, 5.0, "$a$ & $b$"),
     )
-    axes = Axis("feature", low=-1.0, high=6.0), Axis("effect", low=-4.0, high=7.0)
+    axes = PanelAxis("feature", low=-1.0, high=6.0), PanelAxis("effect", low=-4.0, high=7.0)
     return draw(Figure((Panel(marks, *axes),), notes=("a note",)))
 
 
@@ -95,7 +95,7 @@ def test_a_page_that_does_ask_is_caught(figure, tmp_path):
 
 def test_many_figures_are_cut_from_one_screenshot(figure, tmp_path):
     cells = Heat(X, X, np.full((5, 5), 1.0), ("#ff0000", "#ff0000"), 0.0, 2.0, None)
-    bare = Axis(scale="none")
+    bare = PanelAxis(scale="none")
     red = draw(Figure((Panel((cells,), bare, bare),), size=(3.0, 2.0)))
     dark = draw(Figure((Panel((), bare, bare),), size=(4.0, 1.0))).update_layout(template="plotly_dark")
     files = browser.crops({"curve": figure, "red": red, "dark": dark}, tmp_path / "pictures")
@@ -103,7 +103,7 @@ def test_many_figures_are_cut_from_one_screenshot(figure, tmp_path):
     pixels = {name: matplotlib.image.imread(path)[..., :3] for name, path in files.items()}
     assert [picture.shape[:2] for picture in pixels.values()] == [(422, 614), (192, 288), (96, 384)]
     np.testing.assert_allclose(pixels["red"][96, 144], [1, 0, 0], atol=0.02)
-    np.testing.assert_allclose(pixels["red"][2, 2], 1, atol=0.02)  # its own margin, not its neighbour
+    np.testing.assert_allclose(pixels["red"][2, 2], 1, atol=0.02)  # its own margin, not its neighbor
     np.testing.assert_allclose(pixels["dark"], 17 / 255, atol=0.02)
     blue = np.abs(pixels["curve"] - [0, 114 / 255, 178 / 255]).max(axis=2) < 0.1
     assert blue.sum() > 50

@@ -27,14 +27,14 @@ import paribus
 from paribus.budget import memory
 from paribus.data.read import table_of
 from paribus.data.rows import rows_of
-from paribus.data.summary import summarise
-from paribus.evaluators import brute, planner
-from paribus.evaluators.brute import BruteForce
+from paribus.data.summary import summarize
+from paribus.evaluators import brute_force, planner
+from paribus.evaluators.brute_force import BruteForce
 from paribus.evaluators.planner import choose
-from paribus.evaluators.request import Ask
+from paribus.evaluators.request import EvaluationRequest
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
-from paribus.grid import GridOptions, Question, axis_of
+from paribus.grid import Grid, GridOptions, axis_of
 from paribus.models import adapt
 
 RNG = np.random.default_rng(0)
@@ -44,7 +44,7 @@ LABELS = np.digitize(Y, [-0.5, 0.5])
 WEIGHTS = RNG.integers(1, 4, 200).astype(float)
 AXIS = np.linspace(-1, 1, 7)
 MODELS = {
-    "neighbours": KNeighborsRegressor().fit(X, Y),
+    "neighbors": KNeighborsRegressor().fit(X, Y),
     "network": MLPRegressor(hidden_layer_sizes=8, max_iter=2000, tol=1e-2, random_state=0).fit(X, Y),
     "pipeline": make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y),
     "three classes": LogisticRegression().fit(X, LABELS),
@@ -78,8 +78,8 @@ def test_the_numbers_of_scikit_learn(name, features, values, weights):
 
 def test_small_portions_give_the_same_answer(monkeypatch):
     whole = paribus.partial_dependence(MODELS["pipeline"], X, [0, 1], grid_resolution=10, kind="both")
-    monkeypatch.setattr(brute, "CALL_ROWS", 7)
-    monkeypatch.setattr(brute, "STACK_ROWS", 3)
+    monkeypatch.setattr(brute_force, "CALL_ROWS", 7)
+    monkeypatch.setattr(brute_force, "STACK_ROWS", 3)
     cut = paribus.partial_dependence(MODELS["pipeline"], X, [0, 1], grid_resolution=10, kind="both", n_jobs=2)
     assert cut.provenance.block_rows == 3
     for key in ("average", "individual", "standard_error"):
@@ -113,7 +113,7 @@ TEXT = pd.DataFrame({"a": np.arange(3000.0), "note": ["x" * 5000] * 3000})
         (GAPS, 0, 1, "individual", 100, 12),
     ],
 )
-def test_max_memory_is_honoured(table, features, outputs, kind, points, bound, jobs):
+def test_max_memory_is_honored(table, features, outputs, kind, points, bound, jobs):
     def model(given):
         return np.zeros((len(given), outputs))
 
@@ -146,13 +146,13 @@ def test_threads_are_limited_by_memory():
 
 
 def test_small_questions_do_not_suffer_from_large_ones_beside_them():
-    """A question of two points is asked in predicts as large as when it is asked alone."""
+    """A question of two points is evaluated in predicts as large as when it is evaluated alone."""
     X = np.random.default_rng(0).normal(size=(20_000, 3))
     X[:, 2] = X[:, 2] > 0
     sizes = []
     paribus.effects(lambda t: sizes.append(len(t)) or t[:, 0], X, [0, 2, (0, 1)], grid_resolution=50)
     calls = sum(size > 100 for size in sizes)
-    needed = 20_000 * (50 + 2 + 2500) / brute.CALL_ROWS
+    needed = 20_000 * (50 + 2 + 2500) / brute_force.CALL_ROWS
     assert calls < 1.3 * needed + 20
 
 
@@ -174,7 +174,7 @@ def test_portions_shrink_with_the_bound(rng):
             lambda t, largest=largest: largest.append(len(t)) or t[:, 0], rows, 0, max_memory=bound
         )
         sizes.append(max(largest))
-    assert sizes[0] < sizes[1] < sizes[2] <= brute.CALL_ROWS
+    assert sizes[0] < sizes[1] < sizes[2] <= brute_force.CALL_ROWS
 
 
 def test_an_answer_larger_than_the_bound_is_refused():
@@ -192,7 +192,7 @@ def test_threads_work_side_by_side():
             met.wait()  # passes only when two threads are inside at once
         return table[:, 0]
 
-    rows = RNG.normal(size=(16 * brute.STACK_ROWS, 2))
+    rows = RNG.normal(size=(16 * brute_force.STACK_ROWS, 2))
     effect = paribus.partial_dependence(model, rows, [0, 1], n_jobs=2, grid_resolution=8)
     assert effect.provenance.threads == 2
     names = set()
@@ -255,11 +255,13 @@ except KeyboardInterrupt:
 def test_what_is_shipped_to_a_worker_is_small_and_works_there():
     frame = pd.DataFrame(RNG.normal(size=(100_000, 4)), columns=list("abcd"))
     rows = rows_of(table_of(frame), None)
-    looks = [summarise(rows, j, nominal=False, limit=100, percentiles=(0.05, 0.95)) for j in range(4)]
+    looks = [summarize(rows, j, nominal=False, limit=100, percentiles=(0.05, 0.95)) for j in range(4)]
     axes = [axis_of(look, rows.table, j, GridOptions()) for j, look in enumerate(looks)]
-    questions = tuple(Question((axes[i], axes[j])) for i in range(4) for j in range(i))
-    ask = Ask(questions, "average", len(rows), len(rows), rows.table.row_bytes, memory("1GB"), 1)
-    (plan,) = choose(adapt(operator.itemgetter("a"), rows.table), lambda shortcut: ask, "auto")
+    questions = tuple(Grid((axes[i], axes[j])) for i in range(4) for j in range(i))
+    request = EvaluationRequest(
+        questions, "average", len(rows), len(rows), rows.table.row_bytes, memory("1GB"), 1
+    )
+    (plan,) = choose(adapt(operator.itemgetter("a"), rows.table), lambda shortcut: request, "auto")
     worker = Together((plan.evaluator, SupportCounter(questions)))
     block = next(iter(rows.blocks(plan.evaluator.block_rows, plan.evaluator.parts)))
     plan.evaluator.evaluate(block)
@@ -365,15 +367,15 @@ def test_finite_predictions_near_the_largest_float_have_finite_averages_and_erro
     same = paribus.partial_dependence(lambda t: np.full(len(t), size), table, 0, **options)
     np.testing.assert_allclose(same.average, size, rtol=1e-15)
     assert (same.standard_error < 1e-15 * size).all()
-    for ask, names in (
+    for request, names in (
         (paribus.partial_dependence, ("average", "standard_error")),
         (paribus.marginal, ("predicted", "predicted_error")),
         (paribus.accumulated_local_effects, ("ale", "standard_error", "local", "local_error")),
     ):
-        asked = options if ask is not paribus.accumulated_local_effects else {"sample_weight": weights}
-        have = ask(lambda t: sign(t) * (size / 4), table, [0], **asked)
-        want = ask(lambda t: sign(t) / 4, table, [0], **asked)
-        have, want = (one if ask is paribus.partial_dependence else one["x0"] for one in (have, want))
+        asked = options if request is not paribus.accumulated_local_effects else {"sample_weight": weights}
+        have = request(lambda t: sign(t) * (size / 4), table, [0], **asked)
+        want = request(lambda t: sign(t) / 4, table, [0], **asked)
+        have, want = (one if request is paribus.partial_dependence else one["x0"] for one in (have, want))
         for name in names:
             large, small = getattr(have, name), getattr(want, name)
             np.testing.assert_allclose(large / size, small, rtol=1e-12, atol=1e-16)

@@ -31,13 +31,22 @@ from hypothesis import strategies as st
 
 import fuzz_checkpoints as fuzz
 import paribus
-from paribus.data.sampling import Priorities
+from paribus.data.sampling import PrioritySample
 from paribus.data.scan import parquet
 from paribus.data.steps import Steps
-from paribus.evaluators.interactions.looks import Counting, Walking
-from paribus.evaluators.survey import Declared, Digest, Few, Look, Survey, Unvaried, Weighed, known_looks
+from paribus.evaluators.interactions.tree_passes import CoveragePass, PredictionPass
+from paribus.evaluators.survey import (
+    ColumnSketch,
+    DeclaredCategories,
+    Digest,
+    KeptRows,
+    Survey,
+    UnusableColumn,
+    WeightTotals,
+    survey_states,
+)
 from paribus.evaluators.together import Together
-from paribus.evaluators.trees.exact import TreeExact
+from paribus.evaluators.trees.tree_exact import TreeExact
 from paribus.executors.checkpoint import MACHINE, Checkpoint, KeptStates
 from paribus.states import (
     BinnedSum,
@@ -52,11 +61,11 @@ from paribus.states import (
     known_states,
 )
 from paribus.states.codec import packed, unpacked
-from paribus.states.expected import Each, Either, Expected, Made, Number, Numbers
-from paribus.states.sketch import Levels, Sketch
+from paribus.states.expected import Constructed, Each, Either, Expected, Number, Numbers
+from paribus.states.sketch import CategoryWeights, Sketch
 
 ROWS = 2_500
-KNOWN = known_states() | known_looks()
+KNOWN = known_states() | survey_states()
 
 
 def states():
@@ -87,34 +96,36 @@ def states():
         "curves": RowCurves(((3, rng.normal(size=(2, 4))), (0, np.zeros((2, 0), np.float32)))),
         "no curves": RowCurves(()),
         "turned curves": RowCurves(((0, rng.normal(size=(4, 2)).T),)),
-        "weighed": Weighed.of(30, weights),
-        "nothing weighed": Weighed.of(0, np.zeros(0)),
-        "declared text": Declared(("b", "a", "ü\0")),
-        "declared numbers": Declared((3, 1)),
-        "declared nothing": Declared(()),
-        "unvaried": Unvaried("it is a list"),
+        "weighed": WeightTotals.of(30, weights),
+        "nothing weighed": WeightTotals.of(0, np.zeros(0)),
+        "declared text": DeclaredCategories(("b", "a", "ü\0")),
+        "declared numbers": DeclaredCategories((3, 1)),
+        "declared nothing": DeclaredCategories(()),
+        "unvaried": UnusableColumn("it is a list"),
         "digest": Digest(2**128 - 3),
-        "few rows": Few(4, 0, np.array([7]), coded),
+        "few rows": KeptRows(4, 0, np.array([7]), coded),
         "occupied": Occupied.of(rng.random((3, 1024)) < 0.1),
         "thinned": thinned,
         "kept": kept,
         "dates": dates,
         "few": few,
-        "levels": Levels(("a", "b"), np.array([1.0, 2.0]), 5),
-        "levels of whole numbers": Levels((1, 2**40), np.array([1.0, 2.0]), 5),
-        "levels of numbers": Levels((0.1, float("inf"), -0.0), np.ones(3), 5),
-        "levels of flags": Levels((True, False), np.ones(2), 5),
-        "levels of days": Levels((day,), np.ones(1), 5),
-        "levels of moments": Levels((now,), np.ones(1), 5),
-        "levels of ticks": Levels((np.datetime64(7, "ns"), np.datetime64(8, "ns")), np.ones(2), 5),
-        "levels of date ticks": Levels((np.datetime64(7, "D"),), np.ones(1), 5),
-        "levels of waits": Levels((np.timedelta64(7, "us"),), np.ones(1), 5),
-        "too many levels": Levels((), np.zeros(0), 5, True),
-        "priorities": Priorities.of(np.arange(30), weights, 0, 5),
-        "look": Look("numeric", "<f8", 2.5, missing, 7, 0.5, thinned, None, None, False),
+        "levels": CategoryWeights(("a", "b"), np.array([1.0, 2.0]), 5),
+        "categories of integers": CategoryWeights((1, 2**40), np.array([1.0, 2.0]), 5),
+        "categories of numbers": CategoryWeights((0.1, float("inf"), -0.0), np.ones(3), 5),
+        "categories of flags": CategoryWeights((True, False), np.ones(2), 5),
+        "categories of days": CategoryWeights((day,), np.ones(1), 5),
+        "categories of moments": CategoryWeights((now,), np.ones(1), 5),
+        "categories of ticks": CategoryWeights(
+            (np.datetime64(7, "ns"), np.datetime64(8, "ns")), np.ones(2), 5
+        ),
+        "categories of date ticks": CategoryWeights((np.datetime64(7, "D"),), np.ones(1), 5),
+        "categories of waits": CategoryWeights((np.timedelta64(7, "us"),), np.ones(1), 5),
+        "too many categories": CategoryWeights((), np.zeros(0), 5, True),
+        "priorities": PrioritySample.of(np.arange(30), weights, 0, 5),
+        "look": ColumnSketch("numeric", "<f8", 2.5, missing, 7, 0.5, thinned, None, None, False),
         "steps": Steps(-(2**62), 86_400 * 10**9, "Europe/Berlin"),
-        "coded look": Look(
-            "category", "O", 0.0, coded, -1, 0.0, None, Levels(("b",), np.ones(1), 5), ("b",), True
+        "coded look": ColumnSketch(
+            "category", "O", 0.0, coded, -1, 0.0, None, CategoryWeights(("b",), np.ones(1), 5), ("b",), True
         ),
     }
 
@@ -156,7 +167,7 @@ def test_every_state_comes_back_bit_for_bit(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["levels", "levels of days", "levels of moments", "levels of ticks", "dates"]
+    "name", ["levels", "categories of days", "categories of moments", "categories of ticks", "dates"]
 )
 def test_states_merge_after_they_came_back_as_before(name):
     state = states()[name]
@@ -267,7 +278,7 @@ CALLS = {
     "function": partial(paribus.effects, asked, features=["a", "b"], grid_resolution=5, sample_weight="w"),
     "curves": partial(paribus.effects, asked, features=["c"], grid_resolution=4, kind="both"),
     "text": partial(paribus.effects, many_levels, features=["city", "b"], grid_resolution=5),
-    "days as levels": partial(paribus.effects, asked, features=["day"], categorical_features=["day"]),
+    "days as categories": partial(paribus.effects, asked, features=["day"], categorical_features=["day"]),
     "interactions": partial(paribus.h_statistic, trees()),
     "weighted interactions": partial(paribus.h_statistic, trees(), sample_weight="w", threeway=3),
 }
@@ -301,7 +312,7 @@ def small_blocks(monkeypatch):
 def evaluated(monkeypatch):
     """The rows at which blocks began that were evaluated, pass by pass."""
     begun = []
-    for kind in (Together, Survey, Counting, Walking):
+    for kind in (Together, Survey, CoveragePass, PredictionPass):
 
         def spying(self, block, evaluate=kind.evaluate, name=kind.__name__):
             begun.append((name, block.start, block.questions))
@@ -440,7 +451,7 @@ def test_a_damaged_identity_says_what_to_remove(folder, tmp_path):
     file = next((tmp_path / "kept").rglob("identity.json"))
     for content in ("{", "[]", "null", '"text"'):
         file.write_text(content)
-        with pytest.raises(paribus.CheckpointError, match=r"identity\.json|was begun with other"):
+        with pytest.raises(paribus.CheckpointError, match=r"identity\.json|belongs to a run with other"):
             call()
 
 
@@ -722,7 +733,11 @@ def test_states_without_what_says_whose_they_are_are_refused(finished, copied):
 )
 def test_odd_notes_end_in_one_error(finished, copied, file, content):
     (copied / file).write_bytes(content.encode("latin1"))
-    with pytest.raises(paribus.CheckpointError, match=r"run\.json|identity\.json|was begun with other"):
+    with pytest.raises(
+        paribus.CheckpointError,
+        match=r"run\.json|identity\.json|belongs to a run with "
+        r"other",
+    ):
         finished.run(copied)
 
 
@@ -879,7 +894,7 @@ def test_codes_beyond_the_tables_of_kernels_are_refused_with_a_right_digest_too(
 
 def test_false_offsets_of_text_are_refused():
     table = pa.table({"text": ["one", "two", "three"]})
-    data = fuzz.loaded(packed(Few(4, 0, np.arange(3), table)))
+    data = fuzz.loaded(packed(KeptRows(4, 0, np.arange(3), table)))
     offsets = np.array([0, 3, 6, 11], np.int32).tobytes()
     name = next(name for name, array in data.items() if offsets in array.tobytes())
     for false in ([0, 3, 2**30, 11], [0, 2**31 - 1, 6, 11], [-9, 3, 6, 11], [0, 6, 3, 11]):
@@ -890,7 +905,7 @@ def test_false_offsets_of_text_are_refused():
 
 def test_codes_of_categories_beyond_their_dictionary_are_refused():
     table = pa.table({"text": pa.array(["one", "two"] * 8).dictionary_encode()})
-    data = fuzz.loaded(packed(Few(99, 0, np.arange(16), table)))
+    data = fuzz.loaded(packed(KeptRows(99, 0, np.arange(16), table)))
     codes = np.tile(np.array([0, 1], np.int32), 8).tobytes()
     name = next(name for name, array in data.items() if codes in array.tobytes())
     broken = data[name].tobytes().replace(codes, np.tile(np.array([0, 10**6], np.int32), 8).tobytes())
@@ -962,10 +977,12 @@ def test_every_length_that_has_a_name_is_the_same_wherever_it_occurs():
 
 def test_patterns_refuse_other_types_and_numbers():
     either = Either((None, Numbers((2,), low=0.0, high=[1.0, 2.0])))
-    pattern = Expected({("a", 0): Made(Declared, levels=(either, Number(int, 1, 5), Each("n", 3, least=0)))})
+    pattern = Expected(
+        {("a", 0): Constructed(DeclaredCategories, levels=(either, Number(int, 1, 5), Each("n", 3, least=0)))}
+    )
 
     def check(*parts):
-        pattern.check(Keyed({("a", 0): Declared(parts)}))
+        pattern.check(Keyed({("a", 0): DeclaredCategories(parts)}))
 
     check(None, 1, ())
     check(np.array([1.0, 2.0]), 5, (3, 3))
@@ -994,6 +1011,6 @@ def test_states_that_lack_a_part_are_refused_with_a_right_digest_too(finished, c
         fuzz.forge(
             file, fuzz.written({**arrays, "tree": np.frombuffer(json.dumps(tree).encode(), "u1")}), finished
         )
-    words = r"01-effects: .*\('coverage', 0\) is missing; remove the folder to begin anew"
+    words = r"01-effects: .*\('coverage', 0\) is missing; remove the folder to start over"
     with pytest.raises(paribus.CheckpointError, match=words):
         finished.run(copied)

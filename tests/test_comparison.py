@@ -82,9 +82,9 @@ def test_an_additive_model_on_independent_features_gives_one_curve():
     found = paribus.compare(*answers(lambda t: t[:, 0] ** 2 + t[:, 1], X, 0))
     assert found.share[0] < 0.01
     assert found.notes == ()
-    assert found.difference.shape == found.local_level.shape == (1,)
-    # The level is that of the other feature, which averages to a half, and of the first.
-    np.testing.assert_allclose(found.local_level, np.mean(X[:, 0] ** 2) + np.mean(X[:, 1]), atol=0.01)
+    assert found.difference.shape == found.local_offset.shape == (1,)
+    # The category is that of the other feature, which averages to a half, and of the first.
+    np.testing.assert_allclose(found.local_offset, np.mean(X[:, 0] ** 2) + np.mean(X[:, 1]), atol=0.01)
 
 
 def test_features_that_go_together_are_told_with_numbers():
@@ -99,7 +99,7 @@ def test_features_that_go_together_are_told_with_numbers():
     value = found.effect.grid_values[0]
     assert found.at[0] in value
     place = list(value).index(found.at[0])
-    own = np.interp(value[place], found.local.grid_values[0], found.local.ale[0]) + found.local_level[0]
+    own = np.interp(value[place], found.local.grid_values[0], found.local.ale[0]) + found.local_offset[0]
     np.testing.assert_allclose(abs(found.effect.average[0, place] - own), found.difference[0])
     assert repr(found).count("note:") == len(found.notes)
 
@@ -285,7 +285,7 @@ def test_levels_in_another_order_are_drawn_where_they_belong():
     assert [text for _, text in panel.x.ticks] == ["x", "y", "z"]
     drawn = {mark.label: mark for mark in panel.marks if isinstance(mark, Points)}
     np.testing.assert_allclose(drawn["partial dependence"].y, [0.0, 10.0, 20.0])
-    np.testing.assert_allclose(drawn[NEAR].y, [np.nan, 10.0, 20.0])  # it was not asked about x
+    np.testing.assert_allclose(drawn[NEAR].y, [np.nan, 10.0, 20.0])  # it was not requested x
     assert drawn[NEAR].hover[1].startswith("city = y\n" + NEAR + " 10")
 
 
@@ -337,7 +337,7 @@ def test_other_models_and_weights_are_refused():
         paribus.compare(exact, paribus.accumulated_local_effects(second, X, 0)["x0"])
     observed = paribus.marginal(curved, X, 0, y=X[:, 1])["x0"]
     assert paribus.compare(effect, local, observed).marginal is observed
-    assert paribus.compare(effect.centred(), None, None).plot() is not None
+    assert paribus.compare(effect.centered(), None, None).plot() is not None
 
 
 def test_a_feature_without_any_value_has_nothing_to_compare():

@@ -27,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 
 import paribus
 from paribus.evaluators import survey
-from paribus.evaluators.trees import exact
+from paribus.evaluators.trees import tree_exact
 from paribus.executors import checkpoint, local
 from paribus.executors import dask as cluster_of
 from paribus.states import ranges_of
@@ -110,7 +110,7 @@ def many_blocks():
     """Cut tens of thousands of rows as finely as the library cuts tens of millions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(survey, "SURVEY_ROWS", 1_024)
-        patch.setattr(exact, "BLOCK_ROWS", 1_024)
+        patch.setattr(tree_exact, "BLOCK_ROWS", 1_024)
         yield
 
 
@@ -146,7 +146,7 @@ def product(frame):
 
 
 class Marked:
-    """A model that does something the first ``times`` it is asked on a worker about a row with ``d`` above."""
+    """A model that does something the first ``times`` it is evaluated on a worker about a row with ``d`` above."""
 
     def __init__(self, folder, times, above=-np.inf):
         self.folder, self.times, self.above, self.home = Path(folder), times, above, os.getpid()
@@ -170,7 +170,7 @@ class Marked:
         return len(list(self.folder.glob("mark-*")))
 
 
-class Labelled:
+class Labeled:
     """A classifier of two labels that rows do not have."""
 
     classes_: ClassVar = np.array([-1.0, -2.0])
@@ -829,7 +829,7 @@ def test_averages_near_values_are_those_of_one_process(client, model, files, fra
 
 def test_a_target_that_cannot_be_compared_is_said_once(client, model, files):
     with pytest.raises(paribus.InputError, match="no class of the model"):
-        paribus.marginal(Labelled(), files, y="w", executor=client)
+        paribus.marginal(Labeled(), files, y="w", executor=client)
     with pytest.raises(paribus.InputError, match="y='a' is missing in row"):
         paribus.marginal(model, files, y="a", executor=client)
 

@@ -74,7 +74,7 @@ def test_individual_curves_say_how_many_and_the_average_is_over_all(rng):
     assert all((effect.individual[0] == row.y).all(axis=1).any() for row in rows)
 
 
-def test_classes_have_names_and_colours(rng):
+def test_classes_have_names_and_colors(rng):
     X = rng.normal(size=(50, 2))
     effect = paribus.partial_dependence(
         lambda t: np.stack([t[:, 0], t[:, 1]], 1), X, 0, target_names=["p", "q"]
@@ -184,7 +184,7 @@ def test_levels_are_written_as_they_are_and_told_apart(rng):
     towns = paribus.partial_dependence(lambda t: t["price_$"], frame, "town")
     written = [text for _, text in only_panel(towns).x.ticks]
     assert len(set(written)) == len(written) == 20
-    assert written[-1] == "other (41 levels)"
+    assert written[-1] == "other (41 categories)"
     assert max(len(line) for text in written for line in text.split("\n")) <= 24
     assert [t.get_text() for t in towns.plot().get_xticklabels()] == written
     ax = paribus.partial_dependence(
@@ -192,7 +192,7 @@ def test_levels_are_written_as_they_are_and_told_apart(rng):
     ).plot()
     assert ax.get_xlabel() == r"price_\$"
     assert len(explained(ax)) == 12
-    assert "12 of 60 levels" in ax.get_legend().get_title().get_text()
+    assert "12 of 60 categories" in ax.get_legend().get_title().get_text()
 
 
 def test_no_number_stands_where_only_the_support_is_drawn(rng):

@@ -13,9 +13,8 @@ from matplotlib.collections import PolyCollection, QuadMesh  # noqa: E402
 from matplotlib.colors import to_rgba  # noqa: E402
 
 from paribus.display.drawers.matplotlib import draw, png  # noqa: E402
-from paribus.display.drawers.matplotlib.smallprint import SmallPrint  # noqa: E402
+from paribus.display.drawers.matplotlib.footnotes import Footnotes  # noqa: E402
 from paribus.display.figure import (  # noqa: E402
-    Axis,
     Band,
     Bars,
     Contours,
@@ -24,13 +23,14 @@ from paribus.display.figure import (  # noqa: E402
     Heat,
     Line,
     Panel,
+    PanelAxis,
     Points,
     Rug,
     Rule,
     Strip,
     Text,
 )
-from paribus.display.look import BELOW, STRIP  # noqa: E402
+from paribus.display.style import BELOW, STRIP  # noqa: E402
 from paribus.display.ticks import nice_ticks  # noqa: E402
 from paribus.errors import DrawingError  # noqa: E402
 
@@ -52,7 +52,7 @@ MARKS = {
     "points with error": Points(X, Y, "#D55E00", error=ONES / 2),
     "points with error along x": Points(X, Y, "#D55E00", error=ONES / 2, error_along="x", marker="bar"),
     "bars": Bars(X, Y, ONES * 0.8, "#009E73", error=ONES / 2, label="d"),
-    "level bars": Bars(
+    "category bars": Bars(
         X, Y, ONES * 0.8, ("red", "green", "blue", "ink"), base=ONES, horizontal=True, error=ONES
     ),
     "strip": Strip(X, Y, ONES, most=5.0),
@@ -60,7 +60,7 @@ MARKS = {
     "rug": Rug(X),
     "rug along y": Rug(X, along="y"),
     "heat": Heat(EDGES, EDGES, TABLE, "viridis", 1.0, 8.0, "unit", written=WORDS),
-    "heat of own colours": Heat(EDGES, EDGES, TABLE, ("#ffffff", "#0072B2"), 1.0, 8.0, None),
+    "heat of own colors": Heat(EDGES, EDGES, TABLE, ("#ffffff", "#0072B2"), 1.0, 8.0, None),
     "contours": Contours(X, X, TABLE, np.linspace(1, 8, 8), "viridis", "unit"),
     "hatch": Hatch(EDGES, EDGES, STRUCK, label="no data"),
     "rule": Rule(2.5),
@@ -136,7 +136,7 @@ def test_a_line_fades_without_gaps():
     assert [run.get_label() for run in runs if not run.get_label().startswith("_")] == ["a"]
 
 
-def test_the_legend_of_a_fading_line_has_its_full_colour():
+def test_the_legend_of_a_fading_line_has_its_full_color():
     page, _ = draw(of(Line(X, Y, "#0072B2", label="a", strength=np.array([0.0, 0.0, 1.0, 1.0]))))
     (handle,) = [ax.get_legend().legend_handles[0] for ax in page.axes if ax.get_legend()]
     assert handle.get_alpha() == 1.0
@@ -152,12 +152,12 @@ def test_a_point_between_gaps_is_seen():
 def test_error_bars_end_where_they_should(along, column):
     (bars,) = drawn(Points(X, Y, "ink", error=ONES / 2, error_along=along)).containers
     segments = np.array(bars.lines[2][0].get_segments())
-    centre = (X, Y)[column]
-    assert np.array_equal(segments[:, :, column], np.stack([centre - 0.5, centre + 0.5], axis=1))
+    center = (X, Y)[column]
+    assert np.array_equal(segments[:, :, column], np.stack([center - 0.5, center + 0.5], axis=1))
 
 
 def test_bars_have_their_lengths_and_errors_at_their_ends():
-    ax = drawn(MARKS["level bars"])
+    ax = drawn(MARKS["category bars"])
     assert [(bar.get_x(), bar.get_width()) for bar in ax.patches] == [(1.0, length) for length in Y]
     assert [bar.get_facecolor() for bar in ax.patches][:2] == [to_rgba("red"), to_rgba("green")]
     segments = np.array(ax.collections[0].get_segments())
@@ -208,8 +208,8 @@ def test_numbers_in_cells_are_as_small_as_cells_and_none_where_they_would_not_be
     assert inked(other) == 0
 
 
-def test_own_colours_of_heat_run_from_the_first_to_the_last():
-    mesh = drawn(MARKS["heat of own colours"]).collections[0]
+def test_own_colors_of_heat_run_from_the_first_to_the_last():
+    mesh = drawn(MARKS["heat of own colors"]).collections[0]
     assert mesh.to_rgba(1.0)[:3] == (1, 1, 1)
     assert np.allclose(mesh.to_rgba(8.0), to_rgba("#0072B2"))
 
@@ -231,12 +231,12 @@ def test_level_contours_are_filled_without_lines():
 def beside():
     right = Panel(
         (Points(np.zeros(1), Y[:1], "ink", label="a"),),
-        x=Axis(scale="level", ticks=((0.0, "missing\n3.1 %"),)),
+        x=PanelAxis(scale="level", ticks=((0.0, "missing\n3.1 %"),)),
     )
     return Panel((MARKS["heat"], Line(X, X, "ink", label="a")), right=right, top=Panel((MARKS["bars"],)))
 
 
-def test_side_panels_share_the_axis_and_the_colour_bar_stands_beyond():
+def test_side_panels_share_the_axis_and_the_color_bar_stands_beyond():
     page, (ax,) = draw(Figure((beside(),)))
     page.canvas.draw()
     right, top, bar = ax.child_axes
@@ -251,7 +251,7 @@ def test_side_panels_share_the_axis_and_the_colour_bar_stands_beyond():
     assert bar.get_ylabel() == "unit"
 
 
-def test_every_scale_of_colours_is_explained():
+def test_every_scale_of_colors_is_explained():
     low = Heat(EDGES, EDGES, np.where(STRUCK, np.nan, TABLE), "viridis", 1.0, 8.0, "one")
     high = Heat(EDGES, EDGES, np.where(STRUCK, TABLE, np.nan), "RdBu_r", 1.0, 8.0, "two")
     one, two = drawn(low, high, equal=True).child_axes
@@ -278,7 +278,7 @@ def test_nothing_is_beyond_the_page():
         assert box.y1 <= page.bbox.height + 1
 
 
-def test_a_colour_bar_on_given_axes_stays_in_their_place():
+def test_a_color_bar_on_given_axes_stays_in_their_place():
     _, (left, right) = plt.subplots(1, 2)
     edge, kept = left.get_window_extent().x1, right.get_position().bounds
     draw(of(MARKS["heat"]), left)
@@ -294,8 +294,8 @@ def test_axes_have_the_ends_ticks_and_words_of_the_figure():
     ticks = ((0.0, "zero"), (2.0, "two"))
     ax = drawn(
         MARKS["line"],
-        x=Axis("the x", "level", ticks, turned=True, low=-1, high=4),
-        y=Axis("the y", numbers=False),
+        x=PanelAxis("the x", "level", ticks, turned=True, low=-1, high=4),
+        y=PanelAxis("the y", numbers=False),
     )
     assert ax.get_xlim() == (-1, 4)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("the x", "the y")
@@ -307,12 +307,12 @@ def test_axes_have_the_ends_ticks_and_words_of_the_figure():
 
 
 def test_dates_are_read_as_days_since_1970():
-    ax = drawn(Line(np.array([16071.0, 17166.0]), np.zeros(2), "ink"), x=Axis("day", "date"))
+    ax = drawn(Line(np.array([16071.0, 17166.0]), np.zeros(2), "ink"), x=PanelAxis("day", "date"))
     assert {"2014", "2015", "2016"} <= {tick.get_text() for tick in ax.get_xticklabels()}
 
 
 def test_an_axis_without_scale_is_not_seen():
-    ax = drawn(MARKS["line"], x=Axis(scale="none"), y=Axis(scale="none"))
+    ax = drawn(MARKS["line"], x=PanelAxis(scale="none"), y=PanelAxis(scale="none"))
     assert not len(ax.get_xticks())
     assert not any(spine.get_visible() for spine in ax.spines.values())
 
@@ -320,7 +320,7 @@ def test_an_axis_without_scale_is_not_seen():
 def test_many_words_are_smaller():
     def size(count):
         ticks = tuple((float(i), "a word") for i in range(count))
-        return drawn(MARKS["line"], x=Axis(scale="level", ticks=ticks)).get_xticklabels()[0].get_size()
+        return drawn(MARKS["line"], x=PanelAxis(scale="level", ticks=ticks)).get_xticklabels()[0].get_size()
 
     assert size(3) > size(12) >= 5
 
@@ -338,7 +338,9 @@ def test_what_axes_say_and_show_stays():
     (own,) = ax.plot([-10, 10], [-20, 20], label="mine")
     ax.legend(title="theirs")
     ax.set(xlabel="own x", ylabel="own y", title="own title")
-    figure = Figure((Panel((MARKS["line"],), x=Axis("x", low=0, high=3), y=Axis("y"), title="t"),), title="T")
+    figure = Figure(
+        (Panel((MARKS["line"],), x=PanelAxis("x", low=0, high=3), y=PanelAxis("y"), title="t"),), title="T"
+    )
     draw(figure, ax)
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("own x", "own y", "own title")
     assert not ax.get_title(loc="left")
@@ -351,7 +353,7 @@ def test_what_axes_say_and_show_stays():
 def test_given_axes_without_scales_lose_their_frame():
     _, (ax, other) = plt.subplots(1, 2)
     other.plot([0, 1], [0, 1])
-    scaleless = of(MARKS["line"], x=Axis(scale="none"), y=Axis(scale="none"))
+    scaleless = of(MARKS["line"], x=PanelAxis(scale="none"), y=PanelAxis(scale="none"))
     draw(scaleless, ax)
     draw(scaleless, other)
     assert not any(spine.get_visible() for spine in ax.spines.values())
@@ -362,7 +364,7 @@ def test_limits_of_axes_that_show_something_widen():
     _, ax = plt.subplots()
     ax.plot([-10, 1], [0, 1])
     low, _ = ax.get_xlim()
-    draw(of(MARKS["line"], x=Axis(low=0, high=7), y=Axis(low=-3, high=2)), ax)
+    draw(of(MARKS["line"], x=PanelAxis(low=0, high=7), y=PanelAxis(low=-3, high=2)), ax)
     wider, high = ax.get_xlim()
     assert low - 0.5 < wider < low
     assert high == 7
@@ -375,7 +377,7 @@ def test_limits_of_axes_that_show_something_widen():
 def test_limits_set_before_anything_is_shown_stay():
     _, ax = plt.subplots()
     ax.set_ylim(0, 1)
-    draw(of(MARKS["line"], y=Axis(low=-3, high=2)), ax)
+    draw(of(MARKS["line"], y=PanelAxis(low=-3, high=2)), ax)
     assert ax.get_ylim() == (0, 1)
 
 
@@ -383,7 +385,7 @@ def test_an_axis_turned_round_stays_so():
     _, ax = plt.subplots()
     ax.plot([0, 1], [0, 1])
     ax.invert_yaxis()
-    draw(of(MARKS["line"], y=Axis(low=-3, high=6)), ax)
+    draw(of(MARKS["line"], y=PanelAxis(low=-3, high=6)), ax)
     assert ax.get_ylim() == (6, -3)
 
 
@@ -402,7 +404,7 @@ def curves(low, high, **of):
     """Return a figure of one panel from low to high, with the strip of data below."""
     y = np.linspace(low, high, 4)
     floor = low - BELOW * (high - low)
-    axis = Axis("y", low=floor, high=high, ticks=tuple(nice_ticks(low, high)))
+    axis = PanelAxis("y", low=floor, high=high, ticks=tuple(nice_ticks(low, high)))
     return Figure((Panel((Line(X, y, "#0072B2", label="mean"), Strip(X, Y, ONES, most=5.0)), y=axis),), **of)
 
 
@@ -422,8 +424,8 @@ def test_axes_that_share_a_side_show_all_that_is_drawn_on_any_of_them():
         draw(curves(low, high), ax)
     assert axes[0].get_ylim() == (-5 - BELOW * 5.5, 30)
     _, axes = plt.subplots(2, 1, sharex=True)
-    draw(of(MARKS["line"], x=Axis(low=0, high=3)), axes[0])
-    draw(of(MARKS["line"], x=Axis(low=2, high=8)), axes[1])
+    draw(of(MARKS["line"], x=PanelAxis(low=0, high=3)), axes[0])
+    draw(of(MARKS["line"], x=PanelAxis(low=2, high=8)), axes[1])
     assert axes[0].get_xlim() == (0, 8)
 
 
@@ -442,7 +444,12 @@ def test_limits_set_after_something_is_shown_stay():
     ax.plot([0, 1], [0, 1])
     ax.set(xlim=(-1, 1), ylim=(0, 1))
     ticks = ((0.0, "zero"), (9.0, "nine"))
-    draw(of(MARKS["line"], x=Axis(scale="level", ticks=ticks, low=0, high=9), y=Axis(low=-3, high=2)), ax)
+    draw(
+        of(
+            MARKS["line"], x=PanelAxis(scale="level", ticks=ticks, low=0, high=9), y=PanelAxis(low=-3, high=2)
+        ),
+        ax,
+    )
     assert ax.get_xlim() == (-1, 1)
     assert ax.get_ylim() == (0, 1)
 
@@ -492,7 +499,7 @@ def test_ticks_and_scales_somebody_has_set_stay():
 
 
 def small_print(ax):
-    return [text.get_text().split("\n") for text in ax.texts if isinstance(text, SmallPrint)]
+    return [text.get_text().split("\n") for text in ax.texts if isinstance(text, Footnotes)]
 
 
 def test_a_single_label_is_written_below_with_the_notes():
@@ -518,7 +525,7 @@ def test_notes_of_several_panels_stand_once_below_the_last():
 def test_a_legend_on_given_axes_hides_nothing(size):
     page, ax = plt.subplots(figsize=size)
     lines = tuple(Line(X, Y * slope, "ink", label=f"a rather long name {slope}") for slope in (-1, 0, 1))
-    draw(of(*lines, x=Axis("x")), ax)
+    draw(of(*lines, x=PanelAxis("x")), ax)
     page.canvas.draw()
     legend, inside = ax.get_legend().get_window_extent(), ax.get_window_extent()
     paths = [line.get_transform().transform_path(line.get_path()) for line in ax.lines]
@@ -536,7 +543,7 @@ def test_words_around_given_axes_have_room_on_a_plain_page():
     page, axes = plt.subplots(2, 2, figsize=(6, 4.5))
     kept = [ax.get_position().bounds for ax in axes.flat[1:]]
     figure = curves(0, 1, notes=("one note", "another note"))
-    figure = replace(figure, panels=(replace(figure.panels[0], x=Axis("the x")),))
+    figure = replace(figure, panels=(replace(figure.panels[0], x=PanelAxis("the x")),))
     draw(figure, axes[0, 0])
     assert [ax.get_position().bounds for ax in axes.flat[1:]] == kept
     for ax in axes.flat[1:]:
@@ -555,7 +562,7 @@ def test_given_axes_of_one_row_stay_as_high():
     assert axes[0].get_position().y0 == axes[1].get_position().y0 > 0.11
 
 
-def test_what_short_colour_bars_say_is_written_below():
+def test_what_short_color_bars_say_is_written_below():
     low = Heat(
         EDGES, EDGES, np.where(STRUCK, np.nan, TABLE), "viridis", 1.0, 8.0, "the strength of it (unit)"
     )
@@ -565,7 +572,7 @@ def test_what_short_colour_bars_say_is_written_below():
     page.canvas.draw()
     assert [part.get_ylabel() for part in axes[0].child_axes] == ["", ""]
     assert " ".join(small_print(axes[0])[0]) == (
-        "upper colours: the strength of it (unit) lower colours: its own effect (unit)"
+        "upper colors: the strength of it (unit) lower colors: its own effect (unit)"
     )
     _, ax = plt.subplots(figsize=(6, 6))
     draw(of(low, high, equal=True), ax)
@@ -575,7 +582,7 @@ def test_what_short_colour_bars_say_is_written_below():
 
 def test_a_picture_without_axes_shrinks_as_a_whole():
     marks = (Points(X, Y, "ink", size=20.0), Line(X, Y, "ink", width=4.0), Text(0.0, 1.0, "a", size=10.0))
-    figure = Figure((Panel(marks, x=Axis(scale="none"), y=Axis(scale="none")),), size=(8, 6))
+    figure = Figure((Panel(marks, x=PanelAxis(scale="none"), y=PanelAxis(scale="none")),), size=(8, 6))
     sizes = []
     for wide in (20, 5):
         _, ax = plt.subplots(figsize=(wide, wide), layout="constrained")
@@ -587,7 +594,7 @@ def test_a_picture_without_axes_shrinks_as_a_whole():
 
 def test_words_that_would_be_tiny_beside_each_other_are_turned():
     ticks = tuple((float(i), "a word of some length") for i in range(8))
-    ax = drawn(MARKS["line"], x=Axis(scale="level", ticks=ticks))
+    ax = drawn(MARKS["line"], x=PanelAxis(scale="level", ticks=ticks))
     assert {text.get_rotation() for text in ax.get_xticklabels()} == {90}
     assert ax.get_xticklabels()[0].get_size() >= 8
 
@@ -596,7 +603,7 @@ def test_a_long_name_is_no_longer_than_its_axis():
     name = (
         "a_very_long_name_of_a_feature_that_has_no_space_anywhere_and_is_longer_than_its_panel_twice_or_more"
     )
-    page, (ax,) = draw(of(MARKS["line"], x=Axis(name), y=Axis(name)))
+    page, (ax,) = draw(of(MARKS["line"], x=PanelAxis(name), y=PanelAxis(name)))
     page.canvas.draw()
     assert ax.yaxis.label.get_window_extent().height <= ax.get_window_extent().height
     assert ax.xaxis.label.get_window_extent().width <= ax.get_window_extent().width
@@ -604,7 +611,7 @@ def test_a_long_name_is_no_longer_than_its_axis():
 
 def test_years_have_no_comma_and_thousands_do():
     def words(low, high):
-        ax = drawn(Line(np.linspace(low, high, 4), Y, "ink"), x=Axis("x", low=low, high=high))
+        ax = drawn(Line(np.linspace(low, high, 4), Y, "ink"), x=PanelAxis("x", low=low, high=high))
         return {text.get_text() for text in ax.get_xticklabels()}
 
     assert "1960" in words(1940, 1990)
@@ -615,9 +622,11 @@ def test_long_names_break_where_their_parts_meet_and_fold_to_what_is_left_of_giv
     name = "a_very_long_name_of_a_feature_that_has_no_space_anywhere_and_is_longer_than_its_panel"
     page, axes = plt.subplots(1, 2, figsize=(8, 3.5))
     right = Panel(
-        (Points(np.zeros(1), Y[:1], "ink"),), x=Axis(scale="level", ticks=((0.0, "missing\n3.1 %"),))
+        (Points(np.zeros(1), Y[:1], "ink"),), x=PanelAxis(scale="level", ticks=((0.0, "missing\n3.1 %"),))
     )
-    figure = Figure((Panel((MARKS["line"],), Axis(name), Axis(name), right=right),), notes=("note",) * 2)
+    figure = Figure(
+        (Panel((MARKS["line"],), PanelAxis(name), PanelAxis(name), right=right),), notes=("note",) * 2
+    )
     draw(figure, axes[0])
     axes[1].set_ylabel("own")
     draw(figure, axes[1])
@@ -637,7 +646,7 @@ def test_long_names_break_where_their_parts_meet_and_fold_to_what_is_left_of_giv
 )
 def test_numbers_along_an_axis_keep_apart(inches, ends):
     page, ax = plt.subplots(figsize=(inches, 2), layout="constrained")
-    draw(of(Line(np.linspace(*ends, 4), Y, "ink"), x=Axis("x", low=ends[0], high=ends[1])), ax)
+    draw(of(Line(np.linspace(*ends, 4), Y, "ink"), x=PanelAxis("x", low=ends[0], high=ends[1])), ax)
     page.canvas.draw()
     words = [text for text in ax.get_xticklabels() if text.get_text()]
     assert len(words) >= {1.5: 1, 2.5: 2, 5: 3}[inches]
@@ -650,7 +659,7 @@ def test_numbers_along_an_axis_keep_apart(inches, ends):
 @pytest.mark.parametrize("inches", [1.2, 2.0, 3.4])
 def test_dates_along_an_axis_keep_apart(days, inches):
     page, ax = plt.subplots(figsize=(inches, 2), layout="constrained")
-    draw(of(Line(19000 + np.linspace(0, days, 4), Y, "ink"), x=Axis("day", "date")), ax)
+    draw(of(Line(19000 + np.linspace(0, days, 4), Y, "ink"), x=PanelAxis("day", "date")), ax)
     page.canvas.draw()
     boxes = [text.get_window_extent() for text in ax.get_xticklabels() if text.get_text()]
     assert len(boxes) >= 2
@@ -681,7 +690,7 @@ def test_a_long_legend_takes_more_rows_not_more_width():
     assert legend.get_window_extent().x1 <= page.bbox.width
 
 
-def test_a_panels_own_legend_stands_beyond_its_colour_bar():
+def test_a_panels_own_legend_stands_beyond_its_color_bar():
     page, (ax,) = draw(of(MARKS["heat"], MARKS["hatch"], legend="panel", legend_title="cells"))
     page.canvas.draw()
     assert ax.get_legend().get_window_extent().x0 > ax.child_axes[0].get_tightbbox().x1
@@ -691,7 +700,7 @@ def test_a_panels_own_legend_stands_beyond_its_colour_bar():
 def test_labels_are_literal():
     page, (ax,) = draw(
         Figure(
-            (Panel((Line(X, Y, "ink", label="_$a$"),), x=Axis("$x_1$"), title="$t$"),),
+            (Panel((Line(X, Y, "ink", label="_$a$"),), x=PanelAxis("$x_1$"), title="$t$"),),
             title="$T$",
             notes=("$n$",),
         )
@@ -712,7 +721,7 @@ def test_nothing_is_titled_unless_asked():
 
 def test_notes_stand_below_in_lines_that_fit():
     notes = ("first note", "a second note that is long " * 8)
-    page, (ax,) = draw(Figure((Panel((MARKS["line"],), x=Axis("x")),), notes=notes))
+    page, (ax,) = draw(Figure((Panel((MARKS["line"],), x=PanelAxis("x")),), notes=notes))
     page.canvas.draw()
     box = page._supxlabel.get_window_extent()
     assert page._supxlabel.get_text().startswith("first note\na second note")
@@ -755,17 +764,19 @@ def test_axes_of_a_part_of_a_page_are_axes():
 
 def test_labels_keep_their_own_lines_and_break_before_an_error():
     words = "change in prediction\nfrom its mean"
-    assert drawn(Line(X, Y, "#0072B2"), y=Axis(words)).get_ylabel() == words
+    assert drawn(Line(X, Y, "#0072B2"), y=PanelAxis(words)).get_ylabel() == words
     narrow = Figure(
-        (Panel((Line(X, Y, "#0072B2"),), x=Axis("increase of the error ± 2 standard errors")),), 1, (3.4, 3.0)
+        (Panel((Line(X, Y, "#0072B2"),), x=PanelAxis("increase of the error ± 2 standard errors")),),
+        1,
+        (3.4, 3.0),
     )
     assert draw(narrow)[1][0].get_xlabel() == "increase of the error\n± 2 standard errors"
-    wide = drawn(Line(X, Y, "#0072B2"), x=Axis("increase ± 2 standard errors"))
+    wide = drawn(Line(X, Y, "#0072B2"), x=PanelAxis("increase ± 2 standard errors"))
     assert wide.get_xlabel() == "increase ± 2 standard errors"
 
 
 @pytest.mark.parametrize(("theme", "ground"), [("default", 0.0), ("dark_background", 1.0)])
-def test_ticks_of_the_rug_are_seen_on_colours_like_their_ink(theme, ground):
+def test_ticks_of_the_rug_are_seen_on_colors_like_their_ink(theme, ground):
     with plt.style.context(theme):
         page, (ax,) = draw(of(Heat(EDGES, EDGES, 0 * TABLE + ground, "gray", 0.0, 1.0, None), Rug(X + 0.25)))
         page.canvas.draw()
@@ -778,7 +789,9 @@ def test_ticks_of_the_rug_are_seen_on_colours_like_their_ink(theme, ground):
 
 def test_large_and_small_numbers_have_their_power_at_each_tick():
     right = Panel(
-        (Bars(X * 1e-7, Y, ONES * 1e-8, "ink", horizontal=True),), Axis(scale="none"), Axis(numbers=False)
+        (Bars(X * 1e-7, Y, ONES * 1e-8, "ink", horizontal=True),),
+        PanelAxis(scale="none"),
+        PanelAxis(numbers=False),
     )
     page, (ax,) = draw(
         of(
@@ -831,13 +844,13 @@ def test_axes_that_share_a_side_stay_abreast():
     note = "a note that is long enough to be written in several lines below a panel that is not a wide one"
     page, axes = plt.subplots(1, 3, sharey=True, figsize=(9, 3.5))
     for ax, notes in zip(axes, ((), (note,), (note, note[2:])), strict=True):
-        draw(Figure((Panel((Line(X, Y, "#0072B2"),), Axis("x"), Axis("y")),), notes=notes), ax)
+        draw(Figure((Panel((Line(X, Y, "#0072B2"),), PanelAxis("x"), PanelAxis("y")),), notes=notes), ax)
     ends = {(round(ax.get_position().y0, 9), round(ax.get_position().y1, 9)) for ax in axes}
     assert len(ends) == 1
     assert axes[0].get_position().y0 > 0.15  # all of them made room for the longest
     upper, lower = plt.subplots(2, 1, sharex=True)[1]
     beside = Panel(
-        (Points(np.zeros(1), np.ones(1), "#0072B2"),), Axis(scale="level", ticks=((0.0, "missing"),))
+        (Points(np.zeros(1), np.ones(1), "#0072B2"),), PanelAxis(scale="level", ticks=((0.0, "missing"),))
     )
     draw(Figure((Panel((Line(X, Y, "#0072B2"),), right=beside),)), upper)
     assert upper.get_position().x1 == pytest.approx(lower.get_position().x1)

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paribus.display import look
+from paribus.display import style
 from paribus.display.drawers.plotly import draw
 from paribus.display.figure import (
-    Axis,
     Band,
     Bars,
     Contours,
@@ -17,6 +16,7 @@ from paribus.display.figure import (
     Heat,
     Line,
     Panel,
+    PanelAxis,
     Points,
     Rug,
     Rule,
@@ -26,7 +26,7 @@ from paribus.display.figure import (
 
 X = np.array([0.0, 1.0, 2.0, 4.0])
 Y = np.array([1.0, 3.0, 2.0, 5.0])
-BLUE, RED = look.PALETTE[:2]
+BLUE, RED = style.PALETTE[:2]
 CELLS = np.array([[1.0, 2.0, 3.0], [4.0, np.nan, 6.0]])
 EDGES = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0])
 TOLD = ("a", "b", "c", "d")
@@ -83,7 +83,7 @@ def test_what_fades_twice_is_one_trace_with_a_gap():
     np.testing.assert_array_equal(strong.y, [0, 1, 2, np.nan, 3, 4])
 
 
-def test_a_point_without_neighbours_is_still_seen():
+def test_a_point_without_neighbors_is_still_seen():
     line, dots = drawn(Line(X, np.array([1.0, np.nan, 2.0, 3.0]), BLUE)).data
     np.testing.assert_array_equal(line.y, [1, np.nan, 2, 3])
     assert (dots.mode, list(dots.x), list(dots.y)) == ("markers", [0.0], [1.0])
@@ -150,7 +150,7 @@ def test_the_strip_takes_its_share_of_the_panel(along):
     figure = drawn(Line(X, Y, BLUE), Strip(X, Y, np.full(4, 0.5), 10.0, along, TOLD))
     strip = figure.data[1]
     height, other = (strip.y, strip.yaxis) if along == "x" else (strip.x, strip.xaxis)
-    np.testing.assert_allclose(height, look.STRIP * Y / 10.0)
+    np.testing.assert_allclose(height, style.STRIP * Y / 10.0)
     axis = figure.layout["yaxis2" if along == "x" else "xaxis2"]
     assert other == ("y2" if along == "x" else "x2")
     assert (axis.range, axis.visible, axis.overlaying) == ((0, 1), False, "y" if along == "x" else "x")
@@ -175,7 +175,7 @@ def test_a_rug_lies_on_the_edge():
 
 def test_heat_has_cells_numbers_and_a_bar():
     written = (("1", "2", "3"), ("4", "", "<6>"))
-    heat = Heat(*EDGES, CELLS, look.DIVERGING, -6.0, 6.0, "unit", written, written)
+    heat = Heat(*EDGES, CELLS, style.DIVERGING, -6.0, 6.0, "unit", written, written)
     figure = drawn(heat)
     (trace,) = figure.data
     np.testing.assert_array_equal(trace.z, CELLS)
@@ -186,35 +186,35 @@ def test_heat_has_cells_numbers_and_a_bar():
     assert figure.layout.xaxis.range == (0, 3)
 
 
-def test_heat_may_have_its_own_colours_and_no_bar():
+def test_heat_may_have_its_own_colors_and_no_bar():
     (trace,) = drawn(Heat(*EDGES, CELLS, ("#ffffff", "#888888", "#000000"), 0.0, 1.0, None)).data
     assert trace.colorscale == ((0.0, "#ffffff"), (0.5, "#888888"), (1.0, "#000000"))
     assert trace.showscale is False
 
 
-def test_contours_are_filled_and_every_other_is_labelled():
+def test_contours_are_filled_and_every_other_is_labeled():
     z = np.add.outer(np.arange(5.0), np.arange(4.0))
     levels = np.arange(0.0, 7.5, 0.5)
-    figure = drawn(Contours(np.arange(4.0), np.arange(5.0), z, levels, look.SEQUENTIAL, "effect"))
-    filled, *labelled = figure.data
+    figure = drawn(Contours(np.arange(4.0), np.arange(5.0), z, levels, style.SEQUENTIAL, "effect"))
+    filled, *labeled = figure.data
     np.testing.assert_array_equal(filled.z, z)
     assert (filled.contours.start, filled.contours.end, filled.contours.size) == (0.5, 6.5, 0.5)
     assert filled.colorbar.title.text == "effect"
-    assert [t.contours.start for t in labelled] == [t.contours.end for t in labelled] == [1, 2, 3, 4, 5, 6]
-    assert all(t.contours.showlabels and t.contours.labelformat == ".0f" for t in labelled)
-    assert [t.contours.labelfont.color for t in labelled] == ["#eeeeee"] * 4 + ["#222222"] * 2
+    assert [t.contours.start for t in labeled] == [t.contours.end for t in labeled] == [1, 2, 3, 4, 5, 6]
+    assert all(t.contours.showlabels and t.contours.labelformat == ".0f" for t in labeled)
+    assert [t.contours.labelfont.color for t in labeled] == ["#eeeeee"] * 4 + ["#222222"] * 2
     assert filled.colorbar.tickvals == (0, 1, 2, 3, 4, 5, 6, 7)
 
 
 def test_levels_are_written_in_full_and_nothing_has_no_sign():
     z = np.subtract.outer(np.arange(5.0), np.arange(5.0)) / 40
     levels = np.array([-0.075, -0.0375, -1e-17, 0.0375, 0.075])
-    filled, *labelled = drawn(
-        Contours(np.arange(5.0), np.arange(5.0), z, levels, look.DIVERGING, "effect")
+    filled, *labeled = drawn(
+        Contours(np.arange(5.0), np.arange(5.0), z, levels, style.DIVERGING, "effect")
     ).data
     assert filled.colorbar.tickvals == (-0.075, 0, 0.075)
-    assert not np.signbit([t.contours.start for t in labelled if abs(t.contours.start) < 0.01]).any()
-    assert {t.contours.labelformat for t in labelled} == {filled.colorbar.tickformat} == {".3f"}
+    assert not np.signbit([t.contours.start for t in labeled if abs(t.contours.start) < 0.01]).any()
+    assert {t.contours.labelformat for t in labeled} == {filled.colorbar.tickformat} == {".3f"}
 
 
 def test_a_hatch_covers_the_cells_of_its_mask():
@@ -238,8 +238,8 @@ def test_rules_cross_the_panel():
     assert (upright.xref, upright.x0, upright.x1, upright.yref) == ("x", 2.5, 2.5, "y domain")
 
 
-def test_rules_lie_above_colours():
-    heat = Heat(*EDGES, CELLS, look.DIVERGING, 0.0, 1.0, None)
+def test_rules_lie_above_colors():
+    heat = Heat(*EDGES, CELLS, style.DIVERGING, 0.0, 1.0, None)
     assert drawn(heat, Rule(1.0)).layout.shapes[-1].layer == "above"
     assert drawn(Rule(1.0)).layout.shapes[-1].layer == "below"
 
@@ -267,7 +267,7 @@ def test_days_are_dates():
         Bars(days, days, np.full(3, 2.0), RED),
         Text(0.5, 1.0, "noon"),
         Rule(19000.0, "x"),
-        x=Axis(scale="date", low=0.0, high=19001.0, ticks=((19000.0, "then"),)),
+        x=PanelAxis(scale="date", low=0.0, high=19001.0, ticks=((19000.0, "then"),)),
     )
     assert figure.layout.xaxis.type == "date"
     assert list(figure.data[0].x) == [
@@ -284,7 +284,7 @@ def test_days_are_dates():
 
 def test_levels_have_names_that_are_broken_rather_than_clipped():
     names = ("a", "a name so long that it would leave no room for the picture that it is the name of")
-    axis = Axis(scale="level", ticks=tuple((float(at), name) for at, name in enumerate(names)))
+    axis = PanelAxis(scale="level", ticks=tuple((float(at), name) for at, name in enumerate(names)))
     figure = drawn(Points(Y[:2], X[:2], BLUE), y=axis)
     assert figure.layout.yaxis.tickvals == (0, 1)
     short, long = figure.layout.yaxis.ticktext
@@ -296,8 +296,8 @@ def test_levels_have_names_that_are_broken_rather_than_clipped():
 
 def test_names_upwards_are_broken_only_where_lines_fit_between_them():
     def axis(count):
-        name = "a name of a level that is quite long in words"
-        return Axis(scale="level", turned=True, ticks=tuple((float(at), name) for at in range(count)))
+        name = "a name of a category that is quite long in words"
+        return PanelAxis(scale="level", turned=True, ticks=tuple((float(at), name) for at in range(count)))
 
     few, many = (drawn(Points(X, Y, BLUE), x=axis(count)).layout.xaxis for count in (3, 50))
     assert "<br>" in few.ticktext[0]
@@ -313,10 +313,10 @@ def test_nothing_said_is_markup():
         (
             Line(X, Y, BLUE, evil, hover=(evil + "\n2",) * 4),
             Text(0.0, 0.0, evil),
-            Heat(*EDGES, CELLS, look.DIVERGING, 0.0, 1.0, evil, ((evil,) * 3,) * 2, ((evil,) * 3,) * 2),
+            Heat(*EDGES, CELLS, style.DIVERGING, 0.0, 1.0, evil, ((evil,) * 3,) * 2, ((evil,) * 3,) * 2),
         ),
-        x=Axis(evil, ticks=((0.0, evil),)),
-        y=Axis(evil),
+        x=PanelAxis(evil, ticks=((0.0, evil),)),
+        y=PanelAxis(evil),
         title=evil,
         legend="panel",
         legend_title=evil,
@@ -338,7 +338,12 @@ def grid(rows, columns, **of):
         first = number % columns == 0
         marks = (Line(X, Y, BLUE, "one"), Band(X, Y - 1, Y + 1, BLUE), Points(X, Y, RED, "two"))
         panels.append(
-            Panel(marks, Axis(f"feature {number}"), Axis("effect" if first else "", numbers=first), **of)
+            Panel(
+                marks,
+                PanelAxis(f"feature {number}"),
+                PanelAxis("effect" if first else "", numbers=first),
+                **of,
+            )
         )
     return draw(Figure(tuple(panels), columns, (4.0 * columns, 3.0 * rows), notes=("a note",)))
 
@@ -348,7 +353,7 @@ def test_no_label_is_explained_twice():
     shown = [trace.name for trace in figure.data if trace.showlegend]
     assert shown == ["one", "two"]
     groups = {trace.legendgroup for trace in figure.data}
-    assert len(groups) == 2  # so that hiding an entry hides it in every panel, with the band of its colour
+    assert len(groups) == 2  # so that hiding an entry hides it in every panel, with the band of its color
     assert all(trace.legend == "legend" for trace in figure.data)
 
 
@@ -379,9 +384,9 @@ def boxes(figure):
 
 @pytest.mark.parametrize("size", [(3.0, 2.0), (6.4, 4.4), (14.0, 9.0)])
 def test_panels_do_not_overlap(size):
-    beside = Panel((Points(X[:1], Y[:1], BLUE),), Axis(ticks=((0.0, "missing"),)))
-    heat = Heat(*EDGES, CELLS, look.DIVERGING, 0.0, 1.0, "unit")
-    panel = Panel((heat, Strip(X, Y, X, 5.0)), Axis("x"), Axis("y"), "title", beside, beside)
+    beside = Panel((Points(X[:1], Y[:1], BLUE),), PanelAxis(ticks=((0.0, "missing"),)))
+    heat = Heat(*EDGES, CELLS, style.DIVERGING, 0.0, 1.0, "unit")
+    panel = Panel((heat, Strip(X, Y, X, 5.0)), PanelAxis("x"), PanelAxis("y"), "title", beside, beside)
     figure = draw(Figure((panel,) * 6, 3, size))
     found = boxes(figure)
     assert len(found) == 18
@@ -394,7 +399,7 @@ def test_panels_do_not_overlap(size):
 
 def test_narrow_panels_share_the_axis_they_lie_along():
     marks = (Line(X, Y, BLUE),)
-    figure = drawn(*marks, right=Panel(marks), top=Panel(marks), beside=0.2, y=Axis(low=0.0, high=6.0))
+    figure = drawn(*marks, right=Panel(marks), top=Panel(marks), beside=0.2, y=PanelAxis(low=0.0, high=6.0))
     _, right, top = figure.data
     assert (right.yaxis, top.xaxis) == ("y2", "x3")
     assert figure.layout.yaxis2.matches == "y"
@@ -412,14 +417,18 @@ def test_panels_without_numbers_follow_the_first_of_their_row():
 
 def test_panels_without_numbers_follow_only_an_axis_like_their_own():
     marks = (Line(X, Y, BLUE),)
-    axes = Axis(low=0.0, high=1.0), Axis(low=0.0, high=9.0), Axis(low=0.0, high=9.0, numbers=False)
-    other = Axis(low=0.0, high=5.0, numbers=False)
+    axes = (
+        PanelAxis(low=0.0, high=1.0),
+        PanelAxis(low=0.0, high=9.0),
+        PanelAxis(low=0.0, high=9.0, numbers=False),
+    )
+    other = PanelAxis(low=0.0, high=5.0, numbers=False)
     figure = draw(Figure(tuple(Panel(marks, y=axis) for axis in (*axes, other)), 4))
     assert [figure.layout[f"yaxis{n}"].matches for n in ("", 2, 3, 4)] == [None, None, "y2", None]
 
 
 def test_equal_units_are_as_long():
-    figure = drawn(Line(X, Y, BLUE), equal=True, x=Axis(scale="none"), y=Axis(scale="none"))
+    figure = drawn(Line(X, Y, BLUE), equal=True, x=PanelAxis(scale="none"), y=PanelAxis(scale="none"))
     assert figure.layout.yaxis.scaleanchor == "x"
     assert figure.layout.xaxis.showticklabels is False
     assert not figure.layout.shapes
@@ -439,10 +448,10 @@ def test_size_title_and_notes():
     assert inside(bare, bare.layout.yaxis)[0] < inside(figure, figure.layout.yaxis)[0]
 
 
-def test_the_theme_colours_words_and_may_be_chosen():
+def test_the_theme_colors_words_and_may_be_chosen():
     import plotly.io as pio
 
-    figure = drawn(Line(X, Y, look.INK, "curve"), Text(0.0, 0.0, "here"), title="panel")
+    figure = drawn(Line(X, Y, style.INK, "curve"), Text(0.0, 0.0, "here"), title="panel")
     assert figure.layout.font.color is None
     assert figure.layout.xaxis.color is None
     assert figure.layout.template == pio.templates["simple_white"]
@@ -460,9 +469,9 @@ def test_a_figure_without_panels_is_empty():
 
 def test_names_in_a_small_panel_do_not_touch():
     """Twenty names one above the other, and side by side upwards, in a grid of maps with the data beside."""
-    names = tuple((float(level), f"level {level}") for level in range(20))
-    up = Axis("levels", scale="level", ticks=names, low=-0.5, high=19.5)
-    across, edges, bare = replace(up, turned=True), np.arange(21.0) - 0.5, Axis(scale="none")
+    names = tuple((float(level), f"category {level}") for level in range(20))
+    up = PanelAxis("levels", scale="level", ticks=names, low=-0.5, high=19.5)
+    across, edges, bare = replace(up, turned=True), np.arange(21.0) - 0.5, PanelAxis(scale="none")
     bars = Bars(np.arange(20.0), np.ones(20), np.ones(20), "ink")
     panel = Panel(
         (Heat(edges, edges, np.eye(20), "viridis", 0.0, 1.0, "unit"),),
@@ -497,7 +506,7 @@ def ticks_of(low, high, count):
 def test_an_axis_has_several_numbers_and_they_keep_apart(inches, ends):
     x = np.linspace(*ends, 4)
     figure = draw(
-        Figure((Panel((Line(x, Y, BLUE),), x=Axis("x", low=ends[0], high=ends[1])),), 1, (inches, 3))
+        Figure((Panel((Line(x, Y, BLUE),), x=PanelAxis("x", low=ends[0], high=ends[1])),), 1, (inches, 3))
     )
     axis = figure.layout.xaxis
     ticks = ticks_of(*ends, axis.nticks)
@@ -510,7 +519,7 @@ def test_an_axis_has_several_numbers_and_they_keep_apart(inches, ends):
 
 def test_thousands_are_in_full_and_millions_have_their_power():
     def axis(scale):
-        return drawn(Line(X * scale, Y, BLUE), x=Axis("x", low=0, high=4 * scale)).layout.xaxis
+        return drawn(Line(X * scale, Y, BLUE), x=PanelAxis("x", low=0, high=4 * scale)).layout.xaxis
 
     assert axis(25e3).minexponent > 6
     assert axis(25e6).minexponent < 7
@@ -522,7 +531,7 @@ def test_thousands_are_in_full_and_millions_have_their_power():
 )
 def test_dates_in_a_narrow_panel_keep_apart(days, least, most):
     x = 19000 + np.linspace(0, days, 4)
-    axis = Axis("day", "date", low=x[0], high=x[-1])
+    axis = PanelAxis("day", "date", low=x[0], high=x[-1])
     figure = draw(Figure((Panel((Line(x, Y, BLUE),), x=axis),), 1, (3.4, 3)))
     # Plotly's step is the next round one, which is the longest of these: six months, two weeks, five years.
     assert least < days / figure.layout.xaxis.nticks <= most

@@ -1,4 +1,4 @@
-"""How much of an effect is asked where there is no data."""
+"""How much of an effect is evaluated where there is no data."""
 
 import datetime
 import json
@@ -16,10 +16,10 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import paribus
 from paribus.data.read import table_of
 from paribus.data.rows import rows_of
-from paribus.data.sampling import few_of
+from paribus.data.sampling import sample_numbers
 from paribus.errors import FormatError, RefusalError
 from paribus.evaluators import association, occupancy
-from paribus.evaluators.association import CRAMER, RATIO, SPEARMAN, Probe
+from paribus.evaluators.association import CRAMER, RATIO, SPEARMAN, RowSample
 from paribus.kernels import compiled, reference
 
 
@@ -39,7 +39,7 @@ def of(X, features=0, model=first, **options):
 
 
 def by_hand(xj, xk, grid, weights=None):
-    """The definition, with the bins of every value of whole numbers."""
+    """The definition, with the bins of every value of integers."""
     weights = np.ones(len(xj)) if weights is None else weights
     xj, xk, weights = xj[weights > 0], xk[weights > 0], weights[weights > 0]
     off = asked = 0.0
@@ -79,8 +79,8 @@ def test_a_feature_that_is_a_copy_of_another_is_asked_off_the_data():
     assert found.association == pytest.approx(X.corr("spearman").iloc[0, 1], abs=1e-12)
     (note,) = effect.notes
     assert note == (
-        f"x2 is correlated 0.95 with x1; {found.share:.0%} of the points behind this curve combine values of "
-        "the two that no row has; compare accumulated_local_effects"
+        f"x2 is correlated 0.95 with x1; {found.share:.0%} of this curve combines values of the two that do "
+        f"not occur together; compare accumulated_local_effects"
     )
     assert note in repr(effect)
     assert effect["extrapolation"] is found
@@ -256,13 +256,13 @@ def test_rows_that_are_read_tell_the_same(tmp_path, weighted):
 
 def test_the_rows_that_tell_bins_are_those_chosen_among_the_chosen():
     numbers = np.arange(50_000)
-    whole = numbers[few_of(numbers, 0, 100)]
-    parts = np.concatenate([part[few_of(part, 0, 100)] for part in np.array_split(numbers, 7)])
-    np.testing.assert_array_equal(whole, parts[few_of(parts, 0, 100)])
+    whole = numbers[sample_numbers(numbers, 0, 100)]
+    parts = np.concatenate([part[sample_numbers(part, 0, 100)] for part in np.array_split(numbers, 7)])
+    np.testing.assert_array_equal(whole, parts[sample_numbers(parts, 0, 100)])
     assert len(whole) == 100
     assert (np.diff(whole) > 0).all()
     weights = np.where(numbers % 2, 1.0, 0.0)
-    few = rows_of(table_of(numbers[:, None].astype(float)), weights).few(0).native
+    few = rows_of(table_of(numbers[:, None].astype(float)), weights).head_sample(0).native
     assert len(few) == 4_096
     assert (few % 2 == 1).all()
 
@@ -314,7 +314,7 @@ def test_rare_levels_are_pooled_and_claim_nothing():
     table = pd.DataFrame({"x": x, "rare": rare})
     assert of(table, "x", lambda t: np.zeros(len(t))).share == 0
     by_level = of(table, "rare", lambda t: np.zeros(len(t)))
-    # Most of the hundred levels that are asked are pooled: too few are told of.
+    # Most of the hundred categories that are evaluated are pooled: too few are told of.
     assert by_level is None
     levels = paribus.partial_dependence(
         lambda t: np.zeros(len(t)), table, "rare", custom_values={"rare": ["0", "1", "300"]}
@@ -428,7 +428,7 @@ def test_the_measures():
     table = frame(3_000)
     table.loc[::7, "near"] = np.nan
     table["cubed"] = table["x"] ** 3
-    probe = Probe.of(table_of(table), frozenset(), 10)
+    probe = RowSample.of(table_of(table), frozenset(), 10)
     names = list(table.columns)
 
     def between(one, other):
@@ -445,7 +445,7 @@ def test_the_measures():
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / 3_000
     cramer = np.sqrt(((counts - expected) ** 2 / expected).to_numpy().sum() / 3_000)
     assert between("city", "level") == (pytest.approx(cramer), CRAMER)
-    constant = Probe.of(table_of(np.column_stack([np.ones(50), rng.normal(size=50)])), frozenset(), 5)
+    constant = RowSample.of(table_of(np.column_stack([np.ones(50), rng.normal(size=50)])), frozenset(), 5)
     assert constant.between(0, 1) == (0.0, SPEARMAN)
 
 
@@ -493,7 +493,7 @@ def test_recursion_that_does_not_differ_says_nothing():
 
 
 def test_recursion_that_cannot_be_compared_says_so(monkeypatch):
-    from paribus.evaluators.trees.exact import TreeExact
+    from paribus.evaluators.trees.tree_exact import TreeExact
 
     X = pair(300, 0.5)
     model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, X[:, 0])
@@ -593,7 +593,7 @@ def test_a_feature_that_hardly_varies_is_told(tmp_path, weighted):
 def test_missing_values_are_told():
     X = pair(200, 0.0)
     X[:24, 0] = np.nan
-    note = "x0 is missing in 12.0% of the data; the effect there is a point of its own"
+    note = "x0 is missing in 12.0% of the data; the effect at missing is reported separately"
     assert note in paribus.partial_dependence(first, X, 0).notes
     together = paribus.partial_dependence(first, X, (0, 1), grid_resolution=4).notes
     assert "x0 is missing in 12.0% of the data; its effect there is reported for it alone" in together

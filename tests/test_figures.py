@@ -18,8 +18,8 @@ from handmade import importance, statistics
 from paribus.display import draw as drawing
 from paribus.display import figure as parts
 from paribus.display.draw import draw
-from paribus.display.figure import Axis, Band, Figure, Heat, Line, Panel, Points, Strip
-from paribus.display.grid import NO_PANEL, few_notes, figure_of, nice_ticks
+from paribus.display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Strip
+from paribus.display.layout import NO_PANEL, few_notes, figure_of, nice_ticks
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def _texts(part):
 
 def test_signs_that_cannot_be_drawn_are_written_out():
     panel = Panel(
-        (parts.Text(0.0, 0.0, "a\x00b"),), x=Axis("a\tb", ticks=((0.0, "\x1b["),)), title="a\r\nb\rc"
+        (parts.Text(0.0, 0.0, "a\x00b"),), x=PanelAxis("a\tb", ticks=((0.0, "\x1b["),)), title="a\r\nb\rc"
     )
     assert panel.marks[0].text == r"a\x00b"
     assert (panel.x.label, panel.x.ticks, panel.title) == ("a b", ((0.0, r"\x1b["),), "a\nb\nc")
@@ -428,8 +428,8 @@ def test_who_cannot_draw_says_so(frame):
         found["a"].plot(backend="plotly", ax=ax)
     with pytest.raises(paribus.DrawingError, match="1 axes were given for 2 panels"):
         found.plot(ax=ax)
-    with pytest.raises(paribus.OptionError, match="outputs='colour'"):
-        found.plot(outputs="colour")
+    with pytest.raises(paribus.OptionError, match="outputs='color'"):
+        found.plot(outputs="color")
     with pytest.raises(paribus.DrawingError, match="no effect to draw"):
         type(found)([]).figure()
     assert not ax.has_data()
@@ -476,8 +476,8 @@ def some_column(rng, rows):
         lambda: rng.integers(0, 4, rows).astype(float),
         lambda: np.full(rows, 1e12),
         lambda: np.full(rows, np.nan),
-        lambda: rng.choice(["a", "<b>$c_1$</b>", "a level with a very long name " * 3], rows),
-        lambda: rng.choice([f"level {k}" for k in range(50)], rows),
+        lambda: rng.choice(["a", "<b>$c_1$</b>", "a category with a very long name " * 3], rows),
+        lambda: rng.choice([f"category {k}" for k in range(50)], rows),
         lambda: pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 10**7, rows), unit="s"),
         lambda: pd.to_timedelta(rng.integers(0, 10**6, rows), unit="s"),
         lambda: rng.random(rows) < 0.3,

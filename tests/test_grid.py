@@ -50,7 +50,7 @@ def test_whole_numbers_are_asked_at_whole_evenly_spaced_points(rng):
     for resolution in (2, 3, 30, 500):
         values = grid(X, grid_resolution=resolution)
         assert values.dtype == np.int64
-        assert np.ptp(np.diff(values)) <= 1  # as even as whole numbers can be
+        assert np.ptp(np.diff(values)) <= 1  # as even as integers can be
         assert len(values) == min(resolution, round(high) - round(low) + 1)
         assert (values[0], values[-1]) == (round(low), round(high))
 
@@ -79,12 +79,12 @@ def test_an_empty_list_of_categories_is_no_category(rng):
 
 
 def test_many_levels_are_cut_to_the_most_frequent_and_said(rng):
-    names = [f"level {k}" for k in range(300)]
+    names = [f"category {k}" for k in range(300)]
     column = np.concatenate([names, names[:50] * 3])
     effect = ask(pd.DataFrame({"a": column}), "a", grid_resolution=10)
     assert len(effect.grid_values[0]) == 100
     assert set(names[:50]) <= set(effect.grid_values[0])
-    assert "300 levels" in effect.notes[0]
+    assert "300 categories" in effect.notes[0]
     assert len(grid(pd.DataFrame({"a": column}), "a", grid_resolution=1000)) == 300
 
 
@@ -338,7 +338,7 @@ def test_nanoseconds_and_mixed_durations():
     [
         ("count", [2.5], "'count' do not fit"),
         ("small", [300], "do not fit"),
-        ("level", ["huge"], "'huge' is not a level of 'level'"),
+        ("level", ["huge"], "'huge' is not a category of 'category'"),
         ("gap", [], "non-empty"),
         ("gap", [[1.0, 2.0]], "one-dimensional"),
         ("gap", 3.0, "list of values"),
@@ -347,7 +347,7 @@ def test_nanoseconds_and_mixed_durations():
         ("city", [None, "Bern"], "missing"),
         ("gap", [np.inf], "infinite"),
         ("gap", ["a"], "do not fit"),
-        ("flag", [2], "cannot be asked|do not fit"),
+        ("flag", [2], "cannot be evaluated|do not fit"),
     ],
 )
 def test_values_a_column_cannot_hold_are_refused(awkward, column, values, words):
@@ -358,7 +358,7 @@ def test_values_a_column_cannot_hold_are_refused(awkward, column, values, words)
 def test_values_an_array_cannot_hold_are_refused():
     with pytest.raises(paribus.GridError, match="int64"):
         ask(np.zeros((3, 1), dtype=int), custom_values={0: [0.5]})
-    with pytest.raises(paribus.GridError, match="cannot be asked"):
+    with pytest.raises(paribus.GridError, match="cannot be evaluated"):
         ask(np.array([["a"], ["b"]]), custom_values={0: ["long"]})
 
 

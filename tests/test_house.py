@@ -157,9 +157,9 @@ def test_no_modules_import_each_other_in_a_circle():
     """The one door is from results to their pictures, which opens when a picture is requested."""
     modules = _modules()
     graph = {name: set(_imports(tree, modules)) - {name} for name, tree in modules.items()}
-    door = {module for module in graph["paribus.results.pictured"] if module.startswith("paribus.display.")}
+    door = {module for module in graph["paribus.results.plot_mixin"] if module.startswith("paribus.display.")}
     assert door == {f"paribus.display.{name}" for name in ("draw", "notebook", "pictures")}
-    graph["paribus.results.pictured"] -= door
+    graph["paribus.results.plot_mixin"] -= door
     others = {name: found for name, found in graph.items() if not name.startswith("paribus.models")}
     assert _circles(others) == {}
 
@@ -175,3 +175,52 @@ def test_free_memory_is_that_of_the_container(tmp_path, monkeypatch):
     assert budget.free_memory() == 1_000_000_000
     (tmp_path / "memory.max").write_text("max")
     assert budget.free_memory() > 1_000_000_000
+
+
+MIRRORED = ("models/readers", "models/libraries", "display/drawers/matplotlib", "display/drawers/plotly")
+FORBIDDEN = {"ask", "asked", "answer", "answers", "told", "looked", "found"}
+
+
+def modules():
+    """Modules of the package by their path below it, parsed."""
+    root = Path(paribus.__file__).parent
+    return {path.relative_to(root).as_posix(): ast.parse(path.read_text()) for path in root.rglob("*.py")}
+
+
+def test_no_class_name_stands_twice():
+    names = [n.name for tree in modules().values() for n in tree.body if isinstance(n, ast.ClassDef)]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
+def test_no_module_name_stands_twice_outside_mirrored_folders():
+    places = {}
+    for path in modules():
+        folder, _, name = path.rpartition("/")
+        home = "mirrored" if folder.lstrip("_").startswith(MIRRORED) else folder
+        if name not in ("__init__.py", "_version.py"):
+            places.setdefault(name.lstrip("_"), set()).add(home)
+    assert {name: sorted(homes) for name, homes in places.items() if len(homes) > 1} == {}
+
+
+def test_names_that_others_import_are_words_of_the_field():
+    dialect = []
+    for path, tree in modules().items():
+        for node in tree.body:
+            names = [node.name] if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else []
+            if isinstance(node, ast.ClassDef):
+                names += [item.name for item in node.body if isinstance(item, ast.FunctionDef)]
+            dialect += [f"{path}:{name}" for name in names if name.lower() in FORBIDDEN]
+    assert dialect == []
+
+
+def test_the_glossary_names_files_and_classes_that_exist():
+    page = (ROOT / "ARCHITECTURE.md").read_text().split("## Glossary")[1].split("\n## ")[0]
+    entries = re.findall(r"\| `(\w+)` \| `([\w/]+\.py)` \|$", page, re.MULTILINE)
+    trees = modules()
+    assert len(entries) >= 30
+    for name, path in entries:
+        assert path in trees, path
+        assert name in {node.name for node in trees[path].body if isinstance(node, ast.ClassDef)}, (
+            name,
+            path,
+        )

@@ -21,8 +21,8 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
-from paribus.evaluators.interactions import trees
-from paribus.evaluators.trees import boxes, programs
+from paribus.evaluators.interactions import tree_interactions
+from paribus.evaluators.trees import leaf_boxes, programs
 
 N = 44
 RNG = np.random.default_rng(3)
@@ -73,7 +73,7 @@ def hist(kind, **options):
     return getattr(forests, f"HistGradientBoosting{kind}")(**options)
 
 
-# By name: how it is fitted, the table it is asked about, how it answers.
+# By name: how it is fitted, the table it is requested, how it answers.
 MODELS = {
     "hist": (lambda: hist("Regressor").fit(HOLED, SIGNAL), GAPS, "predict"),
     "hist, three classes": (
@@ -171,7 +171,7 @@ class Naive:
         return self.cache[moved]
 
     def effect(self, moved, share):
-        """Return the partial dependence at each row, centred, ``(o, i)``."""
+        """Return the partial dependence at each row, centered, ``(o, i)``."""
         effect = self.crossed(tuple(sorted(moved))) @ share
         return effect - (effect @ share)[:, None]
 
@@ -314,17 +314,17 @@ def test_every_way_to_count_gives_the_numbers_and_errors_of_brute_force(path, mo
     model.fit(X, X[:, 0] * X[:, 1] + X[:, 2] * (X[:, 0] > 0))
     X = X if path == "counted" else X[:150]
     if path == "looked up":
-        monkeypatch.setattr(boxes, "TABLE_CELLS", 0)
+        monkeypatch.setattr(leaf_boxes, "TABLE_CELLS", 0)
     if path == "lists":
         monkeypatch.setattr(programs.program_of, "__defaults__", (2,))
     kept = []
-    counting = trees.Counting.evaluate
+    counting = tree_interactions.CoveragePass.evaluate
 
     def watched(self, block):
         kept.append(self.pairs is None)
         return counting(self, block)
 
-    monkeypatch.setattr(trees.Counting, "evaluate", watched)
+    monkeypatch.setattr(tree_interactions.CoveragePass, "evaluate", watched)
     exact = paribus.h_statistic(model, X)
     assert any(kept) == (path != "counted")
     alike(exact, paribus.h_statistic(model, X, method="brute", subsample=None), 1e-6)
@@ -406,7 +406,7 @@ def test_standard_errors_of_a_sample_are_nearly_those_of_all_rows(weighted, monk
     X = np.random.default_rng(1).normal(size=(6_000, 3))
     arguments = {"sample_weight": np.random.default_rng(2).exponential(size=6_000) if weighted else None}
     some = paribus.h_statistic(of_three_columns("lightgbm"), X, **arguments)
-    monkeypatch.setattr(trees, "WITNESSES", 10_000)
+    monkeypatch.setattr(tree_interactions, "WITNESSES", 10_000)
     every = paribus.h_statistic(of_three_columns("lightgbm"), X, **arguments)
     drawn = some.provenance.standard_error_rows
     assert drawn < 6_000 == every.provenance.standard_error_rows
@@ -713,16 +713,16 @@ def test_a_generator_is_asked_for_a_seed():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"subsample": 1}, r"subsample=1 must be a whole number of at least 2, None or 'auto'"),
+        ({"subsample": 1}, r"subsample=1 must be an integer of at least 2, None or 'auto'"),
         ({"subsample": 2.5}, r"subsample=2.5 must be"),
         ({"subsample": True}, r"subsample=True must be"),
         ({"subsample": "all"}, r"subsample='all' must be"),
-        ({"n_max": 0}, r"n_max=0 must be a whole number of at least 2"),
-        ({"n_max": 20, "subsample": 20}, r"subsample=20 and n_max=20 are the same; give one"),
-        ({"n_max": 20, "subsample": None}, r"subsample=None and n_max=20 are the same; give one"),
-        ({"random_state": -1}, r"random_state=-1 must be a whole number of at least 0"),
+        ({"n_max": 0}, r"n_max=0 must be an integer of at least 2"),
+        ({"n_max": 20, "subsample": 20}, r"subsample=20 and n_max=20 are aliases; pass one of them"),
+        ({"n_max": 20, "subsample": None}, r"subsample=None and n_max=20 are aliases; pass one of them"),
+        ({"random_state": -1}, r"random_state=-1 must be an integer of at least 0"),
         ({"random_state": "seed"}, r"random_state='seed' must be"),
-        ({"threeway": -1}, r"threeway=-1 must be a whole number of at least 0"),
+        ({"threeway": -1}, r"threeway=-1 must be an integer of at least 0"),
         ({"threeway": True}, r"threeway=True must be"),
         ({"overall": 1}, r"overall=1 must be one of True, False"),
         ({"progress": "yes"}, r"progress='yes' must be one of None, True, False"),
@@ -797,7 +797,7 @@ def test_predictions_are_counted_exactly(threeway):
     found = paribus.h_statistic(model, FULL, threeway=threeway)
     provenance = found.provenance
     assert sum(asked_rows[2:]) == provenance.predictions  # two calls to get to know the model
-    # Every row is asked once with each distinct combination of values.
+    # Every row is evaluated once with each distinct combination of values.
     assert [distinct(column) for column in ((0,), (1,), (2,), (3,))] == [44, 37, 44, 3]
     groups = [group for size in (1, 2) for group in combinations(range(4), size)]
     for triple in found.feature_triples:
@@ -1147,6 +1147,6 @@ def test_the_seed_of_the_rows_that_tell_errors_is_recorded(monkeypatch):
     model = DecisionTreeRegressor(max_depth=3).fit(FULL, FULL[:, 0] * FULL[:, 1])
     assert paribus.h_statistic(model, FULL, random_state=7).provenance.seed is None
     for size in ("WITNESSES", "FEWEST", "LEAST"):
-        monkeypatch.setattr(trees, size, 8)
+        monkeypatch.setattr(tree_interactions, size, 8)
     provenance = paribus.h_statistic(model, FULL, random_state=7).provenance
     assert (provenance.standard_error_rows, provenance.seed, provenance.sampled_rows) == (8, 7, None)

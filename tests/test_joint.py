@@ -99,7 +99,7 @@ def test_it_says_what_it_is_and_keeps_what_stays_true(frame, rng, tmp_path):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_errors_are_those_of_each_rows_own_difference(frame, rng, weighted):
     weights = rng.integers(0, 4, len(frame)).astype(float) if weighted else None
-    options = {"grid_resolution": 4, "sample_weight": weights, "spread": (0.25, 0.75)}
+    options = {"grid_resolution": 4, "sample_weight": weights, "quantiles": (0.25, 0.75)}
     found = paribus.effects(together, frame, BOTH, kind="both", **options)
     surface, joint = found["a", "b"], found.interaction("a", "b")
     left = surface.individual - found["a"].individual[..., :, None] - found["b"].individual[..., None, :]
@@ -113,7 +113,7 @@ def test_errors_are_those_of_each_rows_own_difference(frame, rng, weighted):
         error = left.std(axis=1, ddof=1) / np.sqrt(len(frame))
         np.testing.assert_allclose(joint.standard_error, error, rtol=1e-9, atol=1e-12)
         quantiles = np.quantile(left, [0.25, 0.75], axis=1).transpose(1, 0, 2, 3)
-        np.testing.assert_allclose(joint.spread.values, quantiles, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(joint.quantiles.values, quantiles, rtol=0, atol=1e-12)
     else:
         weight, rows = weights[None, :, None, None], np.count_nonzero(weights)
         squares = (weight**2 * (left - joint.average[:, None]) ** 2).sum(axis=1)
@@ -137,10 +137,10 @@ def test_each_model_has_its_own(frame):
     found = paribus.effects(models, frame, BOTH, grid_resolution=4).interaction("a", "b")
     for place, model in enumerate(models):
         own = paribus.effects(model, frame, BOTH, grid_resolution=4).interaction("a", "b")
-        np.testing.assert_allclose(found.refits.values[place], own.average, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found.average, found.refits.values.mean(axis=0), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.by_model.values[place], own.average, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.average, found.by_model.values.mean(axis=0), rtol=0, atol=1e-12)
     np.testing.assert_allclose(
-        found.refits.standard_deviation, found.refits.values.std(axis=0, ddof=1), rtol=0, atol=1e-12
+        found.by_model.standard_deviation, found.by_model.values.std(axis=0, ddof=1), rtol=0, atol=1e-12
     )
     assert sum("models differ" in note for note in found.notes) == 1
 

@@ -17,13 +17,13 @@ from numba.core.caching import FunctionCache
 
 from ensembles import INF, NAN, Case, cases, column_of, full
 from paribus.errors import RefusalError
-from paribus.evaluators.trees import boxes
-from paribus.evaluators.trees.boxes import Leaves, parts_of
+from paribus.evaluators.trees import leaf_boxes
+from paribus.evaluators.trees.leaf_boxes import Leaves, parts_of
 from paribus.evaluators.trees.programs import code_of, family_of, program_of, walk_of
 from paribus.kernels import compiled, reference
 from paribus.kernels.jit import common
 from paribus.kernels.program import ACTIVE, SLOT, CodeColumn, Layout, level_codes
-from paribus.models.ensemble import Encoding, Ensemble, LevelSet
+from paribus.models.ensemble import CategorySet, Encoding, Ensemble
 from paribus.models.link import Link
 from paribus.states import BinnedSum, ExactSum, merge_in_order
 
@@ -293,7 +293,7 @@ def test_the_cells_that_pass_are_those_of_the_rows_that_meet_the_tests(case):
         for part in ("first", "stop", "runs"):
             np.testing.assert_array_equal(getattr(one, part), getattr(other, part), part)
         codes = case.codes(program, compiled)
-        cells = boxes.Cells(program).of(codes)
+        cells = leaf_boxes.ThresholdCells(program).of(codes)
         for leaf in reference.leaves(program):
             first, active = program.entries[leaf.entry, [SLOT, ACTIVE]]
             for slot in range(first, first + active):
@@ -308,7 +308,10 @@ def test_the_cells_that_pass_are_those_of_the_rows_that_meet_the_tests(case):
 @example(full())
 def test_both_kernels_count_the_same_pairs_of_cells(case):
     program = program_of(case.ensemble, case.family, compiled)
-    cells, size = boxes.Cells(program).of(case.codes(program, compiled)), boxes.Cells(program).size
+    cells, size = (
+        leaf_boxes.ThresholdCells(program).of(case.codes(program, compiled)),
+        leaf_boxes.ThresholdCells(program).size,
+    )
     both = [
         pair for pair in product(range(len(size)), repeat=2) if np.prod(size[list(pair)], dtype=float) < 1e5
     ]
@@ -354,9 +357,9 @@ def interactions(case, question):
 @example(full())
 def test_interactions_in_cells_are_those_of_brute_force(case):
     want = [interactions(case, question) for question in case.questions]
-    for program, kernels, most in product(programs(case), KERNELS, (0, boxes.TABLE_CELLS)):
+    for program, kernels, most in product(programs(case), KERNELS, (0, leaf_boxes.TABLE_CELLS)):
         share = compiled.cover(program, case.codes(program, compiled), case.weights) / case.total
-        leaves = leaves_of(program, kernels, most)  # tables, or only the cells that are asked about
+        leaves = leaves_of(program, kernels, most)  # tables, or only the cells that are requested
         for question, theirs in zip(case.questions, want, strict=True):
             points = product(*(question[feature] for feature in sorted(question)))
             table = [np.repeat(column[:1], theirs.shape[1]) for column in case.table]
@@ -430,7 +433,7 @@ HOSTILE = {
     "an outlier": [1e-12, 2e-12, 3e-12, 1e300],
     "denormal": [0.0, 5e-324, 1e-323],
     "nearly denormal": [0.0, 2.3e-308, 2.5e-308],
-    "neighbours": [1.0, 1.0 + 2**-52, 1.0 + 2**-51],
+    "neighbors": [1.0, 1.0 + 2**-52, 1.0 + 2**-51],
     "overflowing": [-1.7e308, 0.0, 1.7e308],
     "from minus infinity": [-INF, 0.0, 1.0],
     "to infinity": [0.0, 1.0, INF],
@@ -501,7 +504,7 @@ STUMP_AND_LEAF = Ensemble(
     base=np.zeros(2),
     encodings=(Encoding(0),),
     links={"predict": Link()},
-    level_sets=(LevelSet(np.arange(2)),),
+    level_sets=(CategorySet(np.arange(2)),),
 )
 LEAVES_AND_CYCLE = {"column": ints(-1, 0, -1, -1), "left": ints(0, 1, 0, 0), "right": ints(0, 2, 0, 0)}
 MALFORMED = {
@@ -525,8 +528,8 @@ MALFORMED = {
         "an output beyond": {"output": ints(0, 2)},
         "a negative output": {"output": ints(0, -1)},
         "no margins": {"base": np.empty(0)},
-        "a set of levels beyond": {"level_set": ints(1, -1, -1, -1)},
-        "a negative set of levels": {"level_set": ints(-2, -1, -1, -1)},
+        "a set of categories beyond": {"level_set": ints(1, -1, -1, -1)},
+        "a negative set of categories": {"level_set": ints(-2, -1, -1, -1)},
     },
     "threshold is NaN": {"a threshold": {"threshold": np.full(4, NAN)}},
     "not finite": {
@@ -700,7 +703,7 @@ def test_both_kernels_mark_the_same_cells(rows, columns, pairs, seed):
 DAMAGED = """
 import importlib, logging, pathlib, sys
 import numpy as np
-from paribus.kernels.jit import occupancy
+from paribus.kernels.jit import cell_counts
 
 logging.basicConfig(format="%(message)s", stream=sys.stdout)
 codes = np.array([[0, 1, 1, 2]], np.uint8)

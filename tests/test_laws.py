@@ -22,17 +22,17 @@ import paribus
 from paribus.budget import memory
 from paribus.data.read import table_of
 from paribus.data.rows import Block, rows_of
-from paribus.data.summary import summarise
+from paribus.data.summary import summarize
 from paribus.errors import RefusalError
-from paribus.evaluators.interactions.ask import StrengthAsk
-from paribus.evaluators.interactions.looks import Counting, Walking
-from paribus.evaluators.interactions.trees import TreeStrengths
+from paribus.evaluators.interactions.interaction_request import InteractionRequest
+from paribus.evaluators.interactions.tree_interactions import TreeInteractions
+from paribus.evaluators.interactions.tree_passes import CoveragePass, PredictionPass
 from paribus.evaluators.planner import EVALUATORS
-from paribus.evaluators.request import Ask
+from paribus.evaluators.request import EvaluationRequest
 from paribus.evaluators.support import SupportCounter
 from paribus.evaluators.together import Together
-from paribus.executors import Local
-from paribus.grid import GridOptions, Question, axis_of
+from paribus.executors import LocalExecutor
+from paribus.grid import Grid, GridOptions, axis_of
 from paribus.models import adapt
 from paribus.states import Counts, Keyed, Moments, merge_in_order
 
@@ -80,21 +80,23 @@ def forests():
 def evaluators_for(table, weights, kind="both"):
     """Every evaluator that does not refuse, for two questions, together with the counting of support."""
     rows = rows_of(table_of(table), weights)
-    looks = [summarise(rows, j, nominal=False, limit=100, percentiles=(0.05, 0.95)) for j in (0, 1)]
+    looks = [summarize(rows, j, nominal=False, limit=100, percentiles=(0.05, 0.95)) for j in (0, 1)]
     axes = [
         axis_of(look, rows.table, j, GridOptions(), given=POINTS if j == 0 else POINTS[:2])
         for j, look in enumerate(looks)
     ]
-    axes = [replace(axis, counted=None) for axis in axes]  # so that the fold counts what lies around them
-    questions = (Question((axes[0],)), Question(tuple(axes)))
+    axes = [replace(axis, cell_counts=None) for axis in axes]  # so that the fold counts what lies around them
+    questions = (Grid((axes[0],)), Grid(tuple(axes)))
     asked = forests() if isinstance(table, np.ndarray) else ()
     for answering in (any_table, *asked):
         chosen = adapt(answering, rows.table)
-        ask = Ask(questions, kind, len(rows), rows.counted, rows.table.row_bytes, memory("1GB"), 1)
+        request = EvaluationRequest(
+            questions, kind, len(rows), rows.n_weighted, rows.table.row_bytes, memory("1GB"), 1
+        )
         able = []
         for family in EVALUATORS:
             with suppress(RefusalError):
-                able.append(family["effects"].build(chosen, ask))
+                able.append(family["effects"].build(chosen, request))
         assert (able[0].name == "tree_exact") == (answering is not any_table)
         for evaluator in able:
             yield rows, evaluator, Together((evaluator, SupportCounter(questions)))
@@ -152,8 +154,8 @@ def strengths_for(X, weights):
     for forest in forests():
         response = "decision_function" if hasattr(forest, "decision_function") else "auto"
         model = adapt(forest, rows.table, response_method=response)
-        evaluator = TreeStrengths.build(
-            model, StrengthAsk((2, 0, 1), True, True, 0, rows, 0, memory("1GB"), 1)
+        evaluator = TreeInteractions.build(
+            model, InteractionRequest((2, 0, 1), True, True, 0, rows, 0, memory("1GB"), 1)
         )
         pairs = np.array(evaluator.groups, np.int32).reshape(-1, 2)
         for counted in (pairs, None):
@@ -200,14 +202,14 @@ def test_any_split_into_blocks_in_any_order_looks_at_the_rows_alike(X, data):
                 found = looked(merge_in_order(merged))
                 assert set(found) == set(wanted)
                 for key, theirs in wanted.items():
-                    if isinstance(look, Counting) and weights is None:
+                    if isinstance(look, CoveragePass) and weights is None:
                         np.testing.assert_array_equal(found[key], theirs, str(key))
                     np.testing.assert_allclose(found[key], theirs, rtol=1e-9, atol=1e-9)
             looks.append(type(look))
             return whole
 
         driven(evaluator, fold)
-        assert looks == [Counting, Walking]
+        assert looks == [CoveragePass, PredictionPass]
 
 
 @given(tables_with_gaps, st.integers(2, 5), st.integers(1, 6))
@@ -215,7 +217,7 @@ def test_threads_do_not_change_a_bit_of_a_look_at_the_rows(X, many, size):
     for rows, evaluator in strengths_for(X, None):
 
         def fold(look, parts, rows=rows):
-            states = [Local(k).fold(look, rows.blocks(size, parts), Keyed({})) for k in (1, many)]
+            states = [LocalExecutor(k).fold(look, rows.blocks(size, parts), Keyed({})) for k in (1, many)]
             mine, theirs = (looked(state) for state in states)
             assert {k: v.tobytes() for k, v in mine.items()} == {k: v.tobytes() for k, v in theirs.items()}
             return states[0]
@@ -368,7 +370,9 @@ def test_a_linear_model_has_its_line(X, slopes):
 @given(tables_with_gaps, st.integers(2, 5), st.integers(1, 6))
 def test_threads_and_executors_do_not_change_a_bit(X, threads, size):
     for rows, evaluator, both in evaluators_for(X, None):
-        one, many = (Local(k).fold(both, rows.blocks(size, evaluator.parts), Keyed({})) for k in (1, threads))
+        one, many = (
+            LocalExecutor(k).fold(both, rows.blocks(size, evaluator.parts), Keyed({})) for k in (1, threads)
+        )
         mine, theirs = (answered(evaluator, state, both.parts[1]) for state in (one, many))
         assert [array.tobytes() for array in mine] == [array.tobytes() for array in theirs]
 
@@ -376,7 +380,7 @@ def test_threads_and_executors_do_not_change_a_bit(X, threads, size):
 def test_a_fold_over_nothing_is_zero():
     zero = Keyed({})
     rows = rows_of(table_of(np.zeros((3, 1))), None)
-    assert Local().fold(None, rows.blocks(2).part(2, 2), zero) is zero
+    assert LocalExecutor().fold(None, rows.blocks(2).part(2, 2), zero) is zero
     with pytest.raises(ValueError, match="no zero"):
         merge_in_order([])
 

@@ -1,4 +1,4 @@
-"""Accumulated local effects: laws they must obey, by hand and by brute force, and what cannot be asked."""
+"""Accumulated local effects: laws they must obey, by hand and by brute force, and what cannot be evaluated."""
 
 import datetime
 import hashlib
@@ -38,21 +38,21 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import paribus
 from conftest import numbers
 from paribus import accumulated_local_effects as ale
-from paribus.api.statistics import ale as statistic
+from paribus.api.statistics import ale_statistic as statistic
 from paribus.data.read import table_of
 from paribus.data.rows import rows_of
 from paribus.data.summary import edges_of
 from paribus.display.figure import Hatch, Line
 from paribus.evaluators import survey
-from paribus.evaluators.local import brute, trees
-from paribus.evaluators.local.order import similar_order
+from paribus.evaluators.ale import brute_ale, tree_ale
+from paribus.evaluators.ale.category_order import similar_order
 from paribus.states import CellMoments
 
 PARTS = ("ale", "standard_error", "local", "local_error", "support", "rows", "empty")
 
 
 def one(model, X, feature=0, **options):
-    """Return the only effect asked for."""
+    """Return the only effect requested."""
     (effect,) = ale(model, X, [feature], **options).values()
     return effect
 
@@ -99,7 +99,7 @@ def straight(heights, edges, value):
 
 
 def by_hand(f, X, edges, weights, interpolate=True):
-    """Return the curve of column 0 as Apley and Zhu define it; they centre with the upper edge's height."""
+    """Return the curve of column 0 as Apley and Zhu define it; they center with the upper edge's height."""
     change, total = [0.0] * (len(edges) - 1), [0.0] * (len(edges) - 1)
     for row, weight in zip(X, weights, strict=True):
         k = cell_of(row[0], edges)
@@ -108,15 +108,15 @@ def by_hand(f, X, edges, weights, interpolate=True):
     heights = [0.0]
     for k in range(len(change)):
         heights.append(heights[-1] + change[k] / total[k])
-    centre = 0.0
+    center = 0.0
     for row, weight in zip(X, weights, strict=True):
         own = straight(heights, edges, row[0]) if interpolate else heights[cell_of(row[0], edges) + 1]
-        centre += weight * own
-    return np.array(heights) - centre / sum(weights)
+        center += weight * own
+    return np.array(heights) - center / sum(weights)
 
 
 def levels_by_hand(f, X, levels, weights):
-    """Return the effect of levels in a given order: the rows of both levels tell a step."""
+    """Return the effect of categories in a given order: the rows of both categorical tell a step."""
     heights = [0.0]
     for low, high in pairwise(levels):
         change = total = 0.0
@@ -130,9 +130,9 @@ def levels_by_hand(f, X, levels, weights):
 
 
 def surface_by_hand(f, X, edges, others, weights, levels=False):
-    """Return the effect of columns 0 and 1 together; with ``levels`` the second are levels in an order.
+    """Return the effect of columns 0 and 1 together; with ``levels`` the second are categories in an order.
 
-    A row is on the step ``m`` of the second axis if that is its bin, or if its level is on either side.
+    A row is on the step ``m`` of the second axis if that is its bin, or if its category is on either side.
     """
 
     def steps(row):
@@ -402,7 +402,7 @@ def test_bins_without_rows_take_the_slope_of_the_nearest():
     np.testing.assert_allclose(found.ale[0], 3 * (np.array(edges) - x.mean()), rtol=0, atol=1e-12 * 60)
     np.testing.assert_array_equal(found.empty, np.isnan(found.local[0]))
     np.testing.assert_array_equal(found.empty, found.rows == 0)
-    assert "4 of 9 cells have no rows; the nearest that have stand for them" in found.notes
+    assert "4 of 9 cells have no rows and use the nearest cell that has" in found.notes
     bent = one(lambda X: X[:, 0] ** 2, x[:, None], custom_values={0: [0.0, 1.0, 2.0, 5.0, 8.0, 9.0]})
     np.testing.assert_allclose(np.diff(bent.ale[0]), [1.0, 1.0, 3.0, 3 * 17.0, 17.0], rtol=1e-12)
 
@@ -436,12 +436,12 @@ def test_rows_beyond_the_edges_given_do_not_count():
     inside = x[(x >= 2) & (x <= 6)]
     want = one(lambda X: X[:, 0] ** 2, inside[:, None], custom_values={0: [2.0, 4.0, 6.0]})
     same(found, want)
-    assert "59.4% of the data lies beyond the values asked, and does not count" in found.notes
+    assert "59.4% of the data lies outside the grid and is ignored" in found.notes
     nowhere = one(lambda X: X[:, 0], x, custom_values={0: [20.0, 21.0]})
     assert nowhere.empty.all()
     assert (nowhere.ale == 0).all()
     assert nowhere.strength == 0
-    assert "100.0% of the data lies beyond the values asked, and does not count" in nowhere.notes
+    assert "100.0% of the data lies outside the grid and is ignored" in nowhere.notes
 
 
 def test_an_additive_model_has_the_effects_of_its_parts():
@@ -469,7 +469,7 @@ def test_an_additive_model_has_the_effects_of_its_parts():
         assert np.abs(effect.standard_error).max() < 1e-12 * 30
 
 
-def test_a_product_has_the_joint_effect_of_its_centred_factors():
+def test_a_product_has_the_joint_effect_of_its_centered_factors():
     rng = np.random.default_rng(4)
     X = rng.uniform(-1, 2, size=(20_000, 2))
     found = one(lambda X: X[:, 0] * X[:, 1], X, (0, 1))
@@ -636,7 +636,7 @@ TREES = 12
 
 @cache
 def people(rows=500):
-    """Numbers that go together, with missing values and levels; and what came out."""
+    """Numbers that go together, with missing values and categories; and what came out."""
     rng = np.random.default_rng(7)
     a = rng.normal(size=rows)
     level = rng.integers(0, 6, rows)
@@ -700,7 +700,7 @@ def library(name):
             X,
         ),
         "XGBoost": lambda: (xgboost.XGBRegressor(n_estimators=TREES).fit(numeric, y), numeric),
-        "XGBoost with levels": lambda: (
+        "XGBoost with categories": lambda: (
             xgboost.XGBRegressor(n_estimators=TREES, enable_categorical=True, max_cat_to_onehot=2).fit(X, y),
             X,
         ),
@@ -741,7 +741,8 @@ def library(name):
 LIBRARIES = (
     "tree", "tree with missing values", "tree of classes", "forest", "forest of two", "forest of classes",
     "extra trees", "boosting", "boosting of classes", "histograms", "histograms of classes", "XGBoost",
-    "XGBoost with levels", "XGBoost of two classes", "XGBoost of classes", "LightGBM", "LightGBM of classes",
+    "XGBoost with categories", "XGBoost of two classes", "XGBoost of classes", "LightGBM", "LightGBM of "
+        "classes",
     "CatBoost", "CatBoost of classes",
 )  # fmt: skip
 
@@ -788,7 +789,7 @@ def test_trees_are_followed_on_every_scale(name, response):
 
 
 def test_every_level_may_go_anywhere_with_what_is_missing():
-    """Levels that go left together with missing values: a test of levels whose table has them last."""
+    """Categories that go left together with missing values: a test of categories whose table has them last."""
     X, y = people()
     for seed in range(3):
         model = lightgbm.LGBMRegressor(
@@ -1005,7 +1006,7 @@ def test_a_feature_that_never_varies_has_no_effect():
     assert "one has a single value, so it has no effect to show" in found["one"].notes
     assert found["none"].ale.shape == (1, 0)
     assert found["none"].missing is None
-    assert found["none"].notes == ("none has no finite value to be asked",)
+    assert found["none"].notes == ("none has no finite value for a grid",)
     assert found["level"].ale.tolist() == [[0.0]]
     assert found["level"].support.tolist() == [60.0]
     assert found["level"].rows.tolist() == [60]
@@ -1070,7 +1071,7 @@ def test_infinite_predictions_are_noted():
         warnings.simplefilter("error")
         found = ale(lambda X: np.where(X[:, 0] > 1, np.inf, X[:, 0]), X, [0, 1, (0, 1)])
     assert (
-        "a prediction, or a difference of two, is not finite at some points, nor is the effect"
+        "a prediction, or a difference of two, is not finite at some points, so the effect is not either"
         in found["x0"].notes
     )
     assert np.isnan(found["x0"].strength)
@@ -1078,7 +1079,7 @@ def test_infinite_predictions_are_noted():
     assert list(found)[-1] != "x1"
 
 
-# ---------------------------------------------------------------- orders of levels
+# ---------------------------------------------------------------- orders of categories
 
 
 LETTERS = list("dbeac")
@@ -1086,7 +1087,7 @@ LETTERS = list("dbeac")
 
 @cache
 def planted(noise, rows=600):
-    """Return places of levels, and another number that grows from level to level."""
+    """Return places of categories, and another number that grows from category to category."""
     rng = np.random.default_rng(0)
     place = rng.integers(0, 5, rows)
     return place, place + noise * rng.normal(size=rows)
@@ -1188,7 +1189,7 @@ def test_more_than_a_hundred_levels_are_the_most_frequent_ones():
         warnings.simplefilter("error")
         found = one(of_number, X, "c")
     assert found.ale.shape == (1, 100)
-    assert any("has 150 levels; the 100 most frequent are asked" in note for note in found.notes)
+    assert any("has 150 categories; the 100 most frequent are used" in note for note in found.notes)
     assert any("of the data lies beyond the values asked" in note for note in found.notes)
     assert {str(k) for k in range(90)} <= set(found.grid_values[0])
 
@@ -1266,9 +1267,9 @@ COVERED = {
 def test_errors_cover_the_effect_of_the_population(kind, weighted):
     """Over draws of rows, the effect that the population has in these bins is within 1.96 errors.
 
-    It conditions on the bins, and on where rows lie in them, as the errors say they do: the change in each bin
-    is that of the population, accumulated and centred as the rows of the draw lie. The other columns, which
-    changes vary with, are independent of that.
+    It conditions on the bins, and on where rows lie in them, as the errors say they do: the change in each
+    bin is that of the population, accumulated and centered as the rows of the draw lie. The other columns,
+    which changes vary with, are independent of that.
     """
     rng = np.random.default_rng(42)
     feature, options = COVERED[kind]
@@ -1323,8 +1324,8 @@ def test_threads_do_not_change_a_bit_and_blocks_hardly_any(name, monkeypatch):
     for key, effect in have.items():
         same(effect, want[key])
         assert effect.ale.tobytes() == want[key].ale.tobytes()
-    monkeypatch.setattr(trees, "BLOCK_ROWS", 37)
-    monkeypatch.setattr(brute.BruteForce, "block_rows", property(lambda self: 101))
+    monkeypatch.setattr(tree_ale, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(brute_ale.BruteForce, "block_rows", property(lambda self: 101))
     for key, effect in ale(model, X, features).items():
         same(effect, want[key], 1e-12)
 
@@ -1332,8 +1333,8 @@ def test_threads_do_not_change_a_bit_and_blocks_hardly_any(name, monkeypatch):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(survey, "SURVEY_ROWS", 1_024)
-    monkeypatch.setattr(trees, "BLOCK_ROWS", 128)
-    monkeypatch.setattr(brute.BruteForce, "block_rows", property(lambda self: 128))
+    monkeypatch.setattr(tree_ale, "BLOCK_ROWS", 128)
+    monkeypatch.setattr(brute_ale.BruteForce, "block_rows", property(lambda self: 128))
 
 
 def written(folder, frame):
@@ -1358,7 +1359,9 @@ def test_rows_that_are_read_give_the_numbers_of_rows_in_memory(tmp_path, weight)
     features = [*ASKED, "day"]
     have = ale(mixed_model, folder, features, sample_weight=weight)
     want = ale(mixed_model, held, features, sample_weight=None if weight is None else filed()["w"])
-    assert have.provenance.passes == 3  # a survey, rows that tell which levels are similar, and the effects
+    assert (
+        have.provenance.passes == 3
+    )  # a survey, rows that tell which categories are similar, and the effects
     for key, effect in have.items():
         assert effect.order == want[key].order
         same(effect, want[key], 1e-12)
@@ -1383,7 +1386,7 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch,
     folder, kept = written(tmp_path / "rows", X), tmp_path / "kept"
     features = ["a", "b", ("a", "n")]
     want = ale(model, folder, features)
-    kind = trees.LocalTrees if pass_ == "trees" else brute.LocalBrute
+    kind = tree_ale.TreeAle if pass_ == "trees" else brute_ale.BruteAle
     evaluate, done = kind.evaluate, []
 
     def stopping(self, block):
@@ -1463,7 +1466,7 @@ def test_the_memory_bound_makes_portions_smaller_or_says_so():
             ale(model, X, [0, 1, (0, 1)], max_memory="10kB")
 
 
-# ---------------------------------------------------------------- what cannot be asked
+# ---------------------------------------------------------------- what cannot be evaluated
 
 
 TABLE = pd.DataFrame(
@@ -1496,7 +1499,11 @@ def of_age(t):
         ({"custom_values": {"age": [1.0, np.inf]}}, paribus.GridError, "infinite"),
         ({"custom_values": {"age": [1.0, np.nan]}}, paribus.GridError, "missing"),
         ({"custom_values": {"age": []}}, paribus.GridError, "non-empty"),
-        ({"custom_values": {"n": [1.0, 2.5]}}, paribus.GridError, "do not fit its dtype|cannot be asked"),
+        (
+            {"custom_values": {"n": [1.0, 2.5]}},
+            paribus.GridError,
+            "cannot be represented in its dtype|cannot be evaluated",
+        ),
         ({"custom_values": {"city": ["a", "b", "a"]}}, paribus.GridError, "each of them once"),
         ({"custom_values": {"aeg": [1.0]}}, paribus.GridError, "did you mean 'age'"),
         ({"method": "fast"}, paribus.OptionError, "'auto', 'exact', 'brute'"),
@@ -1566,7 +1573,7 @@ def test_results_are_mappings_that_nobody_can_change():
     effect = found["b"]
     assert set(effect) >= {"ale", "standard_error", "grid_values", "missing", "local", "support"}
     assert found["a"]["missing"] is None  # there are no such rows
-    assert "refits" not in effect  # there was one model
+    assert "by_model" not in effect  # there was one model
     assert "anything" not in effect
     assert len(effect) == len(list(effect))
     assert effect["ale"] is effect.ale
@@ -1699,12 +1706,12 @@ def test_cells_without_rows_are_hatched_and_no_others():
         (left, low), (right, high) = panel.transData.transform(
             [(i + 0.1, j + 0.1), (i + 0.9, j + 0.9)]
         ).astype(int)
-        colours = len(np.unique(pixels[low:high, left:right].reshape(-1, 3), axis=0))
-        assert (colours > 1) == empty
+        colors = len(np.unique(pixels[low:high, left:right].reshape(-1, 3), axis=0))
+        assert (colors > 1) == empty
     plt.close("all")
 
 
-def test_several_outputs_have_a_colour_each():
+def test_several_outputs_have_a_color_each():
     model, X = library("LightGBM of classes")
     found = ale(model, X, ["a", ("a", "b")])
     (panel,) = found["a"].figure().panels

@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC
 import paribus
 from conftest import numbers
 from paribus.display.figure import Line, Points
-from paribus.evaluators import brute, marginal, survey
+from paribus.evaluators import brute_force, cell_means, survey
 from paribus.results.marginal import AVERAGES
 
 ROWS = 1_500
@@ -200,8 +200,8 @@ def test_threads_do_not_change_a_bit_and_blocks_hardly_any(monkeypatch):
     given = {"y": target(), "sample_weight": weights()}
     one = paribus.marginal(model, frame(), **given, n_jobs=1)
     same(paribus.marginal(model, frame(), **given, n_jobs=3), one)
-    monkeypatch.setattr(marginal, "STACK_ROWS", 64)
-    monkeypatch.setattr(marginal, "BLOCKS", 50)
+    monkeypatch.setattr(cell_means, "STACK_ROWS", 64)
+    monkeypatch.setattr(cell_means, "BLOCKS", 50)
     two = paribus.marginal(model, frame(), **given, n_jobs=3)
     assert two.provenance.block_rows < one.provenance.block_rows
     same(two, one, exact=False)
@@ -587,7 +587,7 @@ def test_the_memory_bound_makes_portions_smaller():
         return paribus.marginal(model, X, [0], n_jobs=2, **options)
 
     free, bound, tight = ask(), ask(max_memory="1.6MB"), ask(max_memory="80kB")
-    assert max(sizes[2]) < max(sizes[1]) < max(sizes[0]) <= brute.CALL_ROWS
+    assert max(sizes[2]) < max(sizes[1]) < max(sizes[0]) <= brute_force.CALL_ROWS
     assert bound.provenance.threads == tight.provenance.threads == 1
     same(bound, free)
     assert tight.provenance.block_rows < bound.provenance.block_rows == free.provenance.block_rows
@@ -703,7 +703,7 @@ def test_the_story_tells_where_the_model_is_off():
     X, y = frame(), target()
     found = paribus.marginal(model, X, y=y)
     story = repr(found["level"])
-    assert story.startswith("Marginal of model on level: 3 points, 1 output (prediction)")
+    assert story.startswith("Marginal of model on category: 3 points, 1 output (prediction)")
     assert "at level = high," in story
     assert "standard errors" in story
     assert "1,500 predictions" in story
@@ -772,14 +772,14 @@ def test_several_outputs_have_a_panel_each():
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(survey, "SURVEY_ROWS", 1_024)
-    monkeypatch.setattr(marginal, "STACK_ROWS", 64)
-    monkeypatch.setattr(marginal, "BLOCKS", 20)
+    monkeypatch.setattr(cell_means, "STACK_ROWS", 64)
+    monkeypatch.setattr(cell_means, "BLOCKS", 20)
 
 
 def test_a_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch):
     folder, kept = written(tmp_path / "rows", other=-target()), tmp_path / "kept"
     want = paribus.marginal(model, folder, y="y", sample_weight="w")
-    evaluate, done = marginal.CellMeans.evaluate, []
+    evaluate, done = cell_means.CellMeans.evaluate, []
 
     def stopping(self, block):
         if len(done) == 13:
@@ -790,7 +790,7 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch)
     def call(**given):
         return paribus.marginal(model, folder, **given, sample_weight="w", checkpoint=kept)
 
-    monkeypatch.setattr(marginal.CellMeans, "evaluate", stopping)
+    monkeypatch.setattr(cell_means.CellMeans, "evaluate", stopping)
     with pytest.raises(KeyboardInterrupt):
         call(y="y")
     first = list(done)

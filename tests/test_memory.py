@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 
 import paribus
 from paribus import budget
-from paribus.evaluators.request import CALLS_FIRST, MOST_CUTS, Ask
+from paribus.evaluators.request import CALLS_FIRST, MOST_CUTS, EvaluationRequest
 from paribus.models import Model, structure
 
 ROWS = 6_000
@@ -99,9 +99,9 @@ def test_portions_predicted_in_several_calls_are_those_of_one(columns, bound):
 
 
 def test_blocks_are_cut_last_and_only_for_a_bound_that_was_given():
-    ask = Ask((), "average", 10, 10, 8, 10**6, 1)
-    assert ask.cuts == tuple(2**power for power in range(13)) == (*ask.cuts[:-1], MOST_CUTS)
-    free = Ask((), "average", 10, 10, 8, 10**6, 1, given=False)
+    request = EvaluationRequest((), "average", 10, 10, 8, 10**6, 1)
+    assert request.cuts == tuple(2**power for power in range(13)) == (*request.cuts[:-1], MOST_CUTS)
+    free = EvaluationRequest((), "average", 10, 10, 8, 10**6, 1, given=False)
     assert max(free.cuts) == CALLS_FIRST
     X = np.random.default_rng(0).normal(size=(20_000, 30))
     options = {"grid_resolution": 4, "sample_weight": np.arange(20_000) % 5, **QUIET}
@@ -123,7 +123,7 @@ def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
         TABLE.to_parquet(source)
     accepted = 0
     for bound in (2e4, 5e5, 2e6, 8e6, 1.6e7, 1e8):
-        for options in ({}, {"kind": "both"}, {"spread": True}):
+        for options in ({}, {"kind": "both"}, {"quantiles": True}):
             asked = {"grid_resolution": 20, "max_memory": bound, "n_jobs": jobs, **options}
             try:
                 plan = paribus.estimate_cost(MODELS[name], source, ["a", "d", ("a", "b")], **asked)
@@ -148,7 +148,7 @@ def test_a_bound_missed_by_a_little_is_met_by_smaller_blocks():
         fewer["numerator_pairwise"], every["numerator_pairwise"], rtol=1e-9, atol=1e-12
     )
     assert fewer.provenance.standard_error_rows < every.provenance.standard_error_rows
-    assert any("fewer than usual to keep max_memory" in note for note in fewer.notes)
+    assert any("fewer than usual because of max_memory" in note for note in fewer.notes)
     assert not any("max_memory" in note for note in every.notes)
 
 
@@ -164,14 +164,14 @@ def test_a_slower_way_is_announced_before_it_begins(monkeypatch):
     monkeypatch.setattr(Model, "predict", watched)
     # It predicts some rows at once.
     monkeypatch.setattr(structure, "check_at_splits", lambda *arguments: None)
-    for ask, arguments, words in (
+    for request, arguments, words in (
         (paribus.partial_dependence, {"features": "a", "grid_resolution": 30}, "about 30 times on every row"),
         (paribus.h_statistic, {"features": ["a", "b"]}, "every row with the values of every other"),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("error", paribus.CostWarning)
             with pytest.raises(paribus.CostWarning, match=words) as found:
-                ask(forest, some, **arguments, **small)
+                request(forest, some, **arguments, **small)
         assert "Raise max_memory" in str(found.value)
         assert not begun
     with pytest.warns(paribus.CostWarning) as caught:

@@ -193,7 +193,7 @@ class Voter(ClassifierMixin, BaseEstimator):
         return (X[:, 0] > 0).astype(int)
 
 
-def test_behaviour_decides_not_class():
+def test_behavior_decides_not_class():
     assert at(Duck()).average[0, 0] == pytest.approx(0.6)
     voter = Voter().fit(X, TWO)
     with pytest.raises(paribus.OptionError, match="response_method='predict'"):

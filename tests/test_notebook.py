@@ -138,7 +138,7 @@ def test_a_mistake_in_drawing_is_not_hidden(everything, monkeypatch):
 
 
 def test_a_picture_is_drawn_once(everything, monkeypatch):
-    """IPython asks for the bundle, then for each way to show that the bundle lacks."""
+    """IPython requests the bundle, then for each way to show that the bundle lacks."""
     ways = {"text/html": "_repr_html_", "image/png": "_repr_png_", "text/plain": "__repr__"}
     drawn, true = [], drawer.png
     monkeypatch.setattr(drawer, "png", lambda figure, dpi: drawn.append(figure) or true(figure, dpi))

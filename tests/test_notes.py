@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import paribus
 from paribus import Estimand, Note, NoteCode, Refusal, RefusalCode, Scale
-from paribus.errors import RefusalError, one_of
+from paribus.errors import RefusalError, check_choice
 
 ROOT = Path(__file__).parent.parent
 ODD = "income, relative to mean"
@@ -69,7 +69,7 @@ def test_notes_scales_and_refusals_are_saved(table, tmp_path):
     model = HistGradientBoostingClassifier(max_iter=3).fit(table, table["near"] > 0)
     found = paribus.h_statistic(model, table, subsample=50)
     effects = paribus.effects(predict, table, [ODD, "other"])
-    for result in (found, effects, effects[ODD].derivative(), effects["other"].centred()):
+    for result in (found, effects, effects[ODD].derivative(), effects["other"].centered()):
         path = tmp_path / "result.json"
         result.save(path)
         again = paribus.load(path)
@@ -117,12 +117,12 @@ def test_the_name_of_a_column_is_not_parsed(table):
     assert slope.provenance.scale == f"prediction per unit of {ODD}"
     assert slope.figure().panels[0].y.label == f"prediction per unit of {ODD}"
     at = slope.grid_values[0][0]
-    moved = slope.centred()
+    moved = slope.centered()
     assert moved.provenance.scale.per == f"unit of {ODD}"
     assert (
         moved.figure().panels[0].y.label.startswith(f"change in prediction per unit of {ODD}\nfrom {ODD} = ")
     )
-    assert slope.centred(at=at).derivative().provenance.scale.relative_to is None
+    assert slope.centered(at=at).derivative().provenance.scale.relative_to is None
 
 
 def test_scales():
@@ -153,6 +153,6 @@ def test_a_refusal_keeps_its_code_on_the_way_from_a_worker():
 def test_words_are_checked_against_their_type():
     from paribus._typing import OnError
 
-    one_of("on_error", "skip", OnError)
+    check_choice("on_error", "skip", OnError)
     with pytest.raises(paribus.OptionError, match="on_error='stop' is not one of 'raise', 'skip'"):
-        one_of("on_error", "stop", OnError)
+        check_choice("on_error", "stop", OnError)

@@ -205,7 +205,7 @@ def test_what_does_not_belong_on_one_axis_is_refused_by_name(frame):
     refused({"a": age, "b": dataclasses.replace(age, provenance=odd)}, r"another scale \(log odds\) than 'a'")
     refused({"a": age, "b": dataclasses.replace(age, output_names=("up",))}, r"other outputs \(up\)")
     ages = paribus.partial_dependence(steep, frame, "age", categorical_features=["age"])
-    refused({"a": age, "b": ages}, r"another kind of axis \(levels\) than 'a' \(numbers\)")
+    refused({"a": age, "b": ages}, r"another kind of axis \(categories\) than 'a' \(numbers\)")
     plain = paribus.marginal(steep, frame, ["age"])["age"]
     refused(
         {"a": near["steep"], "b": plain}, r"something else \(predicted\) than 'a' \(predicted and observed\)"

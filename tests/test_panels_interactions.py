@@ -123,11 +123,11 @@ def test_bars_say_what_they_leave_out(found):
 
 def test_bars_whose_share_means_nothing_are_grey(found):
     figure = picture(found)
-    grey = [len({color[1:3], color[3:5], color[5:7]}) == 1 for color in one(figure, Bars).color]
-    assert grey == [False, False, True, False]
-    assert any(note.startswith("grey: a joint effect below 0.1 %") for note in figure.notes)
+    gray = [len({color[1:3], color[3:5], color[5:7]}) == 1 for color in one(figure, Bars).color]
+    assert gray == [False, False, True, False]
+    assert any(note.startswith("gray: a joint effect below 0.1 %") for note in figure.notes)
     few = picture(found, k=2)
-    assert "grey" not in " ".join(few.notes)
+    assert "gray" not in " ".join(few.notes)
     assert isinstance(one(few, Bars).color, str)
 
 
@@ -216,11 +216,11 @@ def test_a_heat_map_is_symmetric_with_own_effects_on_the_diagonal(found):
     assert figure.panels[0].equal
 
 
-def test_the_weakest_colour_is_told_from_none():
+def test_the_weakest_color_is_told_from_none():
     for colors in (pairs_panel.BLUES, pairs_panel.ORANGES):
-        grey = [sum(int(color[at : at + 2], 16) for at in (1, 3, 5)) / 3 / 255 for color in colors]
-        assert grey == sorted(grey, reverse=True)
-        assert grey[0] < 0.9
+        gray = [sum(int(color[at : at + 2], 16) for at in (1, 3, 5)) / 3 / 255 for color in colors]
+        assert gray == sorted(gray, reverse=True)
+        assert gray[0] < 0.9
 
 
 def test_cells_tell_their_pair_and_features_their_own_effect(found):
@@ -264,7 +264,7 @@ def test_pairs_not_asked_for_are_no_zeros(found):
     places = {(text.x, text.y) for text in marks(figure, Text)}
     assert ticks(figure) == ["a", "b", "c"] or ticks(figure) == ["b", "a", "c"]
     assert places == {(0.0, 0.0), (1.0, 0.0), (2.0, 1.0), (2.0, 2.0)}  # the row and column of c
-    assert figure.notes == (BACKGROUND, "dot: not asked for", "the data is small")
+    assert figure.notes == (BACKGROUND, "dot: not requested", "the data is small")
     assert "·" not in words(picture(found, "heatmap"))
 
 
@@ -546,7 +546,7 @@ def test_large_groups_are_shortened():
 
 
 @pytest.fixture(scope="module")
-def modelled():
+def modeled():
     """A model of three features in which a and b interact most, its statistics, and its two-way effects."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
@@ -557,11 +557,11 @@ def modelled():
     return SimpleNamespace(statistics=paribus.h_statistic(model, X), effects=effects)
 
 
-def test_the_strongest_pairs_are_panels(modelled):
+def test_the_strongest_pairs_are_panels(modeled):
     from paribus.display.panels.surface import surface_panel
 
-    found = modelled.statistics
-    figure = picture(found, "panels", k=2, effects=modelled.effects)
+    found = modeled.statistics
+    figure = picture(found, "panels", k=2, effects=modeled.effects)
     assert len(figure.panels) == figure.columns == 2
     first = found.strongest(1)[0]
     assert set(first.features) == {0, 1}
@@ -570,43 +570,43 @@ def test_the_strongest_pairs_are_panels(modelled):
     assert title.startswith(names)
     assert f"strength {first.strength:.4g}, H² " in title
     assert f"H² {first.h_squared:.2g}" in title
-    drawn = surface_panel(modelled.effects[found.feature_names[1], found.feature_names[0]], 0)
+    drawn = surface_panel(modeled.effects[found.feature_names[1], found.feature_names[0]], 0)
     assert figure.panels[0].marks == drawn.marks
     assert figure.notes[1] == "2 of 3 pairs"
-    every = picture(found, "panels", k=15, effects=modelled.effects)
+    every = picture(found, "panels", k=15, effects=modeled.effects)
     assert len(every.panels) == every.columns == 3
     assert "pairs" not in " ".join(every.notes)
     assert figure.size[0] < every.size[0]
 
 
-def test_panels_need_the_effects_of_their_pairs(modelled, found):
+def test_panels_need_the_effects_of_their_pairs(modeled, found):
     with pytest.raises(paribus.DrawingError) as refused:
         picture(found, "panels", k=2)
     assert "pass effects= with these pairs: paribus.effects(model, X, [('a', 'b'), ('a', 'd')])" in str(
         refused.value
     )
     assert "k=" not in str(refused.value)
-    some = type(modelled.effects)([modelled.effects["x0", "x2"], modelled.effects["x1", "x0"]])
+    some = type(modeled.effects)([modeled.effects["x0", "x2"], modeled.effects["x1", "x0"]])
     with pytest.raises(paribus.DrawingError, match=r"x1 x x2; .*\[\(0, 1\), \(1, 2\)\]\), or k=1"):
-        picture(modelled.statistics, "panels", k=2, effects=some)
-    assert len(picture(modelled.statistics, "panels", k=1, effects=some).panels) == 1
+        picture(modeled.statistics, "panels", k=2, effects=some)
+    assert len(picture(modeled.statistics, "panels", k=1, effects=some).panels) == 1
 
 
-def test_effects_that_no_panel_shows_are_refused(modelled):
+def test_effects_that_no_panel_shows_are_refused(modeled):
     for kind in KINDS:
         with pytest.raises(paribus.DrawingError, match="kind='panels'"):
-            picture(modelled.statistics, kind, effects=modelled.effects)
+            picture(modeled.statistics, kind, effects=modeled.effects)
     zero = statistics("abc", np.zeros(3))
     with pytest.raises(paribus.DrawingError, match="3 pairs are exactly zero"):
-        picture(zero, "panels", effects=modelled.effects)
-    other = alike(statistics(("x0", "x1"), [1.0], outputs=("cost",)), modelled.effects["x1", "x0"])
+        picture(zero, "panels", effects=modeled.effects)
+    other = alike(statistics(("x0", "x1"), [1.0], outputs=("cost",)), modeled.effects["x1", "x0"])
     with pytest.raises(paribus.DrawingError, match="of prediction, not of cost"):
-        picture(other, "panels", effects=modelled.effects)
+        picture(other, "panels", effects=modeled.effects)
 
 
-def test_titles_are_in_lines_that_fit(modelled):
+def test_titles_are_in_lines_that_fit(modeled):
     long = statistics(["municipality of somewhere number 1", "b", "c"], [4.0, 1.0, 9.0])
-    effect = modelled.effects["x1", "x0"]
+    effect = modeled.effects["x1", "x0"]
     titles = [panel.title for panel in renamed(long, effect).panels]
     assert titles[0] == "b × c:\nstrength 3, H² 2.2"
     assert all(title.count("\n") == 1 for title in titles)
@@ -621,12 +621,12 @@ def alike(result, effect):
     return replace(result, provenance=replace(one, **same))
 
 
-def test_effects_of_other_rows_models_or_scales_are_refused(modelled):
+def test_effects_of_other_rows_models_or_scales_are_refused(modeled):
     for name, value in {"scale": "log-odds", "fingerprint": "other", "rows": 7, "model": "Forest"}.items():
-        provenance = replace(modelled.statistics.provenance, **{name: value})
-        found = replace(modelled.statistics, provenance=provenance)
+        provenance = replace(modeled.statistics.provenance, **{name: value})
+        found = replace(modeled.statistics, provenance=provenance)
         with pytest.raises(paribus.DrawingError, match=f"another {name}"):
-            picture(found, "panels", k=1, effects=modelled.effects)
+            picture(found, "panels", k=1, effects=modeled.effects)
 
 
 def renamed(result, effect):
@@ -640,25 +640,25 @@ def renamed(result, effect):
 # --- drawers
 
 
-def figures(found, modelled):
+def figures(found, modeled):
     yield from (picture(found, kind) for kind in KINDS)
     yield picture(statistics([f"x{k}" for k in range(14)], np.ones(91)), "network")
     yield picture(statistics("abc", np.zeros(3)))
-    yield picture(modelled.statistics, "panels", effects=modelled.effects)
+    yield picture(modeled.statistics, "panels", effects=modeled.effects)
     yield ranked(importance(["a", ("b", "c"), "d"], [1.0, 3.0, 0.0]))
     yield ranked(importance("abc", [1.0, -2.0, 3.0], method="permutation"))
 
 
-def test_matplotlib_draws_every_picture(found, modelled):
+def test_matplotlib_draws_every_picture(found, modeled):
     from paribus.display.drawers.matplotlib import draw
 
-    for figure in figures(found, modelled):
+    for figure in figures(found, modeled):
         page, axes = draw(figure)
         page.canvas.draw()
         assert len(axes) == len(figure.panels)
 
 
-def test_matplotlib_has_a_colour_bar_for_pairs_and_one_for_features(found):
+def test_matplotlib_has_a_color_bar_for_pairs_and_one_for_features(found):
     from paribus.display.drawers.matplotlib import draw
 
     page, (ax,) = draw(picture(found, "heatmap"))
@@ -684,7 +684,7 @@ def test_axes_given_are_drawn_on_and_no_figure_is_made(found, kind):
     page.canvas.draw()
 
 
-def test_colour_bars_do_not_meet_on_axes_given(found):
+def test_color_bars_do_not_meet_on_axes_given(found):
     from paribus.display.drawers.matplotlib import draw
 
     page, ax = plt.subplots(figsize=(7, 4.5))
@@ -695,10 +695,10 @@ def test_colour_bars_do_not_meet_on_axes_given(found):
     assert not bars[0].overlaps(bars[1])
 
 
-def test_plotly_draws_every_picture(found, modelled):
+def test_plotly_draws_every_picture(found, modeled):
     from paribus.display.drawers.plotly import draw
 
-    for figure in figures(found, modelled):
+    for figure in figures(found, modeled):
         drawn = draw(figure)
         assert len(drawn.data) + len(drawn.layout.annotations) > 0
     told = [trace.hovertext for trace in draw(picture(found, "network")).data if trace.hovertext is not None]

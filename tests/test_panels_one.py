@@ -11,9 +11,9 @@ import paribus
 from conftest import numbers
 from paribus.contracts import NOMINAL
 from paribus.display.figure import Band, Bars, Line, Points, Rug, Strip
+from paribus.display.panels.axis_layout import LINE, MOST, short
 from paribus.display.panels.curves import FAINTEST
-from paribus.display.panels.place import LINE, MOST, short
-from paribus.display.panels.words import percent
+from paribus.display.panels.labels import percent
 from paribus.text import at_value, number
 from paribus.text import short as brief
 
@@ -77,7 +77,7 @@ def levels_of(effect):
 
 
 def order_of(effect, heights):
-    """Return the order in which values are drawn: levels by effect if they have none, numbers upwards."""
+    """Return the order in which values are drawn: categories by effect if they have none, numbers upwards."""
     if levels_of(effect):
         return np.arange(len(heights)) if effect.ordered[0] else np.argsort(heights, kind="stable")
     return np.argsort(effect.grid_values[0], kind="stable")
@@ -264,7 +264,7 @@ def test_a_curve_over_even_data_does_not_fade():
     assert only(panel_of(effect_of(first, X, 0, grid_resolution=10)), Line).strength is None
 
 
-def test_a_curve_off_the_data_keeps_its_colour_as_there_is_nothing_to_tell(rng):
+def test_a_curve_off_the_data_keeps_its_color_as_there_is_nothing_to_tell(rng):
     X = rng.normal(size=(50, 2))
     panel = panel_of(effect_of(first, X, 0, custom_values={0: [50.0, 55.0, 60.0]}))
     assert only(panel, Line).y.tolist() == [50.0, 55.0, 60.0]
@@ -318,7 +318,7 @@ def test_close_points_share_bars_that_can_be_seen(rng):
             assert_allclose(strip.at[:-1] + strip.width[:-1] / 2, strip.at[1:] - strip.width[1:] / 2)
 
 
-# --- levels
+# --- categories
 
 
 @pytest.fixture(scope="module")
@@ -340,14 +340,14 @@ def test_the_rarest_levels_share_the_last_place(towns):
     rare = np.argsort(-effect.support, kind="stable")[MOST - 1 :]
     points, strip = only(panel, Points), only(panel, Strip)
     assert len(points.y) == MOST
-    assert written(panel)[-1].replace("\n", " ") == "other (41 levels)"
+    assert written(panel)[-1].replace("\n", " ") == "other (41 categories)"
     weights = effect.support[rare]
     assert points.y[-1] == pytest.approx(np.average(effect.average[0, rare], weights=weights))
     bound = np.average(2 * effect.standard_error[0, rare], weights=weights)
     assert points.error[-1] == pytest.approx(bound)
     assert strip.height[-1] == pytest.approx(weights.sum())
     assert_allclose(strip.height.sum(), effect.support.sum())
-    assert points.hover[-1].startswith("41 other levels of town, averaged over the data\naverage ")
+    assert points.hover[-1].startswith("41 other categories of town, averaged over the data\naverage ")
     own = np.setdiff1d(np.arange(60), rare)
     assert_array_equal(points.y[:-1], np.sort(effect.average[0, own]))
 
@@ -468,7 +468,7 @@ def test_rows_at_levels_are_bars_without_lines_between_levels(awkward):
 
 
 def test_quantiles_of_rows_at_levels_and_without_a_value(awkward):
-    effect = effect_of(numbers, awkward, "city", spread=(0.1, 0.5, 0.9))
+    effect = effect_of(numbers, awkward, "city", quantiles=(0.1, 0.5, 0.9))
     panel, order = panel_of(effect), order_of(effect, effect.average[0])
     bar = only(panel, Bars)
     assert_allclose(bar.base, effect.spread.values[0, 0][order])
@@ -484,7 +484,7 @@ def three(table):
     return np.stack([values[:, 0], values[:, 1], values[:, 0] * values[:, 1]], 1)
 
 
-def test_outputs_are_colours_or_rows(rng):
+def test_outputs_are_colors_or_rows(rng):
     X = rng.normal(size=(80, 2))
     effect = effect_of(three, X, 0, target_names=["p", "q", "r"])
     panel = panel_of(effect)
@@ -526,13 +526,13 @@ def test_probabilities_say_of_what(rng):
     assert panel_of(effect).y.label == "probability"
 
 
-def test_a_centred_effect_is_a_change(rng):
+def test_a_centered_effect_is_a_change(rng):
     X = rng.normal(size=(100, 2))
-    effect = effect_of(first, X, 0, kind="both", custom_values={0: [-1.0, 0.0, 2.0]}).centred(at=0.0)
+    effect = effect_of(first, X, 0, kind="both", custom_values={0: [-1.0, 0.0, 2.0]}).centered(at=0.0)
     panel = panel_of(effect)
     assert panel.y.label.replace("\n", " ") == "change in prediction from x0 = 0"
     assert of(panel, Line)[-1].y.tolist() == [-1.0, 0.0, 2.0]
-    assert "average" in said(panel_of(effect_of(first, X, 0).centred()))  # it has no standard error
+    assert "average" in said(panel_of(effect_of(first, X, 0).centered()))  # it has no standard error
 
 
 def test_a_slope_is_drawn_as_one(rng):
@@ -710,7 +710,7 @@ def test_a_comparison_has_each_answer_on_its_own_values(rng):
     assert_array_equal(lines["partial dependence"].y, effect.average[0])
     moved = lines["accumulated local effects"]
     known = np.isin(local.grid_values[0], moved.x)
-    assert_allclose(moved.y, (local.ale[0] + comparison.local_level[0])[known])
+    assert_allclose(moved.y, (local.ale[0] + comparison.local_offset[0])[known])
     assert moved.x[0] <= effect.grid_values[0][0]  # it ends no sooner than the others
     assert moved.x[-1] >= effect.grid_values[0][-1]
     assert_array_equal(lines["average observed of rows here"].y, near.observed[0])
@@ -733,7 +733,7 @@ def towns_of(names, seed=0):
     return pd.DataFrame({"town": rng.choice(names, 200), "x": rng.normal(size=200)})
 
 
-def test_models_on_one_axis_share_the_data_and_differ_in_colour_and_dashes(rng):
+def test_models_on_one_axis_share_the_data_and_differ_in_color_and_dashes(rng):
     X = rng.normal(size=(120, 2))
     parts = {"steep": effect_of(lambda t: 3 * t[:, 0], X, 0), "flat": effect_of(first, X, 0)}
     panel = panel_of(paribus.overlay(parts))
@@ -793,7 +793,7 @@ def test_levels_in_another_order_are_matched_by_name():
         "two": effect_of(model, frame, "town", custom_values={"town": list("cba")}),
     }
     panel = panel_of(paribus.overlay(parts))
-    assert written(panel) == ["a", "b", "c"]  # as the first was asked
+    assert written(panel) == ["a", "b", "c"]  # as the first was evaluated
     for mark in of(panel, Points):
         assert mark.y.tolist() == [0.0, 3.0, 1.0]
 

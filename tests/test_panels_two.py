@@ -11,9 +11,9 @@ from sklearn.tree import DecisionTreeRegressor
 import paribus
 from conftest import numbers
 from paribus.display.figure import Bars, Contours, Figure, Hatch, Heat, Line, Points, Rug, Rule, Strip
-from paribus.display.look import DIVERGING, SEQUENTIAL
 from paribus.display.panels.families import CUT
 from paribus.display.panels.surface import local_surface_panel, surface_panel
+from paribus.display.style import DIVERGING, SEQUENTIAL
 
 NOMINAL = {"level", "city", "flag"}
 
@@ -51,7 +51,7 @@ def product(X):
 
 @pytest.fixture(scope="module")
 def cars():
-    """Levels of which some never meet, one is rare and one has a short range of numbers."""
+    """Categories of which some never meet, one is rare and one has a short range of numbers."""
     rng = np.random.default_rng(2)
     n = 3_000
     car = rng.choice(["van", "sport", "sedan"], n, p=[0.3, 0.1, 0.6])
@@ -155,7 +155,7 @@ def test_points_no_row_combines_are_hatched(together):
     assert not of(told(paribus.partial_dependence(product, together, [0, 2], grid_resolution=9)), Hatch)
 
 
-def test_a_flat_surface_is_one_colour_whose_number_can_be_read(together):
+def test_a_flat_surface_is_one_color_whose_number_can_be_read(together):
     for value in (0.0, 152.0, -1e6):
         effect = paribus.partial_dependence(
             lambda t, value=value: value + 1e-14 * t[:, 0], together, [0, 1], grid_resolution=4
@@ -165,13 +165,13 @@ def test_a_flat_surface_is_one_colour_whose_number_can_be_read(together):
         assert heat.low < value < heat.high
         assert np.ptp(heat.values) < 1e-6 * (heat.high - heat.low)
         assert heat.x_edges[0] == effect.grid_values[0][0]
-    flat = paribus.partial_dependence(lambda t: np.full(len(t), 7.0), together, [0, 1]).centred()
+    flat = paribus.partial_dependence(lambda t: np.full(len(t), 7.0), together, [0, 1]).centered()
     assert (only(told(flat), Heat).low, only(told(flat), Heat).high) == (-1.0, 1.0)
 
 
-def test_what_has_a_zero_is_coloured_around_it(together):
+def test_what_has_a_zero_is_colored_around_it(together):
     effect = paribus.partial_dependence(product, together, [0, 1], grid_resolution=7)
-    contours = only(told(effect.centred()), Contours)
+    contours = only(told(effect.centered()), Contours)
     assert contours.colors == DIVERGING
     assert contours.levels[0] == -contours.levels[-1]
     alone = paribus.effects(product, together, [0, 1, (0, 1)], grid_resolution=7).interaction("x0", "x1")
@@ -184,7 +184,7 @@ def test_what_has_a_zero_is_coloured_around_it(together):
 def test_only_the_interaction_of_a_mixed_pair_has_a_line_at_zero(cars):
     effect = paribus.partial_dependence(claims, cars, ["car", "km"], grid_resolution=5)
     assert not of(told(effect), Rule)
-    assert only(told(effect.centred()), Rule).at == 0.0
+    assert only(told(effect.centered()), Rule).at == 0.0
 
 
 def test_every_split_is_a_step():
@@ -358,7 +358,7 @@ def test_rare_levels_share_a_place_with_their_average(cars):
     assert heat.values.shape == (3, 20)
     assert heat.written == ()  # too narrow
     labels = [text.replace("\n", " ") for _, text in panel.x.ticks]
-    assert labels[-1] == "other (7 levels)"
+    assert labels[-1] == "other (7 categories)"
     kept = set(labels[:-1])
     rare = [place for place, town in enumerate(effect.grid_values[0]) if town not in kept]
     assert len(rare) == 7
@@ -372,7 +372,7 @@ def test_rare_levels_share_a_place_with_their_average(cars):
         own = [towns.index(label) for label in labels[:-1]]
         np.testing.assert_array_equal(heat.values[row, :-1], effect.average[0, own, level])
     assert only(panel.top, Bars).length.sum() == pytest.approx(effect.support.sum())
-    assert "7 other levels of town" in heat.hover[0][-1]
+    assert "7 other categories of town" in heat.hover[0][-1]
 
 
 def test_names_up_the_side_are_never_turned_and_told_apart(cars):
@@ -467,7 +467,7 @@ def test_of_many_levels_the_commonest_have_a_curve(cars):
     lines = of(panel, Line)
     assert len(lines) == 12
     assert {f"t{k:02d}" for k in range(6)} <= {line.label for line in lines}
-    assert panel.legend_title == "town (12 of 26 levels)"
+    assert panel.legend_title == "town (12 of 26 categories)"
     assert all(one.y[-1] >= two.y[-1] for one, two in pairwise(lines))
     looks = [(line.color, line.dash, end.marker) for line, end in zip(lines, of(panel, Points), strict=True)]
     assert len(set(looks)) == 12
@@ -577,7 +577,7 @@ def test_local_cells_are_the_middles_of_their_corners_and_empty_ones_are_hatched
     assert (bars.length * bars.width).sum() == pytest.approx(effect.support.sum())
 
 
-def test_no_local_effect_has_a_readable_colour_bar(together):
+def test_no_local_effect_has_a_readable_color_bar(together):
     heat = only(local_surface_panel(local(lambda t: t[:, 0] + t[:, 1], together, (0, 2)), 0), Heat)
     assert (heat.low, heat.high) == (-1.0, 1.0)
 

@@ -22,9 +22,9 @@ from paribus.data.read import table_of
 from paribus.data.rows import rows_of
 from paribus.errors import InputError, MemoryBoundError, ModelError, OptionError
 from paribus.evaluators import permutation
-from paribus.evaluators.permutation import PermutationAsk, Tally, donors_of
+from paribus.evaluators.permutation import PermutationRequest, RowChanges, donors_of
 from paribus.evaluators.planner import choose
-from paribus.executors import Local
+from paribus.executors import LocalExecutor
 from paribus.models.scoring import score_of, target_of
 from paribus.states import Keyed
 
@@ -46,12 +46,12 @@ def importance(estimator, table, y, groups=SINGLE, weights=None, memory=10**9, *
     asked = {"response_method": arguments.pop("response_method", "auto"), "weighted": weights is not None}
     score = score_of(estimator, arguments.pop("scoring", None), target, some.table, **asked)
     bounds = int(counted.sum()), memory, arguments.pop("threads", 1)
-    ask = PermutationAsk(some, score, groups, arguments.pop("repeats", 5), seed, *bounds)
+    request = PermutationRequest(some, score, groups, arguments.pop("repeats", 5), seed, *bounds)
     assert not arguments
-    (plan,) = choose(None, lambda shortcut: ask)
+    (plan,) = choose(None, lambda shortcut: request)
     passes = plan.evaluator.passes(plan.threads)
     fold = next(passes)
-    state = Local(plan.threads, False).fold(
+    state = LocalExecutor(plan.threads, False).fold(
         fold.evaluator, some.blocks(fold.block_rows, fold.parts), Keyed({})
     )
     with pytest.raises(StopIteration) as done:
@@ -258,7 +258,7 @@ def test_the_standard_error_is_that_of_another_sample(repeats, weighted):
 
 
 def test_the_error_is_not_below_that_of_the_shuffles():
-    tally = Tally(4, None)
+    tally = RowChanges(4, None)
     for sign in (1.0, -1.0):  # the roles of each row cancel, and only the repeats differ
         tally.add(np.array([1.0, 1.0, 1.0, 1.0]) * sign, np.arange(4))
     assert tally.finish().standard_error == pytest.approx(np.sqrt(2) / np.sqrt(2))
@@ -270,7 +270,7 @@ def test_a_score_that_is_no_mean_has_the_error_of_its_shuffles():
     want = found.repeats.std(axis=1, ddof=1) / np.sqrt(8)
     np.testing.assert_allclose(found.standard_error, want)
     assert found.notes == (
-        "r2 is no mean over rows, so that standard errors tell how far 8 shuffles are apart, not what other "
+        "r2 is not a mean over rows, so standard errors tell how far 8 shuffles are apart, not what other "
         "rows would give",
     )
     once = importance(LINEAR, X, Y, scoring="r2", repeats=1)
@@ -282,7 +282,7 @@ def test_a_score_that_is_no_mean_has_the_error_of_its_shuffles():
 
 @pytest.mark.parametrize("scoring", ["squared_error", "r2", "neg_median_absolute_error"])
 def test_threads_and_memory_do_not_change_a_bit(scoring, monkeypatch):
-    """Also of a network, whose sums depend on how many rows it is asked about at a time."""
+    """Also of a network, whose sums depend on how many rows it is requested at a time."""
     monkeypatch.setattr(permutation, "CALL_ROWS", 150)
     weights = None if scoring.startswith("neg") else WEIGHTS
     arguments = {"scoring": scoring, "weights": weights}
@@ -309,7 +309,7 @@ def test_portions_give_the_same_answer(call_rows, monkeypatch):
     parts = importance(counted, X, Y, weights=WEIGHTS)
     np.testing.assert_allclose(parts.values, whole.values, rtol=1e-9)
     np.testing.assert_allclose(parts.standard_error, whole.standard_error, rtol=1e-9)
-    assert max(sizes) <= max(call_rows, 64)  # a few rows are asked first, to know the model
+    assert max(sizes) <= max(call_rows, 64)  # a few rows are evaluated first, to know the model
     assert sum(sizes) == pytest.approx(parts.predictions, abs=100)
     assert parts.predictions == 400 * (1 + 5 * 6)
 
@@ -495,12 +495,12 @@ def test_no_groups_give_an_empty_answer():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_repeats": 0}, "n_repeats=0 must be a whole number of at least 1"),
+        ({"n_repeats": 0}, "n_repeats=0 must be an integer of at least 1"),
         ({"n_repeats": 2.5}, "n_repeats=2.5 must be"),
         ({"n_repeats": True}, "n_repeats=True must be"),
-        ({"random_state": -1}, "random_state=-1 must be a whole number of at least 0"),
+        ({"random_state": -1}, "random_state=-1 must be an integer of at least 0"),
         ({"random_state": "a"}, "random_state='a' must be"),
-        ({"subsample": 1}, "subsample=1 must be a whole number of at least 2, None or 'auto'"),
+        ({"subsample": 1}, "subsample=1 must be an integer of at least 2, None or 'auto'"),
         ({"subsample": 0.5}, "subsample=0.5 must be"),
         ({"scoring": "nothing"}, "scoring='nothing' is not known"),
     ],
@@ -525,7 +525,7 @@ def test_a_model_that_fails_on_shuffled_rows_is_named():
     with pytest.raises(ModelError, match="with x0 shuffled: ZeroDivisionError: no such row"):
         importance(picky, ordered, Y, ((0,),))
     late = np.zeros((400, 2))
-    late[3, 0] = 1.0  # not among the rows that are asked first
+    late[3, 0] = 1.0  # not among the rows that are evaluated first
     with pytest.raises(ModelError, match="failed on rows of X: ZeroDivisionError"):
         importance(picky, late, Y, ((1,),))
 

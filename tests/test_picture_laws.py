@@ -8,8 +8,8 @@ import pytest
 
 import paribus
 from paribus.display.figure import Band, Bars, Line, Points, Strip
-from paribus.display.look import BELOW
 from paribus.display.panels import curves
+from paribus.display.style import BELOW
 
 
 def of(panel, kind):
@@ -145,7 +145,7 @@ def test_models_and_rows_are_told_apart_where_both_are_around_curves(table):
 def test_a_pointer_tells_what_is_drawn_around_a_curve_of_models(table):
     effect = paribus.partial_dependence(fits(), table, "a")
     (line,) = [line for line in of(only(effect), Line) if line.hover]
-    deviation = effect.refits.standard_deviation[0, 0]
+    deviation = effect.by_model.standard_deviation[0, 0]
     assert f"standard deviation of 3 models {deviation:.2g}" in line.hover[0]
 
 
@@ -157,7 +157,7 @@ def test_models_points_stand_beside_their_mean():
     assert all((points.x > mean.x).all() for points in own)
 
 
-# --- levels that share a place
+# --- categories that share a place
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def crossing(frame):
 
 
 def pooled(effect, each):
-    """Return the average over the eleven rarest levels of what each row or model has at them."""
+    """Return the average over the eleven rarest categories of what each row or model has at them."""
     rare = np.argsort(-effect.support, kind="stable")[19:]
     return (each[..., rare] * effect.support[rare]).sum(axis=-1) / effect.support[rare].sum()
 
@@ -188,9 +188,9 @@ def test_rows_are_averaged_over_pooled_levels_before_their_quantiles(towns):
     wide, *_ = of(only(effect), Bars)
     low, high = np.quantile(pooled(effect, effect.individual[0]), [0.05, 0.95])
     assert (wide.base[-1], wide.base[-1] + wide.length[-1]) == pytest.approx((low, high))
-    known = paribus.partial_dependence(crossing, towns, "town", spread=(0.05, 0.95))
+    known = paribus.partial_dependence(crossing, towns, "town", quantiles=(0.05, 0.95))
     (bars,) = of(only(known), Bars)
-    assert np.isnan(bars.length[-1])  # quantiles of several levels tell none of their average
+    assert np.isnan(bars.length[-1])  # quantiles of several categories tell none of their average
     assert np.isfinite(bars.length[:-1]).all()
 
 
@@ -198,7 +198,7 @@ def test_models_are_averaged_over_pooled_levels_before_their_deviation(towns):
     models = [lambda t, k=k: (t["town"].str[1:].astype(int) % 3 == k) * 1.0 for k in range(3)]
     effect = paribus.partial_dependence(models, towns, "town")
     mean = of(only(effect), Points)[-1]
-    deviation = np.std(pooled(effect, effect.refits.values[:, 0]), ddof=1)
+    deviation = np.std(pooled(effect, effect.by_model.values[:, 0]), ddof=1)
     assert mean.error[-1] == pytest.approx(2 * deviation)
 
 
@@ -220,7 +220,7 @@ def test_bands_of_rows_have_the_steps_of_the_trees():
 
     X = np.random.default_rng(0).normal(size=(80, 2))
     model = GradientBoostingRegressor(n_estimators=5).fit(X, X[:, 0])
-    effect = paribus.partial_dependence(model, X, 0, grid_resolution="splits", spread=(0.05, 0.5, 0.95))
+    effect = paribus.partial_dependence(model, X, 0, grid_resolution="splits", quantiles=(0.05, 0.5, 0.95))
     assert all(mark.steps for mark in of(only(effect), (Band, Line)))
 
 

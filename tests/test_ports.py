@@ -20,9 +20,9 @@ from paribus.contracts import Blocks, Executor
 from paribus.data.background import Background
 from paribus.data.read import source_of, table_of
 from paribus.data.rows import rows_of
-from paribus.data.scan.reading import PartitionBlocks, ReadBlocks, Reading
+from paribus.data.scan.reading import PartitionBlocks, ReadBlocks, TableReader
 from paribus.evaluators.survey import Survey
-from paribus.executors import Dask, Local, as_executor
+from paribus.executors import DaskExecutor, LocalExecutor, as_executor
 from paribus.models import adapt, prefetch_structure, structure, structure_digest, structure_of
 from paribus.models.libraries import LIBRARIES
 from paribus.states import Keyed, merge_in_order
@@ -47,10 +47,12 @@ def in_memory(weighted=True):
 def scanned(folder, weighted=True):
     frame().to_parquet(folder / "rows.parquet", row_group_size=100)
     source = source_of(str(folder), "raise")
-    reading = Reading(source, COLUMNS, COLUMNS, "w" if weighted else None, target=("y",))
-    reading = replace(reading, source=source.project(reading.read, "raise"), unit=reading.first_unit())
+    reading = TableReader(source, COLUMNS, COLUMNS, "w" if weighted else None, target=("y",))
+    reading = replace(
+        reading, source=source.project(reading.read, "raise"), weight_scale=reading.first_unit()
+    )
     survey = Survey.of(reading, (), (0,), reading.head())
-    state = Local().fold(survey, reading.blocks(128), Keyed({}))
+    state = LocalExecutor().fold(survey, reading.blocks(128), Keyed({}))
     return survey.finish(reading, state).rows
 
 
@@ -68,7 +70,7 @@ def test_rows_in_memory_and_rows_that_are_read_have_one_interface(tmp_path, weig
     for name in ("counted", "weighted", "header", "n_targets", "skipped"):
         assert getattr(held, name) == getattr(read, name), name
     assert len(held) == len(read) == ROWS
-    assert held.total * held.unit == pytest.approx(read.total * read.unit, rel=1e-12)
+    assert held.total * held.weight_scale == pytest.approx(read.total * read.weight_scale, rel=1e-12)
     assert (held.source_label, held.stamp, held.target_columns) == (None, None, ())
     assert "rows.parquet" in read.source_label
     assert read.stamp is not None
@@ -184,9 +186,9 @@ def test_engines_are_told_apart_by_what_they_accept():
         as_executor(threads=3, progress=False, doing="effects"),
         as_executor(Client(), progress=True),
     )
-    assert here == Local(3, False, "effects")
+    assert here == LocalExecutor(3, False, "effects")
     assert here.describe() == "this process"
-    assert isinstance(there, Dask)
+    assert isinstance(there, DaskExecutor)
     assert there.progress is True
     assert there.describe() == "Dask, 2 workers"
     assert all(isinstance(one, Executor) for one in (here, there, Sequential()))

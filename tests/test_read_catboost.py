@@ -33,7 +33,7 @@ def data(n=400):
 
 
 def awkward_rows(ensemble, X):
-    """Random rows, and every threshold with its neighbours in both precisions, in each column."""
+    """Random rows, and every threshold with its neighbors in both precisions, in each column."""
     rng = np.random.default_rng(1)
     rows = [X]
     for column, encoding in enumerate(ensemble.encodings):
@@ -41,7 +41,7 @@ def awkward_rows(ensemble, X):
         near = [asked, np.nextafter(asked, -np.inf), np.nextafter(asked, np.inf)]
         with np.errstate(over="ignore"):  # a border may be the largest number of single precision
             single = [np.nextafter(asked.astype(np.float32), np.float32(side)) for side in (-np.inf, np.inf)]
-        near += single + [(asked + neighbour) / 2 for neighbour in single]
+        near += single + [(asked + neighbor) / 2 for neighbor in single]
         near.append(
             [np.nan, np.inf, -np.inf, 1e300, -1e300, 3.4028234e38, 3.4028236e38, -3.4028236e38, 1e-46, 0.0]
         )
@@ -194,7 +194,7 @@ def test_a_level_that_is_known_is_not_asked_again():
             again += same
             below += [ensemble.left[at], ensemble.right[at]]
             is_level += [known, known]
-    assert again  # of a level that it is not, another one may be asked
+    assert again  # of a category that it is not, another one may be evaluated
 
 
 def test_missing_levels_and_real_numbers_are_refused_as_catboost_does():

@@ -333,7 +333,7 @@ def outcome(X):
 
 
 def odd_levels(X):
-    """Levels the model never saw, in another order, some missing."""
+    """Categories the model never saw, in another order, some missing."""
     rng = np.random.default_rng(6)
     odd = X.copy()
     odd["city"] = pd.Categorical(rng.choice([*"zhgacb", None], len(X)), list("zhgacb"))

@@ -71,7 +71,7 @@ def one_thread():
 
 
 def near(threshold):
-    """The threshold and its neighbours in both precisions, and where rounding changes sides."""
+    """The threshold and its neighbors in both precisions, and where rounding changes sides."""
     single = np.float32(threshold)
     down, up = np.nextafter(single, np.float32(-np.inf)), np.nextafter(single, np.float32(np.inf))
     middles = [(np.float64(single) + np.float64(other)) / 2 for other in (down, up)]
@@ -102,7 +102,7 @@ def rows_to_ask(ensemble, table):
 
 
 def own_leaves(estimator, table):
-    """The leaf of each row in each tree, asked of the library; None where it cannot be asked."""
+    """The leaf of each row in each tree, asked of the library; None where it cannot be evaluated."""
     if isinstance(estimator, HIST):
         numbers = estimator._preprocess_X(table, reset=False)
         known, places = estimator._bin_mapper.make_known_categories_bitsets()
@@ -322,7 +322,7 @@ PULL = np.array([0.0, 3.0, -2.0, 1.0, 4.0])[CODES] + X[:, 0] + np.sin(MANY)
 
 
 def odd_levels():
-    """Rows with levels that were never seen, in between, negative and missing."""
+    """Rows with categories that were never seen, in between, negative and missing."""
     odd = np.array([np.nan, -1.0, 10.4, 1e9, 0.0, -0.0, 42.0, 255.0, 256.0])
     asked = np.repeat(LEVELLED[:20], len(odd), axis=0)
     asked[:, 1] = np.tile(odd, 20)
@@ -385,7 +385,7 @@ def test_levels_of_a_pandas_frame(holes):
     table = frame(pd.Categorical(text, categories=[*WORDS[::-1], "unused"]))
     model = HistGradientBoostingClassifier(max_iter=8).fit(table, THREE)
     ensemble = read(model)
-    # The column of levels comes first inside the model.
+    # The column of categories comes first inside the model.
     assert [encoding.feature for encoding in ensemble.encodings] == [1, 0, 2, 3, 4]
     odd = with_odd_words(table)
     for asked in (table, odd, odd.assign(text=odd["text"].astype("category")), table.assign(text="unused")):
@@ -427,7 +427,7 @@ def test_none_as_a_level_is_refused():
     text = TEXT.tolist()
     text[::6] = [None] * len(text[::6])
     model = HistGradientBoostingRegressor(max_iter=3).fit(polars_table(text, pl.Categorical), PULL)
-    with pytest.raises(RefusalError, match="column 1 had None among its levels"):
+    with pytest.raises(RefusalError, match="column 1 had None among its categories"):
         read(model)
 
 
@@ -505,7 +505,7 @@ def test_a_column_that_no_bagged_tree_was_given_may_hold_anything():
 
 def test_bagged_trees_that_never_saw_a_class():
     rare = np.where(np.arange(N) < 3, "rare", THREE)
-    # Rows are drawn by weight, and every class seen, unless weights are not asked for.
+    # Rows are drawn by weight, and every class seen, unless weights are not requested.
     with config_context(enable_metadata_routing=True):
         tree = DecisionTreeClassifier().set_fit_request(sample_weight=False)
         model = BaggingClassifier(tree, n_estimators=10, max_samples=20, random_state=0).fit(X, rare)
@@ -569,7 +569,7 @@ def test_an_unknown_link_is_refused():
 def test_labels_are_refused_with_a_way_out():
     models = (RandomForestClassifier(2), HistGradientBoostingClassifier(max_iter=2), AdaBoostClassifier())
     for model in models:
-        assert "ask for predict_proba" in read(model.fit(X, TWO)).refused["predict"]
+        assert "request predict_proba" in read(model.fit(X, TWO)).refused["predict"]
 
 
 def test_reading_warns_of_nothing_when_fitted_on_names():

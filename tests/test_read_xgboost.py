@@ -40,7 +40,7 @@ def trained(parameters, label, rounds=6, **keywords):
 
 
 def near(threshold):
-    """The threshold and its neighbours in both precisions, and where rounding changes sides."""
+    """The threshold and its neighbors in both precisions, and where rounding changes sides."""
     single = np.nextafter(np.float32(threshold), np.float32(np.inf))  # it was written one float lower
     down, up = np.nextafter(single, np.float32(-np.inf)), np.nextafter(single, np.float32(np.inf))
     middles = [(np.float64(single) + np.float64(other)) / 2 for other in (down, up)]
@@ -370,7 +370,7 @@ def codes_of(table):
 def test_categories_of_a_frame():
     ensemble = compare(MODEL, CATEGORIES)
     sizes = {len(levels.listed) for levels in ensemble.level_sets}
-    assert 1 in sizes  # one level against the others
+    assert 1 in sizes  # one category against the others
     assert max(sizes) > 1
     compare(MODEL.get_booster(), CATEGORIES)
     compare(MODEL.get_booster()[:3], CATEGORIES)
@@ -403,7 +403,7 @@ def test_codes_are_whole_numbers_of_an_array_even_if_levels_are():
     compare(model, np.column_stack([codes[:, 1], np.ones(N)]).astype(int))
 
 
-@pytest.mark.skipif(not STORES_LEVELS, reason="levels are known by their order alone")
+@pytest.mark.skipif(not STORES_LEVELS, reason="categories are known by their order alone")
 def test_a_level_that_training_did_not_know_is_refused():
     ensemble = read(MODEL)
     wider = CATEGORIES.assign(c=CATEGORIES.c.cat.add_categories(["l055"]))
@@ -411,11 +411,11 @@ def test_a_level_that_training_did_not_know_is_refused():
         ensemble.numbers(table_of(wider, None)), ensemble.numbers(table_of(CATEGORIES, None))
     )
     wider.loc[5, "c"] = "l055"
-    with pytest.raises(RefusalError, match="'c' has a level that was not in the training data"):
+    with pytest.raises(RefusalError, match="'c' has a category that was not in the training data"):
         ensemble.numbers(table_of(wider, None))
 
 
-@pytest.mark.skipif(STORES_LEVELS, reason="levels are known by their names")
+@pytest.mark.skipif(STORES_LEVELS, reason="categories are known by their names")
 def test_a_level_that_training_did_not_know_has_a_code():
     wider = CATEGORIES.assign(c=CATEGORIES.c.cat.add_categories(["l055"]))
     wider.loc[::3, "c"] = "l055"

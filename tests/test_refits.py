@@ -27,7 +27,7 @@ from paribus.display.figure import Band, Line, Points
 from paribus.errors import CheckpointError, FormatError, ModelError, OptionError, RefusalError
 from paribus.evaluators.occupancy import Occupancy
 from paribus.evaluators.support import SupportCounter
-from paribus.evaluators.trees.exact import TreeExact
+from paribus.evaluators.trees.tree_exact import TreeExact
 
 mpl.use("Agg")
 ROWS = 700
@@ -102,27 +102,29 @@ def test_each_model_answers_as_if_it_were_the_only_one(method, features, weighte
     effect = paribus.partial_dependence(models, X, features, **options)
     alone = [paribus.partial_dependence(model, X, features, **options) for model in models]
     assert isinstance(effect, paribus.PartialDependence)
-    assert effect.refits.models == ("HistGradientBoostingRegressor",) * MODELS
-    for values, one in zip(effect.refits.values, alone, strict=True):
+    assert effect.by_model.models == ("HistGradientBoostingRegressor",) * MODELS
+    for values, one in zip(effect.by_model.values, alone, strict=True):
         assert_array_equal(values, one.average)
         assert_array_equal(effect.support, one.support)
-        assert one.refits is None
-        assert "refits" not in one
-    assert "refits" in effect
-    assert effect["refits"] is effect.refits
-    assert_allclose(effect.average, effect.refits.values.mean(axis=0), rtol=1e-15)
-    assert_allclose(effect.refits.standard_deviation, effect.refits.values.std(axis=0, ddof=1), rtol=1e-12)
+        assert one.by_model is None
+        assert "by_model" not in one
+    assert "by_model" in effect
+    assert effect["by_model"] is effect.by_model
+    assert_allclose(effect.average, effect.by_model.values.mean(axis=0), rtol=1e-15)
+    assert_allclose(
+        effect.by_model.standard_deviation, effect.by_model.values.std(axis=0, ddof=1), rtol=1e-12
+    )
     assert_allclose(effect.standard_error, np.mean([one.standard_error for one in alone], axis=0), rtol=1e-14)
     if features in ("gap", "city"):
         assert (effect.missing is not None) == (features == "gap")
     if effect.missing is not None:
-        assert_array_equal(effect.refits.missing, [one.missing.average for one in alone])
-        assert_allclose(effect.missing.average, effect.refits.missing.mean(axis=0), rtol=1e-15)
+        assert_array_equal(effect.by_model.missing, [one.missing.average for one in alone])
+        assert_allclose(effect.missing.average, effect.by_model.missing.mean(axis=0), rtol=1e-15)
         assert_allclose(
-            effect.refits.missing_deviation, effect.refits.missing.std(axis=0, ddof=1), rtol=1e-12
+            effect.by_model.missing_deviation, effect.by_model.missing.std(axis=0, ddof=1), rtol=1e-12
         )
     else:
-        assert effect.refits.missing is None
+        assert effect.by_model.missing is None
     first = alone[0].extrapolation
     assert (effect.extrapolation is None) == (first is None)
     if first is not None:
@@ -163,8 +165,10 @@ def test_local_effects_of_a_list_are_the_mean_of_those_of_each(method, levels, w
     mean = paribus.accumulated_local_effects(averaging(models), X, features, **options | {"method": "brute"})
     for key, effect in found.items():
         each = [one[key] for one in alone]
-        assert_array_equal(effect.refits.values, [one.ale for one in each])
-        assert_allclose(effect.refits.standard_deviation, effect.refits.values.std(axis=0, ddof=1), rtol=1e-9)
+        assert_array_equal(effect.by_model.values, [one.ale for one in each])
+        assert_allclose(
+            effect.by_model.standard_deviation, effect.by_model.values.std(axis=0, ddof=1), rtol=1e-9
+        )
         assert_allclose(effect.ale, mean[key].ale, atol=1e-12)
         assert_allclose(effect.local, mean[key].local, atol=1e-12)
         assert_array_equal(effect.empty, mean[key].empty)
@@ -172,13 +176,13 @@ def test_local_effects_of_a_list_are_the_mean_of_those_of_each(method, levels, w
         assert_allclose(effect.local_error, np.mean([one.local_error for one in each], axis=0))
         assert (effect.standard_error >= mean[key].standard_error - 1e-12).all()
         assert effect.strength == pytest.approx(mean[key].strength, rel=1e-9)
-        assert "refits" in effect
-        assert "refits" not in each[0]
+        assert "by_model" in effect
+        assert "by_model" not in each[0]
     gap = found["gap"]
-    assert_array_equal(gap.refits.missing, [one["gap"].missing.ale for one in alone])
+    assert_array_equal(gap.by_model.missing, [one["gap"].missing.ale for one in alone])
     assert_allclose(gap.missing.ale, mean["gap"].missing.ale, atol=1e-12)
     assert (gap.missing.standard_error >= mean["gap"].missing.standard_error - 1e-12).all()
-    assert found["temp"].refits.missing is None
+    assert found["temp"].by_model.missing is None
 
 
 def test_the_same_model_thrice_does_not_differ():
@@ -187,14 +191,14 @@ def test_the_same_model_thrice_does_not_differ():
     for features in ("gap", "city", ["temp", "wind"]):
         effect = paribus.partial_dependence([model] * 3, X, features, grid_resolution=20, progress=False)
         one = paribus.partial_dependence(model, X, features, grid_resolution=20, progress=False)
-        assert not effect.refits.standard_deviation.any()
+        assert not effect.by_model.standard_deviation.any()
         assert_array_equal(effect.average, one.average)
         assert_array_equal(effect.standard_error, one.standard_error)
         assert effect.strength == one.strength
         assert effect.notes == one.notes
     local = paribus.accumulated_local_effects([model] * 3, X, ["gap"], progress=False)["gap"]
-    assert not local.refits.standard_deviation.any()
-    assert not local.refits.missing_deviation.any()
+    assert not local.by_model.standard_deviation.any()
+    assert not local.by_model.missing_deviation.any()
 
 
 def test_a_list_of_one_model_has_no_standard_deviation():
@@ -202,10 +206,10 @@ def test_a_list_of_one_model_has_no_standard_deviation():
     effect = paribus.partial_dependence((model,), X, "gap", progress=False)
     one = paribus.partial_dependence(model, X, "gap", progress=False)
     assert_array_equal(effect.average, one.average)
-    assert effect.refits.values.shape == (1, *one.average.shape)
-    assert np.isnan(effect.refits.standard_deviation).all()
-    assert np.isnan(effect.refits.missing_deviation).all()
-    assert effect.notes == (*one.notes, "a single model in the list does not tell how much models differ")
+    assert effect.by_model.values.shape == (1, *one.average.shape)
+    assert np.isnan(effect.by_model.standard_deviation).all()
+    assert np.isnan(effect.by_model.missing_deviation).all()
+    assert effect.notes == (*one.notes, "a list of one model has no standard deviation between models")
     assert effect.provenance.model == one.provenance.model
     assert "between" not in repr(effect)
     (panel,) = effect.figure().panels
@@ -218,8 +222,8 @@ def test_several_outputs_and_a_positive_class():
     effect = paribus.partial_dependence(refits("classes"), X, "gap", progress=False)
     one = paribus.partial_dependence(averaging(refits("classes"), "predict_proba"), X, "gap", progress=False)
     assert effect.output_names == ("0", "1", "2")
-    assert effect.refits.values.shape[:2] == (MODELS, 3)
-    assert effect.refits.missing.shape == (MODELS, 3)
+    assert effect.by_model.values.shape[:2] == (MODELS, 3)
+    assert effect.by_model.missing.shape == (MODELS, 3)
     assert_allclose(effect.average, one.average, atol=1e-12)
     assert_allclose(effect.average.sum(axis=0), 1.0)
     assert effect.provenance.scale == "probability"
@@ -250,9 +254,9 @@ def test_models_of_any_library_and_functions_each_by_its_own_evaluator():
     models = [*libraries(), libraries()[1], lambda X: np.asarray(X["temp"]) / 9]
     effect = paribus.partial_dependence(models, X, "temp", progress=False)
     alone = one_by_one(paribus.partial_dependence, models, X, "temp")
-    assert_array_equal(effect.refits.values, [one.average for one in alone])
+    assert_array_equal(effect.by_model.values, [one.average for one in alone])
     p = effect.provenance
-    assert effect.refits.models[:2] == ("RandomForestRegressor", "LGBMRegressor")
+    assert effect.by_model.models[:2] == ("RandomForestRegressor", "LGBMRegressor")
     assert p.model == (
         "RandomForestRegressor and 2 x LGBMRegressor and XGBRegressor and CatBoostRegressor and <lambda>"
     )
@@ -315,7 +319,7 @@ def test_answers_that_are_not_finite_are_not_averaged_away():
     for order in (models, models[::-1]):
         effect = paribus.partial_dependence(order, X, 0)
         assert_array_equal(effect.average, [[0.0, 2.0, np.inf]])
-        assert_array_equal(effect.refits.standard_deviation, [[0.0, 0.0, np.nan]])
+        assert_array_equal(effect.by_model.standard_deviation, [[0.0, 0.0, np.nan]])
         assert any("not finite" in note for note in effect.notes)
 
 
@@ -326,7 +330,7 @@ def test_splits_are_those_of_all_models():
     union = np.unique(np.concatenate([one.grid_values[0] for one in alone]))
     assert_array_equal(effect.grid_values[0], union)
     assert len(union) > max(len(one.grid_values[0]) for one in alone)
-    for values, one in zip(effect.refits.values, alone, strict=True):
+    for values, one in zip(effect.by_model.values, alone, strict=True):
         assert_array_equal(values[:, np.isin(union, one.grid_values[0])], one.average)
     mixed = [models[0], lambda X: np.asarray(X["temp"])]
     with pytest.raises(RefusalError, match="splits' needs the trees of <lambda>"):
@@ -343,7 +347,7 @@ def test_recursion_of_several_forests_is_compared_for_each():
     asked = {"method": "recursion", "progress": False}
     effect = paribus.partial_dependence(forests, X, "temp", **asked)
     alone = one_by_one(paribus.partial_dependence, forests, X, "temp", method="recursion")
-    assert_array_equal(effect.refits.values, [one.average for one in alone])
+    assert_array_equal(effect.by_model.values, [one.average for one in alone])
     assert effect.extrapolation is None
     assert effect.provenance.estimand == "path-dependent"
     for place, one in enumerate(alone):
@@ -352,7 +356,7 @@ def test_recursion_of_several_forests_is_compared_for_each():
 
 
 def test_rows_are_looked_at_and_counted_once(monkeypatch):
-    """However many models are asked about them."""
+    """However many models are requested them."""
     seen = {"summaries": 0, "supports": 0, "cells": 0}
 
     def counted(name, function):
@@ -362,7 +366,7 @@ def test_rows_are_looked_at_and_counted_once(monkeypatch):
 
         return wrapper
 
-    monkeypatch.setattr(api_data, "summarise", counted("summaries", api_data.summarise))
+    monkeypatch.setattr(api_data, "summarize", counted("summaries", api_data.summarize))
     monkeypatch.setattr(SupportCounter, "evaluate", counted("supports", SupportCounter.evaluate))
     monkeypatch.setattr(Occupancy, "evaluate", counted("cells", Occupancy.evaluate))
     paribus.effects(refits()[0], table(), progress=False, n_jobs=1)
@@ -393,13 +397,13 @@ def test_rows_that_are_read_give_the_numbers_of_rows_in_memory(files, weighted):
     )
     assert set(read) == set(held)
     for key, effect in read.items():
-        assert_array_equal(effect.refits.values, held[key].refits.values)
+        assert_array_equal(effect.by_model.values, held[key].by_model.values)
         assert_array_equal(effect.average, held[key].average)
         assert_array_equal(effect.support, held[key].support)
         assert effect.provenance.passes == 2  # one that looks, then one that all models share
     local = paribus.accumulated_local_effects(models, files, ["temp"], progress=False)["temp"]
     whole = paribus.accumulated_local_effects(models, table(), ["temp"], progress=False)["temp"]
-    assert_allclose(local.refits.values, whole.refits.values, atol=1e-12)
+    assert_allclose(local.by_model.values, whole.by_model.values, atol=1e-12)
 
 
 def test_models_that_read_rows_share_their_columns(files):
@@ -454,9 +458,9 @@ def test_a_checkpoint_keeps_what_each_model_has_finished(files, tmp_path, monkey
     monkeypatch.setattr(TreeExact, "evaluate", counting)
     effect = paribus.partial_dependence(models, files, "gap", **options)
     assert dict(evaluated) == {place: blocks - kept[place] for place, blocks in every.items()}
-    assert_array_equal(effect.refits.values, whole.refits.values)
+    assert_array_equal(effect.by_model.values, whole.by_model.values)
     assert_array_equal(effect.support, whole.support)
-    with pytest.raises(CheckpointError, match="was begun with other model"):
+    with pytest.raises(CheckpointError, match="belongs to a run with other model"):
         paribus.partial_dependence(models[::-1], files, "gap", **options)
 
 
@@ -472,7 +476,7 @@ def test_a_checkpoint_of_local_effects(files, tmp_path):
     for place in (1, 2):  # trees and the model itself
         assert sum(f"accumulated_local_effects-{place}-of-2" in name for name in names) == 2
     for key, effect in first.items():
-        assert_array_equal(effect.refits.values, again[key].refits.values)
+        assert_array_equal(effect.by_model.values, again[key].by_model.values)
 
 
 def test_on_a_cluster():
@@ -482,7 +486,7 @@ def test_on_a_cluster():
     ) as client:
         effect = paribus.partial_dependence(refits(), table(), "gap", executor=client, progress=False)
     here = paribus.partial_dependence(refits(), table(), "gap", progress=False)
-    assert_array_equal(effect.refits.values, here.refits.values)
+    assert_array_equal(effect.by_model.values, here.by_model.values)
     assert effect.provenance.executor.startswith("Dask")
 
 
@@ -493,7 +497,7 @@ def test_threads_do_not_change_a_bit(n_jobs):
         refits(), table(), progress=False, n_jobs=n_jobs, method="brute", grid_resolution=5
     )
     for key, effect in one.items():
-        assert_array_equal(effect.refits.values, other[key].refits.values)
+        assert_array_equal(effect.by_model.values, other[key].by_model.values)
         assert_array_equal(effect.standard_error, other[key].standard_error)
 
 
@@ -525,7 +529,7 @@ def test_models_that_do_not_answer_alike_are_refused():
         paribus.partial_dependence([three, refits()[0]], X, "temp", response_method="predict_proba")
 
 
-@pytest.mark.parametrize("asked", [{"kind": "both"}, {"kind": "individual"}, {"spread": True}])
+@pytest.mark.parametrize("asked", [{"kind": "both"}, {"kind": "individual"}, {"quantiles": True}])
 @pytest.mark.parametrize("verb", [paribus.partial_dependence, paribus.effects])
 def test_curves_of_rows_are_of_one_model(verb, asked):
     name = next(iter(asked))
@@ -617,7 +621,7 @@ def test_a_model_that_is_a_list_is_one_model():
             return np.mean([member(X) for member in self], axis=0)
 
     effect = paribus.partial_dependence(Committee(functions()), table(), "temp", progress=False)
-    assert effect.refits is None
+    assert effect.by_model is None
     assert effect.provenance.model == "Committee"
 
 
@@ -634,8 +638,8 @@ def test_results_are_saved_and_loaded_bit_for_bit(tmp_path):
         result.save(path)
         assert paribus.load(path) == result
     loaded = paribus.load(tmp_path / "0.json")
-    assert loaded.refits.models == results[0].refits.models
-    assert not loaded.refits.values.flags.writeable
+    assert loaded.by_model.models == results[0].refits.models
+    assert not loaded.by_model.values.flags.writeable
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -647,7 +651,7 @@ def test_refits_that_do_not_fit_are_refused(tmp_path, part, local):
     verb = paribus.accumulated_local_effects if local else paribus.effects
     next(iter(verb(refits(), X, ["gap"], progress=False).values())).save(path)
     document = json.loads(path.read_text())
-    body = document["result"]["refits"]
+    body = document["result"]["by_model"]
     if part == "models":
         body["models"].append("another")
     elif part == "no missing":
@@ -681,53 +685,53 @@ def test_tables_have_a_column_of_how_much_models_differ(backend):
         "between_models",
     ]
     told = np.asarray(frame["between_models"])
-    assert_array_equal(told, [*effect.refits.standard_deviation[0], *effect.refits.missing_deviation])
+    assert_array_equal(told, [*effect.by_model.standard_deviation[0], *effect.by_model.missing_deviation])
     many = paribus.effects(models, X, ["temp", ("temp", "wind")], grid_resolution=5, progress=False)
     frame = many.to_frame(backend="pandas")
     first = frame[frame["feature_2"].isna()]
-    assert_array_equal(first["between_models"], many["temp"].refits.standard_deviation[0])
+    assert_array_equal(first["between_models"], many["temp"].by_model.standard_deviation[0])
     assert len(frame) == 5 + 25
     locals_ = paribus.accumulated_local_effects(models, X, ["between_models"], progress=False)
     own, long = locals_["between_models"].to_frame(), locals_.to_frame()
     assert_array_equal(own["between_models"], long["between_models"])
-    assert own["between_models"].iloc[-1] == locals_["between_models"].refits.missing_deviation[0]
+    assert own["between_models"].iloc[-1] == locals_["between_models"].by_model.missing_deviation[0]
     alone = paribus.effects(models[0], X, ["temp"], progress=False)
     assert "between_models" not in alone.to_frame()
 
 
-def test_relative_effects_centre_each_model():
+def test_relative_effects_center_each_model():
     effect = paribus.partial_dependence(refits(), table(), "gap", grid_resolution=8, progress=False)
     at = effect.grid_values[0][3]
-    centred = effect.centred(at=at)
-    expected = effect.refits.values - effect.refits.values[..., 3:4]
-    assert_array_equal(centred.refits.values, expected)
-    assert_allclose(centred.refits.standard_deviation, expected.std(axis=0, ddof=1), atol=1e-15)
-    assert not centred.refits.standard_deviation[:, 3].any()
-    assert_array_equal(centred.refits.missing, effect.refits.missing - effect.refits.values[..., 3])
-    assert_allclose(centred.average, centred.refits.values.mean(axis=0), atol=1e-14)
-    assert centred.standard_error is None
-    told = [note for note in centred.notes if "models differ" in note]
+    centered = effect.centered(at=at)
+    expected = effect.by_model.values - effect.by_model.values[..., 3:4]
+    assert_array_equal(centered.by_model.values, expected)
+    assert_allclose(centered.by_model.standard_deviation, expected.std(axis=0, ddof=1), atol=1e-15)
+    assert not centered.by_model.standard_deviation[:, 3].any()
+    assert_array_equal(centered.by_model.missing, effect.by_model.missing - effect.by_model.values[..., 3])
+    assert_allclose(centered.average, centered.by_model.values.mean(axis=0), atol=1e-14)
+    assert centered.standard_error is None
+    told = [note for note in centered.notes if "models differ" in note]
     assert told != [note for note in effect.notes if "models differ" in note]
     assert len(told) == 1
-    assert any("ask one model at a time, for kind='both'" in note for note in centred.notes)
-    assert centred.centred(at=at).notes == centred.notes
+    assert any("needs a single model, for kind='both'" in note for note in centered.notes)
+    assert centered.centered(at=at).notes == centered.notes
     surface = paribus.partial_dependence(
         refits(), table(), ["temp", "wind"], grid_resolution=4, progress=False
     )
-    assert surface.centred().refits.values[:, :, 0, 0].tolist() == [[0.0]] * MODELS
+    assert surface.centered().by_model.values[:, :, 0, 0].tolist() == [[0.0]] * MODELS
 
 
 def test_slopes_are_of_each_model():
     models = [lambda X, k=k: k * np.asarray(X["temp"]) for k in (1, 3)]
     effect = paribus.partial_dependence(models, table(), "temp", grid_resolution=9, progress=False)
     slope = effect.derivative()
-    assert_allclose(slope.refits.values[:, 0], np.repeat([[1.0], [3.0]], 9, axis=1))
-    assert_allclose(slope.refits.standard_deviation, np.sqrt(2))
+    assert_allclose(slope.by_model.values[:, 0], np.repeat([[1.0], [3.0]], 9, axis=1))
+    assert_allclose(slope.by_model.standard_deviation, np.sqrt(2))
     assert_allclose(slope.average, 2.0)
-    assert slope.refits.missing is None
+    assert slope.by_model.missing is None
     gap = paribus.partial_dependence(refits(), table(), "gap", grid_resolution=9, progress=False).derivative()
     assert gap.missing is None
-    assert gap.refits.missing is None
+    assert gap.by_model.missing is None
 
 
 def said(panel):
@@ -755,15 +759,15 @@ def test_pictures_draw_each_model_and_say_what_the_band_is():
     (panel,) = effect.figure().panels
     words = [f"each of {MODELS} models", f"average ± 2 standard deviations of {MODELS} models"]
     assert said(panel) == explained(effect.plot().figure) == words
-    assert_array_equal(of_models(panel), effect.refits.values[:, 0])
+    assert_array_equal(of_models(panel), effect.by_model.values[:, 0])
     (band,) = [mark for mark in panel.marks if isinstance(mark, Band)]
-    around = 2 * effect.refits.standard_deviation[0]
+    around = 2 * effect.by_model.standard_deviation[0]
     assert_allclose(band.high, effect.average[0] + around)
     assert_allclose(band.low, effect.average[0] - around)
-    assert_array_equal([mark.y[0] for mark in dots(panel.right)], effect.refits.missing[:, 0])
+    assert_array_equal([mark.y[0] for mark in dots(panel.right)], effect.by_model.missing[:, 0])
     mean = panel.right.marks[-1]
     assert mean.y[0] == effect.missing.average[0]
-    assert mean.error[0] == pytest.approx(2 * effect.refits.missing_deviation[0])
+    assert mean.error[0] == pytest.approx(2 * effect.by_model.missing_deviation[0])
 
 
 def test_pictures_of_levels_local_effects_and_several_outputs():
@@ -771,13 +775,13 @@ def test_pictures_of_levels_local_effects_and_several_outputs():
     city = paribus.partial_dependence(refits(), X, "city", progress=False)
     (panel,) = city.figure().panels
     order = np.argsort(city.average[0])
-    assert_array_equal([mark.y for mark in dots(panel)], city.refits.values[:, 0][:, order])
+    assert_array_equal([mark.y for mark in dots(panel)], city.by_model.values[:, 0][:, order])
     assert said(panel)[-1] == "average ± 2 standard deviations of 4 models"
     local = paribus.accumulated_local_effects(refits(), X, ["gap"], progress=False)["gap"]
     (panel,) = local.figure().panels
     words = ["each of 4 models", "ALE ± 2 standard deviations of 4 models"]
     assert said(panel) == explained(local.plot().figure) == words
-    assert_array_equal(of_models(panel), local.refits.values[:, 0])
+    assert_array_equal(of_models(panel), local.by_model.values[:, 0])
     for verb in (paribus.effects, paribus.accumulated_local_effects):
         found = verb(refits("classes"), X, ["gap"], progress=False)["gap"]
         (panel,) = found.figure().panels

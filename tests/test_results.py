@@ -405,7 +405,7 @@ COLUMNS = {
     "numpy text": (lambda: np.array(TEXTS, dtype=object)[:, None], False),
     "numpy strings": (lambda: np.array(TEXTS)[:, None], False),
     "numpy booleans": (lambda: np.array([[True], [False]] * 4), True),
-    "whole numbers": (lambda: pd.DataFrame({"c": CODES}), True),
+    "integers": (lambda: pd.DataFrame({"c": CODES}), True),
     "numbers": (lambda: np.array(CODES, float)[:, None], True),
 }
 

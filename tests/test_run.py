@@ -17,9 +17,9 @@ from paribus.api.run import lockstep
 from paribus.api.runner import Pass, Runner
 from paribus.errors import RefusalError
 from paribus.evaluators import planner
-from paribus.evaluators.brute import BruteForce
-from paribus.evaluators.interactions.brute import BruteStrengths
-from paribus.evaluators.local.brute import LocalBrute
+from paribus.evaluators.ale.brute_ale import BruteAle
+from paribus.evaluators.brute_force import BruteForce
+from paribus.evaluators.interactions.brute_interactions import BruteInteractions
 from paribus.evaluators.together import Together
 from paribus.states import Counts, Keyed, merge_in_order
 
@@ -172,11 +172,11 @@ class Fast(BruteForce):
     name, shortcut, how = "fast", True, "multiplies by the coefficients"
 
 
-class FastLocal(LocalBrute):
+class FastLocal(BruteAle):
     name, shortcut, how = "fast", True, "multiplies by the coefficients"
 
 
-class FastCrossing(BruteStrengths):
+class FastCrossing(BruteInteractions):
     name, shortcut, how = "fast", True, "multiplies by the coefficients"
 
 

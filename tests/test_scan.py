@@ -1,4 +1,4 @@
-"""Rows that are read instead of held: every source, every oddity of files, every way to fail."""
+"""Out-of-core rows instead of held: every source, every oddity of files, every way to fail."""
 
 import datetime
 import gc
@@ -1028,13 +1028,13 @@ def test_what_was_read_is_recorded_and_survives_a_file(tmp_path):
 
 
 def test_the_fingerprint_tells_other_rows_and_not_other_files(folder, tmp_path):
-    ask = partial(paribus.partial_dependence, model("lightgbm"), features="a", grid_resolution=3)
-    first = ask(X=folder).provenance.fingerprint
-    assert first == ask(X=written(tmp_path / "one", cuts=(0, ROWS))[0]).provenance.fingerprint
+    request = partial(paribus.partial_dependence, model("lightgbm"), features="a", grid_resolution=3)
+    first = request(X=folder).provenance.fingerprint
+    assert first == request(X=written(tmp_path / "one", cuts=(0, ROWS))[0]).provenance.fingerprint
     changed = frame().copy()
     changed.loc[7, "c"] += 1e-9
     table = pa.Table.from_pandas(changed, preserve_index=False)
-    assert first != ask(X=written(tmp_path / "two", table)).provenance.fingerprint
+    assert first != request(X=written(tmp_path / "two", table)).provenance.fingerprint
 
 
 def test_numbers_beyond_what_is_kept_are_thinned_and_the_error_is_said(folder, monkeypatch):
@@ -1141,7 +1141,7 @@ def test_too_many_categories_are_refused(tmp_path, monkeypatch):
     pq.write_table(
         pa.table({"a": np.arange(2_000.0), "id": codes}), tmp_path / "x.parquet", row_group_size=500
     )
-    with pytest.raises(paribus.TableError, match="more than 40 levels"):
+    with pytest.raises(paribus.TableError, match="more than 40 categories"):
         paribus.effects(lambda X: X["a"], tmp_path / "x.parquet", ["a"])
 
 

@@ -224,7 +224,7 @@ def test_guide_the_table_of_another_example(iris, hastie):
 @pytest.mark.parametrize(
     ("kind", "centered"),
     [("individual", False), ("both", False), ("both", True)],
-    ids=["ice", "both", "centred"],
+    ids=["ice", "both", "centered"],
 )
 def test_guide_individual_curves(hastie, kind, centered):
     clf, X = hastie
@@ -448,8 +448,8 @@ def test_a_number_and_a_category_are_a_line_per_level(people, pair):
     assert left.get_legend().get_title().get_text() == "city"
     assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 3
     assert display.deciles_vlines_[0, 0] is not None
-    centred = display.plot(centered=True)
-    assert all(line.get_ydata()[0] == 0 for line in centred.level_lines_[0, 0])
+    centered = display.plot(centered=True)
+    assert all(line.get_ydata()[0] == 0 for line in centered.level_lines_[0, 0])
 
 
 def test_of_many_levels_the_frequent_ones_have_a_name():
@@ -465,7 +465,7 @@ def test_of_many_levels_the_frequent_ones_have_a_name():
     labels = [text.get_text() for text in display.axes_[0, 0].get_legend().get_texts()]
     frequent = X["level"].value_counts().index[:NAMED]
     assert set(labels[:-1]) == set(frequent)
-    assert labels[-1] == f"other ({len(lines) - NAMED} levels)"
+    assert labels[-1] == f"other ({len(lines) - NAMED} categories)"
     assert len(lines) == X["level"].nunique()
 
 
@@ -877,7 +877,7 @@ def test_a_display_made_by_hand_from_results_of_either(diabetes):
         ({"features": [0], "target": 0, "method": "fast"}, "method='fast' is not one of"),
         ({"features": [0], "target": 0, "response_method": "score"}, "response_method='score' is not one of"),
         ({"features": [0], "target": 0, "sample_weight": [1.0]}, "sample_weight"),
-        ({"features": [0], "target": 0, "method": "recursion", "kind": "both"}, "ask for kind='average'"),
+        ({"features": [0], "target": 0, "method": "recursion", "kind": "both"}, "request kind='average'"),
     ],
 )
 def test_errors_name_the_way_out(iris, options, match):

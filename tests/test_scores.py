@@ -418,7 +418,7 @@ def test_what_is_refused(estimator, scoring, y, arguments, error, message):
     ("estimator", "scoring", "y", "error", "message"),
     [
         (LINEAR, "poisson", COUNTS, ModelError, "needs positive predictions, and the model predicts -"),
-        (LINEAR, many, Y, OptionError, r"many answered with shape \(3,\); it must return a number"),
+        (LINEAR, many, Y, OptionError, r"many returned shape \(3,\); it must return a number"),
         (LINEAR, fails, Y, OptionError, "failed on y and what the model answers to predict: KeyError"),
         (TWO_CLASSES, metrics.accuracy_score, TWO, OptionError, "Choose another response_method"),
         (LINEAR, "roc_auc", TWO, OptionError, "scoring='roc_auc' failed for LinearRegression"),

@@ -1,4 +1,4 @@
-"""What a survey leaves behind: quantiles in little memory, levels, priorities, digests; split as one likes."""
+"""What a survey leaves behind: quantiles in little memory, categories, priorities, digests; split as one likes."""
 
 from itertools import pairwise
 
@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from paribus.data.rows import Block
-from paribus.data.sampling import Priorities, sample_of
+from paribus.data.sampling import PrioritySample, sample_of
 from paribus.data.scan.digest import digest_of
-from paribus.data.scan.shown import ShownTable
+from paribus.data.scan.model_table import ModelTable
 from paribus.data.summary import quantiles
-from paribus.evaluators.survey import Declared, Digest, LookSpec, Survey, Weighed
+from paribus.evaluators.survey import DeclaredCategories, Digest, SketchSpec, Survey, WeightTotals
 from paribus.states import merge_in_order
-from paribus.states.sketch import Levels, Sketch
+from paribus.states.sketch import CategoryWeights, Sketch
 
 PROBABILITIES = tuple(np.linspace(0, 1, 21))
 sizes = st.integers(1, 300)
@@ -164,7 +164,7 @@ def test_levels_add_up_until_there_are_too_many(one, two, most):
     def levels(found):
         distinct = tuple(dict.fromkeys(found))
         weights = np.array([float(sum(v == level for v in found)) for level in distinct])
-        return Levels(distinct, weights, most).within()
+        return CategoryWeights(distinct, weights, most).within()
 
     merged = levels(one).merge(levels(two))
     wanted = dict.fromkeys([*one, *two])
@@ -182,9 +182,10 @@ def test_levels_add_up_until_there_are_too_many(one, two, most):
 def test_any_split_in_any_order_chooses_the_same_rows(rows, size, seed, data):
     weights = data.draw(hnp.arrays(float, rows, elements=st.sampled_from([0.0, 1e-200, 0.5, 1.0, 7.0])))
     numbers = np.arange(rows)
-    whole = Priorities.of(numbers, weights, seed, size + 1)
+    whole = PrioritySample.of(numbers, weights, seed, size + 1)
     parts = [
-        Priorities.of(numbers[a:b], weights[a:b], seed, size + 1) for a, b in pairwise(drawn_cuts(data, rows))
+        PrioritySample.of(numbers[a:b], weights[a:b], seed, size + 1)
+        for a, b in pairwise(drawn_cuts(data, rows))
     ]
     merged = merge_in_order(data.draw(st.permutations(parts), "order"))
     one, two = whole.sample(size, 2.0), merged.sample(size, 2.0)
@@ -206,7 +207,7 @@ def test_rows_of_highest_priority_stand_for_all_without_bias(unit):
     truth = ((weights / unit) ** 2 * d**2).sum()
     found = []
     for seed in range(600):
-        sample = Priorities.of(np.arange(400), weights, seed, 81).sample(80, unit)
+        sample = PrioritySample.of(np.arange(400), weights, seed, 81).sample(80, unit)
         found.append((sample.squares * d[sample.numbers] ** 2).sum())
     error = np.std(found) / np.sqrt(len(found))
     assert abs(np.mean(found) - truth) < 4 * error
@@ -220,7 +221,7 @@ def test_rows_that_count_the_same_are_drawn_once_each():
     assert sample_of(50, 100, 3).numbers.tolist() == list(range(50))
 
 
-SPECS = tuple(LookSpec(feature, feature == 1, 6, 1_000, 100) for feature in range(3))
+SPECS = tuple(SketchSpec(feature, feature == 1, 6, 1_000, 100) for feature in range(3))
 SURVEY = Survey(SPECS, (), (0,), False, None)
 
 
@@ -236,7 +237,7 @@ def test_any_split_of_the_rows_is_surveyed_alike(rows, data):
     table = pa.table({"x": x, "city": pa.array(city, pa.string()), "n": n})
 
     def block(first, stop):
-        some = ShownTable.of(table.slice(first, stop - first), ("x", "city", "n"), "pandas")
+        some = ModelTable.of(table.slice(first, stop - first), ("x", "city", "n"), "pandas")
         return Block(some, None if weights is None else weights[first:stop], first)
 
     whole = SURVEY.evaluate(block(0, rows)).parts
@@ -273,7 +274,7 @@ def test_any_split_of_the_rows_is_surveyed_alike(rows, data):
             if mine.few is not None:
                 assert mine.few.tolist() == theirs.few.tolist()
                 assert mine.few_weights.tolist() == theirs.few_weights.tolist()
-    chosen = [key for key, state in whole.items() if isinstance(state, Priorities)]
+    chosen = [key for key, state in whole.items() if isinstance(state, PrioritySample)]
     assert bool(chosen) == (weights is not None)
     for key in chosen:
         assert whole[key].numbers.tolist() == merged[key].numbers.tolist()
@@ -283,13 +284,13 @@ def test_any_split_of_the_rows_is_surveyed_alike(rows, data):
     hnp.arrays(float, st.integers(1, 30), elements=st.sampled_from([0.0, 1e-300, 0.3, 1.0, 1e300])), st.data()
 )
 def test_sums_of_weights_neither_vanish_nor_overflow(weights, data):
-    parts = [Weighed.of(b - a, weights[a:b]) for a, b in pairwise(drawn_cuts(data, len(weights)))]
+    parts = [WeightTotals.of(b - a, weights[a:b]) for a, b in pairwise(drawn_cuts(data, len(weights)))]
     merged = merge_in_order(parts)
-    assert merged.counted == (weights > 0).sum()
-    assert merged.total * merged.unit == pytest.approx(weights.sum())
-    if merged.counted:
+    assert merged.n_weighted == (weights > 0).sum()
+    assert merged.total * merged.weight_scale == pytest.approx(weights.sum())
+    if merged.n_weighted:
         assert 1 <= merged.total < 2 * len(weights)
-        assert merged.total**2 / merged.squares <= merged.counted * (1 + 1e-12)
+        assert merged.total**2 / merged.squares <= merged.n_weighted * (1 + 1e-12)
 
 
 def arrow(rows=40):
@@ -357,7 +358,7 @@ def test_a_digest_tells_order_numbers_names_types_and_weights():
     survey = Survey((), (), (0,), False, None)
 
     def digest(weights):
-        shown = ShownTable.of(table, tuple(table.column_names), "pandas")
+        shown = ModelTable.of(table, tuple(table.column_names), "pandas")
         return survey.evaluate(Block(shown, weights, 0)).parts["digest", 0].total
 
     ones = np.ones(40)
@@ -378,5 +379,5 @@ def test_digests_add_up_in_any_order(totals, random):
 @given(st.lists(st.lists(st.sampled_from("abcde"), max_size=5, unique=True), min_size=1, max_size=5))
 def test_declared_levels_are_met_once_in_order(found):
     assume(any(found))
-    merged = merge_in_order(Declared(tuple(levels)) for levels in found)
+    merged = merge_in_order(DeclaredCategories(tuple(levels)) for levels in found)
     assert merged.levels == tuple(dict.fromkeys(level for levels in found for level in levels))

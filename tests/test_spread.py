@@ -86,28 +86,28 @@ def pd_of(model, X, features, **options):
 @pytest.mark.parametrize("features", ["temp", "gap", ["temp", "floor"]])
 def test_it_is_numpys_quantile_of_all_individual_curves(model, features):
     model = tree(model) if isinstance(model, str) else model
-    effect = pd_of(model, table(), features, spread=Q)
+    effect = pd_of(model, table(), features, quantiles=Q)
     curves = pd_of(model, table(), features, kind="individual")
     expected = np.moveaxis(np.quantile(curves.individual, Q, axis=1), 0, 1)
-    assert effect.spread.values.shape == (len(effect.output_names), len(Q), *effect.support.shape)
-    np.testing.assert_allclose(effect.spread.values, expected, rtol=0, atol=1e-12)
-    assert effect.spread.rank_error == 0.0
-    assert effect.spread.probabilities.tolist() == list(Q)
+    assert effect.quantiles.values.shape == (len(effect.output_names), len(Q), *effect.support.shape)
+    np.testing.assert_allclose(effect.quantiles.values, expected, rtol=0, atol=1e-12)
+    assert effect.quantiles.rank_error == 0.0
+    assert effect.quantiles.probabilities.tolist() == list(Q)
     if features == "gap":
         missing = np.quantile(curves.missing.individual, Q, axis=1).T
-        np.testing.assert_allclose(effect.spread.missing, missing, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(effect.quantiles.missing, missing, rtol=0, atol=1e-12)
     else:
-        assert effect.spread.missing is None
+        assert effect.quantiles.missing is None
 
 
 @pytest.mark.parametrize("model", [crossing, "lightgbm", "histgb class"])
 @pytest.mark.parametrize("kind", ["average", "individual", "both"])
 def test_whichever_curves_are_kept_the_spread_is_the_same(model, kind):
     model = tree(model) if isinstance(model, str) else model
-    one = pd_of(model, table(), "gap", spread=ODD, sample_weight=weights())
-    two = pd_of(model, table(), "gap", spread=ODD, sample_weight=weights(), kind=kind)
-    np.testing.assert_allclose(one.spread.values, two.spread.values, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(one.spread.missing, two.spread.missing, rtol=0, atol=1e-12)
+    one = pd_of(model, table(), "gap", quantiles=ODD, sample_weight=weights())
+    two = pd_of(model, table(), "gap", quantiles=ODD, sample_weight=weights(), kind=kind)
+    np.testing.assert_allclose(one.quantiles.values, two.quantiles.values, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(one.quantiles.missing, two.quantiles.missing, rtol=0, atol=1e-12)
     assert ("average" in two) == (kind != "individual")
 
 
@@ -120,7 +120,7 @@ def test_trees_give_what_brute_force_gives(name, weighted):
             tree(name),
             table(),
             ["temp", "gap"],
-            spread=True,
+            quantiles=True,
             sample_weight=w,
             grid_resolution=12,
             method=method,
@@ -128,7 +128,7 @@ def test_trees_give_what_brute_force_gives(name, weighted):
         for method in ("exact", "brute")
     ]
     for key in effects[0]:
-        fast, slow = (e[key].spread for e in effects)
+        fast, slow = (e[key].quantiles for e in effects)
         np.testing.assert_allclose(fast.values, slow.values, rtol=0, atol=1e-9)
         if key == "gap":
             np.testing.assert_allclose(fast.missing, slow.missing, rtol=0, atol=1e-9)
@@ -141,39 +141,42 @@ def test_weights_are_numbers_of_rows(model):
     rng = np.random.default_rng(9)
     w = rng.integers(0, 4, ROWS).astype(float)
     values = {"temp": np.linspace(3, 25, 7)}
-    options = {"spread": ODD, "custom_values": values}
-    weighted = pd_of(model, table(), "temp", sample_weight=w, **options).spread.values
+    options = {"quantiles": ODD, "custom_values": values}
+    weighted = pd_of(model, table(), "temp", sample_weight=w, **options).quantiles.values
     repeated = pd_of(model, table().iloc[np.repeat(np.arange(ROWS), w.astype(int))], "temp", **options)
-    np.testing.assert_allclose(weighted, repeated.spread.values, rtol=0, atol=1e-12)
-    kept = pd_of(model, table()[w > 0], "temp", sample_weight=w[w > 0], **options).spread.values
+    np.testing.assert_allclose(weighted, repeated.quantiles.values, rtol=0, atol=1e-12)
+    kept = pd_of(model, table()[w > 0], "temp", sample_weight=w[w > 0], **options).quantiles.values
     np.testing.assert_allclose(weighted, kept, rtol=0, atol=1e-12)
-    scaled = pd_of(model, table(), "temp", sample_weight=8 * w, **options).spread.values
+    scaled = pd_of(model, table(), "temp", sample_weight=8 * w, **options).quantiles.values
     assert np.array_equal(weighted, scaled)
 
 
 def test_two_rows_of_different_weight():
     X = np.array([[0.0, 1.0], [0.0, 5.0], [1.0, 7.0]])
     effect = paribus.partial_dependence(
-        lambda t: t[:, 1], X, 0, spread=(0, 0.25, 0.5, 1), sample_weight=[3.0, 1.0, 0.0]
+        lambda t: t[:, 1], X, 0, quantiles=(0, 0.25, 0.5, 1), sample_weight=[3.0, 1.0, 0.0]
     )
-    assert effect.spread.values[0, :, 0].tolist() == np.quantile([1, 1, 1, 5], (0, 0.25, 0.5, 1)).tolist()
+    assert effect.quantiles.values[0, :, 0].tolist() == np.quantile([1, 1, 1, 5], (0, 0.25, 0.5, 1)).tolist()
 
 
 @pytest.mark.parametrize("model", [crossing, "lightgbm", "histgb class"])
 def test_threads_and_blocks_do_not_change_a_bit(model, monkeypatch):
-    from paribus.evaluators import brute
-    from paribus.evaluators.trees import exact
+    from paribus.evaluators import brute_force
+    from paribus.evaluators.trees import tree_exact
 
     model = tree(model) if isinstance(model, str) else model
     X = pd.concat([table()] * 12, ignore_index=True)
-    one = pd_of(model, X, "gap", spread=Q, n_jobs=1)
-    assert pd_of(model, X, "gap", spread=Q, n_jobs=3).spread.values.tobytes() == one.spread.values.tobytes()
-    monkeypatch.setattr(brute, "STACK_ROWS", 50)
-    monkeypatch.setattr(brute, "CALL_ROWS", 600)
-    monkeypatch.setattr(exact, "BLOCK_ROWS", 512)
-    cut = pd_of(model, X, "gap", spread=Q, n_jobs=2)
+    one = pd_of(model, X, "gap", quantiles=Q, n_jobs=1)
+    assert (
+        pd_of(model, X, "gap", quantiles=Q, n_jobs=3).quantiles.values.tobytes()
+        == one.quantiles.values.tobytes()
+    )
+    monkeypatch.setattr(brute_force, "STACK_ROWS", 50)
+    monkeypatch.setattr(brute_force, "CALL_ROWS", 600)
+    monkeypatch.setattr(tree_exact, "BLOCK_ROWS", 512)
+    cut = pd_of(model, X, "gap", quantiles=Q, n_jobs=2)
     assert cut.provenance.block_rows < one.provenance.block_rows
-    assert cut.spread.values.tobytes() == one.spread.values.tobytes()
+    assert cut.quantiles.values.tobytes() == one.quantiles.values.tobytes()
 
 
 @pytest.mark.parametrize("model", [crossing, "lightgbm", "histgb class"])
@@ -184,11 +187,11 @@ def test_rows_that_are_read_give_the_same(model, weighted, kind, tmp_path):
     X = table().assign(w=weights())
     X.iloc[:400].to_parquet(tmp_path / "a.parquet", row_group_size=90)
     X.iloc[400:].to_parquet(tmp_path / "b.parquet", row_group_size=170)
-    options = {"spread": Q, "kind": kind}
+    options = {"quantiles": Q, "kind": kind}
     read = pd_of(model, tmp_path, "gap", sample_weight="w" if weighted else None, **options)
     memory = pd_of(model, table(), "gap", sample_weight=weights() if weighted else None, **options)
-    np.testing.assert_array_equal(read.spread.values, memory.spread.values)
-    np.testing.assert_array_equal(read.spread.missing, memory.spread.missing)
+    np.testing.assert_array_equal(read.quantiles.values, memory.quantiles.values)
+    np.testing.assert_array_equal(read.quantiles.missing, memory.quantiles.missing)
     if weighted and kind == "both":
         np.testing.assert_allclose(read.row_weights, weights(), rtol=1e-15)
         np.testing.assert_array_equal(read.row_weights, memory.row_weights)
@@ -212,8 +215,8 @@ def test_beyond_the_bound_ranks_are_off_by_no_more_than_is_said(model, weighted)
     X["wind"] += np.random.default_rng(1).normal(size=len(X))
     w = np.random.default_rng(2).gamma(1.0, size=len(X))
     grid = {"gap": np.linspace(0.1, 5, 15)}
-    options = {"spread": (0.0, *Q, 1.0), "sample_weight": w if weighted else None, "custom_values": grid}
-    few = pd_of(model, X, "gap", max_memory="4MB", **options).spread
+    options = {"quantiles": (0.0, *Q, 1.0), "sample_weight": w if weighted else None, "custom_values": grid}
+    few = pd_of(model, X, "gap", max_memory="4MB", **options).quantiles
     assert 0 < few.rank_error < 0.2
     curves = pd_of(model, X, "gap", kind="individual", custom_values=grid).individual[0]
     counted = w if weighted else np.ones(len(X))
@@ -226,7 +229,7 @@ def test_beyond_the_bound_ranks_are_off_by_no_more_than_is_said(model, weighted)
         worst = max(worst, float(np.max(below - few.probabilities)), float(np.max(few.probabilities - upto)))
         assert few.values[0, [0, -1], g].tolist() == [curves[:, g].min(), curves[:, g].max()]
     assert worst > 0  # or nothing was thinned out
-    again = pd_of(model, X, "gap", max_memory="4MB", n_jobs=3, **options).spread
+    again = pd_of(model, X, "gap", max_memory="4MB", n_jobs=3, **options).quantiles
     assert again.values.tobytes() == few.values.tobytes()
 
 
@@ -236,8 +239,8 @@ def test_the_free_memory_changes_nothing(monkeypatch):
     found = []
     for free in (300_000_000, 8_000_000_000):
         monkeypatch.setattr(budget, "free_memory", lambda free=free: free)
-        monkeypatch.setattr("paribus.api.statistics.effects.SPREAD_BYTES", 200_000)
-        found.append(pd_of(tree("histgb class"), table(), "gap", spread=Q, grid_resolution=40).spread)
+        monkeypatch.setattr("paribus.api.statistics.effects_statistic.SPREAD_BYTES", 200_000)
+        found.append(pd_of(tree("histgb class"), table(), "gap", quantiles=Q, grid_resolution=40).quantiles)
     assert found[0].rank_error == found[1].rank_error > 0
     assert found[0].values.tobytes() == found[1].values.tobytes()
 
@@ -274,9 +277,9 @@ def test_what_is_not_finite_has_no_quantile_and_harms_no_other_point():
         return np.where((t[:, 0] == 1) & (t[:, 1] == 2), np.nan, t[:, 1])
 
     for kind in ("average", "both"):
-        effect = paribus.partial_dependence(broken, X, 0, spread=(0, 0.5), kind=kind)
-        assert np.isnan(effect.spread.values[0, :, 1]).all()
-        assert effect.spread.values[0, :, [0, 2]].tolist() == [[1, 2], [1, 2]]
+        effect = paribus.partial_dependence(broken, X, 0, quantiles=(0, 0.5), kind=kind)
+        assert np.isnan(effect.quantiles.values[0, :, 1]).all()
+        assert effect.quantiles.values[0, :, [0, 2]].tolist() == [[1, 2], [1, 2]]
     thin = PointValues.of(np.array([[[1.0, np.nan, 3.0] * 9, [1.0, 2.0, 3.0] * 9]]), None, most=5, capacity=5)
     found, _ = thin.quantiles((0.5, 1.0))
     assert np.isnan(found[0, :, 0]).all()
@@ -285,26 +288,26 @@ def test_what_is_not_finite_has_no_quantile_and_harms_no_other_point():
 
 def test_a_checkpoint_resumes_to_the_same_spread(tmp_path):
     table().to_parquet(tmp_path / "rows.parquet", row_group_size=100)
-    options = {"spread": Q, "checkpoint": tmp_path / "kept", "max_memory": "3MB"}
+    options = {"quantiles": Q, "checkpoint": tmp_path / "kept", "max_memory": "3MB"}
     first = pd_of(tree("lightgbm"), tmp_path / "rows.parquet", "temp", **options)
     second = pd_of(tree("lightgbm"), tmp_path / "rows.parquet", "temp", **options)
-    assert first.spread.values.tobytes() == second.spread.values.tobytes()
+    assert first.quantiles.values.tobytes() == second.quantiles.values.tobytes()
     with pytest.raises(paribus.CheckpointError):
-        pd_of(tree("lightgbm"), tmp_path / "rows.parquet", "temp", **(options | {"spread": None}))
+        pd_of(tree("lightgbm"), tmp_path / "rows.parquet", "temp", **(options | {"quantiles": None}))
 
 
 def test_it_is_absent_unless_asked_for():
     effect = pd_of(crossing, table(), "temp")
-    assert "spread" not in effect
+    assert "quantiles" not in effect
     assert "row_weights" not in effect
-    assert effect.spread is None
+    assert effect.quantiles is None
     with pytest.raises(KeyError):
-        effect["spread"]
-    asked = pd_of(crossing, table(), "temp", spread=True)
-    assert asked["spread"] is asked.spread
-    assert asked.spread.probabilities.tolist() == list(Q)
+        effect["quantiles"]
+    asked = pd_of(crossing, table(), "temp", quantiles=True)
+    assert asked["quantiles"] is asked.quantiles
+    assert asked.quantiles.probabilities.tolist() == list(Q)
     with pytest.raises(ValueError, match="read-only"):
-        asked.spread.values[0] = 0
+        asked.quantiles.values[0] = 0
     assert "80 % of rows lie within" in repr(asked)
     assert np.array_equal(effect.average, asked.average)
     assert np.array_equal(effect.standard_error, asked.standard_error)
@@ -312,13 +315,13 @@ def test_it_is_absent_unless_asked_for():
 
 @pytest.mark.parametrize("given", [0.5, "0.5", [], [0.5, 1.2], [-0.1], [np.nan], [0.5, 0.5], ["a"], 3])
 def test_what_is_no_probability_is_refused(given):
-    for ask in (paribus.partial_dependence, paribus.effects, paribus.estimate_cost):
-        with pytest.raises(paribus.OptionError, match="spread="):
-            ask(crossing, table(), ["temp"], spread=given)
+    for request in (paribus.partial_dependence, paribus.effects, paribus.estimate_cost):
+        with pytest.raises(paribus.OptionError, match="quantiles="):
+            request(crossing, table(), ["temp"], quantiles=given)
 
 
 def test_no_spread_is_none():
-    assert paribus.partial_dependence(crossing, table(), ["temp"], spread=False).spread is None
+    assert paribus.partial_dependence(crossing, table(), ["temp"], quantiles=False).quantiles is None
 
 
 def test_training_paths_have_no_spread():
@@ -326,31 +329,31 @@ def test_training_paths_have_no_spread():
     X = table()[["temp", "wind"]]
     forest.fit(X, X["temp"] * X["wind"])
     with pytest.raises(paribus.RefusalError, match="leave spread out"):
-        pd_of(forest, X, "temp", spread=True, method="recursion")
-    paths = pd_of(forest, X, "temp", method="recursion").centred()
+        pd_of(forest, X, "temp", quantiles=True, method="recursion")
+    paths = pd_of(forest, X, "temp", method="recursion").centered()
     assert paths.standard_error is None
     assert not any("kind='both'" in note for note in paths.notes)
 
 
 def test_a_plan_counts_what_it_holds():
     for model in (crossing, tree("lightgbm")):
-        without, asked = (paribus.estimate_cost(model, table(), ["temp"], spread=s) for s in (None, True))
+        without, asked = (paribus.estimate_cost(model, table(), ["temp"], quantiles=s) for s in (None, True))
         assert asked.memory - without.memory >= 8 * asked.points * ROWS
     with pytest.raises(paribus.MemoryBoundError, match="leave spread out"):
-        pd_of(crossing, table(), ["temp", "wind"], spread=True, grid_resolution=60, max_memory="1MB")
+        pd_of(crossing, table(), ["temp", "wind"], quantiles=True, grid_resolution=60, max_memory="1MB")
 
 
 def test_it_is_saved_and_loaded(tmp_path):
-    effect = pd_of(both_outputs, table(), "gap", spread=Q, kind="both", sample_weight=weights())
+    effect = pd_of(both_outputs, table(), "gap", quantiles=Q, kind="both", sample_weight=weights())
     effect.save(tmp_path / "one.json")
     again = paribus.load(tmp_path / "one.json")
     assert again == effect
-    assert isinstance(again.spread, paribus.Spread)
-    assert again.spread.missing.tobytes() == effect.spread.missing.tobytes()
+    assert isinstance(again.quantiles, paribus.IceQuantiles)
+    assert again.quantiles.missing.tobytes() == effect.quantiles.missing.tobytes()
     assert again.row_weights.tobytes() == effect.row_weights.tobytes()
-    other = pd_of(both_outputs, table(), "gap", spread=(0.1, 0.25, 0.5, 0.75, 0.95), kind="both")
+    other = pd_of(both_outputs, table(), "gap", quantiles=(0.1, 0.25, 0.5, 0.75, 0.95), kind="both")
     assert other != effect
-    many = paribus.effects(crossing, table(), ["temp", "gap"], spread=True, grid_resolution=5)
+    many = paribus.effects(crossing, table(), ["temp", "gap"], quantiles=True, grid_resolution=5)
     many.save(tmp_path / "many.json")
     assert paribus.load(tmp_path / "many.json") == many
 
@@ -360,9 +363,9 @@ def test_a_spread_of_another_shape_is_refused(part, tmp_path):
     from paribus.results.storage import _digest
 
     path = tmp_path / "one.json"
-    pd_of(crossing, table(), "gap", spread=Q, kind="both", sample_weight=weights()).save(path)
+    pd_of(crossing, table(), "gap", quantiles=Q, kind="both", sample_weight=weights()).save(path)
     document = json.loads(path.read_text())
-    body = document["result"] if part == "row_weights" else document["result"]["spread"]
+    body = document["result"] if part == "row_weights" else document["result"]["quantiles"]
     body[part] = {"dtype": "<f8", "shape": [3], "values": [0.0, 1.0, 2.0]}
     document["digest"] = _digest(document["result"])
     path.write_text(json.dumps(document))
@@ -377,15 +380,17 @@ def test_a_table_has_a_column_per_quantile(backend):
     def renamed(t):
         return both_outputs(t.rename(columns={"q10": "gap"}))
 
-    effect = pd_of(renamed, X, "q10", spread=(0.1, 0.025, 0.5), target_names=["a", "b"])
+    effect = pd_of(renamed, X, "q10", quantiles=(0.1, 0.025, 0.5), target_names=["a", "b"])
     frame = effect.to_frame(backend=backend)
     names = frame.column_names if backend == "pyarrow" else list(frame.columns)
     wanted = ["output", "q10 (feature)", "average", "standard_error", "support", "q10", "q2.5", "q50"]
     assert names == wanted
     q10 = np.asarray(frame["q10"]).reshape(2, -1)
-    np.testing.assert_array_equal(q10[:, :-1], effect.spread.values[:, 0])
-    np.testing.assert_array_equal(q10[:, -1], effect.spread.missing[:, 0])
-    long = paribus.effects(crossing, table(), ["temp", ("temp", "floor")], spread=(0.5,), grid_resolution=4)
+    np.testing.assert_array_equal(q10[:, :-1], effect.quantiles.values[:, 0])
+    np.testing.assert_array_equal(q10[:, -1], effect.quantiles.missing[:, 0])
+    long = paribus.effects(
+        crossing, table(), ["temp", ("temp", "floor")], quantiles=(0.5,), grid_resolution=4
+    )
     assert len(long.to_frame()["q50"]) == sum(e.average.size for e in long.values())
 
 
@@ -395,75 +400,75 @@ def test_a_table_has_a_column_per_quantile(backend):
 @pytest.mark.parametrize("model", [crossing, both_outputs, "lightgbm", "lightgbm classes"])
 @pytest.mark.parametrize("features", ["gap", ["temp", "floor"]])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_mean_of_centred_curves_is_the_centred_average(model, features, weighted):
+def test_the_mean_of_centered_curves_is_the_centered_average(model, features, weighted):
     model = tree(model) if isinstance(model, str) else model
     w = weights() if weighted else None
-    effect = pd_of(model, table(), features, kind="both", spread=Q, sample_weight=w, grid_resolution=7)
+    effect = pd_of(model, table(), features, kind="both", quantiles=Q, sample_weight=w, grid_resolution=7)
     place = (3,) if features == "gap" else (3, 2)
     at = tuple(v[g] for v, g in zip(effect.grid_values, place, strict=True))
-    centred = effect.centred(at=at if len(at) > 1 else at[0])
+    centered = effect.centered(at=at if len(at) > 1 else at[0])
     np.testing.assert_allclose(
-        np.average(centred.individual, axis=1, weights=w), centred.average, rtol=0, atol=1e-12
+        np.average(centered.individual, axis=1, weights=w), centered.average, rtol=0, atol=1e-12
     )
     anchor = (slice(None), *place)
-    assert not centred.average[anchor].any()
-    assert not centred.standard_error[anchor].any()
-    assert not centred.spread.values[(slice(None), *anchor)].any()
-    assert centred.strength == effect.strength
+    assert not centered.average[anchor].any()
+    assert not centered.standard_error[anchor].any()
+    assert not centered.quantiles.values[(slice(None), *anchor)].any()
+    assert centered.strength == effect.strength
     expected = effect.individual - effect.individual[(slice(None), *anchor)][(..., *[None] * len(place))]
-    np.testing.assert_allclose(centred.individual, expected, atol=1e-14)
+    np.testing.assert_allclose(centered.individual, expected, atol=1e-14)
     if not weighted:
         error = expected.std(axis=1, ddof=1) / np.sqrt(ROWS)
-        np.testing.assert_allclose(centred.standard_error, error, atol=1e-12)
+        np.testing.assert_allclose(centered.standard_error, error, atol=1e-12)
         quantiles = np.moveaxis(np.quantile(expected, Q, axis=1), 0, 1)
-        np.testing.assert_allclose(centred.spread.values, quantiles, atol=1e-12)
+        np.testing.assert_allclose(centered.quantiles.values, quantiles, atol=1e-12)
     if features == "gap":
         gone = effect.missing.individual - effect.individual[:, :, 3]
-        np.testing.assert_allclose(centred.missing.individual, gone, atol=1e-14)
+        np.testing.assert_allclose(centered.missing.individual, gone, atol=1e-14)
         np.testing.assert_allclose(
-            centred.missing.average, np.average(gone, axis=1, weights=w), rtol=0, atol=1e-12
+            centered.missing.average, np.average(gone, axis=1, weights=w), rtol=0, atol=1e-12
         )
-        assert (centred.missing.standard_error > 0).all()
-        assert centred.spread.missing.shape == effect.spread.missing.shape
+        assert (centered.missing.standard_error > 0).all()
+        assert centered.quantiles.missing.shape == effect.quantiles.missing.shape
 
 
-def test_zero_weights_do_not_count_in_what_is_centred():
+def test_zero_weights_do_not_count_in_what_is_centered():
     w = weights()
     values = {"gap": [0.5, 1.0, 4.0]}
-    options = {"kind": "both", "spread": Q, "custom_values": values}
+    options = {"kind": "both", "quantiles": Q, "custom_values": values}
     one = pd_of(crossing, table(), "gap", sample_weight=w, **options)
     two = pd_of(crossing, table()[w > 0], "gap", sample_weight=16 * w[w > 0], **options)
-    for change in (paribus.PartialDependence.centred, paribus.PartialDependence.derivative):
+    for change in (paribus.PartialDependence.centered, paribus.PartialDependence.derivative):
         for name in ("average", "standard_error"):
             np.testing.assert_allclose(getattr(change(one), name), getattr(change(two), name), atol=1e-12)
-        np.testing.assert_allclose(change(one).spread.values, change(two).spread.values, atol=1e-12)
+        np.testing.assert_allclose(change(one).quantiles.values, change(two).quantiles.values, atol=1e-12)
 
 
-def test_what_is_centred_says_so():
+def test_what_is_centered_says_so():
     effect = pd_of(crossing, table(), "temp", kind="both", custom_values={"temp": [3.2, 8.0, 20.0]})
-    centred = effect.centred()
-    assert centred.notes[-1] == "relative to temp = 3.2"
-    assert centred.provenance.scale == "prediction, relative to temp = 3.2"
-    assert "spread" not in centred
-    assert centred.plot().get_ylabel().replace("\n", " ") == "change in prediction from temp = 3.2"
-    again = centred.centred(at=8.0)
+    centered = effect.centered()
+    assert centered.notes[-1] == "relative to temp = 3.2"
+    assert centered.provenance.scale == "prediction, relative to temp = 3.2"
+    assert "quantiles" not in centered
+    assert centered.plot().get_ylabel().replace("\n", " ") == "change in prediction from temp = 3.2"
+    again = centered.centered(at=8.0)
     assert again.provenance.scale == "prediction, relative to temp = 8"
     assert [n for n in again.notes if n.startswith("relative")] == ["relative to temp = 8"]
-    np.testing.assert_allclose(again.average, effect.centred(at=8).average, atol=1e-14)
+    np.testing.assert_allclose(again.average, effect.centered(at=8).average, atol=1e-14)
     levels = paribus.partial_dependence(
         lambda t: np.where(t["town"] == "B", 2.0, 1.0),
         pd.DataFrame({"town": list("ABBC")}),
         "town",
         kind="both",
     )
-    assert levels.centred("B").average[0].tolist() == [0.0, -1.0, -1.0]
+    assert levels.centered("B").average[0].tolist() == [0.0, -1.0, -1.0]
 
 
-def test_without_curves_only_the_average_is_centred(tmp_path):
-    effect = pd_of(crossing, table(), "gap", spread=True)
-    for change in (effect.centred(), effect.derivative()):
+def test_without_curves_only_the_average_is_centered(tmp_path):
+    effect = pd_of(crossing, table(), "gap", quantiles=True)
+    for change in (effect.centered(), effect.derivative()):
         assert change.standard_error is None
-        assert change.spread is None
+        assert change.quantiles is None
         assert any("kind='both'" in note for note in change.notes)
         change.plot()
         frame = change.to_frame()
@@ -472,16 +477,16 @@ def test_without_curves_only_the_average_is_centred(tmp_path):
         change.save(tmp_path / "one.json")
         assert paribus.load(tmp_path / "one.json") == change
         assert "PartialDependence" in repr(change)
-    np.testing.assert_array_equal(effect.centred().average, effect.average - effect.average[:, :1])
+    np.testing.assert_array_equal(effect.centered().average, effect.average - effect.average[:, :1])
     np.testing.assert_array_equal(
-        effect.centred().missing.average, effect.missing.average - effect.average[:, 0]
+        effect.centered().missing.average, effect.missing.average - effect.average[:, 0]
     )
-    alone = pd_of(crossing, table(), "gap", kind="individual", spread=True)
-    for change in (alone.centred(), alone.derivative()):
+    alone = pd_of(crossing, table(), "gap", kind="individual", quantiles=True)
+    for change in (alone.centered(), alone.derivative()):
         assert change.average is None
         assert change.standard_error is None
         assert change.individual.shape == alone.individual.shape
-        assert change.spread.values.shape == alone.spread.values.shape
+        assert change.quantiles.values.shape == alone.quantiles.values.shape
 
 
 def days():
@@ -499,15 +504,15 @@ def by_day(X):
 )
 def test_a_date_is_found_however_it_is_written(at):
     effect = paribus.partial_dependence(by_day, days(), "day", kind="both")
-    assert effect.centred(at=at).average[0, 2] == 0
-    assert effect.centred(at=at).notes[-1] == "relative to day = 2024-03-06"
+    assert effect.centered(at=at).average[0, 2] == 0
+    assert effect.centered(at=at).notes[-1] == "relative to day = 2024-03-06"
 
 
 def test_a_date_with_a_zone_is_found():
     X = days().assign(day=days()["day"].dt.tz_localize("UTC"))
     effect = paribus.partial_dependence(lambda t: t["size"].to_numpy(), X, "day", kind="both")
     assert (
-        effect.centred(at=pd.Timestamp("2024-03-06 01:00", tz="Europe/Zurich"))
+        effect.centered(at=pd.Timestamp("2024-03-06 01:00", tz="Europe/Zurich"))
         .notes[-1]
         .endswith("2024-03-06")
     )
@@ -521,18 +526,18 @@ def test_what_is_no_grid_value_is_refused_with_the_nearest():
         ((1, 2), "each of temp"),
     ):
         with pytest.raises(paribus.OptionError, match=re.escape(words)):
-            effect.centred(at=at)
+            effect.centered(at=at)
     dated = paribus.partial_dependence(by_day, days(), "day")
     with pytest.raises(paribus.OptionError, match="the nearest is 2024-03-06"):
-        dated.centred(at="2024-03-07")
+        dated.centered(at="2024-03-07")
     with pytest.raises(paribus.OptionError, match="no grid value of day"):
-        dated.centred(at="soon")
+        dated.centered(at="soon")
     towns = paribus.partial_dependence(lambda t: t["size"], days(), "town")
     with pytest.raises(paribus.OptionError, match="town; known: 'A', 'B', 'C'"):
-        towns.centred(at="Z")
+        towns.centered(at="Z")
     surface = pd_of(crossing, table(), ["temp", "floor"])
     with pytest.raises(paribus.OptionError, match="each of temp, floor"):
-        surface.centred(at=3.0)
+        surface.centered(at=3.0)
 
 
 # Slopes
@@ -547,7 +552,7 @@ def test_the_slope_of_a_straight_line_is_its_slope(order):
         table(),
         "temp",
         kind="both",
-        spread=Q,
+        quantiles=Q,
         custom_values={"temp": values},
     )
     slope = effect.derivative()
@@ -555,11 +560,11 @@ def test_the_slope_of_a_straight_line_is_its_slope(order):
     np.testing.assert_allclose(slope.individual[0], np.repeat(own[:, None], 6, axis=1), rtol=0, atol=1e-9)
     np.testing.assert_allclose(slope.average[0], own.mean(), rtol=0, atol=1e-9)
     np.testing.assert_allclose(slope.standard_error[0], own.std(ddof=1) / np.sqrt(ROWS), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(slope.spread.values[0, :, 2], np.quantile(own, Q), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(slope.quantiles.values[0, :, 2], np.quantile(own, Q), rtol=0, atol=1e-9)
     assert slope.provenance.scale == "prediction per unit of temp"
     assert slope.strength == pytest.approx(0, abs=1e-9)
     assert slope.plot().get_ylabel() == "prediction per unit of temp"
-    assert effect.centred().derivative().provenance.scale == "prediction per unit of temp"
+    assert effect.centered().derivative().provenance.scale == "prediction per unit of temp"
 
 
 def test_the_slope_of_a_parabola_is_exact_within():
@@ -615,33 +620,33 @@ def explained(page):
 
 def test_a_legend_says_which_band_is_which():
     bands = ["80 % of rows", "50 % of rows", "median of rows"]
-    effect = pd_of(crossing, table(), "gap", spread=True)
+    effect = pd_of(crossing, table(), "gap", quantiles=True)
     assert words(effect) == explained(effect.plot().figure) == [*bands, "average ± 2 standard errors"]
-    both = pd_of(crossing, table(), "gap", spread=(0.05, 0.3, 0.95), kind="both")
+    both = pd_of(crossing, table(), "gap", quantiles=(0.05, 0.3, 0.95), kind="both")
     assert words(both) == [
         "90 % of rows",
         "quantile 0.3 of rows",
         "12 of 900 rows",
         "average ± 2 standard errors",
     ]
-    assert words(effect.centred()) == ["average"]
-    many = pd_of(both_outputs, table(), "gap", spread=(0.1, 0.5, 0.9), target_names=["a", "b"])
+    assert words(effect.centered()) == ["average"]
+    many = pd_of(both_outputs, table(), "gap", quantiles=(0.1, 0.5, 0.9), target_names=["a", "b"])
     own = ["80 % of rows", "median of rows", "average ± 2 standard errors"]
     assert [panel.y.label for panel in many.figure().panels] == ["prediction (a)", "prediction (b)"]
     assert words(many) == explained(many.plot()) == own
-    towns = paribus.partial_dependence(lambda t: t["size"].to_numpy(), days(), "town", spread=True)
+    towns = paribus.partial_dependence(lambda t: t["size"].to_numpy(), days(), "town", quantiles=True)
     assert words(towns) == [*bands, "average ± 2 standard errors"]
 
 
 def test_a_band_is_drawn_where_the_quantiles_are():
-    effect = pd_of(crossing, table(), "temp", spread=(0.1, 0.9))
+    effect = pd_of(crossing, table(), "temp", quantiles=(0.1, 0.9))
     (panel,) = effect.figure().panels
     (band,) = [mark for mark in panel.marks if isinstance(mark, Band) and mark.label]
-    np.testing.assert_array_equal(band.low, effect.spread.values[0, 0])
-    np.testing.assert_array_equal(band.high, effect.spread.values[0, 1])
+    np.testing.assert_array_equal(band.low, effect.quantiles.values[0, 0])
+    np.testing.assert_array_equal(band.high, effect.quantiles.values[0, 1])
 
 
 def test_the_bands_are_explained_once():
-    found = paribus.effects(crossing, table(), ["temp", "wind", "floor"], spread=True, grid_resolution=6)
+    found = paribus.effects(crossing, table(), ["temp", "wind", "floor"], quantiles=True, grid_resolution=6)
     assert explained(found.plot()) == words(found)
     assert len(set(words(found))) == len(words(found)) == 4

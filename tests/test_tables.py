@@ -14,7 +14,7 @@ import pytest
 import paribus
 from conftest import by_hand, numbers
 from paribus.data.read import table_of
-from paribus.data.table import Scratch
+from paribus.data.table import ScratchBuffer
 
 COLUMNS = [
     "count",
@@ -218,7 +218,7 @@ def test_blocks_and_cells_travel(awkward):
         again = pickle.loads(pickle.dumps(read.slice(3, 20)))
         assert len(again) == 17
         assert (again.column(0).values == read.slice(3, 20).column(0).values).all()
-    assert pickle.loads(pickle.dumps(Scratch())).buffer is None
+    assert pickle.loads(pickle.dumps(ScratchBuffer())).buffer is None
 
 
 def test_fingerprints_tell_data_apart(awkward):
@@ -477,7 +477,7 @@ def test_dates_with_a_zone_say_that_they_are_told_in_utc(tmp_path):
     tables = frame, pl.from_pandas(frame), pa.Table.from_pandas(frame), tmp_path / "zoned.parquet"
     for table in tables:
         effect = paribus.partial_dependence(lambda t: np.asarray(t["x"], float), table, "when")
-        assert "when is told in UTC; its own zone is America/New_York" in effect.notes
+        assert "when is reported in UTC; its own time zone is America/New_York" in effect.notes
     for other in (when.tz_convert("UTC"), when.tz_localize(None)):
         effect = paribus.partial_dependence(lambda t: t["x"], frame.assign(when=other), "when")
         assert not any("UTC" in note for note in effect.notes)

@@ -22,10 +22,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import paribus
-from paribus.api.statistics import effects as effects_statistic
+from paribus.api.statistics import effects_statistic as effects_statistic
 from paribus.data.read import table_of
 from paribus.evaluators import verify
-from paribus.evaluators.trees import exact, programs
+from paribus.evaluators.trees import programs, tree_exact
 from paribus.kernels import compiled
 from paribus.models import Model, structure
 from paribus.models import ensemble as trees
@@ -89,7 +89,7 @@ def bagged(kind, y, **options):
     return getattr(forests, f"Bagging{kind}")(members, 5, random_state=0, **options).fit(GAPS, y)
 
 
-# By name: how it is fitted, the table it is asked about, its responses.
+# By name: how it is fitted, the table it is requested, its responses.
 MODELS = {
     "tree": (lambda: tree.DecisionTreeRegressor(max_depth=5).fit(GAPS, SIGNAL), GAPS, PREDICT),
     "deep tree": (lambda: tree.ExtraTreeRegressor(random_state=0).fit(FULL, SIGNAL), FULL, PREDICT),
@@ -271,7 +271,7 @@ def close(have, want, tolerance):
 
 
 def agree(have, want, tolerance):
-    """Every number of a result, and where it was asked."""
+    """Every number of a result, and where it was evaluated."""
     assert have.feature_names == want.feature_names
     assert have.output_names == want.output_names
     for mine, theirs in zip(have.grid_values, want.grid_values, strict=True):
@@ -459,7 +459,7 @@ def test_labels_are_no_sum_over_leaves():
 
 
 def large_integers():
-    """A model split between neighbours beyond 2**24, and integers of which one late row is rounded across."""
+    """A model split between neighbors beyond 2**24, and integers of which one late row is rounded across."""
     first = 2**25
     known = FULL.copy()
     known[:, 0] = first + np.arange(N) % 10
@@ -570,7 +570,7 @@ def test_a_category_in_few_rows_that_is_read_wrongly_is_noticed(library, kind, m
         numbers = encoding.numbers(table_of(frame, None).cells(2, np.array(["d", "e"], object)).column)
         assert {*"abcde"} <= {*table.column(2).values}  # rows with rare categories are predicted first
         swapped = [
-            trees.LevelSet(
+            trees.CategorySet(
                 np.where(one.listed == numbers[0], numbers[1], np.where(one.listed == numbers[1], numbers[0], one.listed)).astype(int),
                 one.listed_left,
             )
@@ -656,7 +656,7 @@ def test_threads_and_blocks_do_not_change_a_bit(name, kind, sample, deep, monkey
 
     first = ask(1)
     for block in (64, 1000, 10**6):
-        monkeypatch.setattr(exact.TreeExact, "block_rows", property(lambda _, block=block: block))
+        monkeypatch.setattr(tree_exact.TreeExact, "block_rows", property(lambda _, block=block: block))
         by_threads = [ask(jobs) for jobs in (1, 2, 3)]
         assert by_threads[0].provenance.block_rows == block
         for key in first:
@@ -735,8 +735,8 @@ def test_recursion_does_not_look_at_the_rows_and_is_only_taken_by_name(name):
 @pytest.mark.parametrize(
     ("name", "arguments", "reason"),
     [
-        ("hist", {"kind": "individual"}, "no curve of a single row; ask for kind='average'"),
-        ("hist", {"kind": "both"}, "no curve of a single row; ask for kind='average'"),
+        ("hist", {"kind": "individual"}, "no curve of a single row; request kind='average'"),
+        ("hist", {"kind": "both"}, "no curve of a single row; request kind='average'"),
         ("hist", {"sample_weight": WEIGHTS}, "leave sample_weight out"),
         ("hist, two classes", {}, "to which predict_proba applies a link"),
         ("hist, poisson", {}, "to which predict applies a link"),
@@ -823,7 +823,7 @@ def test_a_surface_of_every_split_is_brute_force():
 def test_every_split_needs_trees(name, method):
     model, table, reason = UNREADABLE[name]
     with pytest.raises(
-        paribus.RefusalError, match=f"grid_resolution='splits' needs the trees.*{reason}.*give a whole number"
+        paribus.RefusalError, match=f"grid_resolution='splits' needs the trees.*{reason}.*pass an integer"
     ):
         paribus.partial_dependence(model, table, 0, grid_resolution="splits", method=method)
 

@@ -115,7 +115,7 @@ def interactions():
 
 
 def local_effects():
-    """Accumulated local effects of 20 features: off the trees, and of a model that is asked itself."""
+    """Accumulated local effects of 20 features: off the trees, and of a model that is evaluated itself."""
     rows = RNG.normal(size=(200_000, 20))
     y = rows[:, 0] * rows[:, 1] + np.sin(rows[:, 2]) + rows[:, 3] + 0.1 * RNG.normal(size=len(rows))
     models = {
@@ -203,7 +203,7 @@ def main():
         print(f"  {name}: pandas {ratio(model.fit(small_frame, target), frame, 25)}", flush=True)
     print("300 rows x 100 points")
     few = rows[:300]
-    for name, model in {**models, "neighbours": KNeighborsRegressor()}.items():
+    for name, model in {**models, "neighbors": KNeighborsRegressor()}.items():
         print(f"  {name}: numpy {ratio(model.fit(small, target), few, 100)}", flush=True)
     wide = RNG.normal(size=(400_000, 30))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

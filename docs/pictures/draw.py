@@ -50,9 +50,9 @@ def noise_of_a_subsample():
     panels[0].invert_yaxis()
     panels[0].set_xlabel("strength, as a multiple of that on every row")
     panels[1].set_xlabel("H²")
-    grey = plt.Line2D([], [], marker="o", ls="", color="0.6", label=f"each of {DRAWS} draws of {ROWS} rows")
+    gray = plt.Line2D([], [], marker="o", ls="", color="0.6", label=f"each of {DRAWS} draws of {ROWS} rows")
     red = plt.Line2D([], [], color="C3", label="all 200,000 rows ± 2 standard errors")
-    panels[1].legend(handles=[grey, red], loc="lower right", frameon=False, fontsize="small")
+    panels[1].legend(handles=[gray, red], loc="lower right", frameon=False, fontsize="small")
     figure.savefig(HERE / "h-of-500-rows.png", dpi=110)
 
 

@@ -89,7 +89,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_words(size: float) -> str:
+def format_bytes(size: float) -> str:
     """Return a number of bytes for a person.
 
     >>> in_words(2_500_000)

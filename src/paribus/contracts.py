@@ -1,29 +1,10 @@
-"""The few promises the rooms make to each other, and the words they use.
+"""Protocols between the packages, and array types.
 
 An effect is a fold over blocks of rows: *evaluate* a block into a state, *merge* states, *finish* into
 a result.
 
-Words
------
-rows
-    The background: whom we average over. A table and its weights.
-points
-    Where we ask: the grid of one question.
-axis
-    One feature's values on that grid.
-outputs
-    The columns a model predicts.
-block
-    Consecutive rows and the questions to ask them, the unit of work.
-blocks
-    All blocks of some rows, in order; a part of them can be shipped and read elsewhere.
-state
-    What a block leaves behind: small, frozen, picklable, mergeable.
-plan
-    Which evaluator answers, why, and on how many threads.
-
-Index letters are fixed: ``i`` row, ``g`` point, ``j, k`` features, ``o`` output; shapes are written
-``(o, g)``.
+Terms are defined in the glossary of ARCHITECTURE.md. Index letters are fixed: ``i`` row, ``g`` point, ``j,
+k`` features, ``o`` output; shapes are written ``(o, g)``.
 """
 
 from __future__ import annotations
@@ -40,20 +21,20 @@ Integers: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
 Kind: TypeAlias = Literal["numeric", "integer", "boolean", "category", "string", "datetime"]
-NOMINAL: tuple[Kind, ...] = ("category", "string", "boolean")  # kinds whose values are levels
+NOMINAL: tuple[Kind, ...] = ("category", "string", "boolean")  # kinds whose values are categories
 
-B_contra = TypeVar("B_contra", bound="Portion", contravariant=True)
-B_co = TypeVar("B_co", bound="Portion", covariant=True)
+B_contra = TypeVar("B_contra", bound="BlockInfo", contravariant=True)
+B_co = TypeVar("B_co", bound="BlockInfo", covariant=True)
 S_co = TypeVar("S_co", bound="State", covariant=True)
-B = TypeVar("B", bound="Portion")
+B = TypeVar("B", bound="BlockInfo")
 S = TypeVar("S", bound="State")
 
 
 class State(Protocol):
-    """What is known after some rows. ``merge`` is associative and never changes its operands.
+    """Sufficient statistics of some rows. ``merge`` is associative and does not modify its operands.
 
-    Up to rounding it is commutative as well; executors still merge in block order, so that the same
-    blocks give the same bits whoever evaluated them.
+    Up to rounding it is also commutative; executors still merge in block order, so that results are
+    bit-identical however the blocks were distributed.
     """
 
     def merge(self, other: Self) -> Self:
@@ -61,23 +42,23 @@ class State(Protocol):
 
 
 class Evaluator(Protocol[B_contra, S_co]):
-    """Turns a block into a state. It is shipped to workers, so it holds no table and no open handle."""
+    """Maps a block to a state. It is sent to workers, so it holds no table and no open handle."""
 
     def evaluate(self, block: B_contra) -> S_co:
         """Return the state of the rows of one block."""
 
 
-class KeptEvaluator(Evaluator[B_contra, S_co], Protocol[B_contra, S_co]):
-    """An evaluator whose states may be kept in a checkpoint, and so are compared with what it expects."""
+class CheckpointableEvaluator(Evaluator[B_contra, S_co], Protocol[B_contra, S_co]):
+    """An evaluator whose states may be stored in a checkpoint, and are validated when loaded."""
 
     def expected(self, rows: int) -> Any:
         """Return the patterns of its states of ``rows`` rows at most."""
 
 
-class Portion(Protocol):
-    """What a block tells an executor: ``number`` in the order of the rows, and ``work`` in rows.
+class BlockInfo(Protocol):
+    """What an executor knows of a block: its ``number`` in row order, and its ``work`` in rows.
 
-    A block whose questions are asked in several parts comes several times under one number.
+    A block whose grids are evaluated in several parts comes several times under one number.
     """
 
     @property
@@ -86,15 +67,15 @@ class Portion(Protocol):
 
     @property
     def work(self) -> float:
-        """Rows it stands for: those it has, times the share of the questions it asks."""
+        """Its rows times the share of the grids it evaluates."""
 
 
 @runtime_checkable
 class Blocks(Protocol[B_co]):
     """Blocks in order, and all that an engine needs to cut and ship them.
 
-    ``count`` and ``rows`` are None where only reading them all can tell. ``held`` tells that they are in
-    memory, so that nothing is read while others are evaluated.
+    ``count`` and ``rows`` are None where only reading them all can tell. ``in_memory`` says that they need
+    not be read, so that there is nothing to prefetch.
     """
 
     @property
@@ -106,7 +87,7 @@ class Blocks(Protocol[B_co]):
         """Number of rows."""
 
     @property
-    def held(self) -> bool:
+    def in_memory(self) -> bool:
         """Whether they are in memory."""
 
     @property
@@ -120,7 +101,7 @@ class Blocks(Protocol[B_co]):
     def __iter__(self) -> Iterator[B_co]: ...
 
     def part(self, first: int, stop: int) -> Self:
-        """Return some consecutive ones, with all that reading them takes."""
+        """Return consecutive blocks, with all that is needed to read them."""
 
     def describe(self) -> str:
         """Return which rows these are, in words."""

@@ -1,4 +1,4 @@
-"""What can go wrong, and what to do then.
+"""Exceptions and warnings.
 
 ::
 
@@ -9,16 +9,16 @@
     │   │   └── SourceError                 a file or stream of X cannot be read
     │   ├── FeatureError                    a feature is not in X, or cannot be varied
     │   ├── WeightError                     sample_weight is not a set of weights
-    │   └── GridError                       a value cannot be asked of a feature
-    ├── ModelError                          the model did not answer as a model must
-    ├── RefusalError                        the method asked for by name cannot give this answer
-    ├── MemoryBoundError (also a MemoryError)  the answer itself is larger than max_memory
+    │   └── GridError                       a requested grid value is invalid for the feature
+    ├── ModelError                          prediction failed, or returned an unexpected type or shape
+    ├── RefusalError                        the requested method does not apply to this model
+    ├── MemoryBoundError (also a MemoryError)  the result itself exceeds max_memory
     ├── CheckpointError                     a checkpoint is of another run, was changed, or cannot be used
     ├── ExecutorError                       a cluster could not finish
     ├── FormatError                         a saved result cannot be understood
     └── DrawingError                        this result has no such picture
 
-    CostWarning (a UserWarning)             max_memory leaves only a way that costs far more
+    CostWarning (a UserWarning)             max_memory permits only a far slower method
 
 Every message names the argument, the value, and the way out.
 """
@@ -60,11 +60,11 @@ class WeightError(InputError):
 
 
 class GridError(InputError):
-    """A value cannot be asked of a feature."""
+    """A requested grid value is invalid for the feature."""
 
 
 class ModelError(ParibusError):
-    """The model did not answer as a model must."""
+    """Prediction failed, or returned an unexpected type or shape."""
 
 
 class RefusalCode(StrEnum):
@@ -81,7 +81,7 @@ class RefusalCode(StrEnum):
 
 
 class RefusalError(ParibusError):
-    """The method asked for by name cannot give this answer; the message and ``code`` say why."""
+    """The method requested by name cannot give this answer; the message and ``code`` say why."""
 
     def __init__(self, message: str, code: RefusalCode = RefusalCode.OTHER) -> None:
         super().__init__(message)
@@ -92,7 +92,7 @@ class RefusalError(ParibusError):
 
 
 class MemoryBoundError(ParibusError, MemoryError):
-    """The answer itself is larger than the memory bound."""
+    """The result itself exceeds the memory bound."""
 
 
 class CheckpointError(ParibusError):
@@ -112,7 +112,7 @@ class DrawingError(ParibusError):
 
 
 class CostWarning(UserWarning):
-    """The memory bound leaves only a way that costs far more, or uses fewer rows; it is about to begin."""
+    """The memory bound permits only a far slower method, or one on fewer rows, which is about to start."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -137,7 +137,7 @@ def failure(error: BaseException) -> str:
     return text if len(text) <= 500 else f"{text[:400]} ... {text[-95:]}"
 
 
-def one_of(name: str, value: object, allowed: Any) -> None:
+def check_choice(name: str, value: object, allowed: Any) -> None:
     """Refuse ``value`` unless it is one of the ``allowed`` words of option ``name``, a tuple or Literal."""
     words = get_args(allowed) or allowed
     if value not in words:

@@ -15,14 +15,17 @@ import numpy as np
 from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus.data.kinds import missing_objects, objects
 from paribus.data.summary import Summary
-from paribus.data.table import Cells, Column, Table
+from paribus.data.table import CellValues, Column, Table
 from paribus.errors import GridError, OptionError
 from paribus.notes import Note, NoteCode
 
 SPLITS = "splits"  # the grid that has a point on each side of every threshold of the model's trees
 CONSTANT = 0.95  # share of the data that has one value, from which a feature hardly varies
-UNORDERED: tuple[Kind, ...] = ("category", "string")  # kinds whose levels have an order only if it is told
-MAX_LEVELS = 100  # levels of a nominal feature that are shown, unless grid_resolution asks for more
+UNORDERED: tuple[Kind, ...] = (
+    "category",
+    "string",
+)  # kinds whose categories have an order only if it is told
+MAX_LEVELS = 100  # categories of a nominal feature that are shown, unless grid_resolution requests more
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class GridOptions:
         whole = isinstance(grid_resolution, (int, np.integer)) and not isinstance(grid_resolution, bool)
         if not whole or grid_resolution < 2:
             raise OptionError(
-                f"grid_resolution={grid_resolution!r} must be a whole number of at least 2, or {SPLITS!r}"
+                f"grid_resolution={grid_resolution!r} must be an integer of at least 2, or {SPLITS!r}"
             )
         return cls((low, high), int(grid_resolution))
 
@@ -61,7 +64,7 @@ class Axis:
     """One feature's values on the grid.
 
     ``cells`` holds them in the column's own dtype, followed by the missing value when the data has
-    any. ``values`` is what is reported: numpy, and text for levels of any other type. ``ordered`` tells
+    any. ``values`` is what is reported: numpy, and text for categories of any other type. ``ordered`` tells
     whether their order has a meaning. ``counted`` is how many rows lie in each cell, where the look at the
     column that laid out the axis told.
     """
@@ -69,21 +72,21 @@ class Axis:
     feature: int
     name: str
     kind: Kind
-    cells: Cells
+    cells: CellValues
     values: Array
     missing: float
     missing_share: float
     deciles: Array | None
     notes: tuple[Note, ...]
     ordered: bool
-    counted: Integers | None = None
+    cell_counts: Integers | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
     def nominal(self) -> bool:
-        """Whether values are levels without distances."""
+        """Whether values are categories without distances."""
         return self.kind in NOMINAL
 
     @cached_property
@@ -112,7 +115,7 @@ class Axis:
     def locate(self, column: Column) -> Integers:
         """Return the cell each row lies in, -1 for rows beyond the grid or missing.
 
-        The cell of a number reaches half-way to its neighbours, the upper end included, and as far
+        The cell of a number reaches half-way to its neighbors, the upper end included, and as far
         on the outer side of an end point; a single point has only the rows equal to it.
         """
         found = np.full(len(column.missing), -1, dtype=np.int64)
@@ -168,7 +171,7 @@ class Axis:
 def _edges(ticks: Array) -> tuple[Array, Any]:
     """Return the upper end of every cell and the lower end of the first, which is not in it.
 
-    Whole numbers are halved as whole numbers: beyond 2**53 a float would merge neighbours.
+    Integers are halved as integers: beyond 2**53 a float would merge neighbors.
     """
     if ticks.dtype.kind == "f":
         middles = (ticks[:-1] + ticks[1:]) / 2
@@ -182,7 +185,7 @@ def _edges(ticks: Array) -> tuple[Array, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Grid:
     """The points of one effect: the product of its axes, the last one fastest.
 
     A single axis whose feature is missing somewhere has one point more, the missing value itself.
@@ -196,14 +199,14 @@ class Question:
         return tuple(len(axis) for axis in self.axes)
 
     @property
-    def asks_missing(self) -> bool:
+    def includes_missing(self) -> bool:
         """Whether the last point is the missing value."""
         return len(self.axes) == 1 and self.axes[0].missing > 0
 
     @property
     def n_points(self) -> int:
         """Number of points, the missing value included."""
-        return math.prod(self.shape) + self.asks_missing
+        return math.prod(self.shape) + self.includes_missing
 
     def index(self, first: int, stop: int) -> Integers:
         """Return which cell of each axis the points from ``first`` to ``stop`` take, shape ``(b, d)``."""
@@ -213,15 +216,15 @@ class Question:
         return np.stack(np.unravel_index(points, self.shape), axis=1)
 
     @property
-    def replaced(self) -> dict[int, Cells]:
+    def replacements(self) -> dict[int, CellValues]:
         """Return the cells of each column this question replaces."""
         return {axis.feature: axis.cells for axis in self.axes}
 
     @property
-    def asked(self) -> tuple[tuple[int, Column], ...]:
+    def columns(self) -> tuple[tuple[int, Column], ...]:
         """Return each feature with the column of values it takes, the missing one last if that is a point."""
         columns = (axis.cells.column for axis in self.axes)
-        if not self.asks_missing:
+        if not self.includes_missing:
             columns = (column.present() for column in columns)
         return tuple(zip((axis.feature for axis in self.axes), columns, strict=True))
 
@@ -232,19 +235,19 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnValues(Question):
+class ObservedValues(Grid):
     """The values that rows themselves have in some columns, each distinct combination once.
 
     ``row (g,)`` is a row that has the values of each point, ``point (n,)`` the point of each row.
     """
 
     labels: tuple[str, ...]
-    cells: Mapping[int, Cells]
+    cells: Mapping[int, CellValues]
     row: Integers
     point: Integers
 
     @classmethod
-    def of(cls, table: Table, features: tuple[int, ...]) -> OwnValues:
+    def of(cls, table: Table, features: tuple[int, ...]) -> ObservedValues:
         """Find the distinct combinations; a missing value is a value."""
         key = np.zeros(len(table), np.int64)
         for feature in features:
@@ -264,7 +267,7 @@ class OwnValues(Question):
         return np.repeat(self.row[first:stop, None], len(self.cells), axis=1)
 
     @property
-    def replaced(self) -> dict[int, Cells]:
+    def replacements(self) -> dict[int, CellValues]:
         """Return the cells of each column this question replaces."""
         return dict(self.cells)
 
@@ -293,7 +296,7 @@ def axis_of(
     """Lay out the axis of a feature from a summary of it.
 
     ``sides`` returns, for a feature and its dtype, the numbers on both sides of the model's thresholds:
-    with them, a number is asked there and at its extremes.
+    with them, a number is evaluated there and at its extremes.
     """
     if sides is not None and given is None and summary.extremes is not None and summary.dtype is not None:
         low, high = summary.extremes
@@ -302,7 +305,7 @@ def axis_of(
     axis = axis_from(summary, like, feature, options, given)
     if summary.ordered is None or axis.nominal or not len(axis):
         return axis
-    return replace(axis, counted=axis.count_sorted(summary.ordered))
+    return replace(axis, cell_counts=axis.count_sorted(summary.ordered))
 
 
 def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions, given: Any = None) -> Axis:
@@ -316,13 +319,13 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
     if summary.missing_row is not None:
         cells = summary.missing_row.with_missing(feature, cells)
     if cells.column.zone not in (None, "UTC"):
-        zone = f"{summary.name} is told in UTC; its own zone is {cells.column.zone}"
+        zone = f"{summary.name} is reported in UTC; its own time zone is {cells.column.zone}"
         notes.append(Note(NoteCode.TIME_ZONE, zone, summary.name))
     if given is None:
         notes.extend(_hardly_varies(summary))
     if summary.infinite:
         share = summary.infinite / summary.weight
-        text = f"{summary.name} is infinite in {share:.1%} of the data, which no quantile counts"
+        text = f"{summary.name} is infinite in {share:.1%} of the data, which quantiles ignore"
         notes.append(Note(NoteCode.INFINITE_VALUES, text, summary.name, share))
     return Axis(
         feature,
@@ -334,7 +337,7 @@ def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions,
         summary.missing_share,
         _as_unit(summary.deciles, summary.unit),
         tuple(notes),
-        # Who gives levels one by one means their order.
+        # Who gives categories one by one means their order.
         ordered=summary.kind not in UNORDERED or summary.ranked or given is not None,
     )
 
@@ -356,11 +359,11 @@ def _hardly_varies(summary: Summary) -> list[Note]:
 
 
 def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]:
-    """Choose the values of an axis: the levels, the distinct values, or evenly spaced ones."""
+    """Choose the values of an axis: the categories, the distinct values, or evenly spaced ones."""
     levels, name = summary.levels, summary.name
     if levels is not None and summary.level_weights is not None and summary.ends is None:
         if not len(levels):
-            none = Note(NoteCode.NO_VALUE, f"{name} has no finite value to be asked", name)
+            none = Note(NoteCode.NO_VALUE, f"{name} has no finite value for a grid", name)
             return _as_unit(levels, summary.unit), [none]
         return _most_frequent(summary, levels, summary.level_weights, max(options.resolution, MAX_LEVELS))
     if levels is not None:
@@ -388,7 +391,7 @@ def _most_frequent(summary: Summary, levels: Array, weights: Floats, most: int) 
         return levels, []
     kept = np.sort(np.argsort(-weights, kind="stable")[:most])
     share = weights[kept].sum() / summary.weight
-    text = f"{name} has {len(levels)} levels; the {most} most frequent are asked, {share:.1%} of the data"
+    text = f"{name} has {len(levels)} categories; the {most} most frequent are used, {share:.1%} of the data"
     return levels[kept], [Note(NoteCode.RARE_CATEGORIES, text, name, share)]
 
 
@@ -397,7 +400,7 @@ def _single_value(name: str) -> Note:
 
 
 def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -> Array:
-    """Return evenly spaced values; whole numbers and dates are rounded to whole ones, each once."""
+    """Return evenly spaced values; integers and dates are rounded to whole ones, each once."""
     if summary.kind == "numeric":
         return np.linspace(low, high, resolution)
     assert summary.extremes is not None
@@ -405,7 +408,7 @@ def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -
     first, last = max(round(low), smallest), min(round(high), largest)
     dtype = np.uint64 if last > np.iinfo(np.int64).max else np.int64
     gaps = resolution - 1
-    # As Python's whole numbers, of which none is too large to be halved exactly.
+    # As Python's integers, of which none is too large to be halved exactly.
     places = (first + (2 * (last - first) * k + gaps) // (2 * gaps) for k in range(resolution))
     return np.array(list(dict.fromkeys(places)), dtype=dtype)
 
@@ -424,7 +427,7 @@ def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:
     """Read ticks as dates when the column holds dates."""
     if ticks is None or unit is None:
         return ticks
-    # Only what was interpolated is rounded: as a float, a whole number of nanoseconds would lose some.
+    # Only what was interpolated is rounded: as a float, an integer of nanoseconds would lose some.
     whole = ticks if ticks.dtype.kind == "i" else np.rint(ticks).astype(np.int64)
     return whole.view(unit)
 
@@ -437,7 +440,7 @@ def _written_number(value: float, summary: Summary) -> str:
 
 
 def given_values(given: Any, summary: Summary) -> Array:
-    """Read the values a user asked for."""
+    """Parse custom grid values."""
     name = summary.name
     if isinstance(given, (str, set, frozenset, Mapping)) or not hasattr(given, "__len__"):
         raise GridError(f"custom_values for {name!r} must be a list of values, not {given!r}")
@@ -449,8 +452,8 @@ def given_values(given: Any, summary: Summary) -> Array:
     items = objects(given)
     if missing_objects(items).any():
         raise GridError(
-            f"custom_values for {name!r} has a missing value; the effect at missing is reported apart "
-            "from the curve, as .missing, when the data has missing values"
+            f"custom_values for {name!r} has a missing value; the effect at missing is reported separately "
+            f"as .missing if the data has missing values"
         )
     if summary.declared is not None:
         _known_levels(name, items, summary.declared)
@@ -468,7 +471,7 @@ def _known_levels(name: str, items: Array, levels: tuple[Any, ...]) -> None:
     unknown = [item for item in items if item not in levels]
     if unknown:
         shown = ", ".join(map(repr, levels[:8])) + (", ..." if len(levels) > 8 else "")
-        raise GridError(f"{unknown[0]!r} is not a level of {name!r}, which has {shown}")
+        raise GridError(f"{unknown[0]!r} is not a category of {name!r}, which has {shown}")
 
 
 def _given_dates(name: str, items: Array, unit: np.dtype[Any]) -> Array:
@@ -504,18 +507,18 @@ def _naive(item: Any) -> Any:
     return item if exact is None else exact()
 
 
-def written(table: Table, feature: int, values: Array, *, exact: bool) -> Cells:
+def written(table: Table, feature: int, values: Array, *, exact: bool) -> CellValues:
     """Write values in the column's dtype; ``exact`` refuses those that come back changed."""
     cells = table.cells(feature, values)
     name, dtype = table.names[feature], table.dtype(feature)
     if len(cells.values) != len(values) or (not exact and not np.isfinite(cells.values).all()):
-        raise GridError(f"some values asked of {name!r} do not fit its dtype {dtype}")
+        raise GridError(f"some grid values of {name!r} cannot be represented in its dtype {dtype}")
     if exact:
         for asked, got in zip(values.tolist(), cells.values.tolist(), strict=True):
             if asked != got:
                 raise GridError(
-                    f"{asked!r} cannot be asked of {name!r}, whose dtype is {dtype}; "
-                    "give values it can hold, or cast the column in X"
+                    f"{asked!r} is not a valid grid value of {name!r}, whose dtype is {dtype}; "
+                    "pass representable values, or cast the column in X"
                 )
     return cells
 
@@ -525,12 +528,12 @@ def _ticks(values: Array) -> Array:
 
 
 def _plain(level: Any) -> Any:
-    """Return a level as ``tolist`` gives it, which is how axes know it."""
+    """Return a category as ``tolist`` gives it, which is how axes know it."""
     return level.item() if isinstance(level, np.generic) else level
 
 
 def _reported(values: Array) -> Array:
-    """Return values as results carry them: numbers, dates, text; other levels become text."""
+    """Return values as results carry them: numbers, dates, text; other categories become text."""
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         return values.astype(np.float64)
     if values.dtype.kind == "S":

@@ -91,7 +91,7 @@ class Note(TaggedText):
     >>> X = np.array([[0.0, 1.0], [np.nan, 3.0], [1.0, 1.0]])
     >>> (note,) = paribus.partial_dependence(lambda X: np.nan_to_num(X[:, 0]), X, 0).notes
     >>> note
-    'x0 is missing in 33.3% of the data; the effect there is a point of its own'
+    'x0 is missing in 33.3% of the data; the effect at missing is reported separately'
     >>> note.code.value, note.code.name, note.severity, note.feature, round(note.value, 2)
     ('PAR102', 'MISSING_VALUES', 'tip', 'x0', 0.33)
     """

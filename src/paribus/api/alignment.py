@@ -15,13 +15,13 @@ from paribus.data.array import ArrayTable
 from paribus.data.features import Header
 from paribus.data.table import Table
 from paribus.errors import FeatureError, ModelError, ParibusError, TableError
-from paribus.models import adapt, listed
+from paribus.models import adapt, as_model_list
 from paribus.models.adapter import describe, is_model
-from paribus.models.columns import Fitted, fitted_on, orders_within, width_of
+from paribus.models.columns import FittedColumns, fitted_on, orders_within, width_of
 
 if TYPE_CHECKING:
     from paribus.data.frame import FrameTable
-    from paribus.data.scan.reading import Reading
+    from paribus.data.scan.reading import TableReader
 
 Content = Callable[[int], tuple[str, bool]]  # what a column of X holds, in words, and whether as categories
 Places = tuple[int | None, ...]
@@ -55,7 +55,7 @@ class Alignment:
         get as well. ``apart`` are columns with another use, which are given to a model only if it was fitted
         on them.
         """
-        several = listed(estimator) or (estimator,)
+        several = as_model_list(estimator) or (estimator,)
         known = [(own, None if own is None else own.places(header)) for own in map(fitted_on, several)]
         named = [(own, places) for own, places in known if own is not None and places is not None]
         unnamed = [one for one, (_, places) in zip(several, known, strict=True) if places is None]
@@ -68,9 +68,9 @@ class Alignment:
         places = tuple(place for place in named[0][1] if place is not None)
         if unnamed and places != every:
             raise ModelError(
-                "X has other columns, or another order, than a model of the list was fitted on, and "
-                f"{describe(unnamed[0])} beside it does not know its columns; pass one model at a time, or X "
-                "with the columns of the fit alone, in their order"
+                f"The columns of X, or their order, differ from those a model of the list was fitted on, "
+                f"and {describe(unnamed[0])} does not store its columns; pass one model at a time, or X "
+                f"with exactly the fitted columns, in their order"
             )
         used = {header[place] for place in places}
         return cls(
@@ -106,13 +106,12 @@ def _check_same(each: list[tuple[int, ...]], header: tuple[str, ...]) -> None:
     odd = next((place for place in (*one, *other) if (place in one) != (place in other)), None)
     differs = "in another order" if odd is None else f"some of them without {header[odd]!r}"
     raise ModelError(
-        f"the models of a list were fitted on other columns of X than each other, {differs}; pass one model "
-        "at a time"
+        f"the models of a list were fitted on different columns, {differs}; pass one model at a time"
     )
 
 
 def _categories(
-    named: list[tuple[Fitted, Places]], header: tuple[str, ...], content: Content
+    named: list[tuple[FittedColumns, Places]], header: tuple[str, ...], content: Content
 ) -> dict[str, tuple[Any, ...]]:
     """Return the columns that must become categories; refuse what a model cannot have been fitted on."""
     made: dict[str, tuple[Any, ...]] = {}
@@ -126,7 +125,7 @@ def _categories(
                 has = f"categories of {what}" if coded else what
                 raise TableError(
                     f"column {header[place]!r} of X holds {has}, and the model was fitted on "
-                    f"{own.in_words(column)}; pass what it was fitted on"
+                    f"{own.describe(column)}; pass what it was fitted on"
                 )
             if known is not None and own.typed and not coded:
                 made[header[place]] = tuple(dict.fromkeys((*made.get(header[place], ()), *known)))
@@ -134,7 +133,7 @@ def _categories(
 
 
 def _open(
-    named: list[tuple[Fitted, Places]], header: tuple[str, ...]
+    named: list[tuple[FittedColumns, Places]], header: tuple[str, ...]
 ) -> dict[str, tuple[tuple[Any, ...], ...]]:
     """Return the categories each model knows of columns where others are missing values to it."""
     found: dict[str, tuple[tuple[Any, ...], ...]] = {}
@@ -146,10 +145,10 @@ def _open(
     return found
 
 
-def _differs(what: str, coded: bool, own: Fitted, column: int) -> bool:
+def _differs(what: str, coded: bool, own: FittedColumns, column: int) -> bool:
     """Return whether a column cannot be what the model was fitted on; objects may be anything."""
     if column in own.categories:
-        wanted = own.held(column)
+        wanted = own.n_known(column)
         return what not in (wanted, "objects") and wanted is not None
     return what == "text" and (column in own.numbers or not coded)
 
@@ -160,7 +159,7 @@ def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header
     ``named`` tells that the user named the columns of an array, which has no names of its own.
     """
     if isinstance(table, ArrayTable):
-        for one in listed(estimator) or (estimator,):
+        for one in as_model_list(estimator) or (estimator,):
             check_width(one, len(table.names))
             if named:
                 _check_array_names(one, table.names)
@@ -226,7 +225,7 @@ def _evenly(table: FrameTable) -> FrameTable:
 def _check_order(estimator: Any, names: tuple[str, ...], shown: Callable[[tuple[int, ...]], Table]) -> None:
     """Refuse an order of columns other than that of a model within, where predictions depend on it."""
     every = tuple(range(len(names)))
-    for one in listed(estimator) or (estimator,):
+    for one in as_model_list(estimator) or (estimator,):
         for order in orders_within(one, names):
             found, other = (_predictions(one, shown(places)) for places in (every, order))
             if found is None or other is None or _close(found, other):
@@ -268,7 +267,7 @@ def _check_array_names(estimator: Any, names: tuple[str, ...]) -> None:
 
 def prefers_pandas(estimator: Any, own: Callable[[], Table], pandas: Callable[[], Table]) -> bool:
     """Return whether a model fails on some rows as they are, and predicts them as a pandas table."""
-    models = [one for one in listed(estimator) or (estimator,) if is_model(one)]
+    models = [one for one in as_model_list(estimator) or (estimator,) if is_model(one)]
     return any(not _predicts(one, own) and _predicts(one, pandas) for one in models)
 
 
@@ -282,7 +281,7 @@ def _predicts(estimator: Any, table: Callable[[], Table]) -> bool:
     return True
 
 
-def aligned_reading(estimator: Any, reading: Reading, found: Alignment) -> Reading:
+def aligned_reading(estimator: Any, reading: TableReader, found: Alignment) -> TableReader:
     """Return how rows are read as the models were fitted on them: as categories they know, as pandas."""
     import pyarrow as pa
 
@@ -304,7 +303,7 @@ def aligned_reading(estimator: Any, reading: Reading, found: Alignment) -> Readi
     return reading
 
 
-def _head_in_order(reading: Reading, order: tuple[int, ...]) -> Table:
+def _head_in_order(reading: TableReader, order: tuple[int, ...]) -> Table:
     """Return a few rows with their columns in another order."""
     columns, names = (tuple(of[place] for place in order) for of in (reading.columns, reading.names))
     return replace(reading, columns=columns, names=names).table(reading.source.head(reading.read))

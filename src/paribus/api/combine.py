@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from paribus.api.record import of_model
+from paribus.api.provenance_record import of_model
 from paribus.api.run import Estimated
 from paribus.api.runner import digest
 from paribus.contracts import Floats
-from paribus.evaluators.interactions import Found, Ratio
-from paribus.evaluators.local.accumulate import LocalAnswer
-from paribus.evaluators.marginal import CellEstimate
-from paribus.evaluators.request import Answer
+from paribus.evaluators.ale.accumulate import AleEstimate
+from paribus.evaluators.cell_means import CellEstimate
+from paribus.evaluators.interactions import InteractionStatistics, Ratio
+from paribus.evaluators.request import EffectEstimate
 from paribus.notes import Note
-from paribus.results.refits import mean_of
+from paribus.results.model_spread import mean_of
 
 WORDS = ("response", "scale", "estimand", "why")
 
@@ -28,14 +28,14 @@ def label(what: str, place: int, count: int) -> str:
     return what if count == 1 else f"{what}-{place + 1}-of-{count}"
 
 
-def mean_answer(answers: Sequence[Answer]) -> Answer:
-    """Return the mean of several models' answers to a question, and what each of them said."""
+def mean_estimate(answers: Sequence[EffectEstimate]) -> EffectEstimate:
+    """Return the mean estimate of several models, with the estimate of each."""
     values = np.stack([answer.average for answer in answers])
     error = _mean([answer.standard_error for answer in answers])
-    return Answer(mean_of(values), error, None, by_model=values)
+    return EffectEstimate(mean_of(values), error, None, by_model=values)
 
 
-def mean_local_answer(answers: Sequence[LocalAnswer]) -> LocalAnswer:
+def mean_ale_estimate(answers: Sequence[AleEstimate]) -> AleEstimate:
     """Return the mean of several models' local effects; where the rows lie is the same for all."""
     values = np.stack([answer.ale for answer in answers])
     found = [answer.missing for answer in answers if answer.missing is not None]
@@ -57,7 +57,7 @@ def mean_cells(cells: Sequence[CellEstimate]) -> CellEstimate:
     return replace(cells[0], mean=mean_of(means), error=_mean([one.error for one in cells]), by_model=means)
 
 
-def mean_statistics(found: Sequence[Found]) -> Found:
+def mean_statistics(found: Sequence[InteractionStatistics]) -> InteractionStatistics:
     """Return the mean of several models' own statistics, a strength the root of the mean square."""
     ratios: dict[str, Any] = {
         name: _mean_ratio([getattr(one, name) for one in found])
@@ -84,7 +84,7 @@ def _mean(arrays: list[Floats]) -> Floats:
     return mean_of(np.stack(arrays))
 
 
-def joined_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Note, ...]]:
+def combine_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Note, ...]]:
     """Return the remarks on each question, those of several models with the place of each in the list."""
     if len(remarks) == 1:
         return remarks[0]
@@ -94,7 +94,7 @@ def joined_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Note
     ]
 
 
-def joined_facts(
+def combine_facts(
     found: Sequence[Estimated],
     verified: Sequence[float | None] | None = None,
     models: Sequence[dict[str, str]] | None = None,

@@ -9,18 +9,18 @@ from time import perf_counter
 from typing import Any
 
 from paribus import budget
-from paribus.api.data import Data, HeldData, Trial
+from paribus.api.data import ExplainerData, InMemoryData, Trial
 from paribus.api.run import Rounds, Statistic, Work
 from paribus.api.runner import Pass, Runner
 from paribus.data.rows import Rows
-from paribus.evaluators.interactions.brute import BruteStrengths
-from paribus.evaluators.permutation import Shuffling
+from paribus.evaluators.interactions.brute_interactions import BruteInteractions
+from paribus.evaluators.permutation import PermutationEvaluator
 from paribus.evaluators.planner import Plan
-from paribus.evaluators.request import Evaluator
-from paribus.executors import Local
+from paribus.evaluators.request import StatisticEvaluator
+from paribus.executors import LocalExecutor
 from paribus.models import Model
 from paribus.models.scoring import Scorer
-from paribus.results import Estimate
+from paribus.results import CostEstimate
 from paribus.states import Keyed
 
 WARM_ROWS = 64  # evaluated before the clock runs, so that compiling is not counted
@@ -53,7 +53,7 @@ class Clock:
         passes = rounds.send(None)  # type: ignore[arg-type]
         while True:
             started = perf_counter()
-            states = [Local(1, False).fold(one.evaluator, one.blocks, Keyed({})) for one in passes]
+            states = [LocalExecutor(1, False).fold(one.evaluator, one.blocks, Keyed({})) for one in passes]
             seconds = perf_counter() - started
             if all(one.blocks.rows == self.rows for one in passes):
                 self.per_row.append(seconds / self.rows)
@@ -76,14 +76,14 @@ def forecast(
     threads: int | None,
     max_memory: int | None,
     several: bool,
-) -> Estimate:
+) -> CostEstimate:
     """Plan the statistics for all rows, and time them on the rows of a trial."""
     bounds = budget.memory(max_memory), max_memory is not None, threads
     fingerprint: Future[str] = Future()
     fingerprint.set_result("")
     with ThreadPoolExecutor(threads or budget.threads(-1)) as pool:
 
-        def work(data: Data, some: Rows) -> TrialWork:
+        def work(data: ExplainerData, some: Rows) -> TrialWork:
             return TrialWork(data, models, Runner(False), *bounds, pool, fingerprint, several, some=some)
 
         planned = [_plans(one, work(trial.data, trial.rows)) for one in statistics]
@@ -101,11 +101,11 @@ def _plans(statistic: Statistic, work: Work) -> list[Plan]:
     except StopIteration:
         return []
     rounds.close()
-    return [one.plan for one in passes if one.plan is not None]
+    return [one.estimate_cost for one in passes if one.estimate_cost is not None]
 
 
 def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any) -> Clock:
-    crossing = [p for p in plans if p.evaluator.ask.statistic in CROSSING and not p.evaluator.shortcut]
+    crossing = [p for p in plans if p.evaluator.request.statistic in CROSSING and not p.evaluator.shortcut]
     size = min([len(rows), *(plan.evaluator.block_rows for plan in plans)])
     if crossing or not plans:
         return _predicted(crossing, rows)
@@ -113,7 +113,7 @@ def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any) -> Cl
     for count in (min(WARM_ROWS, size), size):
         some = replace(rows, table=rows.table.slice(0, count), **_cut(rows, count))
         clock = Clock(count)
-        clock.drive(statistic.evaluate(work(HeldData(some, True), some)))
+        clock.drive(statistic.evaluate(work(InMemoryData(some, True), some)))
     return clock
 
 
@@ -137,16 +137,16 @@ def _predicted(plans: list[Plan], rows: Rows) -> Clock:
     return clock
 
 
-def _model_of(evaluator: Evaluator) -> Model | None:
+def _model_of(evaluator: StatisticEvaluator) -> Model | None:
     """Return the model that predicts; a scorer calls one itself."""
-    if isinstance(evaluator, BruteStrengths):
+    if isinstance(evaluator, BruteInteractions):
         return evaluator.model
-    if isinstance(evaluator, Shuffling) and not isinstance(evaluator.ask.score, Scorer):
-        return evaluator.ask.score.model
+    if isinstance(evaluator, PermutationEvaluator) and not isinstance(evaluator.request.score, Scorer):
+        return evaluator.request.score.model
     return None
 
 
-def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> Estimate:
+def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> CostEstimate:
     cores, used = budget.threads(-1), max((plan.threads for plan in plans), default=1)
 
     def wall(work: float) -> float:
@@ -164,11 +164,11 @@ def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> Estimate:
     evaluators = [plan.evaluator for plan in plans]
     seconds = None if trial.known is None else row * trial.known + fixed
     rate = (trial.known or len(trial.rows)) / (row * (trial.known or len(trial.rows)) + fixed or 1e-9)
-    return Estimate(
+    return CostEstimate(
         rows=trial.known,
         columns=trial.data.header.names,
-        effects=sum(one.ask.n_results for one in evaluators),
-        points=sum(one.ask.points for one in evaluators),
+        effects=sum(one.request.n_results for one in evaluators),
+        points=sum(one.request.points for one in evaluators),
         passes=max(1, len(passes)),
         evaluator=" and ".join(dict.fromkeys(one.name for one in evaluators)) or "model",
         why=plans[-1].why if plans else "no pass over the rows is needed",

@@ -14,43 +14,43 @@ from paribus.api.runner import Pass, Runner, digest
 from paribus.data.background import Background
 from paribus.data.features import Header
 from paribus.data.rows import Rows
-from paribus.data.summary import Summary, summarise
+from paribus.data.summary import Summary, summarize
 from paribus.data.table import Table
 from paribus.errors import FeatureError, InputError, RefusalError, SourceError, TableError
 from paribus.evaluators.survey import (
-    LookSpec,
+    SketchSpec,
+    SummarySpec,
     Survey,
-    Surveyed,
-    Wanted,
-    known_looks,
+    SurveyResult,
     merged_specs,
     specs_of,
     survey_rows,
+    survey_states,
 )
 
 if TYPE_CHECKING:
-    from paribus.data.scan.reading import Reading
-    from paribus.data.scan.shown import ShownTable
+    from paribus.data.scan.model_table import ModelTable
+    from paribus.data.scan.reading import TableReader
 
 SHOWN_ROWS = 100  # that show the kinds of columns
-TARGET_NAMES = "X is read, so y must be the name of the column that has it, or a list of names"
+TARGET_NAMES = "X is out of core, so y must be the name of a column, or a list of names"
 
 
 @dataclass(frozen=True)
-class Surveying:
+class SurveyRequest:
     """What a run wants to know of the rows before it evaluates them, for each statistic, and how it reads.
 
     ``seeds`` are those of draws by weight; ``memory`` is a bound if one was given: the free memory, which is
     never the same, must not change what is found.
     """
 
-    wanted: tuple[Mapping[int, Wanted], ...]
+    wanted: tuple[Mapping[int, SummarySpec], ...]
     seeds: tuple[int, ...]
     threads: int
     memory: int | None
 
 
-class Data(Protocol):
+class ExplainerData(Protocol):
     """What a run needs to know of X, wherever it is."""
 
     named: bool
@@ -70,15 +70,15 @@ class Data(Protocol):
         """Number of columns of the target, 0 without one."""
         ...
 
-    def prepare(self, surveying: Surveying, runner: Runner, adapt: Callable[[Table], None]) -> None:
+    def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
         """Find out what is wanted, if it is not known yet; ``adapt`` is called with a few rows."""
         ...
 
-    def summary(self, feature: int, wanted: Mapping[int, Wanted]) -> Summary:
+    def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
         """Return what the axis of a feature needs to know, or raise what is wrong with the column."""
         ...
 
-    def rank_error(self, wanted: Mapping[int, Wanted]) -> float:
+    def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
         """Return by how much the rank of a quantile may be off, as a share of the weight."""
         ...
 
@@ -86,11 +86,11 @@ class Data(Protocol):
         """Return the rows, or refuse because they are read and something needs them in memory."""
         ...
 
-    def with_target(self, y: Any) -> Data:
+    def with_target(self, y: Any) -> ExplainerData:
         """Return the data with what came out."""
         ...
 
-    def trial(self, surveying: Surveying) -> Trial:
+    def trial(self, surveying: SurveyRequest) -> Trial:
         """Return a block of rows to time statistics on."""
         ...
 
@@ -106,7 +106,7 @@ class Trial:
     ``data`` has the number of all rows, ``known`` is None if that is a guess; ``rows`` were read.
     """
 
-    data: Data
+    data: ExplainerData
     rows: Rows
     known: int | None
     reading: float = 0.0
@@ -114,14 +114,14 @@ class Trial:
 
 
 @dataclass(eq=False)
-class HeldData:
+class InMemoryData:
     """Rows in memory."""
 
     rows: Rows
     named: bool
 
     def __post_init__(self) -> None:
-        self._summaries: dict[tuple[int, Wanted], Summary] = {}
+        self._summaries: dict[tuple[int, SummarySpec], Summary] = {}
 
     @property
     def header(self) -> Header:
@@ -133,16 +133,16 @@ class HeldData:
         """Number of columns of the target, 0 without one."""
         return self.rows.n_targets
 
-    def prepare(self, surveying: Surveying, runner: Runner, adapt: Callable[[Table], None]) -> None:
+    def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
         """Adapt the models; columns are summarized when they are needed."""
         adapt(self.rows.table)
 
-    def summary(self, feature: int, wanted: Mapping[int, Wanted]) -> Summary:
+    def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
         """Summarize a column, once for each way that is wanted."""
         one = wanted[feature]
         key = feature, replace(one, given=False)
         if key not in self._summaries:
-            self._summaries[key] = summarise(
+            self._summaries[key] = summarize(
                 self.rows,
                 feature,
                 nominal=one.nominal,
@@ -152,7 +152,7 @@ class HeldData:
             )
         return self._summaries[key]
 
-    def rank_error(self, wanted: Mapping[int, Wanted]) -> float:
+    def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
         """Quantiles of rows in memory are exact."""
         return 0.0
 
@@ -160,13 +160,13 @@ class HeldData:
         """Return the rows."""
         return self.rows
 
-    def trial(self, surveying: Surveying) -> Trial:
+    def trial(self, surveying: SurveyRequest) -> Trial:
         """Return all rows, which need not be read."""
         return Trial(self, self.rows, len(self.rows))
 
-    def with_target(self, y: Any) -> HeldData:
+    def with_target(self, y: Any) -> InMemoryData:
         """Return the rows with what came out, which no summary depends on."""
-        other = HeldData(_with_target(self.rows, y), self.named)
+        other = InMemoryData(_with_target(self.rows, y), self.named)
         other._summaries = self._summaries
         return other
 
@@ -181,15 +181,15 @@ class HeldData:
 
 
 @dataclass(eq=False)
-class ReadData:
-    """Rows that are read, as often as it takes and never held."""
+class OutOfCoreData:
+    """Out-of-core rows, as often as it takes and never held."""
 
-    reading: Reading
+    reading: TableReader
     on_error: str
     named: bool = True
 
     def __post_init__(self) -> None:
-        self._surveyed: Surveyed | None = None
+        self._surveyed: SurveyResult | None = None
         self._memory: int | None = None
 
     @property
@@ -208,7 +208,7 @@ class ReadData:
         """Number of columns of the target, 0 without one."""
         return len(self.reading.target)
 
-    def prepare(self, surveying: Surveying, runner: Runner, adapt: Callable[[Table], None]) -> None:
+    def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
         """Read the rows once, unless all that is wanted is known from before."""
         self._memory = surveying.memory
         attempt = 0
@@ -232,25 +232,25 @@ class ReadData:
             self._surveyed = found if self._surveyed is None else found.beside(self._surveyed)
         adapt(self.rows.table)
 
-    def head(self) -> ShownTable:
+    def head(self) -> ModelTable:
         """Return a few rows, or say that there are none."""
         head = self.reading.head()
         if not len(head):
             raise TableError(f"X has no rows ({self.reading.source.label}); at least one is needed")
         return head
 
-    def _specs(self, wanted: Mapping[int, Wanted]) -> dict[int, LookSpec]:
+    def _specs(self, wanted: Mapping[int, SummarySpec]) -> dict[int, SketchSpec]:
         return specs_of(self.reading, wanted, self._memory)
 
     def _survey(
         self,
-        head: ShownTable,
-        specs: tuple[LookSpec, ...],
-        surveying: Surveying,
+        head: ModelTable,
+        specs: tuple[SketchSpec, ...],
+        surveying: SurveyRequest,
         runner: Runner,
         attempt: int,
-    ) -> Surveyed:
-        reading = replace(self.reading, unit=self.reading.first_unit())
+    ) -> SurveyResult:
+        reading = replace(self.reading, weight_scale=self.reading.first_unit())
         survey = Survey.of(reading, specs, surveying.seeds, head)
         stamp = reading.source.stamp
         settings = digest(reading.read, reading.weight, reading.target, survey)
@@ -262,7 +262,7 @@ class ReadData:
                     reading.blocks(survey_rows(head.row_bytes, surveying.memory)),
                     surveying.threads,
                     identity=None if stamp is None else {"data": stamp, "settings": settings},
-                    known=known_looks(),
+                    known=survey_states(),
                 )
             ]
         )
@@ -270,12 +270,12 @@ class ReadData:
             raise state
         return survey.finish(reading, state)
 
-    def summary(self, feature: int, wanted: Mapping[int, Wanted]) -> Summary:
+    def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
         """Return what the survey found."""
         assert self._surveyed is not None
         return self._surveyed.summary(self._specs(wanted)[feature], wanted[feature])
 
-    def rank_error(self, wanted: Mapping[int, Wanted]) -> float:
+    def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
         """Return by how much the rank of a quantile may be off, as a share of the weight."""
         assert self._surveyed is not None
         return self._surveyed.rank_error(self._specs(wanted).values())
@@ -291,7 +291,7 @@ class ReadData:
         weights = "" if self.reading.weight is None else f", weights in {self.reading.weight!r}"
         return f"{count} read from {self.reading.source.label}{weights}, {len(self.header.names)} columns"
 
-    def trial(self, surveying: Surveying) -> Trial:
+    def trial(self, surveying: SurveyRequest) -> Trial:
         """Read and survey one block; what it shows is scaled to all rows."""
         while True:
             try:
@@ -301,11 +301,11 @@ class ReadData:
                     raise
                 self.reading = whole_files(self.reading, error)
 
-    def _trial(self, surveying: Surveying) -> Trial:
+    def _trial(self, surveying: SurveyRequest) -> Trial:
         import pyarrow as pa
 
         head, self._memory = self.head(), surveying.memory
-        reading = replace(self.reading, unit=self.reading.first_unit())
+        reading = replace(self.reading, weight_scale=self.reading.first_unit())
         specs = merged_specs(spec for wanted in surveying.wanted for spec in self._specs(wanted).values())
         started = perf_counter()
         size = survey_rows(head.row_bytes, surveying.memory)
@@ -317,13 +317,13 @@ class ReadData:
         found, seen = survey.finish(reading, state), len(table)
         known, rows = reading.source.rows, found.rows
         block = rows.reading.block(table, 0, 0)
-        whole = replace(rows, n=known or seen, counted=(known or seen) * rows.counted // seen)
-        other = ReadData(self.reading, self.on_error)
+        whole = replace(rows, n_rows=known or seen, n_weighted=(known or seen) * rows.n_weighted // seen)
+        other = OutOfCoreData(self.reading, self.on_error)
         other._surveyed, other._memory = replace(found, rows=whole), self._memory
-        some = Rows(block.table, block.weights, rows.unit, block.target, rows.header)
+        some = Rows(block.table, block.weights, rows.weight_scale, block.target, rows.header)
         return Trial(other, some, known, (read - started) / seen, (looked - read) / seen)
 
-    def with_target(self, y: Any) -> ReadData:
+    def with_target(self, y: Any) -> OutOfCoreData:
         """Return itself: the target is read with the rows."""
         if not self.n_targets:
             raise InputError(TARGET_NAMES)
@@ -351,7 +351,7 @@ def _kind(table: Table, place: int) -> str:
         return "other"
 
 
-def whole_files(reading: Reading, error: SourceError) -> Reading:
+def whole_files(reading: TableReader, error: SourceError) -> TableReader:
     """Leave out the files that cannot be read to their end; if it is not that, raise what went wrong."""
     from paribus.data.scan.parquet import ParquetFiles
 

@@ -21,26 +21,26 @@ from paribus._typing import (
     ResponseMethod,
 )
 from paribus.api.cost import forecast
-from paribus.api.data import Surveying
+from paribus.api.data import SurveyRequest
 from paribus.api.opening import open_data
-from paribus.api.options import AUTO, checked, probabilities_of, seed_of, size_of, whole
+from paribus.api.options import AUTO, check_flags, check_int, probabilities_of, resolve_subsample, seed_of
 from paribus.api.run import Statistic, Work, run, surveying_of
 from paribus.api.runner import Runner
-from paribus.api.statistics.ale import AleStatistic
-from paribus.api.statistics.axes import Axes, groups_of
-from paribus.api.statistics.effects import EffectsStatistic
-from paribus.api.statistics.importance import OwnStatistic, PermutationStatistic
-from paribus.api.statistics.interactions import InteractionStatistic
-from paribus.api.statistics.marginal import MarginalStatistic, check_without_model
+from paribus.api.statistics.ale_statistic import AleStatistic
+from paribus.api.statistics.axis_options import AxisOptions, groups_of
+from paribus.api.statistics.effects_statistic import EffectsStatistic
+from paribus.api.statistics.importance_statistic import OwnStatistic, PermutationStatistic
+from paribus.api.statistics.interaction_statistic import InteractionStatistic
+from paribus.api.statistics.marginal_statistic import MarginalStatistic, check_without_model
 from paribus.data.features import Features, Header, resolve, resolve_each, resolve_groups
 from paribus.data.table import Table
-from paribus.errors import FeatureError, ModelError, OptionError, RefusalError, did_you_mean, one_of
+from paribus.errors import FeatureError, ModelError, OptionError, RefusalError, check_choice, did_you_mean
 from paribus.grid import GridOptions
-from paribus.models import Model, adapt_each, listed, prefetch_structure, structure_of
+from paribus.models import Model, adapt_models, as_model_list, prefetch_structure, structure_of
 from paribus.models.adapter import describe
 from paribus.results import (
+    CostEstimate,
     Effects,
-    Estimate,
     HStatistics,
     Importance,
     LocalEffects,
@@ -105,9 +105,9 @@ class Explainer:
         checkpoint: Any = None,
         on_error: OnError = "raise",
     ) -> None:
-        checked(progress=progress)
-        self._estimators = listed(estimator) or (() if estimator is None else (estimator,))
-        self._several = listed(estimator) is not None
+        check_flags(progress=progress)
+        self._estimators = as_model_list(estimator) or (() if estimator is None else (estimator,))
+        self._several = as_model_list(estimator) is not None
         self._y, self._categorical = y, categorical_features
         self._response_method, self._target_names = response_method, target_names
         self._threads = None if n_jobs is None else budget.threads(n_jobs)
@@ -156,7 +156,7 @@ class Explainer:
         custom_values: Mapping[Any, Any] | None = None,
         method: EffectMethod = "auto",
         kind: Curves = "average",
-        spread: Any = None,
+        quantiles: Any = None,
         verify: bool = False,
     ) -> PartialDependence:
         """Compute the partial dependence on one feature, or on several together; see `partial_dependence`."""
@@ -172,7 +172,7 @@ class Explainer:
         custom_values: Mapping[Any, Any] | None = None,
         method: EffectMethod = "auto",
         kind: Curves = "average",
-        spread: Any = None,
+        quantiles: Any = None,
         verify: bool = False,
     ) -> Effects:
         """Compute many effects in one pass over the rows; see `paribus.effects`."""
@@ -267,7 +267,7 @@ class Explainer:
         results = self._run(statistics)
         return {verb: result for (verb, _), result in zip(requests, results, strict=True)}
 
-    def estimate_cost(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> Estimate:
+    def estimate_cost(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> CostEstimate:
         """Estimate what `run` would take with the same arguments: passes, time and memory.
 
         One block of rows is read, surveyed and evaluated, and the time that took is scaled to all rows.
@@ -280,7 +280,7 @@ class Explainer:
         Returns
         -------
         Estimate
-            With ``passes``, ``seconds``, ``memory``, ``evaluator`` and more; printed, it says them in words.
+            With ``passes``, ``seconds``, ``memory``, ``evaluator`` and more, and a readable repr.
 
         Examples
         --------
@@ -317,7 +317,9 @@ class Explainer:
         prepare = lambda pool, surveying: self._work(statistics, pool, surveying)  # noqa: E731
         return run(statistics, prepare, threads=self._threads, max_memory=self._max_memory)
 
-    def _work(self, statistics: Sequence[Statistic], pool: ThreadPoolExecutor, surveying: Surveying) -> Work:
+    def _work(
+        self, statistics: Sequence[Statistic], pool: ThreadPoolExecutor, surveying: SurveyRequest
+    ) -> Work:
         """Open what the statistics need: the target, the models, and what a survey finds."""
         targeted = self._y is not None and any(one.needs_target for one in statistics)
         data = self._data.with_target(self._y) if targeted else self._data
@@ -345,15 +347,15 @@ class Explainer:
         """Find out once how each model predicts."""
         if self._models is None and self._estimators:
             estimator = list(self._estimators) if self._several else self._estimators[0]
-            self._models = adapt_each(
+            self._models = adapt_models(
                 estimator, table, response_method=self._response_method, target_names=self._target_names
             )
 
     def _axes(
         self, features: Any, groups: Any, grid: GridOptions, custom_values: Any, bins: tuple[int, ...] = ()
-    ) -> Axes:
+    ) -> AxisOptions:
         header = self._data.header
-        return Axes.of(header, groups, grid, self._categorical, custom_values, features is None, bins)
+        return AxisOptions.of(header, groups, grid, self._categorical, custom_values, features is None, bins)
 
     def _build_partial_dependence(self, features: Any, **options: Any) -> Statistic:
         groups = (resolve(features, self._data.header),)
@@ -368,18 +370,18 @@ class Explainer:
         custom_values: Any,
         method: str,
         kind: str,
-        spread: Any,
+        quantiles: Any,
         verify: bool,
         groups: Any = None,
         alone: bool = False,
     ) -> Statistic:
         grid = GridOptions.of(percentiles, grid_resolution)
-        one_of("kind", kind, Curves)
-        checked(verify=verify)
-        probabilities = probabilities_of(spread)
-        one_of("method", method, EffectMethod)
+        check_choice("kind", kind, Curves)
+        check_flags(verify=verify)
+        probabilities = probabilities_of(quantiles)
+        check_choice("method", method, EffectMethod)
         if self._several and (kind != "average" or probabilities is not None):
-            given = f"kind={kind!r}" if kind != "average" else "spread="
+            given = f"kind={kind!r}" if kind != "average" else "quantiles="
             way_out = "use kind='average'" if kind != "average" else "leave it out"
             raise OptionError(
                 f"{given} needs a single model, but estimator is a list of {len(self._estimators)}; pass one "
@@ -396,9 +398,9 @@ class Explainer:
     def _build_accumulated_local_effects(
         self, features: Any, *, grid_resolution: Any, custom_values: Any, method: str, verify: bool
     ) -> Statistic:
-        checked(verify=verify)
+        check_flags(verify=verify)
         bins = _bins(grid_resolution)
-        one_of("method", method, Method)
+        check_choice("method", method, Method)
         self._needs_model("accumulated_local_effects")
         several = [features] if isinstance(features, (str, int, np.integer)) else features
         groups = groups_of(several, self._data.header)
@@ -414,7 +416,7 @@ class Explainer:
         columns = len(self._data.header.given)
         if hasattr(features, "__len__") and not isinstance(features, str) and len(features) > columns:
             raise FeatureError(
-                f"features= has {len(features)} entries and X {columns} columns; pass what came out as y="
+                f"features= has {len(features)} entries and X {columns} columns; pass the target as y="
             )
         groups = groups_of(features, self._data.header)
         axes = self._axes(features, groups, grid, custom_values)
@@ -432,17 +434,18 @@ class Explainer:
         n_max: Any,
         verify: bool,
     ) -> Statistic:
-        checked(overall=overall, verify=verify)
-        one_of("method", method, Method)
+        check_flags(overall=overall, verify=verify)
+        check_choice("method", method, Method)
         self._needs_model("h_statistic")
-        size = size_of(subsample, n_max)
+        size = resolve_subsample(subsample, n_max)
         chosen, tokens = resolve_each(features, self._data.header, self._data.named)
         if len(chosen) < 2:
             raise OptionError(f"features={features!r}: an interaction needs at least two features")
-        most = whole("threeway", threeway, 0)
+        most = check_int("threeway", threeway, 0)
         if most and min(most, len(chosen)) < 3:
             raise OptionError(
-                f"threeway={threeway!r} of {len(chosen)} features has no triple; it must be 0 or at least 3"
+                f"threeway={threeway!r} of {len(chosen)} features gives no triples; it must be 0 or at "
+                f"least 3"
             )
         options: dict[str, Any] = {"overall": overall, "threeway": most, "method": method, "verify": verify}
         return InteractionStatistic("h_statistic", chosen, tokens, size, seed_of(random_state), **options)
@@ -457,10 +460,10 @@ class Explainer:
         subsample: Any,
         random_state: Any,
     ) -> Statistic:
-        one_of("method", method, ImportanceMethod)
+        check_choice("method", method, ImportanceMethod)
         self._needs_model("feature_importance")
         self._check_unused(method, scoring, n_repeats, subsample)
-        size, header, named = size_of(subsample, None), self._data.header, self._data.named
+        size, header, named = resolve_subsample(subsample, None), self._data.header, self._data.named
         if method == "permutation":
             self._data.in_memory("method='permutation'")
             groups, names = resolve_groups(features, header, named)
@@ -471,7 +474,7 @@ class Explainer:
                 names,
                 scoring,
                 self._response_method,
-                whole("n_repeats", n_repeats, 1),
+                check_int("n_repeats", n_repeats, 1),
                 seed_of(random_state),
                 size if isinstance(size, int) else None,
             )
@@ -520,7 +523,7 @@ BUILDERS: dict[str, Callable[..., Statistic]] = {
 
 def _bound(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a method with the defaults of those that are not given."""
-    one_of("verb", verb, tuple(BUILDERS))
+    check_choice("verb", verb, tuple(BUILDERS))
     signature = inspect.signature(getattr(Explainer, verb))
     known = tuple(name for name in signature.parameters if name != "self")
     for name in arguments:

@@ -19,8 +19,8 @@ from paribus.api.explainer import Explainer
 from paribus.data.features import Features
 from paribus.errors import OptionError
 from paribus.results import (
+    CostEstimate,
     Effects,
-    Estimate,
     HStatistics,
     Importance,
     LocalEffects,
@@ -43,7 +43,7 @@ def partial_dependence(
     custom_values: Mapping[Any, Any] | None = None,
     method: EffectMethod = "auto",
     kind: Curves = "average",
-    spread: Any = None,
+    quantiles: Any = None,
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -57,107 +57,108 @@ def partial_dependence(
 
     .. math:: PD_S(x_S) = \frac{1}{W} \sum_{i=1}^{n} w_i f(x_S, x_{i,\bar S})
 
-    the average prediction of the rows of ``X`` when the features in S are set to :math:`x_S` and all
-    else stays as it is: shape ``(n_outputs, g0, g1, ...)``. The curve of one row,
-    :math:`f(x_S, x_{i,\bar S})`, is its individual conditional expectation.
+    the average prediction over the rows of ``X`` when the features in S are set to :math:`x_S` and all others
+    are unchanged: shape ``(n_outputs, g0, g1, ...)``. The curve of one row, :math:`f(x_S, x_{i,\bar S})`, is
+    its individual conditional expectation (ICE).
 
     Parameters
     ----------
     estimator : fitted model or callable, or a list or tuple of them
         A scikit-learn estimator or pipeline, an XGBoost, LightGBM or CatBoost model, anything with
-        ``predict``, or a function from a table to ``(n,)`` or ``(n, k)`` numbers. ``model.predict_proba`` is
-        that model with that response, and every output the method returns. Of a list (folds of a
-        cross-validation, bootstrap fits, members of an ensemble) the result is the mean of the models' own
-        effects on the same grid, and ``refits`` has each of them and how much they differ. All must have the
-        same outputs; each is asked in the way that is fastest for it.
+        ``predict``, or a function from a table to ``(n,)`` or ``(n, k)`` numbers. A bound method such as
+        ``model.predict_proba`` stands for the model with that response, and every output of the method is
+        reported. For a list (folds of a cross-validation, bootstrap fits, members of an ensemble) the result
+        is the mean of the models' effects on a common grid, and ``by_model`` holds each of them and their
+        standard deviation. All models must have the same outputs; each is evaluated by the fastest method
+        that applies to it.
     X : table, or where to read one
-        The background: numpy array, or pandas, polars or Arrow table. The model sees the same kind of
-        table with the same dtypes, aligned with what it was fitted on where it knows that: columns by name,
-        further ones left out with a note, text as the categories it knows, and pandas where it takes nothing
-        else. Or rows that are read, as often as it takes and never held: the path,
-        pattern or address of Parquet files or a list of them, a ``pyarrow.dataset.Dataset`` or
-        ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask data frame, or a function
-        that returns an iterator of batches. Only the columns the model was fitted on are read, and it sees
-        them as pandas (as polars from a ``LazyFrame``).
+        The background data: numpy array, or pandas, polars or Arrow table. The model receives the same kind
+        of table with the same dtypes, aligned with what it was fitted on as far as it stores that: columns
+        matched by name, additional ones dropped with a note, text converted to its categories, and pandas if
+        it accepts nothing else. Or out-of-core data, which is read as often as needed and never loaded as a
+        whole: the path, pattern or address of Parquet files or a list of them, a ``pyarrow.dataset.Dataset``
+        or ``RecordBatchReader``, a polars ``LazyFrame``, a DuckDB relation, a Dask data frame, or a function
+        that returns an iterator of batches. Only the columns the model was fitted on are read, and it
+        receives them as pandas (as polars from a ``LazyFrame``).
     features : str, int, or sequence of them
-        One column by name or position in X as it was passed, or several that are moved together:
-        ``["age", "bmi"]`` is one two-way effect. A mask of booleans marks columns.
+        One column by name or position in X as passed, or several that are varied jointly: ``["age", "bmi"]``
+        is one two-way effect. A boolean mask selects columns.
     sample_weight : array of shape (n,), or str, optional
-        Weights of the rows: in the average, its standard error, quantiles and support. The name of a column
-        where rows are read.
+        Weights of the rows, used in the average, its standard error, quantiles and support. For out-of-core
+        data the name of a column.
     categorical_features : sequence or mask, optional
-        Columns whose values are levels although their dtype is numeric. Text, categories and booleans
-        are levels anyway.
+        Columns to treat as categorical although their dtype is numeric. Text, categorical and boolean columns
+        are categorical anyway.
     feature_names : sequence of str, optional
         Names of the columns of an array.
     response_method : {"auto", "predict", "predict_proba", "decision_function"}
-        What the model answers. ``"auto"`` is ``predict_proba`` where there is one, else
-        ``decision_function``, else ``predict``. Of two classes only the positive one is reported.
-        ``"decision_function"`` is also the margin of a booster.
+        The prediction method. ``"auto"`` is ``predict_proba`` if available, else ``decision_function``, else
+        ``predict``. For binary classifiers only the positive class is reported. ``"decision_function"`` is
+        also the margin of a booster.
     percentiles : (float, float)
-        Quantiles between which a number's evenly spaced axis runs; linear interpolation, weighted when
-        there are weights. A feature listed value by value has no such ends.
+        Lower and upper quantile between which the grid of a numeric feature is evenly spaced; linear
+        interpolation, weighted if there are weights. Not used if each distinct value is a grid point.
     grid_resolution : int or "splits"
-        Number of points of an evenly spaced axis. A number with fewer distinct values is asked at
-        each of them; whole numbers and dates are asked at whole points only. ``"splits"`` asks on both
-        sides of every threshold of a tree ensemble (of several models, of all of them), from the smallest
-        value in the data to the largest: the line through these points is the exact step function.
+        Number of evenly spaced grid points. A numeric feature with fewer distinct values is evaluated at each
+        of them; the grids of integers and dates are rounded. ``"splits"`` uses both sides of every threshold
+        of a tree ensemble (of all models of a list) within the range of the data: the line through these
+        points is the exact step function.
     custom_values : mapping, optional
-        Values to ask instead, keyed by the name or position of a feature.
+        Grid values to use instead, keyed by the name or position of a feature.
     method : {"auto", "exact", "brute", "recursion"}
-        ``"auto"`` takes the fastest evaluator that gives the brute-force number; ``"exact"`` insists on
-        a shortcut, ``"brute"`` on asking the model itself. ``"recursion"`` is another estimand: the average
-        along the paths of a tree ensemble's training data, baseline included; where it differs from the
-        exact answer by more than the standard error, a note says by how much.
+        ``"auto"`` uses the fastest evaluator that equals brute force; ``"exact"`` requires an exact shortcut,
+        ``"brute"`` brute force. ``"recursion"`` is a different estimand: the average along the paths of a
+        tree ensemble's training data, baseline included; if it differs from the exact result by more than the
+        standard error, a note says by how much.
     kind : {"average", "individual", "both"}
-        The average, each row's own curve, or both. A list of models has averages only.
-    spread : bool or sequence of float, optional
-        Quantiles over the rows of their own curves at each point, by probability: how differently rows
-        respond, which is no error of the average. True is 0.1, 0.25, 0.5, 0.75 and 0.9. Every row of positive
-        weight counts. Exact while all predictions fit a quarter of ``max_memory`` (500 MB where it is not
-        given); of more, the quantiles are within ``spread.rank_error`` of their ranks. Not for
-        ``method="recursion"``, which has no curves of rows, nor for a list of models.
+        The average, the individual (ICE) curves, or both. Lists of models support averages only.
+    quantiles : bool or sequence of float, optional
+        Probabilities of quantiles of the ICE curves at each grid point. They describe how differently rows
+        respond, not the uncertainty of the average. True stands for 0.1, 0.25, 0.5, 0.75 and 0.9. All rows
+        with positive weight are used. Exact while all predictions fit in a quarter of ``max_memory`` (500 MB
+        if not given); beyond that within ``quantiles.rank_error`` of their ranks. Not available for
+        ``method="recursion"``, which has no ICE curves, nor for a list of models.
     target_names : sequence of str, optional
         Names of the outputs.
     n_jobs : int, optional
-        Threads; -1 is all cores. None is all cores for what is computed here and one for asking the model,
-        which may bring threads of its own. They never change the result.
+        Number of threads; -1 means all cores. None means all cores for our own computations and one for
+        predictions, as the model may use threads of its own. The result does not depend on it.
     max_memory : float or str, optional
-        Bound in bytes, or text such as ``"200MB"``, on what is held besides ``X`` and the model's own
-        working memory. Half of the free memory by default. It is kept by smaller portions, or refused; a
-        way that costs far more is announced by a `CostWarning` before it begins.
+        Bound in bytes, or a string such as ``"200MB"``, on the memory used besides ``X`` and the model's own
+        working memory. Half of the free memory by default. It is met by smaller batches, or the call is
+        refused; if only a far slower method fits, a `CostWarning` is issued before it starts.
     progress : bool, optional
-        Show a bar that counts rows; None shows one when more than two seconds are expected. Where there is
-        neither a terminal nor a notebook, the logger ``paribus`` has a line now and then (level ``INFO``).
+        Show a progress bar; None shows one if more than two seconds are expected. Outside terminals and
+        notebooks the logger ``paribus`` reports progress instead (level ``INFO``).
     verify : bool
-        Ask the model itself about a few of the points, on every row; the largest difference is in the
+        Recompute a few grid points by brute force on all rows; the largest difference is stored in the
         provenance.
     executor : dask.distributed.Client, optional
-        Compute on the workers of a cluster. What is a sum of trees without weights is the same to the bit,
-        whatever the number of workers and tasks.
+        Compute on the workers of a cluster. Unweighted sums of trees are bit-identical for any number of
+        workers and tasks.
     checkpoint : path, optional
-        A folder that keeps what is finished of rows that are read, so that a run that was killed goes on
-        from there and ends in the same bits. One of other data, another model or other settings is refused.
+        A folder for intermediate states of out-of-core runs, so that a run that was killed can be resumed
+        with a bit-identical result. A checkpoint of other data, another model or other settings is refused.
     on_error : {"raise", "skip"}
-        What to do with a file that cannot be read, or has other columns than the rest: refuse, or leave it
-        out and say so in the notes and the provenance.
+        How to handle a file that cannot be read, or whose columns differ from the others: raise an error, or
+        skip it and report that in the notes and the provenance.
 
     Returns
     -------
     PartialDependence
-        With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``spread``, ``refits``,
+        With ``grid_values``, ``average``, ``standard_error``, ``individual``, ``quantiles``, ``by_model``,
         ``support``, ``extrapolation``, ``missing``, ``deciles``, names, notes and provenance; also as keys.
 
     See Also
     --------
-    effects : Many effects in one pass.
+    effects : Many effects in one pass over the data.
 
     Notes
     -----
-    Partial dependence asks the model about rows that may not exist when features are dependent:
-    ``extrapolation`` says how many of them combine values of two features that no row has, and with which
-    other feature; ``support`` how much data lies around each point of the grid itself. Missing values enter
-    no quantile and no axis: the effect at missing is ``.missing``, a point of its own.
+    If features are dependent, partial dependence evaluates the model at combinations of values that may not
+    exist: ``extrapolation`` is the share of such combinations with the worst other feature; ``support`` is
+    the amount of data around each grid point. Missing values are excluded from quantiles and grids: the
+    effect at a missing value is reported separately as ``.missing``.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def partial_dependence(
 
     >>> models = [lambda X: 2 * X[:, 0] + X[:, 1], lambda X: X[:, 0] + X[:, 1]]
     >>> effect = paribus.partial_dependence(models, X, 0)
-    >>> effect.average, effect.refits.standard_deviation.round(3)
+    >>> effect.average, effect.by_model.standard_deviation.round(3)
     (array([[3. , 4.5, 6. ]]), array([[0.   , 0.707, 1.414]]))
     """
     found: PartialDependence = _computed("partial_dependence", locals())
@@ -194,7 +195,7 @@ def effects(
     custom_values: Mapping[Any, Any] | None = None,
     method: EffectMethod = "auto",
     kind: Curves = "average",
-    spread: Any = None,
+    quantiles: Any = None,
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
@@ -211,10 +212,10 @@ def effects(
     estimator, X
         As for `partial_dependence`.
     features : sequence, optional
-        Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and
-        a surface. Every column by default; one that cannot be varied is skipped, and said in the notes.
+        Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and a
+        surface. All columns by default; columns that cannot be varied are skipped, with a note.
     sample_weight, categorical_features, feature_names, response_method, percentiles, grid_resolution, \
-custom_values, method, kind, spread, target_names, n_jobs, max_memory, progress, verify, executor, \
+custom_values, method, kind, quantiles, target_names, n_jobs, max_memory, progress, verify, executor, \
 checkpoint, on_error
         As for `partial_dependence`.
 
@@ -258,39 +259,40 @@ def accumulated_local_effects(
     checkpoint: Any = None,
     on_error: OnError = "raise",
 ) -> LocalEffects:
-    r"""Compute accumulated local effects (ALE): the effect of a feature where the data is.
+    r"""Compute accumulated local effects (ALE).
 
-    The rows in each bin :math:`(z_{k-1}, z_k]` of a feature are asked at both of its edges, all else as it
-    is, and the average differences are added up:
+    The rows in each bin :math:`(z_{k-1}, z_k]` of a feature are evaluated at both of its edges, all else
+    unchanged, and the mean differences are accumulated:
 
     .. math:: \Delta_k = \frac{1}{W_k} \sum_{i: x_{ij} \in (z_{k-1}, z_k]} w_i
         \left[ f(z_k, x_{i,\setminus j}) - f(z_{k-1}, x_{i,\setminus j}) \right], \qquad
         ALE_j(z_k) = \sum_{l \le k} \Delta_l - c
 
-    with c such that the curve, straight between edges, averages to zero over the rows (Apley and Zhu, 2020).
-    No row is moved out of its bin, so that features that go together are not torn apart as partial dependence
-    does. Of two features, the differences of differences in each cell are added up, and the effect of each by
-    itself is taken away.
+    with c such that the curve, linear between edges, averages to zero over the rows (Apley and Zhu, 2020).
+    Rows stay within their bin, which avoids the extrapolation of partial dependence for dependent features.
+    For two features, second-order differences in each cell are accumulated, and the first-order effects are
+    subtracted.
 
     Parameters
     ----------
     estimator, X
-        As for `partial_dependence`; of a list the mean of their effects, and ``refits`` has each.
+        As for `partial_dependence`; for a list of models the mean of their effects, with each of them in
+        ``by_model``.
     features : str, int, tuple or sequence, optional
-        Names, positions and pairs of them, one effect each. Every column by default; one that cannot be moved
-        is skipped, and said in the notes. Of a pair at least one must be a number or date.
+        Names, positions and pairs of them, one effect each. All columns by default; columns that cannot be
+        varied are skipped, with a note. At least one feature of a pair must be numeric or a date.
     sample_weight, categorical_features, feature_names, response_method, target_names
         As for `partial_dependence`.
     grid_resolution : int, optional
-        Number of bins of a number or date, at most: 40 of a feature by itself and 20 of each of two, if not
-        given. Bins have about the same weight, and every edge is a value that occurs. One that is heavier
-        than a bin is an edge by itself; the smallest value belongs to the first bin.
+        Maximum number of bins of a numeric feature or date; by default 40 for one feature and 20 for each of
+        two. Bins have about equal weight, and every edge is an observed value. A value with more weight than
+        a bin is an edge of its own; the smallest value belongs to the first bin.
     custom_values : mapping, optional
-        Edges of bins in rising order, or levels in the order they are to be gone through, keyed by the name
-        or position of a feature. Rows beyond them do not count.
+        Bin edges in increasing order, or categories in the order of accumulation, keyed by the name or
+        position of a feature. Rows outside them are ignored.
     method : {"auto", "exact", "brute"}
-        ``"auto"`` reads differences off the trees of an ensemble, where it can, and asks the model itself
-        where not; ``"exact"`` insists on the first, ``"brute"`` on the second. The number is the same.
+        ``"auto"`` computes differences from the trees of an ensemble if possible, and by brute force
+        otherwise; ``"exact"`` requires the former, ``"brute"`` the latter. The results are the same.
     verify : bool
         Compare with the model itself on up to 512 rows; the largest difference is in the provenance.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
@@ -303,19 +305,19 @@ def accumulated_local_effects(
 
     See Also
     --------
-    partial_dependence : The average prediction with the feature set to a value in every row.
+    partial_dependence : The average prediction with a feature set to a value in all rows.
 
     Notes
     -----
-    Levels are gone through in an order. Ordered categories have one. Levels that have none are put in one in
-    which neighbours have similar rows in the other features; the result says so in ``order`` and the notes,
-    and partial dependence, which needs no order, is what to look at first.
+    ALE of a categorical feature depends on the order of its categories. Ordered categories have one.
+    Unordered ones are arranged such that neighbors have similar distributions of the other features;
+    ``order`` and the notes report it, and partial dependence, which needs no order, should be looked at
+    first.
 
-    Rows whose value is missing are in no bin. The effect at missing is reported apart from the curve, as
-    ``.missing``: see `LocalMissing`.
+    Rows with a missing value are in no bin. The effect at missing is reported separately as ``.missing``: see
+    `LocalEffectAtMissing`.
 
-    Standard errors are given where rows lie: they know that the differences of other rows would be others,
-    and take the bins, and how much data each has, as they are.
+    Standard errors are conditional on the bins and the amount of data in each of them.
 
     Examples
     --------
@@ -350,21 +352,20 @@ def marginal(
     checkpoint: Any = None,
     on_error: OnError = "raise",
 ) -> Marginals:
-    r"""Average predictions, and what came out, over the rows near each value of a feature.
+    r"""Average predictions and observed values over the rows near each value of a feature.
 
     .. math:: M_c = \frac{1}{W_c} \sum_{i: x_{ij} \in c} w_i f(x_i) \qquad
               O_c = \frac{1}{W_c} \sum_{i: x_{ij} \in c} w_i y_i \qquad R_c = O_c - M_c
 
-    over the cells :math:`c` around the points of the axis that `effects` lays out with the same options, so
-    that one can be drawn on top of the other: shape ``(n_outputs, g)``. Where a partial dependence sets the
-    feature of every row to a value, this takes the rows that have it, as they are (the M-plot): with it come
-    all features that depend on it. With ``y``, averages of what came out and of residuals tell where the
-    model is wrong.
+    over the cells :math:`c` around the grid points that `effects` uses with the same options, so that both
+    can be overlaid: shape ``(n_outputs, g)``. Partial dependence sets the feature to a value in all rows;
+    this averages the rows that have the value, unchanged (the M-plot), and therefore includes the effects of
+    dependent features. With ``y``, averages of observed values and residuals show where the model is biased.
 
-    The cell of a number reaches half-way to its neighbours, and as far on the outer side of an end point.
-    Rows further out are in no cell, so that an end point stands for rows near it and not for a long tail, and
-    the support is that of the partial dependence; `Marginal.outside` tells what share of the weight that is.
-    With ``percentiles=(0, 1)`` the grid spans all rows, and none is outside.
+    The cell of a numeric value extends half-way to its neighbors, and equally far on the outer side of an end
+    point. Rows further out are in no cell, so that an end point represents rows near it and not a long tail,
+    and the support is that of partial dependence; `Marginal.outside` is their share of the weight. With
+    ``percentiles=(0, 1)`` the grid spans all rows, and none is outside.
 
     Parameters
     ----------
@@ -373,17 +374,16 @@ def marginal(
     X
         As for `partial_dependence`.
     features : sequence, optional
-        Names or positions, one result each. Every column by default; one that cannot be laid out is skipped,
-        and said in the notes.
+        Names or positions, one result each. All columns by default; columns without a valid grid are skipped,
+        with a note.
     y : array of shape (n,) or (n, n_outputs), or str, optional
-        What came out: numbers, or the labels of a classifier with probabilities, which become indicators of
-        the positive class, or of each of several. Where X is read, the name of the column that has it, which
-        is not shown to a model unless it was fitted on it, or a list of names, one for each output.
+        The target: numbers, or class labels for a classifier with probabilities, which become indicators of
+        the positive class, or of each of several classes. For out-of-core X the name of its column, which is
+        not passed to the model unless it was fitted on it, or a list of names, one for each output.
     sample_weight, categorical_features, feature_names, response_method, target_names
         As for `partial_dependence`.
     percentiles, grid_resolution, custom_values
-        As for `partial_dependence`, whose axes these are; fewer cells by default, as each needs rows of its
-        own.
+        As for `partial_dependence`; fewer cells by default, as each needs rows of its own.
     n_jobs, max_memory, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
@@ -396,7 +396,7 @@ def marginal(
 
     See Also
     --------
-    effects : What the prediction does when a feature is set, all else as it is.
+    effects : The average prediction when a feature is set to a value, all else unchanged.
 
     Examples
     --------
@@ -435,10 +435,10 @@ def h_statistic(
     checkpoint: Any = None,
     on_error: OnError = "raise",
 ) -> HStatistics:
-    r"""Compute Friedman and Popescu's H-statistics: how much of a model is interaction, and between whom.
+    r"""Compute Friedman and Popescu's H-statistics of interaction strength.
 
-    With :math:`F_S` the partial dependence on the features in S, centred to mean zero and evaluated at the
-    rows themselves, :math:`F` the centred prediction, and :math:`\langle\cdot\rangle` a weighted mean:
+    With :math:`F_S` the partial dependence on the features in S, centered to mean zero and evaluated at the
+    rows themselves, :math:`F` the centered prediction, and :math:`\langle\cdot\rangle` a weighted mean:
 
     .. math::
         H_{jk}^2 &= \langle (F_{jk} - F_j - F_k)^2 \rangle / \langle F_{jk}^2 \rangle \\
@@ -452,27 +452,27 @@ def h_statistic(
     estimator, X
         As for `partial_dependence`.
     features : sequence, optional
-        Names or positions of the features, or a mask; every column by default.
+        Names or positions of the features, or a boolean mask; all columns by default.
     sample_weight : array of shape (n,), or str, optional
-        Weights of the rows: in every average, and in the standard errors. The name of a column where rows are
-        read.
+        Weights of the rows, used in all averages and standard errors. For out-of-core data the name of a
+        column.
     subsample : int, None or "auto"
-        Rows to use, drawn without replacement; None for all. ``"auto"`` is every row where that takes no
-        more than a few passes (sums of trees), and 500 where n rows take n² predictions per pair. What was
-        used is in the provenance, the repr and the plots.
+        Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if that
+        takes only a few passes (sums of trees), and 500 if n rows require n² predictions per pair. The number
+        used is part of the provenance, the repr and the plots.
     random_state : int or numpy Generator, optional
-        Seed of the draw; None is 0, so that the same call gives the same number.
+        Seed of the subsample; None means 0, so that results are reproducible.
     feature_names, response_method, target_names, n_jobs, max_memory, progress
-        As for `partial_dependence`. On the probability scale a model that is additive in its margin
-        interacts as well; ``response_method="decision_function"`` asks about the margin.
+        As for `partial_dependence`. A model that is additive on the margin scale has interactions on the
+        probability scale; ``response_method="decision_function"`` explains the margin.
     overall : bool
-        Also each feature's interaction with all others, and the total over all features.
+        Whether to compute each feature's interaction with all others, and the total.
     threeway : int
-        Also the triples of so many features, those that interact most.
+        Compute the triples of this many features, those with the strongest interactions.
     method : {"auto", "exact", "brute"}
-        ``"exact"`` insists on a shortcut, ``"brute"`` on asking the model itself.
+        ``"exact"`` requires an exact shortcut, ``"brute"`` brute force.
     n_max : int, optional
-        Another name of ``subsample``.
+        Alias of ``subsample``.
     verify : bool
         Compare strengths with the definition on 40 rows, all crossed with each other; the largest difference
         is in the provenance.
@@ -487,14 +487,14 @@ def h_statistic(
 
     See Also
     --------
-    feature_importance : How much each feature matters.
+    feature_importance : Importance of each feature.
 
     Notes
     -----
-    Compare pairs by their strength, the root of the numerator, which is in units of the prediction: H²
-    divides by the joint effect, so that two features that do nothing can have any H². Standard errors are
-    those of a random sample of rows, both as rows where the effects are evaluated and as rows they are
-    averaged over.
+    Compare pairs by their strength, the square root of the numerator, which is in units of the prediction: H²
+    divides by the joint effect, so that two features with negligible effects can have any H². Standard errors
+    treat the rows as a random sample, both as points where the effects are evaluated and as the background
+    they are averaged over.
 
     Examples
     --------
@@ -534,28 +534,29 @@ def feature_importance(
     checkpoint: Any = None,
     on_error: OnError = "raise",
 ) -> Importance:
-    r"""Tell how much each feature matters: to predictions, to their quality, or by the model's own account.
+    r"""Compute the importance of features: by effect, by permutation, or as recorded by the model.
 
-    By **effect**, the standard deviation over the data of the partial dependence, each row at its own value
-    or level, and what the prediction loses when the feature alone is averaged out, interactions included:
+    By **effect**, the standard deviation of the partial dependence over the data, and the root mean square
+    change of the prediction when the feature is averaged out, interactions included:
 
     .. math:: \langle F_j^2 \rangle^{1/2} \qquad \langle (F - F_{\setminus j})^2 \rangle^{1/2}
 
-    both in units of the prediction; no ``y`` is needed. By **permutation**, how much worse predictions of
-    ``y`` get when the values of a feature, or of several together, are shuffled among the rows. By the
-    **model**, what it recorded itself when it was fitted: impurity, gain or the like, divided by their sum.
+    both in units of the prediction; no ``y`` is needed. By **permutation**, the increase of the loss when the
+    values of a feature, or of several jointly, are permuted among the rows. By the **model**, what it
+    recorded at fit (impurity, gain or similar), normalized to sum to one.
 
     Parameters
     ----------
     estimator, X
         As for `partial_dependence`.
     features : sequence, optional
-        Names or positions; every column by default. By permutation also tuples, whose columns are shuffled
-        together.
+        Names or positions; all columns by default. For permutation also tuples, whose columns are permuted
+        jointly.
     y : array of shape (n,), optional
-        What should have been predicted; for permutation only.
+        The target; for permutation only.
     method : {"effect", "permutation", "model"}
-        What importance means. A list of models has the mean of theirs, but for ``"model"``, which takes one.
+        Definition of importance. A list of models has the mean of theirs, but for ``"model"``, which takes
+        one.
     sample_weight, feature_names, response_method, target_names, n_jobs, max_memory, progress
         As for `partial_dependence`.
     executor, checkpoint, on_error
@@ -565,12 +566,12 @@ def feature_importance(
         ``"gamma"``, ``"error_rate"``), a function of ``y`` and the prediction, or a scikit-learn scorer or
         its name. The squared error of a regressor and the log loss of a classifier by default.
     n_repeats : int
-        How often a feature is shuffled.
+        Number of permutations of a feature.
     subsample : int, None or "auto"
-        Rows to use. ``"auto"`` is every row, but for the effects of a model that has to be asked itself
-        about every row with the values of every other, where it is 500; None is every row.
+        Number of rows to use. ``"auto"`` means all rows, except for effects by brute force, where n rows
+        require n² predictions and it is 500; None means all rows.
     random_state : int or numpy Generator, optional
-        Seed of the draw and of the shuffles; None is 0, so that the same call gives the same number.
+        Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
 
     Returns
     -------
@@ -579,7 +580,7 @@ def feature_importance(
 
     See Also
     --------
-    h_statistic : How much of it is interaction.
+    h_statistic : Strength of interactions.
 
     Examples
     --------
@@ -600,7 +601,7 @@ def feature_importance(
 
 def estimate_cost(
     estimator: Any, X: Any, features: Any = None, *, verb: str = "effects", **options: Any
-) -> Estimate:
+) -> CostEstimate:
     """Estimate what a statistic would take with the same arguments: passes, time and memory.
 
     One block of rows is read, surveyed and evaluated, and the time that took is scaled to all rows.
@@ -617,7 +618,7 @@ def estimate_cost(
     Returns
     -------
     Estimate
-        With ``passes``, ``seconds``, ``memory``, ``evaluator`` and more; printed, it says them in words.
+        With ``passes``, ``seconds``, ``memory``, ``evaluator`` and more, and a readable repr.
 
     See Also
     --------

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 from paribus._typing import OnError
 from paribus.api.alignment import Alignment, aligned, aligned_reading
-from paribus.api.data import TARGET_NAMES, Data, HeldData, ReadData
+from paribus.api.data import TARGET_NAMES, ExplainerData, InMemoryData, OutOfCoreData
 from paribus.api.runner import Runner
 from paribus.data.features import Header
 from paribus.data.read import source_of, table_of
 from paribus.data.rows import rows_of
-from paribus.errors import InputError, OptionError, WeightError, did_you_mean, one_of
+from paribus.errors import InputError, OptionError, WeightError, check_choice, did_you_mean
 
 if TYPE_CHECKING:
-    from paribus.data.scan.reading import Reading
+    from paribus.data.scan.reading import TableReader
 
 
 def open_data(
     estimator: Any, X: Any, sample_weight: Any, names: Any, on_error: str, runner: Runner, y: Any = None
-) -> Data:
+) -> ExplainerData:
     """Return rows in memory with their weights, or how rows are read, with the target ``y``."""
-    one_of("on_error", on_error, OnError)
+    check_choice("on_error", on_error, OnError)
     source = source_of(X, on_error)
     if source is not None:
-        return ReadData(_reading(estimator, source, sample_weight, names, on_error, runner, y), on_error)
+        return OutOfCoreData(_reading(estimator, source, sample_weight, names, on_error, runner, y), on_error)
     if runner.checkpoint is not None:
         raise OptionError(
             "checkpoint= requires an out-of-core X (files, queries, streams); X is an in-memory table"
@@ -37,20 +37,20 @@ def open_data(
         )
     table, header = aligned(estimator, table_of(X, names), named=names is not None)
     rows = replace(rows_of(table, sample_weight), aligned=header)
-    return HeldData(rows, named=names is not None or table.backend != "numpy")
+    return InMemoryData(rows, named=names is not None or table.backend != "numpy")
 
 
 def _reading(
     estimator: Any, source: Any, sample_weight: Any, names: Any, on_error: str, runner: Runner, y: Any
-) -> Reading:
+) -> TableReader:
     """Choose the columns to read: those the model was fitted on, or all, that of the weights, the target."""
     from paribus.data.categories import content_of
     from paribus.data.scan.partitions import Partitions
-    from paribus.data.scan.reading import Reading
+    from paribus.data.scan.reading import TableReader
     from paribus.data.table import checked_names
 
     if sample_weight is not None and not isinstance(sample_weight, str):
-        raise WeightError("X is read, so sample_weight must be the name of the column that has the weights")
+        raise WeightError("X is out of core, so sample_weight must be the name of a column")
     every = tuple(source.schema.names)
     checked_names(every, len(every), "the header of X")
     if sample_weight is not None and sample_weight not in every:
@@ -69,10 +69,10 @@ def _reading(
         source = replace(source, client=runner.client)
     if runner.checkpoint is not None and not source.shippable:
         raise OptionError(
-            f"checkpoint= needs rows that can be read from the middle; X is {source.label}. Write it to "
-            "Parquet and pass the folder, or leave checkpoint out"
+            f"checkpoint= needs a source with random access; X is {source.label}. Write it to "
+            "Parquet and pass the folder, or omit checkpoint"
         )
-    reading = Reading(source, columns, shown, sample_weight, target=target)
+    reading = TableReader(source, columns, shown, sample_weight, target=target)
     reading = replace(
         reading, source=source.project(reading.read, on_error), aligned=Header(shown, given, unused)
     )

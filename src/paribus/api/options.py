@@ -12,7 +12,7 @@ AUTO = "auto"
 SPREAD = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-def checked(**flags: Any) -> None:
+def check_flags(**flags: Any) -> None:
     """Refuse flags that are neither True nor False; ``progress`` may be None."""
     for name, value in flags.items():
         allowed = (None, True, False) if name == "progress" else (True, False)
@@ -20,51 +20,51 @@ def checked(**flags: Any) -> None:
             raise OptionError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
 
 
-def size_of(subsample: Any, n_max: Any) -> int | str | None:
+def resolve_subsample(subsample: Any, n_max: Any) -> int | str | None:
     """Read how many rows to use; ``n_max`` is another name of ``subsample``."""
     if n_max is not None:
         if subsample != AUTO:
-            raise OptionError(f"subsample={subsample!r} and n_max={n_max!r} are the same; give one")
-        return whole("n_max", n_max, 2)
+            raise OptionError(f"subsample={subsample!r} and n_max={n_max!r} are aliases; pass one of them")
+        return check_int("n_max", n_max, 2)
     if subsample is None or (isinstance(subsample, str) and subsample == AUTO):
         return subsample
-    return whole("subsample", subsample, 2)
+    return check_int("subsample", subsample, 2)
 
 
-def whole(name: str, value: Any, least: int) -> int:
-    """Read a whole number that is not too small."""
+def check_int(name: str, value: Any, least: int) -> int:
+    """Validate an integer with a lower bound."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
         words = ", None or 'auto'" if name == "subsample" else ""
-        raise OptionError(f"{name}={value!r} must be a whole number of at least {least}{words}")
+        raise OptionError(f"{name}={value!r} must be an integer of at least {least}{words}")
     return int(value)
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed of a draw; a generator is asked for one."""
+    """Return the seed of a sample; a generator draws one."""
     if random_state is None:
         return 0
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    return whole("random_state", random_state, 0)
+    return check_int("random_state", random_state, 0)
 
 
-def probabilities_of(spread: Any) -> tuple[float, ...] | None:
+def probabilities_of(quantiles: Any) -> tuple[float, ...] | None:
     """Read which quantiles of the rows' curves are wanted.
 
     >>> probabilities_of(True), probabilities_of([0.5])
     ((0.1, 0.25, 0.5, 0.75, 0.9), (0.5,))
     """
-    if spread is None or isinstance(spread, bool):
-        return SPREAD if spread else None
+    if quantiles is None or isinstance(quantiles, bool):
+        return SPREAD if quantiles else None
     way_out = f"must be None, True, or distinct probabilities in [0, 1], such as {SPREAD}"
     try:
-        found = tuple(float(p) for p in spread)
+        found = tuple(float(p) for p in quantiles)
     except (TypeError, ValueError) as error:
-        raise OptionError(f"spread={spread!r} {way_out}") from error
-    if isinstance(spread, str) or not found or not all(0 <= p <= 1 for p in found):
-        raise OptionError(f"spread={spread!r} {way_out}")
+        raise OptionError(f"quantiles={quantiles!r} {way_out}") from error
+    if isinstance(quantiles, str) or not found or not all(0 <= p <= 1 for p in found):
+        raise OptionError(f"quantiles={quantiles!r} {way_out}")
     if len({f"{p:.8g}" for p in found}) < len(found):
-        raise OptionError(f"spread={spread!r} has a probability twice; it {way_out}")
+        raise OptionError(f"quantiles={quantiles!r} has a duplicate probability; it {way_out}")
     return found

@@ -8,8 +8,8 @@ import numpy as np
 
 from paribus.errors import MemoryBoundError, RefusalError
 from paribus.evaluators.planner import Plan
-from paribus.evaluators.request import Answer
-from paribus.grid import Question
+from paribus.evaluators.request import EffectEstimate
+from paribus.grid import Grid
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.text import at_value, number
@@ -17,11 +17,11 @@ from paribus.text import at_value, number
 ROUNDING = 1e-9  # of the numbers compared: a difference below this is none
 
 
-def remarks_on(
+def recursion_notes(
     plan: Plan,
-    exactly: Callable[[], list[Answer]],
-    questions: tuple[Question, ...],
-    answers: list[Answer],
+    exactly: Callable[[], list[EffectEstimate]],
+    questions: tuple[Grid, ...],
+    answers: list[EffectEstimate],
 ) -> list[tuple[Note, ...]]:
     """Return for each answer by another estimand how far it is from the exact one; nothing for others."""
     if plan.evaluator.estimand is not Estimand.PATH_DEPENDENT:
@@ -34,7 +34,7 @@ def remarks_on(
     return [_apart(*one) for one in zip(questions, answers, exact, strict=True)]
 
 
-def _apart(question: Question, answer: Answer, exact: Answer) -> tuple[Note, ...]:
+def _apart(question: Grid, answer: EffectEstimate, exact: EffectEstimate) -> tuple[Note, ...]:
     """Return where the two differ most, if by more than the standard error."""
     apart = np.abs(answer.average - exact.average)
     error = np.nan_to_num(exact.standard_error)
@@ -50,9 +50,9 @@ def _apart(question: Question, answer: Answer, exact: Answer) -> tuple[Note, ...
     return (Note(NoteCode.RECURSION_DIFFERS, text, value=largest),)
 
 
-def _place(question: Question, point: int) -> str:
+def _place(question: Grid, point: int) -> str:
     """Return a point as a person writes it."""
-    if question.asks_missing and point == question.n_points - 1:
+    if question.includes_missing and point == question.n_points - 1:
         return f"{question.names[0]} missing"
     index = question.index(point, point + 1)[0]
     values = (axis.values[place] for axis, place in zip(question.axes, index, strict=True))

@@ -9,10 +9,10 @@ from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
 from paribus import budget
-from paribus.api.data import Data, Surveying
-from paribus.api.record import recorded
+from paribus.api.data import ExplainerData, SurveyRequest
+from paribus.api.provenance_record import recorded
 from paribus.api.runner import Pass, Runner, announce, digest
-from paribus.contracts import KeptEvaluator
+from paribus.contracts import CheckpointableEvaluator
 from paribus.data.background import Background
 from paribus.data.rows import Rows
 from paribus.data.table import Table
@@ -20,9 +20,9 @@ from paribus.errors import RefusalError
 from paribus.evaluators.planner import Plan, choose
 from paribus.evaluators.request import Request
 from paribus.evaluators.sample import rows_taker
-from paribus.evaluators.survey import Wanted
+from paribus.evaluators.survey import SummarySpec
 from paribus.evaluators.together import Together
-from paribus.executors import Local
+from paribus.executors import LocalExecutor
 from paribus.meaning import Refusal
 from paribus.models import Model, structure_digest
 from paribus.results import Provenance
@@ -65,7 +65,7 @@ class Statistic(Protocol):
         ...
 
     @property
-    def wanted(self) -> Mapping[int, Wanted]:
+    def wanted(self) -> Mapping[int, SummarySpec]:
         """What a survey must find out about which feature."""
         ...
 
@@ -81,7 +81,7 @@ class Work:
     ``threads`` None leaves their number to the evaluator; ``given`` tells that the user gave ``memory``.
     """
 
-    data: Data
+    data: ExplainerData
     models: tuple[Model, ...]
     runner: Runner
     memory: int
@@ -113,15 +113,15 @@ class Work:
         return {
             "data": digest(rows.fingerprint(), rows.stamp),
             "model": digest() if model is None else self._digest(model, rows.table),
-            "settings": digest(rows.unit, *settings),
+            "settings": digest(rows.weight_scale, *settings),
         }
 
     def _digest(self, model: Model, table: Table) -> str:
         """Return a digest of all that can be known of a model."""
-        from paribus.evaluators.brute import naming_what_fails
+        from paribus.evaluators.brute_force import reraise_with_rows
 
         if id(model) not in self._known:
-            with naming_what_fails(model, 0, len(table) - 1):
+            with reraise_with_rows(model, 0, len(table) - 1):
                 predictions = model.predict(table.native, len(table))
             code = code_of(model.predictor.target)
             self._known[id(model)] = digest(
@@ -221,7 +221,7 @@ def evaluated(
     method: str,
     name: str,
     *,
-    beside: tuple[KeptEvaluator[Any, Keyed], ...] = (),
+    beside: tuple[CheckpointableEvaluator[Any, Keyed], ...] = (),
     settings: tuple[Any, ...] = (),
     sample: Callable[[int], Rounds] | None = None,
 ) -> Rounds:
@@ -276,12 +276,12 @@ def _driven(
     model: Model | None,
     plan: Plan,
     name: str,
-    beside: tuple[KeptEvaluator[Any, Keyed], ...],
+    beside: tuple[CheckpointableEvaluator[Any, Keyed], ...],
     settings: tuple[Any, ...],
 ) -> Rounds:
     """Run the passes of one evaluator; return its estimates and the first state, or why it refused."""
     evaluator = plan.evaluator
-    rows: Background = evaluator.ask.background or work.rows
+    rows: Background = evaluator.request.background or work.rows
     passes = evaluator.passes(plan.threads)
     fold, first = next(passes), None
     while True:
@@ -295,7 +295,7 @@ def _driven(
             evaluator.memory(plan.threads),
             work.identity(rows, model, cut, *fold.settings, *settings),
             reads=work.rows.in_memory or not rows.in_memory,
-            plan=plan,
+            estimate_cost=plan,
             rows=rows,
         )
         (state,) = yield [one]
@@ -314,7 +314,7 @@ def estimates_here(plan: Plan, rows: Background) -> Any:
     fold = next(passes)
     while True:
         blocks = rows.blocks(fold.block_rows, fold.parts)
-        state = Local(plan.threads, False).fold(fold.evaluator, blocks, Keyed({}))
+        state = LocalExecutor(plan.threads, False).fold(fold.evaluator, blocks, Keyed({}))
         try:
             fold = passes.send(state)
         except StopIteration as done:
@@ -332,7 +332,7 @@ def both_ways(model: Model, requested: Callable[[bool], Request], rows: Rows, me
 
 def run(
     statistics: Sequence[Statistic],
-    prepare: Callable[[ThreadPoolExecutor, Surveying], Work],
+    prepare: Callable[[ThreadPoolExecutor, SurveyRequest], Work],
     *,
     threads: int | None,
     max_memory: int | None,
@@ -351,17 +351,19 @@ def run(
             except StopIteration as done:
                 return [build() for build in done.value]
             for one in passes:
-                if one.plan is not None and one.plan.warning not in announced:
-                    announced.add(one.plan.warning)
-                    announce(one.plan.warning)
+                if one.estimate_cost is not None and one.estimate_cost.warning not in announced:
+                    announced.add(one.estimate_cost.warning)
+                    announce(one.estimate_cost.warning)
             states = work.runner.fold(passes, work.memory)
 
 
-def surveying_of(statistics: Sequence[Statistic], threads: int | None, max_memory: int | None) -> Surveying:
+def surveying_of(
+    statistics: Sequence[Statistic], threads: int | None, max_memory: int | None
+) -> SurveyRequest:
     """Return what a survey must find out for some statistics."""
     wanted = tuple(one.wanted for one in statistics)
     seeds = tuple(dict.fromkeys(seed for one in statistics for seed in one.seeds))
-    return Surveying(wanted, seeds, threads or budget.threads(-1), max_memory)
+    return SurveyRequest(wanted, seeds, threads or budget.threads(-1), max_memory)
 
 
 def code_of(estimator: Any) -> tuple[Any, ...]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import xxhash
 
-from paribus.contracts import Blocks, KeptEvaluator
+from paribus.contracts import Blocks, CheckpointableEvaluator
 from paribus.errors import CostWarning, RefusalError
 from paribus.evaluators.planner import Plan
-from paribus.executors import Dask, as_executor
+from paribus.executors import DaskExecutor, as_executor
 from paribus.executors.dask import current_client
 from paribus.states import Keyed
 from paribus.version import __version__
@@ -30,14 +30,14 @@ class Pass:
     """
 
     name: str
-    evaluator: KeptEvaluator[Any, Keyed]
+    evaluator: CheckpointableEvaluator[Any, Keyed]
     blocks: Blocks[Any]
     threads: int
     memory: int = 0
     identity: Mapping[str, str] | None = None
     known: Mapping[str, Callable[..., Any]] | None = None
     reads: bool = True
-    plan: Plan | None = None
+    estimate_cost: Plan | None = None
     rows: Any = None
 
 
@@ -69,7 +69,7 @@ class Runner:
     @property
     def client(self) -> Any | None:
         """The cluster that computes a Dask data frame, None where another engine folds."""
-        return self.executor if Dask.accepts(self.executor) else None
+        return self.executor if DaskExecutor.accepts(self.executor) else None
 
     @property
     def where(self) -> str:
@@ -141,7 +141,7 @@ class Runner:
 
 def _same_rows(one: Pass, other: Pass) -> bool:
     """Return whether two passes go through the same rows, in memory or read."""
-    return one.blocks.held == other.blocks.held and one.rows is other.rows
+    return one.blocks.in_memory == other.blocks.in_memory and one.rows is other.rows
 
 
 def announce(warning: str | None) -> None:

@@ -18,7 +18,7 @@ from paribus.data.kinds import (
     some_present,
     typed,
 )
-from paribus.data.table import Cells, Column, Scratch, checked_names
+from paribus.data.table import CellValues, Column, ScratchBuffer, checked_names
 from paribus.errors import GridError, TableError
 
 CONTENT_BYTES = 1_000_000  # given to a fingerprint at a time, so that it needs no copy of the table
@@ -36,7 +36,7 @@ class ArrayTable:
     def of(cls, X: Any, names: Any) -> Self:
         """Read an array or nested lists; columns are called ``x0, x1, ...`` unless named."""
         if np.ma.is_masked(X):
-            raise TableError("X is a masked array; pass X.filled(np.nan), so that what is masked is missing")
+            raise TableError("X is a masked array; pass X.filled(np.nan) to treat masked values as missing")
         array = _array(X)
         if array.ndim != 2:
             raise TableError(
@@ -71,14 +71,14 @@ class ArrayTable:
 
     def column(self, feature: int) -> Column:
         """Read one column."""
-        # Gathered once; every look at it where it lies would fetch its neighbours as well.
+        # Gathered once; every look at it where it lies would fetch its neighbors as well.
         return _read(self.names[feature], np.ascontiguousarray(self.native[:, feature]))
 
     def floats(self, feature: int) -> Array | None:
         """Return a column of floats as it lies, NaN where missing; None for any other column."""
         return self.native[:, feature] if self.native.dtype in (np.float64, np.float32) else None
 
-    def cells(self, feature: int, values: Array) -> Cells:
+    def cells(self, feature: int, values: Array) -> CellValues:
         """Write values in the array's dtype, or refuse what it cannot hold."""
         dtype = self.native.dtype
         try:
@@ -88,21 +88,21 @@ class ArrayTable:
                 native = np.asarray(values).astype(dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise GridError(
-                f"values for {self.names[feature]!r} do not fit its dtype {dtype}: {error}; "
-                "give values it can hold, or cast the column in X"
+                f"values for {self.names[feature]!r} cannot be represented in its dtype {dtype}: {error}; "
+                "pass representable values, or cast the column in X"
             ) from error
-        return Cells(native, _read(self.names[feature], native))
+        return CellValues(native, _read(self.names[feature], native))
 
-    def own_cells(self, feature: int) -> Cells:
+    def own_cells(self, feature: int) -> CellValues:
         """Return a column's own cells as a view, missing ones included: cell ``i`` is that of row ``i``."""
-        return Cells(self.native[:, feature], self.column(feature))
+        return CellValues(self.native[:, feature], self.column(feature))
 
-    def with_missing(self, feature: int, cells: Cells) -> Cells:
+    def with_missing(self, feature: int, cells: CellValues) -> CellValues:
         """Append this table's first value, which is missing, in the form the model knows it."""
         native = np.concatenate([cells.native, self.native[:1, feature]])
-        return Cells(native, cells.column.and_missing())
+        return CellValues(native, cells.column.and_missing())
 
-    def stack(self, copies: int, scratch: Scratch) -> ArrayStack:
+    def stack(self, copies: int, scratch: ScratchBuffer) -> ArrayStack:
         """Prepare to ask ``copies`` points at once."""
         return ArrayStack(self.native, scratch.array((copies, *self.native.shape), self.native.dtype))
 
@@ -124,7 +124,7 @@ class ArrayStack:
     block: Array
     buffer: Array
 
-    def at(self, replaced: dict[int, Cells], index: Integers) -> Array:
+    def at(self, replaced: dict[int, CellValues], index: Integers) -> Array:
         """Fill the buffer anew, because a model may write into what it was given."""
         each = index if index.ndim == 3 else index[:, None]
         part = self.buffer[: len(index)]

@@ -15,7 +15,7 @@ from paribus.data.table import Table
 class Background(Protocol):
     """Rows with their weights, wherever they are: all that a run needs to know of them.
 
-    ``Rows`` are in memory; ``Scanned`` are read in each pass. Weights are divided by ``unit``.
+    ``Rows`` are in memory; ``ScannedRows`` are read in each pass. Weights are divided by ``unit``.
     """
 
     @property
@@ -31,7 +31,7 @@ class Background(Protocol):
         """The columns of X, and those of them that the model gets."""
 
     @property
-    def counted(self) -> int:
+    def n_weighted(self) -> int:
         """Number of rows with positive weight."""
 
     @property
@@ -39,7 +39,7 @@ class Background(Protocol):
         """Whether rows have weights."""
 
     @property
-    def unit(self) -> float:
+    def weight_scale(self) -> float:
         """What weights are divided by."""
 
     @property
@@ -74,10 +74,10 @@ class Background(Protocol):
     def sample(self, size: int, seed: int) -> Sample:
         """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more.
 
-        Weighted rows that are read were chosen by the survey, and by its seed.
+        Weighted out-of-core rows were chosen by the survey, and by its seed.
         """
 
-    def few(self, seed: int) -> Table:
+    def head_sample(self, seed: int) -> Table:
         """Return a few rows with positive weight, by which columns are binned."""
 
     def subsample(self, size: int | None, seed: int) -> Rows:

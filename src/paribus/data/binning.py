@@ -15,11 +15,11 @@ MOST_LEVELS = 23  # of a nominal column that have a bin of their own; the rest a
 
 
 @dataclass(frozen=True, eq=False)
-class Bins:
+class ColumnBins:
     """Numbers between ``edges``, each bin with its upper end, or ``levels`` with a bin each.
 
-    Behind its ``own`` bins there is one of values that are in none of them, such as rare levels, and one of
-    missing values.
+    Behind its ``own`` bins there is one of values that are in none of them, such as rare categories, and one
+    of missing values.
     """
 
     edges: Floats
@@ -41,7 +41,7 @@ class Bins:
         return self.own + 1
 
     def of_levels(self, column: Column) -> Array:
-        """Return the bin of each row of a column of levels."""
+        """Return the bin of each row of a column of categories."""
         assert self.levels is not None
         codes, found = column.factorized()
         own = (self.levels.get(plain(level), self.pooled) for level in found)
@@ -51,20 +51,22 @@ class Bins:
         return bins
 
 
-def bins_of(column: Column, *, nominal: bool, most: int) -> Bins:
+def bins_of(column: Column, *, nominal: bool, most: int) -> ColumnBins:
     """Bin a column by some rows of it: about evenly many in each of at most ``most`` bins of numbers."""
     if nominal or column.kind in ("category", "string"):
         codes, found = column.factorized()
         counts = np.bincount(codes, minlength=len(found))
         order = sorted(np.flatnonzero(counts).tolist(), key=lambda c: (-counts[c], str(plain(found[c]))))
-        return Bins(np.empty(0), {plain(found[c]): place for place, c in enumerate(order[:MOST_LEVELS])})
+        return ColumnBins(
+            np.empty(0), {plain(found[c]): place for place, c in enumerate(order[:MOST_LEVELS])}
+        )
     numbers = numbers_of(column)
     ordered = np.sort(numbers[np.isfinite(numbers)])
     distinct = np.unique(ordered)
     if len(distinct) > most:
         cuts = ordered[(len(ordered) - 1) * np.arange(1, most) // most]
-        return Bins(np.unique(cuts[cuts < distinct[-1]]))
-    return Bins(distinct[:-1])
+        return ColumnBins(np.unique(cuts[cuts < distinct[-1]]))
+    return ColumnBins(distinct[:-1])
 
 
 def numbers_of(column: Column) -> Floats:
@@ -78,10 +80,10 @@ def numbers_of(column: Column) -> Floats:
 
 
 def is_ordered(column: Column) -> bool:
-    """Tell whether the values can be read as numbers; a column of objects may hold some that cannot."""
+    """Return whether values can be converted to numbers; a column of objects may hold others."""
     return column.values.dtype.kind in "biufmM"
 
 
 def plain(level: Any) -> Any:
-    """Return a level as Python has it, whichever library held it."""
+    """Return a category as Python has it, whichever library held it."""
     return level.item() if isinstance(level, np.generic) else level

@@ -15,7 +15,7 @@ from paribus.errors import TableError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from paribus.data.scan.shown import ShownTable
+    from paribus.data.scan.model_table import ModelTable
 
 Categories = Mapping[str, tuple[Any, ...]]
 SHOWN = 5  # values, in a message or a note
@@ -70,8 +70,8 @@ def check_known(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> None
     if other is not None:
         raise TableError(
             f"column {name!r} of X has {other!r}, which is none of the {len(known)} categories the model was "
-            "fitted on, and it refuses others; leave such rows out, and the category itself if it is a "
-            "declared one, or make it missing"
+            "fitted on, and it refuses others; drop such rows, and the category itself if it is declared, "
+            "or set it to missing"
         )
 
 
@@ -109,7 +109,7 @@ def categories_with(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> 
     return pa.concat_arrays([values, _cast(name, pa.array(others), values.type)]) if others else values
 
 
-def recoded(name: str, column: Any, values: pa.Array) -> pa.ChunkedArray:
+def recode(name: str, column: Any, values: pa.Array) -> pa.ChunkedArray:
     """Return a column of categories with other categories, among which its own are."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -143,7 +143,7 @@ def _as_categories(name: str, column: Any, known: tuple[Any, ...], closed: Categ
     found = encoded.unify_dictionaries().chunk(0).dictionary.to_pylist() if encoded.num_chunks else ()
     if name in closed:
         check_known(name, closed[name], found)
-    return recoded(name, encoded, categories_with(name, known, found))
+    return recode(name, encoded, categories_with(name, known, found))
 
 
 def categorized(table: FrameTable, categories: Categories, closed: Categories) -> FrameTable:
@@ -167,11 +167,11 @@ def categorized(table: FrameTable, categories: Categories, closed: Categories) -
     return replace(table, native=native)
 
 
-def as_pandas(table: FrameTable, categories: Categories, closed: Categories) -> ShownTable:
+def as_pandas(table: FrameTable, categories: Categories, closed: Categories) -> ModelTable:
     """Return a polars or Arrow table that the model sees as pandas, block by block."""
     import pyarrow as pa
 
-    from paribus.data.scan.shown import ShownTable
+    from paribus.data.scan.model_table import ModelTable
     from paribus.data.scan.source import conformed, normal_type
 
     try:
@@ -188,4 +188,4 @@ def as_pandas(table: FrameTable, categories: Categories, closed: Categories) -> 
         column = _as_categories(name, arrow.column(place), known, closed)
         arrow = arrow.set_column(place, name, column)
     gaps = frozenset(name for name in schema.names if arrow.column(name).null_count)
-    return ShownTable.of(arrow, table.names, "pandas", gaps)
+    return ModelTable.of(arrow, table.names, "pandas", gaps)

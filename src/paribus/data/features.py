@@ -52,7 +52,7 @@ def resolve(features: Any, names: Names) -> tuple[int, ...]:
         tokens = _tokens(tokens[0], names)
     if any(_is_group(token) for token in tokens):
         raise FeatureError(
-            f"features={features!r} asks for several effects; effects() computes many in one call"
+            f"features={features!r} requests several effects; effects() computes many in one call"
         )
     if not tokens:
         raise FeatureError("features is empty; name at least one column, or call effects() for all")
@@ -66,12 +66,12 @@ def resolve_many(features: Any, names: Names) -> tuple[tuple[int, ...], ...]:
     """Return the columns of each effect in a list of features and tuples."""
     found = tuple(resolve(token, names) for token in _tokens(features, names))
     if not found:
-        raise FeatureError("features is empty; leave it out to get every feature")
+        raise FeatureError("features is empty; omit it for all features")
     return tuple(dict.fromkeys(found))
 
 
 def resolve_each(features: Any, names: Names, named: bool) -> tuple[tuple[int, ...], tuple[Feature, ...]]:
-    """Return the columns of single features in a list, and each as it was asked for, by name or position.
+    """Return the columns of single features in a list, and each as requested, by name or position.
 
     None is every column, by name if the table has names of its own.
     """
@@ -83,19 +83,19 @@ def resolve_each(features: Any, names: Names, named: bool) -> tuple[tuple[int, .
     for token in _tokens(features, names):
         group = resolve(token, names)
         if len(group) > 1:
-            raise FeatureError(f"features={features!r} has a group of features; name single ones")
+            raise FeatureError(f"features={features!r} has a group of features; pass single ones")
         if group[0] in found:
             raise FeatureError(f"features={features!r} names {header.names[group[0]]!r} twice")
         found[group[0]] = token if isinstance(token, str) else header.passed(group[0])
     if not found:
-        raise FeatureError("features is empty; leave it out to get every feature")
+        raise FeatureError("features is empty; omit it for all features")
     return tuple(found), tuple(found.values())
 
 
 def resolve_groups(
     features: Any, names: Names, named: bool
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[Feature | tuple[Feature, ...], ...]]:
-    """Return the columns of features and groups of features in a list, and each as it was asked for."""
+    """Return the columns of features and groups of features in a list, and each as requested."""
     if features is None:
         every, tokens = resolve_each(None, names, named)
         return tuple((j,) for j in every), tokens
@@ -103,10 +103,10 @@ def resolve_groups(
     for token in _tokens(features, names):
         group, own = resolve_each(token if _is_group(token) else [token], names, named)
         if group in found:
-            raise FeatureError(f"features={features!r} asks for {token!r} twice")
+            raise FeatureError(f"features={features!r} requests {token!r} twice")
         found[group] = own if _is_group(token) else own[0]
     if not found:
-        raise FeatureError("features is empty; leave it out to get every feature")
+        raise FeatureError("features is empty; omit it for all features")
     return tuple(found), tuple(found.values())
 
 
@@ -120,7 +120,7 @@ def resolve_set(argument: str, features: Any, names: Names) -> frozenset[int]:
         raise FeatureError(f"{argument}: {error}") from error
 
 
-def by_position(custom_values: Any, names: Names, asked: set[int]) -> dict[int, Any]:
+def values_by_position(custom_values: Any, names: Names, asked: set[int]) -> dict[int, Any]:
     """Key ``custom_values`` by column; a key that no asked feature matches is an error."""
     if custom_values is None:
         return {}
@@ -136,7 +136,7 @@ def by_position(custom_values: Any, names: Names, asked: set[int]) -> dict[int, 
         if feature not in asked:
             raise GridError(
                 f"custom_values has values for {own[feature]!r}, which is not among the features "
-                f"asked for ({', '.join(repr(own[j]) for j in sorted(asked))})"
+                f"requested ({', '.join(repr(own[j]) for j in sorted(asked))})"
             )
         if feature in given:
             raise GridError(f"custom_values names {own[feature]!r} twice, by name and by position")
@@ -150,8 +150,8 @@ def position(token: Any, names: Names) -> int:
     passed = header.given[_passed(token, header.given)]
     if passed not in header.names:
         raise FeatureError(
-            f"feature {passed!r} is a column of X that the model does not use, so that no prediction depends "
-            "on it; leave it out"
+            f"feature {passed!r} is a column of X that the model does not use, so predictions do not depend "
+            f"on it; omit it"
         )
     return header.names.index(passed)
 
@@ -171,7 +171,7 @@ def _passed(token: Any, names: tuple[str, ...]) -> int:
             )
         if named and names[token] != str(token):
             raise FeatureError(
-                f"feature {token} could be the column called {token} or the one at position {token}; "
+                f"feature {token} is ambiguous: the column named {token} or the one at position {token}; "
                 f"write '{token}' for the name, or rename the columns"
             )
         return int(token)
@@ -185,7 +185,7 @@ def _is_group(token: Any) -> bool:
 def _tokens(features: Any, names: Names) -> list[Any]:
     """Spell ``features`` out as a list; a mask of booleans becomes the positions it marks."""
     if isinstance(features, (set, frozenset, Mapping)):
-        raise FeatureError(f"features={features!r} has no order; give a list")
+        raise FeatureError(f"features={features!r} is unordered; pass a list")
     if isinstance(features, np.ndarray) and features.ndim == 0:
         features = features.item()
     if isinstance(features, str) or not hasattr(features, "__len__"):

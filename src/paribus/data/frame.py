@@ -12,7 +12,7 @@ import numpy as np
 
 from paribus.contracts import Array, Flags, Integers, Kind
 from paribus.data.kinds import OBJECT_BYTES, kind_of_objects, objects, objects_like, typed
-from paribus.data.table import Cells, Column, Scratch, checked_names
+from paribus.data.table import CellValues, Column, ScratchBuffer, checked_names
 from paribus.errors import FeatureError, GridError, TableError
 
 CONTENT_ROWS = 65_536  # of text and objects given to a fingerprint at a time
@@ -86,8 +86,8 @@ class FrameTable:
             raise
         except Exception as error:  # each frame library has its own tree of conversion errors
             raise FeatureError(
-                f"feature {name!r} of dtype {series.dtype} cannot be read: {error}; cast it to a number, "
-                "text, category or date"
+                f"feature {name!r} of dtype {series.dtype} cannot be read: {error}; cast it to numeric, "
+                f"text, categorical or date"
             ) from error
 
     def floats(self, feature: int) -> Array | None:
@@ -98,7 +98,7 @@ class FrameTable:
         values = np.asarray(series.to_numpy())
         return values if values.dtype in (np.float64, np.float32) else None
 
-    def cells(self, feature: int, values: Array) -> Cells:
+    def cells(self, feature: int, values: Array) -> CellValues:
         """Write values in the column's dtype, or refuse what it cannot hold."""
         like = self._series(feature)
         try:
@@ -106,28 +106,29 @@ class FrameTable:
             read = _read(self.names[feature], nw.from_native(native, series_only=True))
         except Exception as error:  # each frame library has its own tree of conversion errors
             raise GridError(
-                f"values for {self.names[feature]!r} do not fit its dtype {like.dtype}: {error}; "
-                "give values it can hold, or cast the column in X"
+                f"values for {self.names[feature]!r} cannot be represented in its dtype {like.dtype}: "
+                f"{error}; "
+                "pass representable values, or cast the column in X"
             ) from error
-        return Cells(native, read)
+        return CellValues(native, read)
 
-    def own_cells(self, feature: int) -> Cells:
+    def own_cells(self, feature: int) -> CellValues:
         """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
-        return Cells(self._series(feature).to_native(), self.column(feature))
+        return CellValues(self._series(feature).to_native(), self.column(feature))
 
-    def with_missing(self, feature: int, cells: Cells) -> Cells:
+    def with_missing(self, feature: int, cells: CellValues) -> CellValues:
         """Append this table's first value, which is missing, in the form the model knows it."""
         if getattr(cells.native, "dtype", None) == np.dtype(object):
             # pandas may turn one kind of missing object into another when it joins columns itself.
             pd, last = nw.get_native_namespace(self.frame), self._series(feature)[:1].to_list()
             series = pd.Series(objects([*cells.native, *last]), dtype=object)
-            return Cells(series, cells.column.and_missing())
+            return CellValues(series, cells.column.and_missing())
         found = self._series(feature)[:1].alias("cells")
         asked = nw.from_native(cells.native, series_only=True).alias("cells")
         both = nw.concat([asked.to_frame(), found.to_frame()])
-        return Cells(both["cells"].to_native(), cells.column.and_missing())
+        return CellValues(both["cells"].to_native(), cells.column.and_missing())
 
-    def stack(self, copies: int, scratch: Scratch) -> FrameStack:
+    def stack(self, copies: int, scratch: ScratchBuffer) -> FrameStack:
         """Prepare to ask ``copies`` points at once; repeated pandas rows get labels that are unique."""
         rows = len(self)
         if copies == 1:
@@ -159,7 +160,7 @@ class FrameStack:
     base: nw.DataFrame[Any]
     rows: int
 
-    def at(self, replaced: dict[int, Cells], index: Integers) -> Any:
+    def at(self, replaced: dict[int, CellValues], index: Integers) -> Any:
         """Return a frame whose other columns are shared with the block and protected from the model."""
         size = len(index) * self.rows
         frame = self.base if size == len(self.base) else self.base.head(size)
@@ -175,7 +176,9 @@ class FrameStack:
         return frame.with_columns(*columns).to_native()
 
 
-def _pandas_replaced(frame: nw.DataFrame[Any], replaced: dict[int, Cells], places: list[Integers]) -> Any:
+def _pandas_replaced(
+    frame: nw.DataFrame[Any], replaced: dict[int, CellValues], places: list[Integers]
+) -> Any:
     """Replace columns by position; narwhals would rebuild every other column as well.
 
     From version 3 on a shallow copy is protected by copy-on-write, before that only a deep one is.
@@ -245,12 +248,12 @@ def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
         return "numeric"
     raise FeatureError(
         f"feature {name!r} has dtype {dtype}, which cannot be varied; "
-        "cast it to a number, text, category or date"
+        "cast it to numeric, text, categorical or date"
     )
 
 
 def _has_zone(series: nw.Series[Any]) -> bool:
-    """Tell a pandas date with a zone; narwhals does not know zones named like America/New_York."""
+    """Return whether a pandas column holds dates with a time zone; narwhals does not know all zones."""
     return getattr(getattr(series.to_native(), "dtype", None), "tz", None) is not None
 
 
@@ -300,7 +303,7 @@ def _read_levels(
     try:
         arrow = present.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        # Levels of several Python types have no Arrow type: they are read one by one.
+        # Categories of several Python types have no Arrow type: they are read one by one.
         if kind == "string":
             return _read_objects(name, present, missing)
         return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
@@ -314,17 +317,17 @@ def _read_levels(
         return Column(name, kind, objects([]), missing, declared, ranked=ranked)
     whole = chunks.unify_dictionaries().combine_chunks()
     coded = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    # pandas levels may be objects Arrow writes differently, such as intervals; their order is the same.
+    # pandas categories may be objects Arrow writes differently, such as intervals; their order is the same.
     as_declared = declared is not None and series.implementation.is_pandas_like()
     found = declared if declared is not None and as_declared else tuple(coded.dictionary.to_pylist())
-    if len(set(found)) < len(found):  # a dictionary may name a level twice
+    if len(set(found)) < len(found):  # a dictionary may name a category twice
         return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return Column(name, kind, objects(found)[codes], missing, declared, codes, found, ranked)
 
 
 def _is_ranked(series: nw.Series[Any]) -> bool:
-    """Tell whether the order of a category's levels is one of rank; polars gives that to its enums."""
+    """Return whether categories are ordered; polars enums are."""
     native = series.to_native()
     dtype = getattr(native, "type", None) or getattr(native, "dtype", None)
     return bool(getattr(dtype, "ordered", series.dtype == nw.Enum))
@@ -387,7 +390,7 @@ def _arrow_like(pa: Any, like: Any, values: Array) -> Any:
 
 
 def _arrow_levels(pa: Any, like: Any, values: Array) -> Any:
-    """Write levels with the column's own dictionary, for models that read the codes behind them."""
+    """Write categories with the column's own dictionary, for models that read the codes behind them."""
     levels = like.unify_dictionaries().chunk(0).dictionary
     known = {level: code for code, level in enumerate(levels.to_pylist())}
     codes = pa.array([known[value] for value in values.tolist()], type=like.type.index_type)

@@ -18,7 +18,7 @@ SAMPLE = 1000  # values that tell which Python type a column of objects holds
 
 
 def missing_objects(values: Array) -> Flags:
-    """Tell None, NaN, NaT and pandas' NA among objects, without importing pandas."""
+    """Mark None, NaN, NaT and pandas' NA among objects, without importing pandas."""
     flags = (_is_missing(value) for value in values)
     return np.fromiter(flags, dtype=bool, count=len(values))
 
@@ -65,7 +65,7 @@ def typed(name: str, values: Array, kind: Kind) -> Array:
             return values.astype(np.int64)
         except OverflowError as error:
             raise FeatureError(
-                f"feature {name!r} holds whole numbers beyond 64 bits; cast it to float or text"
+                f"feature {name!r} holds integers beyond 64 bits; cast it to float or text"
             ) from error
     if kind == "boolean":
         return values.astype(np.bool_)
@@ -77,8 +77,8 @@ def typed(name: str, values: Array, kind: Kind) -> Array:
 def _dates(name: str, values: Array) -> Array:
     if any(getattr(value, "tzinfo", None) is not None for value in values):
         raise FeatureError(
-            f"feature {name!r} holds dates with a time zone as Python objects; give the column a date "
-            "dtype, as pandas.to_datetime(..., utc=True) does"
+            f"feature {name!r} holds dates with a time zone as Python objects; convert the column to a date "
+            f"dtype, as by pandas.to_datetime(..., utc=True)"
         )
     if all(isinstance(value, (datetime.timedelta, np.timedelta64)) for value in values):
         return values.astype("timedelta64[us]")

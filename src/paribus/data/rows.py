@@ -13,7 +13,7 @@ import xxhash
 
 from paribus.contracts import Array, Flags, Floats
 from paribus.data.features import Header
-from paribus.data.sampling import Priorities, Sample, few_of, few_rows, sample_of
+from paribus.data.sampling import PrioritySample, Sample, head_rows, sample_numbers, sample_of
 from paribus.data.table import Column, Table
 from paribus.errors import WeightError
 
@@ -88,7 +88,7 @@ class Block:
         for first in range(0, len(self.table), size):
             yield self.between(first, min(first + size, len(self.table)))
 
-    def asked(self, parts: Parts) -> Iterator[Self]:
+    def restrict(self, parts: Parts) -> Iterator[Self]:
         """Yield the block once per part of the questions."""
         total = sum(points for _, points in parts)
         for questions, points in parts:
@@ -97,7 +97,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldBlocks:
+class InMemoryBlocks:
     """Blocks of ``size`` of the rows of ``whole``, which are in memory, each once per part of the questions.
 
     ``first`` is the number of the first one.
@@ -109,7 +109,7 @@ class HeldBlocks:
     first: int = 0
 
     @property
-    def held(self) -> bool:
+    def in_memory(self) -> bool:
         """They are in memory."""
         return True
 
@@ -125,7 +125,7 @@ class HeldBlocks:
 
     def __iter__(self) -> Iterator[Block]:
         for number, block in enumerate(self.whole.cut(self.size), self.first):
-            yield from replace(block, number=number).asked(self.parts)
+            yield from replace(block, number=number).restrict(self.parts)
 
     def part(self, first: int, stop: int) -> Self:
         """Return some consecutive ones."""
@@ -156,15 +156,15 @@ class Rows:
 
     Weights are held divided by ``unit``, a power of two near the largest, so that no square of a very
     large or very small one overflows; what is reported is multiplied by it again. ``target`` is what came out
-    for each row, where that is asked about. ``aligned`` is the header of X where that is not the table's own.
+    for each row, where that is requested. ``aligned`` is the header of X where that is not the table's own.
     """
 
     table: Table
     weights: Floats | None
-    unit: float = 1.0
+    weight_scale: float = 1.0
     target: Array | None = None
     aligned: Header | None = None
-    # What `Background` says of rows that are read has these values in memory.
+    # What `Background` says of out-of-core rows has these values in memory.
     in_memory: ClassVar[bool] = True
     source_label: ClassVar[str | None] = None
     stamp: ClassVar[str | None] = None
@@ -185,13 +185,13 @@ class Rows:
         return 0 if self.target is None else self.target[:1].size
 
     @property
-    def counted(self) -> int:
-        """Number of rows that have weight."""
+    def n_weighted(self) -> int:
+        """Number of rows with positive weight."""
         return len(self) if self.weights is None else int((self.weights > 0).sum())
 
-    def blocks(self, size: int, parts: Parts = ONE_PART) -> HeldBlocks:
+    def blocks(self, size: int, parts: Parts = ONE_PART) -> InMemoryBlocks:
         """Return blocks of ``size`` rows, each once per part ``(questions, points)`` of the questions."""
-        return HeldBlocks(Block(self.table, self.weights, 0, target=self.target), size, parts)
+        return InMemoryBlocks(Block(self.table, self.weights, 0, target=self.target), size, parts)
 
     def sample(self, size: int, seed: int) -> Sample:
         """Choose rows for a sum of squares: all that have weight, or ``size`` where there are more.
@@ -200,13 +200,13 @@ class Rows:
         """
         if self.weights is None:
             return sample_of(len(self), size, seed)
-        return Priorities.of(np.arange(len(self)), self.weights, seed, size + 1).sample(size, 1.0)
+        return PrioritySample.of(np.arange(len(self)), self.weights, seed, size + 1).sample(size, 1.0)
 
-    def few(self, seed: int) -> Table:
-        """Return a few rows that have weight, chosen by their numbers: they tell how columns are binned."""
+    def head_sample(self, seed: int) -> Table:
+        """Return a fixed sample of rows with positive weight, from which bins are computed."""
         numbers = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights > 0)
         mask = np.zeros(len(self), dtype=bool)
-        mask[numbers[few_of(numbers, seed, few_rows(len(self.table.names)))]] = True
+        mask[numbers[sample_numbers(numbers, seed, head_rows(len(self.table.names)))]] = True
         return self.table.keep(mask)
 
     @property
@@ -220,7 +220,7 @@ class Rows:
         return float(len(self)) if self.weights is None else float(self.weights.sum())
 
     def chosen(self, size: int | None, seed: int) -> Flags:
-        """Tell which rows have weight, or mark ``size`` of them drawn without replacement."""
+        """Mark the rows with positive weight, or ``size`` of them sampled without replacement."""
         counted = np.ones(len(self), dtype=bool) if self.weights is None else self.weights > 0
         if size is None or size >= counted.sum():
             return counted
@@ -233,7 +233,7 @@ class Rows:
         if mask.all():
             return self
         weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
-        return Rows(self.table.keep(mask), weights, self.unit, target, self.aligned)
+        return Rows(self.table.keep(mask), weights, self.weight_scale, target, self.aligned)
 
     def subsample(self, size: int | None, seed: int) -> Rows:
         """Return ``size`` rows with positive weight, sampled without replacement; None for all of them."""
@@ -245,8 +245,8 @@ class Rows:
             return None
         total = float(self.weights.sum())
         return {
-            "sum": total * self.unit,
-            "zero_rows": float(len(self) - self.counted),
+            "sum": total * self.weight_scale,
+            "zero_rows": float(len(self) - self.n_weighted),
             "effective_rows": total**2 / float((self.weights**2).sum()),
         }
 
@@ -254,7 +254,7 @@ class Rows:
         """Return a digest of names, dtypes, values, weights and target; other data gives another one."""
         table = self.table
         dtypes = tuple(table.dtype(j) for j in range(len(table.names)))
-        digest = xxhash.xxh3_128(repr((table.names, dtypes, len(self), self.unit)).encode())
+        digest = xxhash.xxh3_128(repr((table.names, dtypes, len(self), self.weight_scale)).encode())
         for part in table.content():
             digest.update(part)
         if self.weights is not None:

@@ -36,7 +36,7 @@ def sample_of(rows: int, size: int, seed: int) -> Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Priorities:
+class PrioritySample:
     r"""The ``most`` rows of highest priority :math:`q_i = w_i^2 / u_i`, with :math:`u_i` uniform on (0, 1].
 
     With :math:`\tau` the highest priority that is left out, :math:`\sum_i \max(w_i^2, \tau) d_i^2` over the
@@ -83,7 +83,7 @@ class Priorities:
         return Sample(chosen.numbers[order], squares[order], weights[order])
 
 
-def few_of(numbers: Integers, seed: int, most: int) -> Integers:
+def sample_numbers(numbers: Integers, seed: int, most: int) -> Integers:
     """Return the places of ``most`` rows, in order, chosen by a hash of their numbers alone.
 
     Whoever looks at which rows, those chosen among the chosen of parts are those chosen among all.
@@ -103,7 +103,7 @@ def few_of(numbers: Integers, seed: int, most: int) -> Integers:
     return np.sort(below[np.argpartition(chances[below], most - 1)[:most]])
 
 
-def few_rows(columns: int) -> int:
+def head_rows(columns: int) -> int:
     """Return how many rows tell how columns are binned: fewer of very wide tables, which are held."""
     return max(LEAST_FEW, min(MOST_FEW, FEW_CELLS // max(1, columns)))
 

@@ -33,7 +33,7 @@ class Steps:
             clock, own = values, None
         ticks = clock.view(np.int64)
         first = int(ticks.min())
-        # As whole numbers without a sign, between which no distance is too large.
+        # As integers without a sign, between which no distance is too large.
         away = ticks.view(np.uint64) - np.int64(first).view(np.uint64)
         return cls(first, int(np.gcd.reduce(away)), own)
 

@@ -1,4 +1,4 @@
-"""What a first look at a column tells: quantiles, levels, how much is missing."""
+"""What a first look at a column tells: quantiles, categories, how much is missing."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Summary:
     """All the grid needs to know of a feature.
 
     ``levels`` are the distinct present values with their weights: all of them for a nominal feature, the
-    sorted ones of a number or date when there are fewer than the limit asked for, else None. ``declared`` are
-    the levels a category column may take, ``ranked`` whether their order is one of rank. ``ends`` are the
-    quantiles at the percentiles asked for, ``extremes`` the smallest and largest finite value, both None for
+    sorted ones of a number or date when there are fewer than the limit requested, else None. ``declared`` are
+    the categories a category column may take, ``ranked`` whether their order is one of rank. ``ends`` are the
+    quantiles at the percentiles requested, ``extremes`` the smallest and largest finite value, both None for
     a nominal feature. ``unit`` is the dtype of a date's ticks, ``dtype`` that of a number. ``edges`` are
-    those of the numbers of bins asked for, one array each. ``common`` is the value in the middle of the
+    those of the numbers of bins requested, one array each. ``common`` is the value in the middle of the
     present ones and its weight; no other has more than half. ``missing_row`` is a row without the value.
     ``steps`` are those between dates or durations. ``ordered``, which alone grows with the number of rows,
     are the finite values sorted, while they are at hand and have no weights.
@@ -61,7 +61,7 @@ class Summary:
         return self.missing / self.weight
 
 
-def summarise(
+def summarize(
     rows: Rows,
     feature: int,
     *,
@@ -70,9 +70,9 @@ def summarise(
     percentiles: tuple[float, float],
     bins: tuple[int, ...] = (),
 ) -> Summary:
-    """Summarise a column; rows of weight zero count in no way.
+    """Summarize a column; rows of weight zero count in no way.
 
-    ``nominal`` takes the values as levels whatever their dtype; ``limit`` is the number of distinct
+    ``nominal`` takes the values as categories whatever their dtype; ``limit`` is the number of distinct
     values from which a number is no longer listed value by value. ``bins`` are numbers of bins to find the
     edges of.
     """
@@ -144,7 +144,7 @@ def common_of(ordered: Array, weights: Floats | None) -> tuple[Any, float]:
 
 def placed(wanted: Floats, extremes: Array, kind: Kind) -> dict[str, Any]:
     """Return where numbers lie: the quantiles at two percentiles and the deciles, and the two extremes."""
-    exact = float if kind == "numeric" else int  # whole numbers beyond 2**53 are no floats
+    exact = float if kind == "numeric" else int  # integers beyond 2**53 are no floats
     return {
         "ends": (float(wanted[0]), float(wanted[1])),
         "extremes": (exact(extremes[0]), exact(extremes[1])),
@@ -240,20 +240,20 @@ def distinct_of(values: Array, weights: Floats | None, limit: int) -> tuple[Arra
 
 
 def _levels(column: Column, weights: Floats | None, kind: Kind) -> dict[str, Any]:
-    """Return the levels that occur, and their weights."""
+    """Return the categories that occur, and their weights."""
     codes, found = column.factorized()
     counts = np.bincount(codes, weights, minlength=len(found)).astype(np.float64)
-    return ordered_levels(found, counts, column.levels, kind, column.values.dtype)
+    return order_categories(found, counts, column.levels, kind, column.values.dtype)
 
 
-def ordered_levels(
+def order_categories(
     found: tuple[Any, ...],
     counts: Floats,
     declared: tuple[Any, ...] | None,
     kind: Kind,
     dtype: np.dtype[Any],
 ) -> dict[str, Any]:
-    """Return the levels that occur and their weights: in declared order, sorted, or most frequent first."""
+    """Return the observed categories and their weights: in declared order, sorted, or most frequent first."""
     occurring = np.flatnonzero(counts > 0).tolist()
     if declared is not None:
         ranks = {level: rank for rank, level in enumerate(declared)}

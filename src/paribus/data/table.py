@@ -29,7 +29,7 @@ class Column:
     missing: Flags
     levels: tuple[Any, ...] | None = None
     codes: Integers | None = None
-    found: tuple[Any, ...] = ()
+    codes_in_use: tuple[Any, ...] = ()
     ranked: bool = False
     zone: str | None = None
 
@@ -44,7 +44,7 @@ class Column:
     def factorized(self) -> tuple[Integers, tuple[Any, ...]]:
         """Return which distinct value each present row has, and those values."""
         if self.codes is not None:
-            return self.codes, self.found
+            return self.codes, self.codes_in_use
         if self.values.dtype.kind in "biufmM":
             distinct, inverse = np.unique(self.values, return_inverse=True)
             return inverse.astype(np.int64), tuple(distinct)
@@ -54,11 +54,11 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellValues:
     """Values in a column's own dtype, as the model must see them.
 
     ``native`` is an array or series of the table's library; ``column`` is the same, read back from
-    ``native``, so that what is reported is what was asked.
+    ``native``, so that what is reported is what was evaluated.
     """
 
     native: Any
@@ -73,7 +73,7 @@ class Cells:
 class Stack(Protocol):
     """A block repeated once per point, in which columns can be replaced."""
 
-    def at(self, replaced: dict[int, Cells], index: Integers) -> Any:
+    def at(self, replaced: dict[int, CellValues], index: Integers) -> Any:
         """Return the native table of ``b * m`` rows for the points ``index (b, d)``, point by point.
 
         Column ``d`` of ``index`` says which cell of the ``d``-th entry of ``replaced`` each point
@@ -118,36 +118,36 @@ class Table(Protocol):
     def floats(self, feature: int) -> Array | None:
         """Return a column of floats as it lies, NaN where missing; None for any other column."""
 
-    def cells(self, feature: int, values: Array) -> Cells:
+    def cells(self, feature: int, values: Array) -> CellValues:
         """Write values in the column's dtype, or refuse what it cannot hold."""
 
-    def own_cells(self, feature: int) -> Cells:
+    def own_cells(self, feature: int) -> CellValues:
         """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
 
-    def with_missing(self, feature: int, cells: Cells) -> Cells:
+    def with_missing(self, feature: int, cells: CellValues) -> CellValues:
         """Append this table's first value, which is missing, in the form the model knows it."""
 
-    def stack(self, copies: int, scratch: Scratch) -> Stack:
+    def stack(self, copies: int, scratch: ScratchBuffer) -> Stack:
         """Prepare to ask ``copies`` points at once."""
 
     def content(self) -> Iterator[Any]:
         """Yield buffers that depend on the values alone, for a fingerprint."""
 
 
-class Scratch(local):
+class ScratchBuffer(local):
     """One buffer per thread, grown on demand and freed with its owner; it ships empty."""
 
     buffer: Array | None = None
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Return an uninitialised array that is only good until the next call in this thread."""
+        """Return an uninitialized array that is only good until the next call in this thread."""
         size = int(np.prod(shape))
         if self.buffer is None or self.buffer.dtype != dtype or self.buffer.size < size:
             self.buffer = np.empty(size, dtype)
         return self.buffer[:size].reshape(shape)
 
-    def __reduce__(self) -> tuple[type[Scratch], tuple[()]]:
-        return Scratch, ()
+    def __reduce__(self) -> tuple[type[ScratchBuffer], tuple[()]]:
+        return ScratchBuffer, ()
 
 
 def checked_names(names: Any, columns: int, argument: str = "feature_names") -> tuple[str, ...]:

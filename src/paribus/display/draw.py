@@ -7,8 +7,8 @@ from typing import Any
 
 from paribus._typing import PlotBackend
 from paribus.display.figure import Figure
-from paribus.errors import DrawingError, one_of
-from paribus.results.ranked import Ranked
+from paribus.errors import DrawingError, check_choice
+from paribus.results.effect_mapping import EffectMapping
 
 EXTRAS = {"matplotlib": "plot", "plotly": "plotly"}  # what to install them with
 
@@ -33,13 +33,13 @@ def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None) -> Any:
 
 
 def draw_result(result: object, figure: Figure, backend: str, ax: Any) -> Any:
-    """Draw the figure of a result; matplotlib's answer for one of one panel is its axes."""
+    """Draw the figure of a result; matplotlib returns the axes for a single panel."""
     page, axes = _drawn(figure, backend, ax)
-    return axes[0] if len(axes) == 1 and not isinstance(result, Ranked) else page
+    return axes[0] if len(axes) == 1 and not isinstance(result, EffectMapping) else page
 
 
 def _drawn(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
-    one_of("backend", backend, PlotBackend)
+    check_choice("backend", backend, PlotBackend)
     if find_spec(backend) is None:
         raise DrawingError(f"{backend} is not installed; pip install 'paribus[{EXTRAS[backend]}]'")
     if backend == "matplotlib":

@@ -4,7 +4,7 @@ A result becomes a `Figure` (``paribus.display.panels``), and a drawer makes it 
 (``paribus.display.drawers``). Nothing here knows a plotting package; two figures are equal if every number
 and word in them is, so that what a picture says can be tested without looking at pixels.
 
-All places are floats in the units of their axis: numbers as they are, dates as days since 1970, levels as
+All places are floats in the units of their axis: numbers as they are, dates as days since 1970, categories as
 0, 1, 2, ... Text is as people read it, with signs that cannot be drawn written out; each drawer escapes what
 has a meaning to it. ``hover`` is what a pointer over a point tells, lines separated by newlines, one text for
 each point.
@@ -19,14 +19,14 @@ import numpy as np
 
 from paribus._typing import BandRole
 from paribus.contracts import Flags, Floats
-from paribus.display.letters import printable
+from paribus.display.text_metrics import printable
 
 Dash: TypeAlias = Literal["solid", "dashed", "dotted", "dashdot"]
 Marker: TypeAlias = Literal["circle", "square", "diamond", "cross", "triangle", "star", "bar", "dot"]
 AxisScale: TypeAlias = Literal["number", "date", "level", "none"]
 
 
-class Plain:
+class FigureData:
     """Frozen data that are equal if all their parts are, arrays bit for bit; NaN is equal to itself."""
 
     def __post_init__(self) -> None:
@@ -60,11 +60,11 @@ def _same(one: object, two: object) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Line(Plain):
+class Line(FigureData):
     """A line through points ``x, y (g,)``, broken where y is NaN.
 
     With ``steps`` a height holds until the next point. ``strength (g,)``, between 0 and 1, is how much of its
-    colour the line has around each point: it fades where the data thins out. ``width`` is in points.
+    color the line has around each point: it fades where the data thins out. ``width`` is in points.
     ``single (g,)`` tells which heights are those of a single row: they do not make an axis longer.
     """
 
@@ -82,7 +82,7 @@ class Line(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Band(Plain):
+class Band(FigureData):
     """The area between two curves ``low, high (g,)`` over ``x``; ``role`` is what it is the spread of."""
 
     x: Floats
@@ -96,7 +96,7 @@ class Band(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Points(Plain):
+class Points(FigureData):
     """Points with error bars: ``error (g,)`` is the length to each side, along y or else along x.
 
     ``size (g,)`` is each one's diameter in points, ``single`` as of a `Line`.
@@ -116,7 +116,7 @@ class Points(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Bars(Plain):
+class Bars(FigureData):
     """Bars at ``at`` from ``base`` to ``base + length``, upright unless ``horizontal``.
 
     ``error (g,)`` is the length of error bars to each side of their ends. ``color`` is one for all or one
@@ -136,7 +136,7 @@ class Bars(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Strip(Plain):
+class Strip(FigureData):
     """The weight of the data along the bottom of a panel (the left with ``along="y"``), as bars.
 
     The highest of ``height`` takes the share `STRIP` of the panel; ``most`` is what counts as the highest
@@ -152,7 +152,7 @@ class Strip(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Rug(Plain):
+class Rug(FigureData):
     """Short ticks inside the panel's edge, such as deciles of the data."""
 
     at: Floats
@@ -161,12 +161,12 @@ class Rug(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Heat(Plain):
-    """Coloured cells ``values (y, x)`` between ``edges``; NaN has no colour.
+class Heat(FigureData):
+    """Colored cells ``values (y, x)`` between ``edges``; NaN has no color.
 
-    ``colors`` is the name of a colour map, or its colours from low to high, evenly apart. ``written`` are
-    numbers to stand in the cells, row by row, or nothing. ``low`` and ``high`` are the ends of the colours,
-    ``unit`` what the colour bar says; None has no colour bar.
+    ``colors`` is the name of a color map, or its colors from low to high, evenly apart. ``written`` are
+    numbers to stand in the cells, row by row, or nothing. ``low`` and ``high`` are the ends of the colors,
+    ``unit`` what the color bar says; None has no color bar.
     """
 
     x_edges: Floats
@@ -181,8 +181,8 @@ class Heat(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Contours(Plain):
-    """Filled contours of ``values (y, x)`` at points ``x, y``, with labelled lines at every other level."""
+class Contours(FigureData):
+    """Filled contours of ``values (y, x)`` at points ``x, y``, with labeled lines at every other level."""
 
     x: Floats
     y: Floats
@@ -194,7 +194,7 @@ class Contours(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Hatch(Plain):
+class Hatch(FigureData):
     """Cells that are struck out, ``mask (y, x)`` between edges."""
 
     x_edges: Floats
@@ -204,7 +204,7 @@ class Hatch(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Rule(Plain):
+class Rule(FigureData):
     """A thin line across the panel at one value of y, or of x with ``along="x"``."""
 
     at: float
@@ -212,7 +212,7 @@ class Rule(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Text(Plain):
+class Text(FigureData):
     """Words at a place, moved by ``offset`` points; ``align`` is which side of them the place is at."""
 
     x: float
@@ -231,7 +231,7 @@ Mark: TypeAlias = Line | Band | Points | Bars | Strip | Rug | Heat | Contours | 
 
 
 @dataclass(frozen=True, eq=False)
-class Axis(Plain):
+class PanelAxis(FigureData):
     """One side of a panel.
 
     ``ticks`` are places and words; None leaves them to the drawer. ``turned`` words are written upwards.
@@ -251,7 +251,7 @@ class Axis(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Panel(Plain):
+class Panel(FigureData):
     """Marks on two axes, the first drawn lowest.
 
     ``right`` is a narrow panel beside it on the same y-axis (the missing value, or how the data lies along
@@ -261,8 +261,8 @@ class Panel(Plain):
     """
 
     marks: tuple[Mark, ...]
-    x: Axis = field(default_factory=Axis)
-    y: Axis = field(default_factory=Axis)
+    x: PanelAxis = field(default_factory=PanelAxis)
+    y: PanelAxis = field(default_factory=PanelAxis)
     title: str | None = None
     right: Panel | None = None
     top: Panel | None = None
@@ -273,8 +273,8 @@ class Panel(Plain):
 
 
 @dataclass(frozen=True, eq=False)
-class Figure(Plain):
-    """Panels in rows of ``columns``, a title if one was asked for, and notes below.
+class Figure(FigureData):
+    """Panels in rows of ``columns``, a title if one was requested, and notes below.
 
     ``size`` is width and height in inches. ``legend_title`` heads the legend above the panels.
     """

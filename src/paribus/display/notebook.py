@@ -7,9 +7,9 @@ from html import escape
 from importlib.util import find_spec
 from typing import Any
 
-from paribus.display.letters import printable
+from paribus.display.text_metrics import printable
 from paribus.errors import DrawingError
-from paribus.results.ranked import Ranked
+from paribus.results.effect_mapping import EffectMapping
 
 PANELS = 9  # of many effects, the strongest; a notebook is scrolled, not turned over
 DPI = 110
@@ -34,7 +34,7 @@ def _png(result: Any) -> bytes | None:
     if find_spec("matplotlib") is None:
         return None
     try:
-        figure = result.figure(k=PANELS) if isinstance(result, Ranked) else result.figure()
+        figure = result.figure(k=PANELS) if isinstance(result, EffectMapping) else result.figure()
     except DrawingError:  # such as three features at once, or one output of several that nobody named
         return None
     from paribus.display.drawers.matplotlib import png

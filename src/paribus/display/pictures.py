@@ -11,19 +11,19 @@ import numpy as np
 
 from paribus._typing import OutputLayout
 from paribus.display.figure import Figure, Panel
-from paribus.display.grid import NO_PANEL, figure_of
-from paribus.display.panels.answers import (
+from paribus.display.layout import NO_PANEL, figure_of
+from paribus.display.panels.ale_curves import local_panel
+from paribus.display.panels.effect import effect_panel
+from paribus.display.panels.interactions import importance_figure, interactions_figure
+from paribus.display.panels.labels import background as background_of
+from paribus.display.panels.overlays import (
     comparison_panel,
     difference_panel,
     marginal_panel,
     overlay_panel,
 )
-from paribus.display.panels.effect import effect_panel
-from paribus.display.panels.interactions import importance_figure, interactions_figure
-from paribus.display.panels.local import local_panel
 from paribus.display.panels.surface import local_surface_panel, surface_panel
-from paribus.display.panels.words import background as background_of
-from paribus.errors import DrawingError, OptionError, one_of
+from paribus.errors import DrawingError, OptionError, check_choice
 from paribus.meaning import Scale
 from paribus.results import (
     Comparison,
@@ -35,17 +35,17 @@ from paribus.results import (
     Overlay,
     PartialDependence,
 )
+from paribus.results.effect_mapping import EffectMapping
 from paribus.results.outputs import chosen
-from paribus.results.ranked import Ranked
 
 FLAT = 20  # times the effects on an output: on an axis as long as that they could not be seen
 
 
 @dataclass(frozen=True)
-class Options:
-    """What is asked of a picture of one result or of many.
+class PlotOptions:
+    """Options of a plot of one result or of many.
 
-    ``output`` is one output of several; else ``outputs`` says whether they are colours of one panel or have
+    ``output`` is one output of several; else ``outputs`` says whether they are colors of one panel or have
     panels of their own. Of many results ``k`` are drawn.
     """
 
@@ -60,7 +60,7 @@ class Options:
     def __post_init__(self) -> None:
         for name, value in (("k", self.k), ("columns", self.columns)):
             if not isinstance(value, Integral) or value < 1:
-                raise OptionError(f"{name}={value!r} must be a positive whole number")
+                raise OptionError(f"{name}={value!r} must be a positive integer")
         if not isinstance(self.share_y, bool):
             raise OptionError(f"share_y={self.share_y!r} must be True or False")
         if self.title is not None and not isinstance(self.title, str):
@@ -83,14 +83,14 @@ def figure_for(result: Any, *options: Any) -> Figure:
         return interactions_figure(result, *options)
     if isinstance(result, Importance):
         return importance_figure(result, *options)
-    return picture(result, Options(*options))
+    return figure_of_result(result, PlotOptions(*options))
 
 
-def picture(result: Any, options: Options) -> Figure:
+def figure_of_result(result: Any, options: PlotOptions) -> Figure:
     """Return the figure of a result, or of a mapping of results."""
-    every = list(result.values()) if isinstance(result, Ranked) else [result]
+    every = list(result.values()) if isinstance(result, EffectMapping) else [result]
     if not every:
-        raise DrawingError("there is no effect to draw")
+        raise DrawingError("there is no effect to plot")
     results, notes = every[: options.k], result.notes
     if len(results) < len(every):
         told = dict.fromkeys(note for one in results for note in one.notes)
@@ -99,15 +99,15 @@ def picture(result: Any, options: Options) -> Figure:
 
 
 def _together(results: Sequence[Any]) -> bool:
-    """Tell whether several outputs can be colours: of averages of one feature, and nothing else."""
+    """Return whether outputs can be distinguished by color: only for averages of one feature."""
     if not isinstance(results[0], (PartialDependence, LocalEffect)):
         return False
-    plain = all(result.get("individual") is None and result.get("spread") is None for result in results)
+    plain = all(result.get("individual") is None and result.get("quantiles") is None for result in results)
     return plain and all(_ways(result) == 1 for result in results)
 
 
 def _of_one_size(results: Sequence[Any]) -> bool:
-    """Tell whether outputs can stand on one axis without one of them being flat there."""
+    """Return whether outputs can share an axis without one of them looking flat."""
     curves = [result.ale if isinstance(result, LocalEffect) else result.average for result in results]
     known = [curve for curve in curves if curve is not None and curve.shape[1]]
     if not known or results[0].provenance.scale == Scale("probability"):
@@ -136,13 +136,13 @@ def _figure(
     results: Sequence[Any],
     panel: Callable[[Any, list[int]], Panel],
     notes: Sequence[str],
-    options: Options,
+    options: PlotOptions,
     *,
     together: bool,
 ) -> Figure:
     """Return one panel for each result, or for each result and output.
 
-    ``together`` is whether outputs can be colours of one panel.
+    ``together`` is whether outputs can be colors of one panel.
     """
     outputs = chosen(results[0].output_names, options.output)
     if len(results) > 1:
@@ -193,11 +193,11 @@ def _ways(result: Any) -> int:
 
 
 def _asked(outputs: str, together: bool, count: int) -> bool:
-    """Tell whether outputs are to be colours, if they can."""
-    one_of("outputs", outputs, OutputLayout)
+    """Return whether outputs are distinguished by color, if possible."""
+    check_choice("outputs", outputs, OutputLayout)
     if outputs == "color" and not together and count > 1:
         raise DrawingError(
-            "outputs='color' is for averages of one feature each; colours have another meaning here. "
+            "outputs='color' is for averages of one feature each; colors have another meaning here. "
             "Pass outputs='rows', or one with output="
         )
     return outputs == "color"
@@ -233,7 +233,7 @@ def background(result: Any) -> tuple[str, ...]:
 def _means(results: Sequence[Any]) -> tuple[str, ...]:
     """Return the line that says that surfaces of several models are the mean of theirs."""
     counts = {
-        len(result.refits.models) for result in results if _ways(result) > 1 and result.refits is not None
+        len(result.by_model.models) for result in results if _ways(result) > 1 and result.by_model is not None
     }
     return tuple(f"surfaces are the mean of {count} models" for count in counts if count > 1)
 
@@ -242,7 +242,7 @@ def _check_ways(effect: PartialDependence) -> None:
     ways = len(effect.grid_values)
     if ways > 2:
         raise DrawingError(
-            f"an effect of {ways} features has no picture; ask for two of them, or read to_frame()"
+            f"an effect of {ways} features cannot be plotted; request two of them, or use to_frame()"
         )
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 
 from paribus.contracts import Array, Flags, Floats
-from paribus.data.binning import Bins, bins_of, is_ordered, numbers_of
+from paribus.data.binning import ColumnBins, bins_of, is_ordered, numbers_of
 from paribus.data.table import Column, Table
 from paribus.errors import FeatureError
 from paribus.kernels.program import Bytes
@@ -22,29 +22,29 @@ AT_ONCE = 256  # features whose correlations with all others are held at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Probe:
-    """Some rows, each column as ``values (p, i)``: numbers, or the bins of levels, NaN where missing.
+class RowSample:
+    """Some rows, each column as ``values (p, i)``: numbers, or the bins of categories, NaN where missing.
 
     ``features`` are the columns that can be read, ``bins`` theirs and ``codes (p, i)`` those the rows lie in;
-    ``nominal`` tells columns of levels.
+    ``nominal`` tells columns of categories.
     """
 
     features: tuple[int, ...]
-    bins: tuple[Bins, ...]
+    bins: tuple[ColumnBins, ...]
     codes: Bytes
     values: Floats
     nominal: Flags
     _ranks: dict[int, Floats] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: Table, nominal: frozenset[int], most: int) -> Probe:
+    def of(cls, table: Table, nominal: frozenset[int], most: int) -> RowSample:
         """Read and bin the columns of some rows; one that cannot be read is left out."""
-        found: dict[int, tuple[Bins, Bytes, Floats]] = {}
+        found: dict[int, tuple[ColumnBins, Bytes, Floats]] = {}
         for feature in range(len(table.names)):
             try:
                 column = table.column(feature)
             except FeatureError:
-                continue  # of which nothing can be said; asked about, it is refused elsewhere
+                continue  # of which nothing can be said; requested, it is refused elsewhere
             bins = bins_of(column, nominal=feature in nominal, most=most)
             codes = binned(column, bins, kernels_of(small=True))
             levels = np.where(codes == bins.missing, np.nan, codes.astype(np.float64))
@@ -71,7 +71,7 @@ class Probe:
         return float(_ratios(levels, ranks[None])[0]), RATIO
 
     def _ranked(self, place: int, chosen: Flags) -> Floats:
-        """Return the ranks of numbers, or the bins of levels, of some rows."""
+        """Return the ranks of numbers, or the bins of categories, of some rows."""
         if self.nominal[place]:
             return np.asarray(self.values[place, chosen])
         if not chosen.all():
@@ -81,8 +81,8 @@ class Probe:
         return self._ranks[place]
 
     def strongest(self, asked: tuple[int, ...], most: int) -> dict[int, tuple[int, ...]]:
-        """Return for each feature asked about the ``most`` others that go with it most."""
-        ranks = np.array([self._centred(place) for place in range(len(self.features))])
+        """Return for each feature requested the ``most`` others that go with it most."""
+        ranks = np.array([self._centered(place) for place in range(len(self.features))])
         levels = np.flatnonzero(self.nominal)
         places = {feature: place for place, feature in enumerate(self.features)}
         found: dict[int, tuple[int, ...]] = {}
@@ -100,20 +100,20 @@ class Probe:
         return found
 
     def _in_levels(self, place: int, ranks: Floats) -> Floats:
-        """Return how much of the spread of some ranks ``(p, i)`` is between the levels of a column."""
+        """Return how much of the spread of some ranks ``(p, i)`` is between the categories of a column."""
         known = ~np.isnan(self.values[place])
         return _ratios(self.values[place, known], ranks[:, known])
 
-    def _centred(self, place: int) -> Floats:
-        """Return the ranks of numbers as a vector of length one, 0 where missing; of levels, none."""
-        centred = np.zeros(self.values.shape[1])
+    def _centered(self, place: int) -> Floats:
+        """Return the ranks of numbers as a vector of length one, 0 where missing; of categories, none."""
+        centered = np.zeros(self.values.shape[1])
         known = ~np.isnan(self.values[place])
         if self.nominal[place] or not known.any():
-            return centred
+            return centered
         ranks = self._ranked(place, known)
-        centred[known] = ranks - ranks.mean()
-        length = float(np.linalg.norm(centred))
-        return centred / length if length else centred
+        centered[known] = ranks - ranks.mean()
+        length = float(np.linalg.norm(centered))
+        return centered / length if length else centered
 
 
 def _ranks(numbers: Floats) -> Floats:
@@ -132,15 +132,15 @@ def _correlation(one: Floats, other: Floats) -> float:
 
 
 def _ratios(levels: Floats, numbers: Floats) -> Floats:
-    r"""Return :math:`\eta`, the share of the spread of numbers ``(p, i)`` between levels, as a root."""
+    r"""Return :math:`\eta`, the share of the spread of numbers ``(p, i)`` between categories, as a root."""
     if not len(levels):
         return np.zeros(len(numbers))
     codes = np.unique(levels, return_inverse=True)[1]
     member = np.equal.outer(np.arange(codes.max() + 1), codes).astype(np.float64)
-    centred = numbers - numbers.mean(axis=1, keepdims=True)
-    between = ((centred @ member.T) ** 2 / member.sum(axis=1)).sum(axis=1)
-    total = (centred**2).sum(axis=1)
-    return np.asarray(np.sqrt(np.divide(between, total, out=np.zeros(len(centred)), where=total > 0)))
+    centered = numbers - numbers.mean(axis=1, keepdims=True)
+    between = ((centered @ member.T) ** 2 / member.sum(axis=1)).sum(axis=1)
+    total = (centered**2).sum(axis=1)
+    return np.asarray(np.sqrt(np.divide(between, total, out=np.zeros(len(centered)), where=total > 0)))
 
 
 def _cramer(one: Array, other: Array) -> float:
@@ -163,7 +163,7 @@ def kernels_of(*, small: bool) -> ModuleType:
     return import_module(REFERENCE if small and COMPILED not in sys.modules else COMPILED)
 
 
-def binned(column: Column, bins: Bins, kernels: ModuleType) -> Bytes:
+def binned(column: Column, bins: ColumnBins, kernels: ModuleType) -> Bytes:
     """Return the bin of each row of a column."""
     if bins.levels is not None:
         return bins.of_levels(column)

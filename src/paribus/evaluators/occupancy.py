@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from paribus.contracts import Array, Flags, Floats
-from paribus.data.binning import Bins
+from paribus.data.binning import ColumnBins
 from paribus.data.rows import Block
 from paribus.data.table import Table
 from paribus.errors import FeatureError
-from paribus.evaluators.association import Probe, binned, kernels_of
-from paribus.grid import Axis, Question
+from paribus.evaluators.association import RowSample, binned, kernels_of
+from paribus.grid import Axis, Grid
 from paribus.kernels.program import BINS, Ints
 from paribus.states import Counts, Keyed, Occupied
 from paribus.states.expected import Expected
@@ -41,17 +41,17 @@ def bins_for(rows: int) -> int:
 class Occupancy:
     """Marks the cells of pairs of features that some row lies in, and counts the rows in each bin.
 
-    A pair all of whose cells a few rows already lie in needs no look at the others: only the ``pairs (q, 2)``
+    A pair whose cells are all occupied in a small sample needs no further check: only the ``pairs (q, 2)``
     that are left, places among ``features``, are marked. Rows of weight zero do not count.
     """
 
     features: tuple[int, ...]
-    bins: tuple[Bins, ...]
+    bins: tuple[ColumnBins, ...]
     pairs: Ints
     small: bool
 
     @classmethod
-    def of(cls, outlook: Outlook) -> Occupancy:
+    def of(cls, outlook: PairSelection) -> Occupancy:
         """Choose the pairs that a few rows leave open."""
         used = tuple(sorted({feature for pair in outlook.open for feature in pair}))
         places = {feature: place for place, feature in enumerate(used)}
@@ -80,7 +80,7 @@ class Occupancy:
         return Expected(found, frozenset({("bin weights", 0)}))
 
     def evaluate(self, block: Block) -> Keyed:
-        """Mark the cells of a block; one whose questions are asked in parts is looked at with the first."""
+        """Mark the cells of a block; a block that is evaluated in parts is marked with the first part."""
         if not len(self.pairs) or 0 not in block.questions:
             return Keyed({})
         codes = np.empty((len(self.features), len(block.table)), np.uint8)
@@ -98,7 +98,7 @@ class Occupancy:
             states["bin weights", 0] = Counts(np.array(own))
         return Keyed(states)
 
-    def finish(self, state: Keyed, outlook: Outlook) -> Joint:
+    def finish(self, state: Keyed, outlook: PairSelection) -> OccupiedCells:
         """Return which cells have rows; of a feature without open pairs, what a few rows tell of its bins."""
         rows = {j: counts * (outlook.rows / max(1.0, counts.sum())) for j, counts in outlook.counts.items()}
         weights, tables = dict(rows), {}
@@ -109,14 +109,14 @@ class Occupancy:
             weights.update(zip(self.features, weighed.astype(np.float64), strict=True))
             marked = state.parts["occupied", 0].tables().astype(bool).reshape(-1, BINS, BINS)
             tables = dict(zip(outlook.open, marked, strict=True))
-        return Joint(outlook, rows, weights, tables)
+        return OccupiedCells(outlook, rows, weights, tables)
 
 
 @dataclass(frozen=True, eq=False)
-class Outlook:
+class PairSelection:
     """Which pairs of features are compared, and what a few of ``rows`` rows tell of them.
 
-    ``partners`` are the features that each one asked about is compared with, ``pairs`` all of them and those
+    ``partners`` are the features that each one requested is compared with, ``pairs`` all of them and those
     within a question; ``open`` the pairs with cells that none of the few rows lies in. ``counts`` are the
     few rows in each bin of a feature.
     """
@@ -125,16 +125,16 @@ class Outlook:
     partners: Mapping[int, tuple[int, ...]]
     pairs: frozenset[tuple[int, int]]
     open: tuple[tuple[int, int], ...]
-    bins: Mapping[int, Bins]
+    bins: Mapping[int, ColumnBins]
     counts: Mapping[int, Floats]
 
     @classmethod
-    def of_nothing(cls) -> Outlook:
+    def of_nothing(cls) -> PairSelection:
         """Compare nothing."""
         return cls(0, {}, frozenset(), (), {}, {})
 
     @classmethod
-    def of(cls, probe: Probe, questions: Iterable[Question], rows: int) -> Outlook:
+    def of(cls, probe: RowSample, questions: Iterable[Grid], rows: int) -> PairSelection:
         """Choose partners and pairs; with too few rows to expect some in a cell there are none."""
         groups = [tuple(axis.feature for axis in question.axes) for question in questions]
         known = set(probe.features)
@@ -166,7 +166,7 @@ class Outlook:
 
 
 def _open(codes: Array, pairs: Ints, occurring: Flags, kernels: ModuleType) -> list[bool]:
-    """Tell which pairs have cells of bins that occur in which no row lies."""
+    """Return which pairs have empty cells of non-empty bins."""
     found: list[bool] = []
     for first in range(0, len(pairs), AT_ONCE):
         some = pairs[first : first + AT_ONCE]
@@ -177,27 +177,27 @@ def _open(codes: Array, pairs: Ints, occurring: Flags, kernels: ModuleType) -> l
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class OccupiedCells:
     """The rows and the weight ``(b,)`` in bins of features, and which cells ``(b, c)`` of pairs have a row.
 
     A pair without a table has rows in all its cells.
     """
 
-    outlook: Outlook
+    outlook: PairSelection
     rows: Mapping[int, Floats]
     weights: Mapping[int, Floats]
     tables: Mapping[tuple[int, int], Flags]
     _axes: dict[int, Array] = field(default_factory=dict)
 
     def knows(self, one: int, other: int, *, open_: bool | None = None) -> bool:
-        """Tell whether two features were compared, and if asked for only if they were open, or not."""
+        """Return whether two features were compared, optionally only if they were open, or not."""
         pair = min(one, other), max(one, other)
         return pair in self.outlook.pairs and (open_ is None or (pair in self.tables) == open_)
 
     def cells(self, one: int, other: int) -> tuple[Flags, Flags]:
         """Return for the bins ``(b, c)`` of two features where rows are to be expected, and where none is.
 
-        Values that share a bin for want of another, such as rare levels, tell nothing.
+        Values that share a bin for want of another, such as rare categories, tell nothing.
         """
         expected = np.outer(self.rows[one], self.rows[other]) >= EXPECTED * self.rows[one].sum()
         expected[self.outlook.bins[one].pooled] = False
@@ -215,12 +215,12 @@ class Joint:
         return self._axes[axis.feature]
 
 
-def probe_of(table: Table, nominal: frozenset[int], rows: int) -> Probe:
+def probe_of(table: Table, nominal: frozenset[int], rows: int) -> RowSample:
     """Read a few of ``rows`` rows, and bin their columns."""
-    return Probe.of(table, nominal, bins_for(rows))
+    return RowSample.of(table, nominal, bins_for(rows))
 
 
-def _located(block: Block, feature: int, bins: Bins, kernels: ModuleType) -> Array:
+def _located(block: Block, feature: int, bins: ColumnBins, kernels: ModuleType) -> Array:
     """Return the bin of each row; floats are looked at as they lie."""
     floats = block.table.floats(feature) if bins.levels is None else None
     if floats is not None:

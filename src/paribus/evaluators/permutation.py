@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from paribus.budget import FLOAT, in_words
+from paribus.budget import FLOAT, format_bytes
 from paribus.contracts import Floats, Integers
 from paribus.data.rows import Block, Rows
-from paribus.data.table import Cells, Scratch
+from paribus.data.table import CellValues, ScratchBuffer
 from paribus.errors import ModelError, ParibusError, failure
-from paribus.evaluators.brute import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
+from paribus.evaluators.brute_force import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
 from paribus.evaluators.request import Fold, Passes
 from paribus.meaning import Estimand
 from paribus.models import Model
@@ -23,7 +23,7 @@ from paribus.models.scoring import RowScore, Score, Scorer, TotalScore
 from paribus.notes import Note, NoteCode
 from paribus.states import Keyed
 from paribus.states.expected import Expected
-from paribus.states.large import LARGE, beyond_numbers, enlarged, scaled
+from paribus.states.overflow import LARGE, enlarged, ignore_fp_errors, scaled
 
 Group = tuple[int, ...]
 CALL_BYTES = 8_000_000  # of rows and predictions in one predict; no memory bound changes it, nor any bit
@@ -32,7 +32,7 @@ ROW_ARRAYS = 10  # numbers per row while a group is shuffled: donors, losses, su
 
 
 @dataclass(frozen=True, eq=False)
-class Permuted:
+class PermutationImportances:
     """What shuffling each group of columns did.
 
     Attributes
@@ -44,7 +44,7 @@ class Permuted:
     baseline : float
         The loss or score before anything was shuffled.
     score : RowScore, TotalScore or Scorer
-        How predictions were scored, and which model was asked.
+        How predictions were scored, and which model was evaluated.
     notes : tuple of str
         What must be said beside the numbers.
     """
@@ -63,7 +63,7 @@ class Permuted:
 
 
 @dataclass(frozen=True, eq=False)
-class PermutationAsk:
+class PermutationRequest:
     """Which groups of columns to shuffle among which rows, drawn from ``counted``, and how to score."""
 
     statistic: ClassVar[str] = "permutation"
@@ -75,7 +75,7 @@ class PermutationAsk:
     groups: tuple[Group, ...]
     repeats: int
     seed: int
-    counted: int
+    n_weighted: int
     max_memory: int
     threads: int
     cut: int = 1
@@ -85,7 +85,7 @@ class PermutationAsk:
         """All groups are shuffled by one evaluator."""
         return 1
 
-    def only(self, numbers: tuple[int, ...]) -> PermutationAsk:
+    def only(self, numbers: tuple[int, ...]) -> PermutationRequest:
         """Return itself, which has one part."""
         return self
 
@@ -111,7 +111,7 @@ class PermutationAsk:
 
 
 @dataclass(frozen=True, eq=False)
-class Shuffling:
+class PermutationEvaluator:
     r"""Shuffles each group of columns among the rows and scores the model again.
 
     .. math:: I_S = \frac{1}{r} \sum_k \frac{1}{W} \sum_i w_i
@@ -122,12 +122,12 @@ class Shuffling:
     Without weights :math:`\pi_k` is a permutation. Rows of weight zero count for nothing. A permutation
     follows from the seed, the columns and the number of the repeat alone.
 
-    The standard error of a loss that is a mean over rows is that of another sample of rows and another set
-    of shuffles; see `Tally`. Of any other score only the spread over repeats is known, which is said in the
+    The standard error of a loss that is a mean over rows is that of another sample of rows and another set of
+    shuffles; see `RowChanges`. Of any other score only the spread over repeats is known, which is said in the
     notes.
     """
 
-    ask: PermutationAsk
+    request: PermutationRequest
 
     name: ClassVar[str] = "permutation"
     shortcut: ClassVar[bool] = False
@@ -136,46 +136,53 @@ class Shuffling:
     how: ClassVar[str] = "shuffles the values of a feature among the rows and scores the predictions again"
 
     @classmethod
-    def build(cls, model: Model | None, ask: PermutationAsk) -> Shuffling:
+    def build(cls, model: Model | None, request: PermutationRequest) -> PermutationEvaluator:
         """Prepare to shuffle."""
-        return cls(ask)
+        return cls(request)
 
     @classmethod
-    def covers(cls, ask: PermutationAsk) -> tuple[int, ...]:
+    def covers(cls, request: PermutationRequest) -> tuple[int, ...]:
         """Return the number of the one request there is."""
         return (0,)
 
     @property
     def _shuffler(self) -> Shuffler:
-        ask = self.ask
-        return Shuffler(ask.score, ask.groups, ask.repeats, ask.seed, ask.rows.table.row_bytes, ask.rows.unit)
+        request = self.request
+        return Shuffler(
+            request.score,
+            request.groups,
+            request.repeats,
+            request.seed,
+            request.rows.table.row_bytes,
+            request.rows.weight_scale,
+        )
 
     @property
     def block_rows(self) -> int:
         """All rows, because a row may borrow from any other."""
-        return len(self.ask.rows)
+        return len(self.request.rows)
 
     @property
     def error_rows(self) -> int:
         """Every row that is used."""
-        return len(self.ask.rows)
+        return len(self.request.rows)
 
     @property
     def predictions(self) -> int:
         """Rows the model will predict."""
-        scored = 1 + isinstance(self.ask.score, Scorer) + self.ask.repeats * len(self.ask.groups)
-        return len(self.ask.rows) * scored
+        scored = 1 + isinstance(self.request.score, Scorer) + self.request.repeats * len(self.request.groups)
+        return len(self.request.rows) * scored
 
     def memory(self, threads: int) -> int:
         """Return the memory of the losses, and of the groups that are shuffled at the same time."""
-        rows = len(self.ask.rows)
+        rows = len(self.request.rows)
         return 2 * FLOAT * rows + threads * self._shuffler.worker_bytes(rows)
 
     def shortage(self, needed: float) -> str:
         """Return what to say where the memory bound is below what is ``needed``."""
         return (
-            f"shuffling {len(self.ask.rows)} rows needs {in_words(needed)} and max_memory is "
-            f"{in_words(self.ask.max_memory)}; raise max_memory, or pass a smaller subsample="
+            f"shuffling {len(self.request.rows)} rows needs {format_bytes(needed)} and max_memory is "
+            f"{format_bytes(self.request.max_memory)}; raise max_memory, or pass a smaller subsample="
         )
 
     def fallback(self, short: str) -> str | None:
@@ -184,40 +191,40 @@ class Shuffling:
 
     def passes(self, threads: int) -> Passes:
         """Score the rows as they are, then each group shuffled."""
-        ask, rows = self.ask, self.ask.rows
+        request, rows = self.request, self.request.rows
         shuffler = self._shuffler.begun(rows)
-        parts = tuple(((number,), ask.repeats) for number in range(len(ask.groups)))
-        state = yield Fold("", shuffler, len(rows), parts, ask.settings)
-        found = [state.parts["shuffled", number] for number in range(len(ask.groups))]
+        parts = tuple(((number,), request.repeats) for number in range(len(request.groups)))
+        state = yield Fold("", shuffler, len(rows), parts, request.settings)
+        found = [state.parts["shuffled", number] for number in range(len(request.groups))]
         values = np.array([one.value for one in found])
-        return Permuted(
+        return PermutationImportances(
             values,
             np.array([one.standard_error for one in found]),
-            np.array([one.repeats for one in found]).reshape(len(ask.groups), ask.repeats),
+            np.array([one.repeats for one in found]).reshape(len(request.groups), request.repeats),
             shuffler.baseline(rows.weights),
-            ask.score,
+            request.score,
             (
-                *_notes(ask.score, ask.repeats, len(rows), ask.counted, ask.seed),
-                *_not_numbers(values, ask.groups, rows),
+                *_notes(request.score, request.repeats, len(rows), request.n_weighted, request.seed),
+                *_not_numbers(values, request.groups, rows),
                 *shuffler.unsteady(rows),
             ),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Shuffled:
+class GroupImportance:
     """What shuffling one group did: the mean over repeats, its error, and each repeat ``(r,)``."""
 
     value: float
     standard_error: float
     repeats: Floats
 
-    def times(self, unit: float) -> Shuffled:
+    def times(self, unit: float) -> GroupImportance:
         """Return the same where it was found in units of ``unit``."""
         if unit == 1.0:
             return self
         value, error = (float(enlarged(one)) for one in (self.value, self.standard_error))
-        return Shuffled(value, error, enlarged(self.repeats))
+        return GroupImportance(value, error, enlarged(self.repeats))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +242,7 @@ class Shuffler:
     row_bytes: int
     unit: float
     before: Floats = field(default_factory=lambda: np.array(np.nan))
-    scratch: Scratch = field(default_factory=Scratch)
+    scratch: ScratchBuffer = field(default_factory=ScratchBuffer)
 
     @property
     def _row_cost(self) -> int:
@@ -288,20 +295,20 @@ class Shuffler:
         (number,) = block.questions
         return Keyed({("shuffled", number): self._shuffled(block, self.groups[number])})
 
-    def _shuffled(self, block: Block, group: Group) -> Shuffled:
+    def _shuffled(self, block: Block, group: Group) -> GroupImportance:
         """Shuffle as many repeats at a time as one predict takes."""
         rows, at_once = len(block.table), 1
         if not isinstance(self.score, Scorer) and self.score.model.row_independent:
             at_once = max(1, self.call_rows // rows)
         cells = {j: block.table.own_cells(j) for j in group}
         sign, unit = -1.0 if self.score.greater_is_better else 1.0, self.loss_unit
-        tally = Tally(rows, block.weights) if isinstance(self.score, RowScore) else Spread()
+        tally = RowChanges(rows, block.weights) if isinstance(self.score, RowScore) else RepeatChanges()
         for first in range(0, self.repeats, at_once):
             some = range(first, min(first + at_once, self.repeats))
             donors = np.stack([self._donors(block, group, repeat) for repeat in some])
             scores = self.scored(block, cells, donors)
             for score, lent in zip(scores, donors, strict=True):
-                with beyond_numbers():
+                with ignore_fp_errors():
                     tally.add(sign * (score / unit - self.before / unit), lent)
         return tally.finish().times(unit)
 
@@ -310,7 +317,7 @@ class Shuffler:
         sequence = np.random.SeedSequence(self.seed, spawn_key=(repeat, *sorted(group)))
         return donors_of(len(block.table), block.weights, np.random.default_rng(sequence))
 
-    def scored(self, block: Block, cells: dict[int, Cells], donors: Integers) -> Floats:
+    def scored(self, block: Block, cells: dict[int, CellValues], donors: Integers) -> Floats:
         """Return the scores of shuffles ``donors (b, i)``: ``(b, i)`` row by row, ``(b,)`` of all rows."""
         try:
             return self._scored(block, cells, donors)
@@ -320,10 +327,10 @@ class Shuffler:
             names = ", ".join(block.table.names[j] for j in cells)
             raise ModelError(
                 f"the model failed on rows of X{f' with {names} shuffled' if names else ''}: "
-                f"{failure(error)}; it must answer every row it may be asked about"
+                f"{failure(error)}; it must be able to predict any row"
             ) from error
 
-    def _scored(self, block: Block, cells: dict[int, Cells], donors: Integers) -> Floats:
+    def _scored(self, block: Block, cells: dict[int, CellValues], donors: Integers) -> Floats:
         score = self.score
         weights = None if block.weights is None else block.weights * self.unit
         if isinstance(score, RowScore):
@@ -341,7 +348,7 @@ class Shuffler:
         return np.array([score.total(table, weights) for table in tables])
 
     def _predictions(
-        self, model: Model, block: Block, cells: dict[int, Cells], donors: Integers
+        self, model: Model, block: Block, cells: dict[int, CellValues], donors: Integers
     ) -> Iterator[tuple[int, Floats]]:
         """Yield the number of the first row and predictions of shape ``(b, m, o)``, portion by portion."""
         for part in block.cut(self.call_rows):
@@ -350,7 +357,7 @@ class Shuffler:
             answer = model.predict(self._table(part, cells, lent), lent.size)
             yield part.start, answer.reshape(*lent.shape, model.n_outputs)
 
-    def _table(self, part: Block, cells: dict[int, Cells], donors: Integers) -> Any:
+    def _table(self, part: Block, cells: dict[int, CellValues], donors: Integers) -> Any:
         """Return the rows of a part once per shuffle ``(b, m)``, with cells of the rows they borrow from."""
         index = np.broadcast_to(donors[..., None], (*donors.shape, len(cells)))
         return part.table.stack(len(donors), self.scratch).at(cells, index)
@@ -373,7 +380,7 @@ def donors_of(rows: int, weights: Floats | None, rng: np.random.Generator) -> In
     return np.asarray(order[under])
 
 
-class Tally:
+class RowChanges:
     r"""Sums over repeats that tell the mean change of a loss and its standard error.
 
     A change :math:`d_{ik}` depends on two rows: the one that is predicted and the one it borrows from. So
@@ -384,7 +391,7 @@ class Tally:
     .. math:: SE^2 = \frac{n}{n - 1} \frac{1}{W^2} \left[ \sum_i \psi_i^2
               - \frac{1}{r^2} \sum_{ik} w_i^2 (d_{ik} - I)^2 \right]
 
-    The first sum is the linearised variance of `Moments`, of both roles; it holds the chance of the shuffles
+    The first sum is the linearized variance of `Moments`, of both roles; it holds the chance of the shuffles
     twice where it counts once, and the second sum is what is too much. The error is never taken to be below
     that of the shuffles alone, :math:`s_k / \sqrt r`, with the standard deviation :math:`s_k` over repeats.
     """
@@ -398,7 +405,7 @@ class Tally:
     def add(self, changes: Floats, donors: Integers) -> None:
         """Add the changes of one repeat, and whom each row borrowed from."""
         weights, rows = self.weights, len(self.weights)
-        with beyond_numbers():
+        with ignore_fp_errors():
             self.means.append(float((weights * changes).sum() / weights.sum()))
             about = changes - self.means[0]  # near their mean, so that squares keep their digits
             weighted = weights * about
@@ -408,11 +415,11 @@ class Tally:
             self.sum += float((weights * weighted).sum())
             self.square += float((weighted**2).sum())
 
-    def finish(self) -> Shuffled:
+    def finish(self) -> GroupImportance:
         """Return the mean over repeats and its error; NaN when there is only one row."""
         rows, repeats, weights = len(self.weights), len(self.means), self.weights
-        with beyond_numbers():
-            shuffles = Spread(self.means).finish()
+        with ignore_fp_errors():
+            shuffles = RepeatChanges(self.means).finish()
             off = shuffles.value - self.means[0]
             roles = weights * (self.as_row / repeats - off) + (self.as_donor - off * self.lent) / repeats
             chance = self.square - 2 * off * self.sum + off**2 * repeats * float((weights**2).sum())
@@ -420,11 +427,11 @@ class Tally:
             sampled = square / float(weights.sum()) ** 2 * rows / (rows - 1) if rows > 1 else np.nan
             error = np.sqrt(np.maximum(sampled, 0.0))
         error = error if repeats == 1 else np.maximum(error, shuffles.standard_error)
-        return Shuffled(shuffles.value, float(error), shuffles.repeats)
+        return GroupImportance(shuffles.value, float(error), shuffles.repeats)
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class RepeatChanges:
     """Changes of a score, repeat by repeat, and how far they are apart."""
 
     means: list[float] = field(default_factory=list)
@@ -433,12 +440,12 @@ class Spread:
         """Add the change of one repeat."""
         self.means.append(float(change))
 
-    def finish(self) -> Shuffled:
+    def finish(self) -> GroupImportance:
         """Return the mean over repeats and its error, NaN when there is only one."""
         repeats = np.array(self.means)
-        with beyond_numbers():
+        with ignore_fp_errors():
             error = repeats.std(ddof=1) / np.sqrt(len(repeats)) if len(repeats) > 1 else np.nan
-            return Shuffled(float(repeats.mean()), float(error), repeats)
+            return GroupImportance(float(repeats.mean()), float(error), repeats)
 
 
 def _notes(score: Score, repeats: int, drawn: int, counted: int, seed: int) -> tuple[Note, ...]:
@@ -450,9 +457,10 @@ def _notes(score: Score, repeats: int, drawn: int, counted: int, seed: int) -> t
         error = (
             "there is no standard error with one repeat"
             if repeats == 1
-            else f"standard errors tell how far {repeats} shuffles are apart, not what other rows would give"
+            else f"standard errors describe the variation over {repeats} permutations, not over samples of "
+            f"rows"
         )
-        text = f"{score.name} is no mean over rows, so that {error}"
+        text = f"{score.name} is not a mean over rows, so {error}"
         notes.append(Note(NoteCode.SCORE_ERROR, text))
     return tuple(notes)
 

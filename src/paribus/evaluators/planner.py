@@ -8,30 +8,30 @@ from typing import Any
 
 from paribus import budget
 from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
-from paribus.evaluators.brute import BruteForce
-from paribus.evaluators.interactions.brute import BruteStrengths
-from paribus.evaluators.interactions.trees import TreeStrengths
-from paribus.evaluators.local.brute import LocalBrute
-from paribus.evaluators.local.trees import LocalTrees
-from paribus.evaluators.marginal import CellMeans
-from paribus.evaluators.permutation import Shuffling
-from paribus.evaluators.request import Evaluator, Request
-from paribus.evaluators.trees.exact import TreeExact
-from paribus.evaluators.trees.recursion import TreeRecursion
+from paribus.evaluators.ale.brute_ale import BruteAle
+from paribus.evaluators.ale.tree_ale import TreeAle
+from paribus.evaluators.brute_force import BruteForce
+from paribus.evaluators.cell_means import CellMeans
+from paribus.evaluators.interactions.brute_interactions import BruteInteractions
+from paribus.evaluators.interactions.tree_interactions import TreeInteractions
+from paribus.evaluators.permutation import PermutationEvaluator
+from paribus.evaluators.request import Request, StatisticEvaluator
+from paribus.evaluators.trees.tree_exact import TreeExact
+from paribus.evaluators.trees.tree_recursion import TreeRecursion
 from paribus.meaning import Estimand, Refusal
 from paribus.models import Model
 
 # In order of preference, what each evaluates by the name of the statistic. A faster evaluator must give the
 # number that evaluating the model gives: it may refuse, it may not approximate.
-EVALUATORS: list[Mapping[str, type[Evaluator]]] = [
-    {"effects": TreeExact, "ale": LocalTrees, "interactions": TreeStrengths},
+EVALUATORS: list[Mapping[str, type[StatisticEvaluator]]] = [
+    {"effects": TreeExact, "ale": TreeAle, "interactions": TreeInteractions},
     {"effects": TreeRecursion},
     {
         "effects": BruteForce,
-        "ale": LocalBrute,
+        "ale": BruteAle,
         "marginal": CellMeans,
-        "interactions": BruteStrengths,
-        "permutation": Shuffling,
+        "interactions": BruteInteractions,
+        "permutation": PermutationEvaluator,
     },
 ]
 OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
@@ -42,7 +42,7 @@ NOT_COVERED = "pairs of features are evaluated on the model itself"
 class Plan:
     """Which evaluator computes which questions, why, why the others do not, on how many threads."""
 
-    evaluator: Evaluator
+    evaluator: StatisticEvaluator
     numbers: tuple[int, ...]
     why: str
     refusals: dict[str, Refusal]
@@ -71,13 +71,13 @@ def choose(
             continue
         reason, code = _not_meant(candidate, method), RefusalCode.NOT_REQUESTED
         if reason is None:
-            ask = requested(candidate.shortcut)
-            numbers = tuple(n for n in candidate.covers(ask) if n not in done)
+            request = requested(candidate.shortcut)
+            numbers = tuple(n for n in candidate.covers(request) if n not in done)
             try:
                 if numbers:
-                    plans.append(_planned(candidate, model, ask, numbers, method, short))
+                    plans.append(_planned(candidate, model, request, numbers, method, short))
                     done.update(numbers)
-                if len(done) == ask.n_parts:
+                if len(done) == request.n_parts:
                     return [replace(plan, refusals=refusals) for plan in plans]
                 reason, code = NOT_COVERED, RefusalCode.UNSUPPORTED
             except RefusalError as found:
@@ -91,19 +91,19 @@ def choose(
     raise RefusalError(_none_can(model, method, refusals))
 
 
-def _candidates(statistic: str) -> list[type[Evaluator]]:
+def _candidates(statistic: str) -> list[type[StatisticEvaluator]]:
     return [each[statistic] for each in EVALUATORS if statistic in each]
 
 
 def _planned(
-    candidate: type[Evaluator],
+    candidate: type[StatisticEvaluator],
     model: Model | None,
-    ask: Request,
+    request: Request,
     numbers: tuple[int, ...],
     method: str,
     short: str | None,
 ) -> Plan:
-    some = ask if len(numbers) == ask.n_parts else ask.only(numbers)
+    some = request if len(numbers) == request.n_parts else request.only(numbers)
     evaluator, threads = fitted(candidate.build(model, some))
     why = f"requested by method={method!r}"
     if method == "auto":
@@ -118,12 +118,13 @@ def _none_can(model: Model | None, method: str, refusals: Mapping[str, Refusal])
         return f"method='recursion' for {name}: {refusals['tree_recursion']}"
     reasons = "; ".join(f"{evaluator}: {reason}" for evaluator, reason in refusals.items())
     return (
-        f"method={method!r}: no evaluator knows a shortcut for {name} ({reasons}). "
-        "method='brute' gives the same number on the same rows, method='auto' takes the fastest that does"
+        f"method={method!r}: no exact shortcut for {name} ({reasons}). "
+        "method='brute' gives the same result on the same rows, method='auto' uses the fastest exact "
+        "evaluator"
     )
 
 
-def _not_meant(candidate: type[Evaluator], method: str) -> str | None:
+def _not_meant(candidate: type[StatisticEvaluator], method: str) -> str | None:
     """Return why an evaluator is not what the method means."""
     if (candidate.estimand is Estimand.PATH_DEPENDENT) != (method == "recursion"):
         return f"method={method!r} was requested by name" if method == "recursion" else OTHER_ESTIMAND
@@ -139,13 +140,13 @@ def fitted(evaluator: Any) -> tuple[Any, int]:
 
     One that needs more than the bound however small they are is refused.
     """
-    ask = evaluator.ask
-    wanted = ask.threads or (budget.threads(-1) if evaluator.threaded else 1)
+    request = evaluator.request
+    wanted = request.threads or (budget.threads(-1) if evaluator.threaded else 1)
     needed = []
-    for cut in ask.cuts:
-        smaller = evaluator if cut == ask.cut else replace(evaluator, ask=replace(ask, cut=cut))
+    for cut in request.cuts:
+        smaller = evaluator if cut == request.cut else replace(evaluator, ask=replace(request, cut=cut))
         needed.append(smaller.memory(1))
-        if needed[-1] <= ask.max_memory:
+        if needed[-1] <= request.max_memory:
             return smaller, _threads_within(smaller, wanted)
     raise MemoryBoundError(evaluator.shortage(1.01 * min(needed)))
 
@@ -153,5 +154,5 @@ def fitted(evaluator: Any) -> tuple[Any, int]:
 def _threads_within(evaluator: Any, wanted: int) -> int:
     """Return the most threads that fit, of which one does; every further one takes as much as the third."""
     two, three = (evaluator.memory(threads) for threads in (2, 3))
-    bound = evaluator.ask.max_memory
+    bound = evaluator.request.max_memory
     return 1 if two > bound else int(min(wanted, 2 + (bound - two) // max(1, three - two)))

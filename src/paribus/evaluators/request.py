@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 from paribus._typing import Curves
-from paribus.budget import AHEAD, FLOAT, in_words
-from paribus.contracts import Array, Floats, KeptEvaluator
+from paribus.budget import AHEAD, FLOAT, format_bytes
+from paribus.contracts import Array, CheckpointableEvaluator, Floats
 from paribus.data.background import Background
 from paribus.data.rows import ONE_PART, Block, Parts
 from paribus.data.sampling import Sample
-from paribus.grid import Question
+from paribus.grid import Grid
 from paribus.meaning import Estimand
 from paribus.states import Keyed, PointValues
-from paribus.states.expected import Expected, Made
+from paribus.states.expected import Constructed, Expected
 
 CAPACITY = 4_096  # numbers kept at each point where not every row's prediction is: 0.1 % of the ranks or less
 LEAST_CAPACITY = 16
@@ -28,7 +28,7 @@ SKETCHES = 16  # as many sketches as fill the memory for them: a state per level
 
 
 @dataclass(frozen=True)
-class SpreadAsk:
+class QuantileRequest:
     """Which quantiles of the rows' curves are wanted, and in how many bytes to hold what they need.
 
     The bytes are the user's, or fixed: the free memory, which is never the same, must not change the answer.
@@ -38,7 +38,7 @@ class SpreadAsk:
     most_bytes: int
 
     def sizes(self, rows: int, points: int, outputs: int) -> tuple[int, int]:
-        """Return of how many rows all is kept, and how many numbers per point of more rows than that."""
+        """Return the maximum number of rows stored exactly, and the sketch size per point beyond that."""
         cell = FLOAT * max(1, points) * outputs
         if rows * cell <= self.most_bytes:
             return rows, CAPACITY
@@ -51,12 +51,12 @@ class SpreadAsk:
 
 
 @dataclass(frozen=True, eq=False)
-class Ask:
-    """The questions, to be asked of ``rows`` rows of ``row_bytes`` each, ``counted`` of which have weight.
+class EvaluationRequest:
+    """Grids to evaluate on ``rows`` rows of ``row_bytes`` each, ``n_weighted`` of them with positive weight.
 
     ``threads`` None leaves their number to the evaluator. ``sample`` are the rows whose curves tell the
     standard errors of averages that need no curves, None for all. ``read`` tells that rows are not in memory,
-    so that blocks that wait for a thread are. ``spread`` asks for quantiles of the rows' curves.
+    so that blocks that wait for a thread are. ``quantiles`` requests quantiles of the rows' curves.
 
     What is worked on at once has fixed sizes, so that memory changes no number, divided by ``cut``, a power
     of two: first what one call or drawing takes, and beyond `CALLS_FIRST` also blocks, which changes how sums
@@ -65,23 +65,23 @@ class Ask:
 
     statistic: ClassVar[str] = "effects"
     background: ClassVar[None] = None  # passes go through all rows of the run
-    questions: tuple[Question, ...]
+    grids: tuple[Grid, ...]
     kind: Curves
     rows: int
-    counted: int
+    n_weighted: int
     row_bytes: int
     max_memory: int
     threads: int | None
     weighted: bool = False
     sample: Sample | None = None
-    read: bool = False
-    spread: SpreadAsk | None = None
+    out_of_core: bool = False
+    quantiles: QuantileRequest | None = None
     given: bool = True
     cut: int = 1
 
     @property
     def cuts(self) -> tuple[int, ...]:
-        """How often sizes may be cut, until what is asked fits the memory bound."""
+        """How often sizes may be cut, until what is evaluated fits the memory bound."""
         most = MOST_CUTS if self.given else CALLS_FIRST
         return tuple(2**power for power in range(most.bit_length()))
 
@@ -98,15 +98,15 @@ class Ask:
     @property
     def points(self) -> int:
         """Number of points over all questions."""
-        return sum(question.n_points for question in self.questions)
+        return sum(question.n_points for question in self.grids)
 
     def collects(self, outputs: int) -> tuple[int, int] | None:
         """Return the sizes of what is collected for the spread; None where no fold needs to collect it."""
-        if self.spread is None or self.individual:  # whose curves are at hand
+        if self.quantiles is None or self.individual:  # whose curves are at hand
             return None
-        return self.spread.sizes(self.counted, self.points, outputs)
+        return self.quantiles.sizes(self.n_weighted, self.points, outputs)
 
-    def expected_values(self, number: int, outputs: int, points: int) -> dict[tuple[str, int], Made]:
+    def expected_values(self, number: int, outputs: int, points: int) -> dict[tuple[str, int], Constructed]:
         """Return the pattern of what is collected of a question, if anything is."""
         sizes = self.collects(outputs)
         if sizes is None:
@@ -119,24 +119,24 @@ class Ask:
     @property
     def n_parts(self) -> int:
         """Number of questions."""
-        return len(self.questions)
+        return len(self.grids)
 
     @property
     def n_results(self) -> int:
         """Number of questions."""
-        return len(self.questions)
+        return len(self.grids)
 
     @property
     def settings(self) -> tuple[Any, ...]:
         """All that a kept state depends on besides the rows, the model and how both are cut."""
-        points = [cells.values for question in self.questions for cells in question.replaced.values()]
-        asked = [(question.names, question.n_points) for question in self.questions]
+        points = [cells.values for question in self.grids for cells in question.replacements.values()]
+        asked = [(question.names, question.n_points) for question in self.grids]
         sample = self.sample.numbers if self.sample is not None else ()
-        return (self.kind, self.spread, asked), sample, *map(plain, points)
+        return (self.kind, self.quantiles, asked), sample, *map(plain, points)
 
     def only(self, numbers: tuple[int, ...]) -> Self:
         """Return the request for some of the questions."""
-        return replace(self, questions=tuple(self.questions[number] for number in numbers))
+        return replace(self, grids=tuple(self.grids[number] for number in numbers))
 
     def result_bytes(self, outputs: int, block_rows: int, state_bytes: int) -> int:
         """Return the memory of the result: curves twice, while they are joined, and states to be merged.
@@ -154,12 +154,12 @@ class Ask:
         if sizes is None:
             return 0, 0
         most, capacity = sizes
-        return (most * cell, 0) if most >= self.counted else (0, 2 * capacity * cell)
+        return (most * cell, 0) if most >= self.n_weighted else (0, 2 * capacity * cell)
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """One question answered: average and error ``(o, g)``, and curves ``(o, n, g)`` when asked for.
+class EffectEstimate:
+    """One question answered: average and error ``(o, g)``, and curves ``(o, n, g)`` when requested.
 
     ``quantiles (o, q, g)`` of all rows' curves have ranks that may be off by ``rank_error`` as a share of the
     weight. ``row_weights (n,)`` are those of the curves, None when all count the same. ``by_model (m, o, g)``
@@ -184,7 +184,7 @@ class Fold:
     """
 
     name: str
-    evaluator: KeptEvaluator[Block, Keyed]
+    evaluator: CheckpointableEvaluator[Block, Keyed]
     block_rows: int
     parts: Parts = ONE_PART
     settings: tuple[Any, ...] = ()
@@ -243,7 +243,7 @@ class Request(Protocol):
         """Return the request for some of its parts."""
 
 
-class Evaluator(Protocol):
+class StatisticEvaluator(Protocol):
     """A way to compute a statistic of one model: it refuses with a reason, or gives the defined number.
 
     It is built for one request, shipped to workers, and holds no table. ``shortcut`` tells it from evaluating
@@ -266,7 +266,7 @@ class Evaluator(Protocol):
         ...
 
     @property
-    def ask(self) -> Request:
+    def request(self) -> Request:
         """What is requested, and how often sizes are cut."""
         ...
 
@@ -286,12 +286,12 @@ class Evaluator(Protocol):
         ...
 
     @classmethod
-    def build(cls, model: Any, ask: Any) -> Self:
+    def build(cls, model: Any, request: Any) -> Self:
         """Prepare, or raise `RefusalError` with the reason why it cannot."""
         ...
 
     @classmethod
-    def covers(cls, ask: Any) -> tuple[int, ...]:
+    def covers(cls, request: Any) -> tuple[int, ...]:
         """Return the numbers of the requested questions that it can evaluate."""
         ...
 
@@ -318,12 +318,12 @@ class SinglePass(ABC):
     name: ClassVar[str]
     shortcut: ClassVar[bool]
     shortcut_passes: ClassVar[int] = 1  # predictions that a shortcut for all questions takes the time of
-    ask: Ask
+    request: EvaluationRequest
 
     @classmethod
-    def covers(cls, ask: Ask) -> tuple[int, ...]:
+    def covers(cls, request: EvaluationRequest) -> tuple[int, ...]:
         """Return the numbers of all questions."""
-        return tuple(range(len(ask.questions)))
+        return tuple(range(len(request.grids)))
 
     @property
     @abstractmethod
@@ -338,7 +338,7 @@ class SinglePass(ABC):
     @property
     def parts(self) -> Parts:
         """Groups of questions that a block is evaluated for, with their points: all together."""
-        return ((tuple(range(len(self.ask.questions))), self.ask.points),)
+        return ((tuple(range(len(self.request.grids))), self.request.points),)
 
     @property
     @abstractmethod
@@ -363,7 +363,7 @@ class SinglePass(ABC):
     @property
     def error_rows(self) -> int:
         """Rows the standard errors are computed from: every row with positive weight."""
-        return self.ask.counted
+        return self.request.n_weighted
 
     @abstractmethod
     def evaluate(self, block: Block) -> Keyed:
@@ -385,24 +385,24 @@ class SinglePass(ABC):
 
         Beside those that threads evaluate, blocks wait to be, or their states to be merged.
         """
-        ask = self.ask
-        block = ask.row_bytes * min(ask.rows, self.block_rows) if ask.read else 0
-        queued = 1 + AHEAD * threads if threads > 1 or ask.read else 1
+        request = self.request
+        block = request.row_bytes * min(request.rows, self.block_rows) if request.out_of_core else 0
+        queued = 1 + AHEAD * threads if threads > 1 or request.out_of_core else 1
         waiting = (queued - threads) * max(self.state_bytes, block)
-        held = ask.result_bytes(self.outputs, self.block_rows, self.state_bytes) + self.held_bytes
+        held = request.result_bytes(self.outputs, self.block_rows, self.state_bytes) + self.held_bytes
         return int(held + threads * (self.worker_bytes + block) + max(0, waiting))
 
     def shortage(self, needed: float) -> str:
         """Return what to say where the memory bound is below what is ``needed``."""
-        ask = self.ask
+        request = self.request
         return (
             f"{'the tables of the shortcut need' if self.shortcut else 'the result needs'} "
-            f"{in_words(needed)} and max_memory is {in_words(ask.max_memory)}: "
-            f"{ask.points} points, {self.outputs} outputs"
-            + (f", a curve for each of {ask.rows} rows" if ask.individual else "")
+            f"{format_bytes(needed)} and max_memory is {format_bytes(request.max_memory)}: "
+            f"{request.points} points, {self.outputs} outputs"
+            + (f", a curve for each of {request.rows} rows" if request.individual else "")
             + ". Raise max_memory, lower grid_resolution"
-            + (", leave spread out" if ask.spread is not None else "")
-            + (", pass kind='average' or fewer rows" if ask.individual else "")
+            + (", leave spread out" if request.quantiles is not None else "")
+            + (", pass kind='average' or fewer rows" if request.individual else "")
         )
 
     def fallback(self, short: str) -> str | None:
@@ -410,7 +410,7 @@ class SinglePass(ABC):
 
         None where it predicts the rows hardly more often than the shortcut goes through them.
         """
-        passes = self.predictions / max(1, self.shortcut_passes * self.ask.counted)
+        passes = self.predictions / max(1, self.shortcut_passes * self.request.n_weighted)
         if passes <= DEARER:
             return None
         return (
@@ -421,7 +421,7 @@ class SinglePass(ABC):
     def passes(self, threads: int) -> Passes:
         """Go through the rows once."""
         self.prepare()
-        state = yield Fold("", self, self.block_rows, self.parts, self.ask.settings)
+        state = yield Fold("", self, self.block_rows, self.parts, self.request.settings)
         return self.finish(state, threads)
 
 

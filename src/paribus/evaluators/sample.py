@@ -1,4 +1,4 @@
-"""Rows that are read into memory, sampled without replacement, in a pass that others may share."""
+"""Out-of-core rows into memory, sampled without replacement, in a pass that others may share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from paribus.data.background import Background
 from paribus.data.frame import FrameTable
 from paribus.data.rows import Block, Rows
 from paribus.data.sampling import sample_of
+from paribus.data.scan.model_table import ModelTable
 from paribus.data.scan.scanned import TAKE_ROWS
-from paribus.data.scan.shown import ShownTable
 from paribus.states import Keyed
 from paribus.states.expected import Expected
 
@@ -32,7 +32,7 @@ class RowsTaker:
     """Takes the rows with some ``numbers``; ``like`` shows their columns."""
 
     numbers: Integers
-    like: ShownTable
+    like: ModelTable
     unit: float
     block_rows: int = TAKE_ROWS
 
@@ -46,7 +46,7 @@ class RowsTaker:
         here = self.numbers[(self.numbers >= block.start) & (self.numbers < stop)] - block.start
         if not len(here):
             return Keyed({})
-        table = cast(ShownTable, block.table).arrow.native.take(here)
+        table = cast(ModelTable, block.table).arrow.native.take(here)
         return Keyed({("rows", 0): TakenRows((table,))})
 
     def finish(self, state: Keyed) -> Rows:
@@ -60,5 +60,5 @@ class RowsTaker:
 
 def rows_taker(rows: Background, size: int, seed: int) -> RowsTaker:
     """Return what takes ``size`` rows without weights, those that would be sampled if all were in memory."""
-    numbers = sample_of(rows.counted, size, seed).numbers
-    return RowsTaker(numbers, cast(ShownTable, rows.table), rows.unit)
+    numbers = sample_of(rows.n_weighted, size, seed).numbers
+    return RowsTaker(numbers, cast(ModelTable, rows.table), rows.weight_scale)

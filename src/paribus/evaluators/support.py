@@ -8,7 +8,7 @@ import numpy as np
 
 from paribus.contracts import Array, Floats
 from paribus.data.rows import Block
-from paribus.grid import Axis, Question
+from paribus.grid import Axis, Grid
 from paribus.states import Counts, Keyed
 from paribus.states.expected import Expected
 
@@ -17,13 +17,13 @@ from paribus.states.expected import Expected
 class SupportCounter:
     """Counts, per question, the weight of the rows in each grid cell."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[Grid, ...]
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most."""
         found = {}
         for number, question in enumerate(self.questions):
-            if len(question.axes) > 1 or question.axes[0].counted is None:
+            if len(question.axes) > 1 or question.axes[0].cell_counts is None:
                 shape = tuple(axis.n_cells for axis in question.axes)
                 found["support", number] = Counts.expected(shape, rows)
         return Expected(found)
@@ -34,7 +34,7 @@ class SupportCounter:
         places: dict[int, Array] = {}
         for number in block.questions:
             axes = self.questions[number].axes
-            if len(axes) == 1 and axes[0].counted is not None:
+            if len(axes) == 1 and axes[0].cell_counts is not None:
                 continue
             if len(axes) == 1 and block.weights is None:
                 counts["support", number] = Counts(_counted(axes[0], block))
@@ -52,7 +52,7 @@ class SupportCounter:
         supports = []
         for number, question in enumerate(self.questions):
             places = np.ix_(*(axis.cell_of_point for axis in question.axes))
-            known = question.axes[0].counted if len(question.axes) == 1 else None
+            known = question.axes[0].cell_counts if len(question.axes) == 1 else None
             cells = state.parts["support", number].cells if known is None else known
             supports.append(np.asarray(cells[places] * unit, dtype=np.float64))
         return supports

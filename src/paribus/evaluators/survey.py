@@ -1,4 +1,4 @@
-"""The first pass over rows that are read: how many there are, their weights, and what axes need to know."""
+"""The first pass over out-of-core rows: how many there are, their weights, and what axes need to know."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ import numpy as np
 from paribus.contracts import NOMINAL, Array, Floats, Integers, Kind
 from paribus.data.categories import categories_with, check_known, unknown_to
 from paribus.data.rows import Block
-from paribus.data.sampling import Priorities, few_of, few_rows
+from paribus.data.sampling import PrioritySample, head_rows, sample_numbers
 from paribus.data.scan.digest import SIZE, digest_of
+from paribus.data.scan.model_table import ModelTable
 from paribus.data.scan.partitions import Partitions
-from paribus.data.scan.reading import FAR, Reading
-from paribus.data.scan.scanned import Scanned
-from paribus.data.scan.shown import ShownTable
+from paribus.data.scan.reading import FAR, TableReader
+from paribus.data.scan.scanned import ScannedRows
 from paribus.data.steps import Steps
-from paribus.data.summary import DECILES, Summary, common_of, edges_of, ordered_levels, placed
+from paribus.data.summary import DECILES, Summary, common_of, edges_of, order_categories, placed
 from paribus.errors import FeatureError, TableError, WeightError
 from paribus.states import Counts, Keyed
 from paribus.states.expected import (
     HEAVIEST,
     LARGEST,
     SMALLEST,
+    Constructed,
     Either,
     Expected,
-    Made,
     Number,
     Numbers,
-    Such,
+    Where,
 )
-from paribus.states.sketch import SPARE, Levels, Sketch
+from paribus.states.sketch import SPARE, CategoryWeights, Sketch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,16 +44,16 @@ EXACT_ROWS = 1_048_576  # numbers of a feature that are kept as they are, if the
 EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # what the numbers of all features may take
 CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # numbers kept of each feature once there are more
 MOST_LEVELS = 100_000  # of a nominal feature
-MOST_CATEGORIES = 1_000_000  # of a column of categories, asked about or not
+MOST_CATEGORIES = 1_000_000  # of a column of categories, requested or not
 SEED = 0  # of the few rows that tell how columns are binned
 DRAWN = 4_097  # rows of highest priority: one more than the most that tell errors of strengths
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What an axis needs to know of a feature: levels or numbers, how many distinct ones, which quantiles.
+class SummarySpec:
+    """What a grid needs of a feature: kind, limit of distinct values, quantiles.
 
-    Where its values are ``given``, levels are not listed, however many there are. ``bins`` are numbers of
+    Where its values are ``given``, categories are not listed, however many there are. ``bins`` are numbers of
     bins to find the edges of.
     """
 
@@ -65,8 +65,8 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class LookSpec:
-    """What is kept of a column: levels or numbers, how many of them exactly, and how many once thinned out.
+class SketchSpec:
+    """Sketch parameters of a column: categorical or numeric, exact capacity, and thinned capacity.
 
     ``limit`` is the number of distinct values from which they are not listed one by one.
     """
@@ -77,12 +77,14 @@ class LookSpec:
     exact: int
     capacity: int
 
-    def serves(self, other: LookSpec) -> bool:
-        """Return whether it holds what another spec asks for: fewer distinct values can be read off more."""
+    def serves(self, other: SketchSpec) -> bool:
+        """Return whether it holds what another spec requests: fewer distinct values can be read off more."""
         return self.limit >= other.limit and replace(self, limit=other.limit) == other
 
 
-def specs_of(reading: Reading, wanted: Mapping[int, Wanted], memory: int | None) -> dict[int, LookSpec]:
+def specs_of(
+    reading: TableReader, wanted: Mapping[int, SummarySpec], memory: int | None
+) -> dict[int, SketchSpec]:
     """Divide the memory for numbers among the features; ``memory`` is a bound on all, if there is one."""
     whole = math.inf if memory is None else memory
     features = max(1, len(wanted))
@@ -92,12 +94,12 @@ def specs_of(reading: Reading, wanted: Mapping[int, Wanted], memory: int | None)
     if (reading.source.rows or 0) > exact:
         exact = capacity  # they will be thinned out anyway
     capacity = min(capacity, exact)
-    return {j: LookSpec(j, one.nominal, one.limit, exact, capacity) for j, one in wanted.items()}
+    return {j: SketchSpec(j, one.nominal, one.limit, exact, capacity) for j, one in wanted.items()}
 
 
-def merged_specs(specs: Iterable[LookSpec]) -> tuple[LookSpec, ...]:
+def merged_specs(specs: Iterable[SketchSpec]) -> tuple[SketchSpec, ...]:
     """Return the specs that serve all of them."""
-    merged: dict[LookSpec, int] = {}
+    merged: dict[SketchSpec, int] = {}
     for spec in specs:
         key = replace(spec, limit=0)
         merged[key] = max(merged.get(key, 0), spec.limit)
@@ -105,31 +107,31 @@ def merged_specs(specs: Iterable[LookSpec]) -> tuple[LookSpec, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class WeightTotals:
     """Rows, those that have weight, the sum of weights and of their squares in terms of ``unit``."""
 
     rows: int
-    counted: int
+    n_weighted: int
     total: float
     squares: float
-    unit: float
+    weight_scale: float
 
     @classmethod
-    def expected(cls, rows: int) -> Made:
+    def expected(cls, rows: int) -> Constructed:
         """Return the pattern of the weights of ``rows`` rows at most."""
-        return Made(
+        return Constructed(
             cls,
             rows=Number(int, 1, rows),
-            counted=Number(int, 0, rows),
+            n_weighted=Number(int, 0, rows),
             total=Number(float, 0, HEAVIEST * rows),
             squares=Number(float, 0, HEAVIEST**2 * rows),
-            unit=Number(float),
+            weight_scale=Number(float),
         )
 
     def holds(self) -> bool:
         """Return whether sums are there where rows are."""
-        sums = self.total, self.squares, self.unit
-        return self.counted <= self.rows and (all(sums) if self.counted else not any(sums))
+        sums = self.total, self.squares, self.weight_scale
+        return self.n_weighted <= self.rows and (all(sums) if self.n_weighted else not any(sums))
 
     @classmethod
     def of(cls, rows: int, weights: Floats | None) -> Self:
@@ -145,11 +147,11 @@ class Weighed:
 
     def merge(self, other: Self) -> Self:
         """Add up."""
-        unit = max(self.unit, other.unit)
-        one, two = (side.unit / unit if unit else 0.0 for side in (self, other))
+        unit = max(self.weight_scale, other.weight_scale)
+        one, two = (side.weight_scale / unit if unit else 0.0 for side in (self, other))
         return type(self)(
             self.rows + other.rows,
-            self.counted + other.counted,
+            self.n_weighted + other.n_weighted,
             self.total * one + other.total * two,
             self.squares * one**2 + other.squares * two**2,
             unit,
@@ -157,11 +159,11 @@ class Weighed:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """What is known of one column: how much is missing or infinite, and its numbers or levels.
+class ColumnSketch:
+    """What is known of one column: how much is missing or infinite, and its numbers or categories.
 
-    ``missing_row`` is the first row without a value, ``missing_at`` its number. ``declared`` are the levels a
-    column of categories knows, ``steps`` those between dates or durations.
+    ``missing_row`` is the first row without a value, ``missing_at`` its number. ``declared`` are the
+    categories a column of categories knows, ``steps`` those between dates or durations.
     """
 
     kind: Kind
@@ -171,7 +173,7 @@ class Look:
     missing_at: int
     infinite: float
     sketch: Sketch | None
-    levels: Levels | None
+    levels: CategoryWeights | None
     declared: tuple[Any, ...] | None
     ranked: bool
     steps: Steps | None = None
@@ -184,7 +186,7 @@ class Look:
 
     def merge(self, other: Any) -> Any:
         """Put both together; a column that cannot be varied somewhere cannot be at all."""
-        if isinstance(other, Unvaried):
+        if isinstance(other, UnusableColumn):
             return other
         first, second = (self, other) if self.missing_row is not None else (other, self)
         if second.missing_row is not None and second.missing_at < first.missing_at:
@@ -205,7 +207,7 @@ class Look:
 
 
 @dataclass(frozen=True, eq=False)
-class Unvaried:
+class UnusableColumn:
     """Why a column cannot be varied."""
 
     why: str
@@ -216,7 +218,7 @@ class Unvaried:
 
 
 @dataclass(frozen=True, eq=False)
-class Declared:
+class DeclaredCategories:
     """The categories a column declares over all rows, or the values that occur, in the order they are met."""
 
     levels: tuple[Any, ...]
@@ -226,7 +228,7 @@ class Declared:
         levels = union(self.levels, other.levels) or ()
         if len(levels) > MOST_CATEGORIES:
             raise TableError(
-                f"a column of categories has more than {MOST_CATEGORIES:,} levels ({levels[0]!r}, "
+                f"a column of categories has more than {MOST_CATEGORIES:,} categories ({levels[0]!r}, "
                 f"{levels[1]!r}, ...); write it as text or numbers, or leave it out"
             )
         return type(self)(levels)
@@ -244,8 +246,8 @@ class Digest:
 
 
 @dataclass(frozen=True, eq=False)
-class Few:
-    """At most ``most`` rows that have weight, chosen by their ``numbers`` alone: the same as in memory.
+class KeptRows:
+    """At most ``most`` rows with positive weight, chosen by their ``numbers`` alone: the same as in memory.
 
     Only of partitions that a cluster computes, whose lengths are not known yet, others are chosen: their
     numbers are those within the partition.
@@ -257,11 +259,11 @@ class Few:
     rows: Any
 
     @classmethod
-    def expected(cls, like: pa.Table, seed: int, rows: int) -> Made:
+    def expected(cls, like: pa.Table, seed: int, rows: int) -> Constructed:
         """Return the pattern of a few of ``rows`` rows with the columns of a table."""
-        return Made(
+        return Constructed(
             cls,
-            most=few_rows(like.num_columns),
+            most=head_rows(like.num_columns),
             seed=seed,
             numbers=Numbers(("few",), ("i8",), 0, rows - 1),
             rows=_rows_like(like),
@@ -275,10 +277,10 @@ class Few:
     @classmethod
     def of(cls, block: Block, seed: int) -> Self:
         """Choose among the rows of a block."""
-        arrow = cast(ShownTable, block.table).arrow.native
+        arrow = cast(ModelTable, block.table).arrow.native
         some = np.arange(len(block.table)) if block.weights is None else np.flatnonzero(block.weights > 0)
-        most = few_rows(len(block.table.names))
-        chosen = some[few_of(some + block.start, seed, most)]
+        most = head_rows(len(block.table.names))
+        chosen = some[sample_numbers(some + block.start, seed, most)]
         return cls(most, seed, chosen + block.start, arrow.take(chosen))
 
     def merge(self, other: Self) -> Self:
@@ -287,13 +289,13 @@ class Few:
 
         numbers = np.concatenate([self.numbers, other.numbers])
         order = np.argsort(numbers)
-        chosen = order[few_of(numbers[order], self.seed, self.most)]
+        chosen = order[sample_numbers(numbers[order], self.seed, self.most)]
         rows = pa.concat_tables([self.rows, other.rows]).unify_dictionaries().take(chosen)
         return type(self)(self.most, self.seed, numbers[chosen], rows)
 
 
 def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-    """Return the levels of both, in the order they are met."""
+    """Return the categories of both, in the order they are met."""
     if one is None or two is None:
         return one if two is None else two
     return tuple(dict.fromkeys((*one, *two)))
@@ -306,16 +308,16 @@ class Survey:
     ``seeds`` are those of the draws of rows by weight, of which the first also tells how columns are binned.
     """
 
-    specs: tuple[LookSpec, ...]
+    specs: tuple[SketchSpec, ...]
     coded: tuple[int, ...]
     seeds: tuple[int, ...]
     weighted: bool
-    head: ShownTable = field(repr=False)
+    head: ModelTable = field(repr=False)
     open: tuple[int, ...] = ()
 
     @classmethod
     def of(
-        cls, reading: Reading, specs: tuple[LookSpec, ...], seeds: tuple[int, ...], head: ShownTable
+        cls, reading: TableReader, specs: tuple[SketchSpec, ...], seeds: tuple[int, ...], head: ModelTable
     ) -> Self:
         """Prepare to read; ``head`` are a few rows, which show their types."""
         open_to_others = tuple(reading.columns.index(name) for name in reading.open)
@@ -325,25 +327,29 @@ class Survey:
         """Return the patterns of states of ``rows`` rows at most; the first rows show their types."""
         table = self.head.arrow.native
         found: dict[tuple[str, int], Any] = {
-            ("weighed", 0): Weighed.expected(rows),
+            ("weighed", 0): WeightTotals.expected(rows),
             ("gaps", 0): Counts.expected((table.num_columns,), rows),
             ("length", 0): Counts.expected((1,), rows),
-            ("digest", 0): Made(Digest, total=Number(int, 0, SIZE - 1)),
-            ("few", 0): Few.expected(table, SEED, rows),
+            ("digest", 0): Constructed(Digest, total=Number(int, 0, SIZE - 1)),
+            ("few", 0): KeptRows.expected(table, SEED, rows),
         }
         if self.weighted:
             found |= {("heavy", seed): _heavy_expected(rows, seed) for seed in self.seeds}
         for feature in self.coded:
-            found["declared", feature] = Made(Declared, levels=_categories(table.schema.field(feature).type))
+            found["declared", feature] = Constructed(
+                DeclaredCategories, levels=_categories(table.schema.field(feature).type)
+            )
         for feature in self.open:
-            found["occurring", feature] = Made(Declared, levels=_categories(table.schema.field(feature).type))
+            found["occurring", feature] = Constructed(
+                DeclaredCategories, levels=_categories(table.schema.field(feature).type)
+            )
         for number, spec in enumerate(self.specs):
             found["look", number] = self._look_expected(spec)
         return Expected(found, law=partial(_consistent, self.specs))
 
-    def _look_expected(self, spec: LookSpec) -> Any:
+    def _look_expected(self, spec: SketchSpec) -> Any:
         table, feature = self.head.arrow.native, spec.feature
-        unvaried = Made(Unvaried, why=Such("text", lambda found: isinstance(found, str)))
+        unvaried = Constructed(UnusableColumn, why=Where("text", lambda found: isinstance(found, str)))
         try:
             like = self._look(Block(self.head, None, 0), spec)
         except FeatureError:
@@ -351,8 +357,8 @@ class Survey:
         kind, name, dtype = table.schema.field(feature).type, f"look {feature}", np.dtype(like.dtype)
         sizes = {"exact": spec.exact, "capacity": spec.capacity, "limit": spec.limit}
         occurring = _categories(kind) if dtype.hasobject else _scalars(dtype)
-        look = Made(
-            Look,
+        look = Constructed(
+            ColumnSketch,
             kind=like.kind,
             dtype=like.dtype,
             missing=Number(float),
@@ -360,7 +366,7 @@ class Survey:
             missing_at=Number(int, -1),
             infinite=Number(float),
             sketch=None if like.sketch is None else Sketch.expected(name, dtype, **sizes),
-            levels=None if like.levels is None else Levels.expected(name, occurring, MOST_LEVELS),
+            levels=None if like.levels is None else CategoryWeights.expected(name, occurring, MOST_LEVELS),
             declared=None if like.declared is None else _categories(kind),
             ranked=like.ranked,
             steps=Either((None, _steps_like(kind))) if like.kind == "datetime" else None,
@@ -369,35 +375,35 @@ class Survey:
 
     def evaluate(self, block: Block) -> Keyed:
         """Return what one block tells."""
-        table = cast(ShownTable, block.table)
+        table = cast(ModelTable, block.table)
         rows, weights = len(table), block.weights
         states: dict[tuple[str, int], Any] = {
-            ("weighed", 0): Weighed.of(rows, weights),
+            ("weighed", 0): WeightTotals.of(rows, weights),
             ("gaps", 0): Counts(np.array([column.null_count for column in table.arrow.native.columns])),
             ("length", block.start >> FAR): Counts(np.array([rows])),
             ("digest", 0): Digest(_digest(table.arrow.native, block)),
         }
-        states["few", 0] = Few.of(block, SEED)
+        states["few", 0] = KeptRows.of(block, SEED)
         if weights is not None:
             numbers = np.arange(block.start, block.start + rows)
             for seed in self.seeds:
-                states["heavy", seed] = Priorities.of(numbers, weights, seed, DRAWN)
+                states["heavy", seed] = PrioritySample.of(numbers, weights, seed, DRAWN)
         for feature in self.coded:
             chunks = table.arrow.native.column(feature).chunks
             levels: dict[Any, None] = {}
             for chunk in chunks:
                 levels |= dict.fromkeys(chunk.dictionary.to_pylist())
-            states["declared", feature] = Declared(tuple(levels))
+            states["declared", feature] = DeclaredCategories(tuple(levels))
         for feature in self.open:
-            states["occurring", feature] = Declared(_occurring(table.arrow.native.column(feature)))
+            states["occurring", feature] = DeclaredCategories(_occurring(table.arrow.native.column(feature)))
         for number, spec in enumerate(self.specs):
             try:
                 states["look", number] = self._look(block, spec)
             except FeatureError as error:
-                states["look", number] = Unvaried(str(error))
+                states["look", number] = UnusableColumn(str(error))
         return Keyed(states)
 
-    def _look(self, block: Block, spec: LookSpec) -> Look:
+    def _look(self, block: Block, spec: SketchSpec) -> ColumnSketch:
         column, weights = block.column(spec.feature), block.weights
         missing = column.missing if weights is None else column.missing & (weights > 0)
         at = int(np.argmax(missing)) if missing.any() else -1
@@ -408,13 +414,13 @@ class Survey:
         if kind in NOMINAL:
             codes, found = column.factorized()
             counts = np.bincount(codes, present, minlength=len(found)).astype(np.float64)
-            levels = Levels(tuple(found), counts, MOST_LEVELS).within()
+            levels = CategoryWeights(tuple(found), counts, MOST_LEVELS).within()
         else:
             sketch, infinite = _numbers(column.values, present, spec)
         if kind == "datetime":
             steps = Steps.of(column.values if present is None else column.values[present > 0], column.zone)
-        row = None if at < 0 else cast(ShownTable, block.table).arrow.native.take([at])
-        return Look(
+        row = None if at < 0 else cast(ModelTable, block.table).arrow.native.take([at])
+        return ColumnSketch(
             kind,
             "O" if dtype.hasobject else dtype.str,
             float(missing.sum() if weights is None else weights[missing].sum()),
@@ -428,33 +434,33 @@ class Survey:
             steps,
         )
 
-    def finish(self, reading: Reading, state: Keyed) -> Surveyed:
+    def finish(self, reading: TableReader, state: Keyed) -> SurveyResult:
         """Return the rows, now that they are known, and what is kept of each column."""
-        weighed: Weighed | None = state.parts["weighed", 0] if state.parts else None
+        weighed: WeightTotals | None = state.parts["weighed", 0] if state.parts else None
         if weighed is None or not weighed.rows:
             raise TableError(f"X has no rows ({reading.source.label}); at least one is needed")
-        if reading.weight is not None and not weighed.counted:
+        if reading.weight is not None and not weighed.n_weighted:
             raise WeightError(f"sample_weight={reading.weight!r} is zero in every row")
         levels = {reading.columns[j]: _levels(reading, j, state.parts["declared", j]) for j in self.coded}
         unknown = [
             unknown_to(reading.names[j], reading.open[reading.columns[j]], state.parts["occurring", j].levels)
             for j in self.open
         ]
-        starts, unit = _starts(reading, state), weighed.unit
+        starts, unit = _starts(reading, state), weighed.weight_scale
         gaps = np.flatnonzero(state.parts["gaps", 0].cells)
         reading = replace(
             reading,
-            unit=reading.unit * unit,  # survey weights were in the unit of the first ones
+            weight_scale=reading.weight_scale * unit,  # survey weights were in the unit of the first ones
             levels=levels,
             starts=starts,
-            gaps=frozenset(reading.columns[place] for place in gaps),
+            nullable=frozenset(reading.columns[place] for place in gaps),
             aligned=replace(reading.header, unknown=tuple(text for text in unknown if text is not None)),
         )
-        scanned = Scanned(
+        scanned = ScannedRows(
             reading,
             reading.head(),
             weighed.rows,
-            weighed.counted,
+            weighed.n_weighted,
             weighed.total,
             weighed.squares,
             {seed: _numbered(state.parts["heavy", seed], starts, unit) for seed in self.seeds}
@@ -464,10 +470,10 @@ class Survey:
             f"{state.parts['digest', 0].total:032x}",
         )
         looks = {spec: state.parts["look", number] for number, spec in enumerate(self.specs)}
-        return Surveyed(scanned, looks, unit)
+        return SurveyResult(scanned, looks, unit)
 
 
-def _numbers(values: Array, weights: Floats | None, spec: LookSpec) -> tuple[Sketch, float]:
+def _numbers(values: Array, weights: Floats | None, spec: SketchSpec) -> tuple[Sketch, float]:
     """Return the finite numbers as a sketch, and the weight of the others."""
     if weights is not None and not weights.all():
         values, weights = values[weights > 0], weights[weights > 0]
@@ -482,39 +488,41 @@ def _numbers(values: Array, weights: Floats | None, spec: LookSpec) -> tuple[Ske
 
 
 @dataclass(frozen=True, eq=False)
-class Surveyed:
+class SurveyResult:
     """What a survey found: the rows, and what is kept of columns; weights of it are in ``unit``."""
 
-    rows: Scanned
-    looks: Mapping[LookSpec, Look | Unvaried]
+    rows: ScannedRows
+    looks: Mapping[SketchSpec, ColumnSketch | UnusableColumn]
     unit: float
 
-    def covers(self, specs: Iterable[LookSpec], seeds: Iterable[int]) -> bool:
-        """Return whether it holds all that is asked for, so that the rows need not be read again."""
+    def covers(self, specs: Iterable[SketchSpec], seeds: Iterable[int]) -> bool:
+        """Return whether it holds all that is requested, so that the rows need not be read again."""
         drawn = self.rows.heavy is None or all(seed in self.rows.heavy for seed in seeds)
         return drawn and all(any(known.serves(spec) for known in self.looks) for spec in specs)
 
-    def beside(self, other: Surveyed) -> Surveyed:
+    def beside(self, other: SurveyResult) -> SurveyResult:
         """Return the same with what another survey of the same rows found."""
         heavy = None if self.rows.heavy is None else {**self.rows.heavy, **(other.rows.heavy or {})}
-        return Surveyed(replace(self.rows, heavy=heavy), {**self.looks, **other.looks}, self.unit)
+        return SurveyResult(replace(self.rows, heavy=heavy), {**self.looks, **other.looks}, self.unit)
 
-    def _look(self, spec: LookSpec) -> Look | Unvaried:
+    def _look(self, spec: SketchSpec) -> ColumnSketch | UnusableColumn:
         look = next(self.looks[known] for known in self.looks if known.serves(spec))
-        if isinstance(look, Unvaried) or look.sketch is None:
+        if isinstance(look, UnusableColumn) or look.sketch is None:
             return look
         return replace(look, sketch=look.sketch.limited(spec.limit))
 
-    def rank_error(self, specs: Iterable[LookSpec]) -> float:
+    def rank_error(self, specs: Iterable[SketchSpec]) -> float:
         """Return by how much the rank of a quantile may be off at most, as a share of the weight."""
         looks = [self._look(spec) for spec in specs]
-        sketches = [look.sketch for look in looks if isinstance(look, Look) and look.sketch is not None]
+        sketches = [
+            look.sketch for look in looks if isinstance(look, ColumnSketch) and look.sketch is not None
+        ]
         return max((sketch.bound / self.rows.total / self.unit for sketch in sketches), default=0.0)
 
-    def summary(self, spec: LookSpec, wanted: Wanted) -> Summary:
+    def summary(self, spec: SketchSpec, wanted: SummarySpec) -> Summary:
         """Return what an axis needs, or raise what is wrong with the column; weights are those of rows."""
         look, feature, rows, unit = self._look(spec), spec.feature, self.rows, self.unit
-        if isinstance(look, Unvaried):
+        if isinstance(look, UnusableColumn):
             raise FeatureError(look.why)
         facts: dict[str, Any] = {
             "name": rows.table.names[feature],
@@ -531,20 +539,20 @@ class Surveyed:
         assert look.levels is not None
         if look.levels.too_many and not wanted.given:
             raise FeatureError(
-                f"feature {facts['name']!r} has more than {MOST_LEVELS:,} levels, too many to be listed; "
+                f"feature {facts['name']!r} has more than {MOST_LEVELS:,} categories, too many to be listed; "
                 "give those to ask in custom_values, or leave it out"
             )
         found, weights = look.levels.found, look.levels.weights / unit
         declared = None
         if look.declared is not None:
             declared = tuple(rows.reading.levels[rows.reading.columns[feature]].to_pylist())
-        ordered = ordered_levels(found, weights, declared, look.kind, np.dtype(look.dtype))
+        ordered = order_categories(found, weights, declared, look.kind, np.dtype(look.dtype))
         return Summary(**facts, **ordered, declared=declared)
 
 
-def _placed(look: Look, sketch: Sketch, wanted: Wanted, unit: float) -> dict[str, Any]:
+def _placed(look: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float) -> dict[str, Any]:
     """Return quantiles, extremes and few distinct values."""
-    told = sketch.told()
+    told = sketch.capacity_weights()
     few, weights = told.few, told.few_weights
     ticks = np.dtype(look.dtype)
     dated = ticks if ticks.kind in "mM" else None
@@ -588,8 +596,8 @@ def _occurring(column: Any) -> tuple[Any, ...]:
     return tuple(value for value in values if value is not None and value == value)
 
 
-def _levels(reading: Reading, feature: int, declared: Declared) -> Any:
-    """Return the levels of a column of categories as Arrow holds them."""
+def _levels(reading: TableReader, feature: int, declared: DeclaredCategories) -> Any:
+    """Return the categories of a column of categories as Arrow holds them."""
     import pyarrow as pa
 
     name = reading.columns[feature]
@@ -601,7 +609,7 @@ def _levels(reading: Reading, feature: int, declared: Declared) -> Any:
     return pa.array([level for level in declared.levels if level is not None], type=kind.value_type)
 
 
-def _starts(reading: Reading, state: Keyed) -> tuple[int, ...]:
+def _starts(reading: TableReader, state: Keyed) -> tuple[int, ...]:
     """Return the numbers of the first rows of partitions a cluster computed, and of the row after all."""
     source = reading.source
     if not isinstance(source, Partitions) or not source.cluster:
@@ -611,7 +619,7 @@ def _starts(reading: Reading, state: Keyed) -> tuple[int, ...]:
     return tuple(int(start) for start in np.cumsum([0, *lengths]))
 
 
-def _numbered(rows: Priorities, starts: tuple[int, ...], unit: float) -> Priorities:
+def _numbered(rows: PrioritySample, starts: tuple[int, ...], unit: float) -> PrioritySample:
     """Return rows by their number among all, if it was that within a partition; weights are in ``unit``."""
     rows = replace(rows, weights=rows.weights / unit)
     if not starts:
@@ -631,22 +639,22 @@ def _digest(table: pa.Table, block: Block) -> int:
     return digest_of(table, block.start)
 
 
-def _rows_like(table: pa.Table, rows: int | None = None) -> Such:
+def _rows_like(table: pa.Table, rows: int | None = None) -> Where:
     """Return the pattern of rows with the columns of a table."""
 
     def test(found: Any) -> bool:
         same = isinstance(found, type(table)) and found.schema.equals(table.schema)
         return same and rows in (None, found.num_rows)
 
-    return Such("rows of X", test)
+    return Where("rows of X", test)
 
 
-def _heavy_expected(rows: int, seed: int) -> Made:
+def _heavy_expected(rows: int, seed: int) -> Constructed:
     """Return the pattern of the rows of highest priority among ``rows``."""
     name = f"heavy {seed}"
     positive = Numbers((name,), low=SMALLEST, high=LARGEST)
-    return Made(
-        Priorities,
+    return Constructed(
+        PrioritySample,
         most=DRAWN,
         numbers=Numbers((name,), ("i8",), 0, rows - 1),
         weights=positive,
@@ -654,7 +662,7 @@ def _heavy_expected(rows: int, seed: int) -> Made:
     )
 
 
-def _categories(kind: pa.DataType) -> Such:
+def _categories(kind: pa.DataType) -> Where:
     """Return the pattern of categories as a column of an Arrow type has them."""
     import pyarrow as pa
 
@@ -666,19 +674,19 @@ def _categories(kind: pa.DataType) -> Such:
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             return False
 
-    return Such("tuple of categories of its column", test)
+    return Where("tuple of categories of its column", test)
 
 
-def _scalars(dtype: np.dtype[Any]) -> Such:
+def _scalars(dtype: np.dtype[Any]) -> Where:
     """Return the pattern of categories that are numbers, flags or dates of a dtype."""
 
     def test(found: Any) -> bool:
         return isinstance(found, tuple) and all(getattr(one, "dtype", None) == dtype for one in found)
 
-    return Such(f"tuple of {dtype}", test)
+    return Where(f"tuple of {dtype}", test)
 
 
-def _consistent(specs: tuple[LookSpec, ...], parts: Mapping[Any, Any]) -> str | None:
+def _consistent(specs: tuple[SketchSpec, ...], parts: Mapping[Any, Any]) -> str | None:
     """Say what is wrong with the states of all rows together."""
     counted = parts["weighed", 0].counted
     few, drawn = parts["few", 0], [part for (name, _), part in parts.items() if name == "heavy"]
@@ -688,22 +696,37 @@ def _consistent(specs: tuple[LookSpec, ...], parts: Mapping[Any, Any]) -> str | 
         return "there are other heavy rows than the weights say"
     for (name, number), look in parts.items():
         feature = specs[number].feature if name == "look" else -1
-        declared = parts.get(("declared", feature)) if name == "look" and isinstance(look, Look) else None
+        declared = (
+            parts.get(("declared", feature)) if name == "look" and isinstance(look, ColumnSketch) else None
+        )
         occurring = () if declared is None or look.levels is None else look.levels.found
         if declared is not None and not set(occurring) <= set(declared.levels):
             return f"column {feature} has categories that are not declared"
     return None
 
 
-def _steps_like(kind: pa.DataType) -> Made:
+def _steps_like(kind: pa.DataType) -> Constructed:
     """Return the pattern of steps between dates of an Arrow type."""
-    zone = Such("time zone of its column", lambda found: found in (None, getattr(kind, "tz", None)))
-    return Made(Steps, first=Number(int, -(2**63), 2**63 - 1), length=Number(int, 0, 2**64 - 1), zone=zone)
+    zone = Where("time zone of its column", lambda found: found in (None, getattr(kind, "tz", None)))
+    return Constructed(
+        Steps, first=Number(int, -(2**63), 2**63 - 1), length=Number(int, 0, 2**64 - 1), zone=zone
+    )
 
 
-def known_looks() -> dict[str, type]:
+def survey_states() -> dict[str, type]:
     """Return the states of a survey by name, which is how files refer to them."""
-    states = (Weighed, Look, Steps, Unvaried, Declared, Digest, Few, Sketch, Levels, Priorities)
+    states = (
+        WeightTotals,
+        ColumnSketch,
+        Steps,
+        UnusableColumn,
+        DeclaredCategories,
+        Digest,
+        KeptRows,
+        Sketch,
+        CategoryWeights,
+        PrioritySample,
+    )
     return {state.__name__: state for state in states}
 
 

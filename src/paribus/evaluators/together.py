@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from paribus.contracts import KeptEvaluator
+from paribus.contracts import CheckpointableEvaluator
 from paribus.data.rows import Block
 from paribus.states import Keyed
 from paribus.states.expected import Expected
@@ -16,7 +16,7 @@ from paribus.states.expected import Expected
 class Together:
     """Evaluates a block with each of its parts, whose states have keys of their own."""
 
-    parts: tuple[KeptEvaluator[Block, Keyed], ...]
+    parts: tuple[CheckpointableEvaluator[Block, Keyed], ...]
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the states of all parts."""

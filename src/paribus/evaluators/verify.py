@@ -1,4 +1,4 @@
-"""A few points asked of the model itself, to hold the fast answer to it."""
+"""Verification: a few grid points recomputed by brute force."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.data.background import Background
-from paribus.data.table import Scratch
+from paribus.data.table import ScratchBuffer
 from paribus.errors import RefusalError
-from paribus.evaluators.brute import CALL_ROWS, naming_what_fails
-from paribus.evaluators.request import Answer
-from paribus.grid import Question
+from paribus.evaluators.brute_force import CALL_ROWS, reraise_with_rows
+from paribus.evaluators.request import EffectEstimate
+from paribus.grid import Grid
 from paribus.models import Model
 from paribus.models.trees import rounding_of
 from paribus.states import Moments
-from paribus.states.large import beyond_numbers
+from paribus.states.overflow import ignore_fp_errors
 
 POINTS = 8  # over all questions, and at least one of each
 
 
 def largest_difference(
-    model: Model, rows: Background, questions: tuple[Question, ...], answers: list[Answer]
+    model: Model, rows: Background, questions: tuple[Grid, ...], answers: list[EffectEstimate]
 ) -> float:
     """Return by how much the averages differ from brute force on every row, at a few points, at most."""
     worst, picked = 0.0, _picked(questions)
@@ -32,7 +32,7 @@ def largest_difference(
 def apart(one: Floats, other: Floats) -> float:
     """Return by how much numbers differ at most; two that are no numbers do not."""
     same = (one == other) | (np.isnan(one) & np.isnan(other))
-    with beyond_numbers():
+    with ignore_fp_errors():
         differences = np.where(same, 0.0, np.abs(one - other))
     return float(np.nan_to_num(differences, nan=np.inf).max(initial=0.0))
 
@@ -43,13 +43,14 @@ def within_rounding(model: Model, worst: float, terms: int = 1, more: float = 0.
     allowed = terms * rounding + more
     if not worst <= allowed:
         raise RefusalError(
-            f"verify=True: brute force differs by {worst:.3g} from what was computed, where rounding may be "
+            f"verify=True: brute force differs by {worst:.3g} from what was computed, where the tolerance "
+            f"for rounding is "
             f"{allowed:.1g}; use method='brute', and please report this model"
         )
     return worst
 
 
-def _picked(questions: tuple[Question, ...]) -> list[tuple[int, int]]:
+def _picked(questions: tuple[Grid, ...]) -> list[tuple[int, int]]:
     """Return some points, each with the number of its question: the ends, or the middle."""
     each = -(-POINTS // len(questions))
     picked = []
@@ -61,7 +62,7 @@ def _picked(questions: tuple[Question, ...]) -> list[tuple[int, int]]:
 
 
 def _asked(
-    model: Model, rows: Background, questions: tuple[Question, ...], picked: list[tuple[int, int]]
+    model: Model, rows: Background, questions: tuple[Grid, ...], picked: list[tuple[int, int]]
 ) -> Floats:
     """Return the weighted averages of the model's predictions at some points, in one pass over the rows."""
     found: dict[int, Moments] = {}
@@ -69,11 +70,11 @@ def _asked(
         kept = block.weighted()
         if not len(kept.table):
             continue
-        stack = kept.table.stack(1, Scratch())
+        stack = kept.table.stack(1, ScratchBuffer())
         for place, (number, point) in enumerate(picked):
             question, last = questions[number], block.start + len(block.table) - 1
-            table = stack.at(question.replaced, question.index(point, point + 1))
-            with naming_what_fails(model, block.start, last, question.names):
+            table = stack.at(question.replacements, question.index(point, point + 1))
+            with reraise_with_rows(model, block.start, last, question.names):
                 predictions = np.ascontiguousarray(model.predict(table, len(kept.table)).T)
             moments = Moments.of(predictions[:, None], kept.weights)
             found[place] = found[place].merge(moments) if place in found else moments

@@ -6,10 +6,10 @@ from typing import Any
 
 from paribus.contracts import Executor
 from paribus.errors import OptionError
-from paribus.executors.dask import Dask
-from paribus.executors.local import Local
+from paribus.executors.dask import DaskExecutor
+from paribus.executors.local import LocalExecutor
 
-__all__ = ["Dask", "Local", "as_executor"]
+__all__ = ["DaskExecutor", "LocalExecutor", "as_executor"]
 
 
 def as_executor(
@@ -23,12 +23,12 @@ def as_executor(
     'this process'
     """
     if executor is None:
-        return Local(threads, progress, doing)
-    if Dask.accepts(executor):
-        return Dask(executor, progress, doing)
+        return LocalExecutor(threads, progress, doing)
+    if DaskExecutor.accepts(executor):
+        return DaskExecutor(executor, progress, doing)
     if isinstance(executor, Executor) and not isinstance(executor, type):
         return executor
     raise OptionError(
-        f"executor={executor!r} must be a dask.distributed Client; leave it out to compute here, where "
-        "n_jobs says on how many threads"
+        f"executor={executor!r} must be a dask.distributed Client; omit it to compute locally on n_jobs "
+        f"threads"
     )

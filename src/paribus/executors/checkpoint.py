@@ -53,7 +53,7 @@ class Checkpoint:
         found = _noted(path / "run.json", {"run": secrets.token_hex(16)})
         run = found.get("run")
         if not isinstance(run, str) or not run:
-            raise CheckpointError(f"{path / 'run.json'} names no run; remove the folder to begin anew")
+            raise CheckpointError(f"{path / 'run.json'} names no run; remove the folder to start over")
         return cls(path, run)
 
     def store(
@@ -79,8 +79,9 @@ class Checkpoint:
         differing = [name for name, value in wanted.items() if found.get(name) != value]
         if differing:
             raise CheckpointError(
-                f"checkpoint={os.fspath(self.folder)!r} was begun with other {' and '.join(differing)}; "
-                "give another folder, or remove this one to begin anew"
+                f"checkpoint={os.fspath(self.folder)!r} belongs to a run with other "
+                f"{' and '.join(differing)}; "
+                "use another folder, or remove this one to start over"
             )
 
 
@@ -118,7 +119,7 @@ class KeptStates:
             state = unpacked(data, self.known)
             self.expected.check(state)
         except CheckpointError as error:
-            raise CheckpointError(f"{file}: {error}; remove it to compute it anew") from error
+            raise CheckpointError(f"{file}: {error}; remove it to recompute it") from error
         return state
 
     def save(self, first: int, stop: int, state: Any) -> None:
@@ -132,7 +133,7 @@ class KeptStates:
         try:
             self.expected.check(state, whole=True)
         except CheckpointError as error:
-            raise CheckpointError(f"{self.folder}: {error}; remove the folder to begin anew") from error
+            raise CheckpointError(f"{self.folder}: {error}; remove the folder to start over") from error
 
     def _file(self, first: int, stop: int) -> Path:
         return self.folder / f"{first:09d}-{stop:09d}.npz"
@@ -151,8 +152,8 @@ def _naming(file: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, MemoryError) as error:
         raise CheckpointError(
-            f"{file} cannot be used: {error or type(error).__name__}; give another folder in checkpoint=, or "
-            "remove this one to begin anew"
+            f"{file} cannot be used: {error or type(error).__name__}; pass another folder to checkpoint=, "
+            f"or remove this one to start over"
         ) from error
 
 
@@ -176,7 +177,7 @@ def _noted(file: Path, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         found = json.loads(_content(file, NOTE_BYTES))
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{file} cannot be read: {error}; remove the folder to begin anew") from error
+        raise CheckpointError(f"{file} cannot be read: {error}; remove the folder to start over") from error
     return found if isinstance(found, dict) else {}
 
 

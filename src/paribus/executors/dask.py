@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from paribus.contracts import B, Blocks, Evaluator, S, StateStore
 from paribus.errors import ExecutorError, ModelError, OptionError, ParibusError, failure
-from paribus.executors.local import KEPT, Local
+from paribus.executors.local import KEPT, LocalExecutor
 from paribus.executors.progress import with_progress
 from paribus.states import Keyed, merge_in_order, ranges_of
 
@@ -33,7 +33,7 @@ def current_client() -> Any | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Dask:
+class DaskExecutor:
     """Fold on the workers of a `dask.distributed.Client`.
 
     The evaluator, which holds the model, is a task of its own: it is sent to each worker once, and made again
@@ -43,7 +43,7 @@ class Dask:
 
     client: Any
     progress: bool | None = None
-    doing: str = "paribus"
+    task: str = "paribus"
 
     @staticmethod
     def accepts(obj: Any) -> bool:
@@ -57,7 +57,7 @@ class Dask:
     def fold(
         self, evaluator: Evaluator[B, S], blocks: Blocks[B], zero: S, *, store: StateStore | None = None
     ) -> S:
-        """Evaluate every block on some worker; the states' tree is that of `Local`, to the bit."""
+        """Evaluate every block on some worker; the states' tree is that of `LocalExecutor`, to the bit."""
         if blocks.count is None:
             raise OptionError(
                 "executor= needs rows that other processes can read: Parquet files, a Dask data frame or a "
@@ -89,7 +89,7 @@ class Dask:
         done = (blocks.rows or 0) - sum(branch.rows for branch in branches)
         try:
             arriving = _arriving(self.client, branches, futures)
-            with closing(with_progress(arriving, blocks.rows, self.progress, self.doing, done)) as bar:
+            with closing(with_progress(arriving, blocks.rows, self.progress, self.task, done)) as bar:
                 for place, state in bar:
                     if place >= 0:
                         yield place, state
@@ -143,7 +143,7 @@ def _result(future: Any, branches: list[Branch]) -> Any:
 
 def _raised(found: Any) -> None:
     """Raise what a task returned instead of a state."""
-    if isinstance(found, Refused):
+    if isinstance(found, FailedTask):
         raise found.error
 
 
@@ -165,7 +165,7 @@ class Branch:
 
 
 @dataclass(frozen=True, eq=False)
-class Refused:
+class FailedTask:
     """An error that would come again however often the task is tried, as its result."""
 
     error: ParibusError
@@ -234,22 +234,22 @@ def _unpacked(packed: bytes) -> Any:
 
 def _evaluated(evaluator: Any, blocks: Blocks[Any], computed: list[Any]) -> Any:
     """Return the state of some blocks: they are read, or cut from parts that were computed."""
-    local = Local(1, progress=False)
+    local = LocalExecutor(1, progress=False)
     try:
         parts = blocks.received(computed)
         return merge_in_order(local.fold(evaluator, part, Keyed({})) for part in parts)
     except ModelError:
         raise  # a model may fail by chance, and is tried again
     except ParibusError as error:
-        return Refused(error)
+        return FailedTask(error)
 
 
 def _merged(one: Any, two: Any) -> Any:
-    return two if isinstance(two, Refused) else one.merge(two)
+    return two if isinstance(two, FailedTask) else one.merge(two)
 
 
-def _noted(state: Any) -> Refused | None:
-    return state if isinstance(state, Refused) else None
+def _noted(state: Any) -> FailedTask | None:
+    return state if isinstance(state, FailedTask) else None
 
 
 def _failed(future: Any, branches: list[Branch], part: Any) -> ParibusError:

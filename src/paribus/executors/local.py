@@ -21,7 +21,7 @@ Done: TypeAlias = tuple[int, float, S]  # the number of a block, its work, and i
 
 
 @dataclass(frozen=True)
-class Local:
+class LocalExecutor:
     """Fold over blocks with threads; they help where the model releases the interpreter lock.
 
     ``doing`` says on the bar what is done.
@@ -29,7 +29,7 @@ class Local:
 
     threads: int = 1
     progress: bool | None = None
-    doing: str = "paribus"
+    task: str = "paribus"
 
     def describe(self) -> str:
         """Return who computes, in words."""
@@ -71,12 +71,12 @@ class Local:
     ) -> Generator[S]:
         """Yield one state per block of rows, in order: its parts, which have keys of their own, together."""
         # What is held is evaluated here and now; what is read is evaluated while the next is read.
-        threaded = self.threads > 1 or not whole.held
+        threaded = self.threads > 1 or not whole.in_memory
         results = self._threaded(evaluator, blocks) if threaded else self._serial(evaluator, blocks)
         # Closed here and now, so that an interrupt while merging stops the threads as well.
         with (
             closing(results),
-            closing(with_progress(results, whole.rows, self.progress, self.doing, done)) as states,
+            closing(with_progress(results, whole.rows, self.progress, self.task, done)) as states,
         ):
             for _, parts in groupby(states, itemgetter(0)):
                 yield merge_in_order(state for _, state in parts)

@@ -13,7 +13,7 @@ from typing import Any
 
 from paribus.contracts import S
 
-PATIENCE = 2.0  # seconds a person waits without asking
+PATIENCE = 2.0  # seconds before a bar is shown
 WARM = 0.5  # seconds before the pace is believed, because the first call is often slow
 OFTEN, SHARE = 30.0, 0.1  # seconds, and share of all rows, after which a log has another line
 LOG = logging.getLogger("paribus")
@@ -41,7 +41,7 @@ def with_progress(
     at the pace so far, which is believed after half a second, and after two seconds in any case, although no
     block may be done by then. Where there is no terminal and no notebook, lines are logged instead.
     """
-    bar = _Bar(rows, before, in_words(doing))
+    bar = _Bar(rows, before, format_duration(doing))
     start = perf_counter()
     timer = bar.shown_later() if progress is None else None
     try:
@@ -58,7 +58,7 @@ def with_progress(
         bar.close()
 
 
-def in_words(doing: str) -> str:
+def format_duration(doing: str) -> str:
     """Return what passes are for, as people say it.
 
     >>> in_words("accumulated_local_effects-2-of-3-tree_local")
@@ -85,7 +85,7 @@ def _wanted(progress: bool | None, elapsed: float, done: float, rows: float | No
 
 
 def _has_bars() -> bool:
-    """Tell whether a bar can be drawn over itself: in a terminal or a notebook, not in a file."""
+    """Return whether a bar can be redrawn in place: in a terminal or a notebook, not in a file."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None or (sys.stderr is not None and sys.stderr.isatty())
 
@@ -113,8 +113,8 @@ class _Bar:
             if self._drawn is None and not self._closed:
                 self._drawn = self._bar() if _has_bars() else self._lines()
 
-    def _lines(self) -> Lines:
-        return Lines(self.doing, self.rows, self.done, *self._start)
+    def _lines(self) -> LogLines:
+        return LogLines(self.doing, self.rows, self.done, *self._start)
 
     def _bar(self) -> Any:
         from tqdm.auto import tqdm
@@ -132,13 +132,13 @@ class _Bar:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            if isinstance(self._drawn, Lines):
+            if isinstance(self._drawn, LogLines):
                 self._drawn.close(finished=self.all_done)
             elif self._drawn is not None:
                 self._drawn.close()
 
 
-class Lines:
+class LogLines:
     """A bar for logs: a line after every tenth of the rows or half a minute, and one at the end.
 
     The pass ``began`` at some time, with ``before`` rows done. Lines are two seconds apart at least.

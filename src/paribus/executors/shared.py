@@ -95,7 +95,7 @@ def fold_together(
 
 def _interleaved(cuts: Sequence[Blocks[Any]]) -> Iterator[tuple[int, Any]]:
     """Yield the blocks of all cuts, each with the place of its cut, in the order of the rows."""
-    if not cuts[0].held:
+    if not cuts[0].in_memory:
         return iter(SharedRead(cuts))  # type: ignore[arg-type]
     numbered: list[tuple[int, Any]] = []
     first: dict[tuple[int, int], Any] = {}

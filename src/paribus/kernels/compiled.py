@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paribus.contracts import Array, Flags, Floats, Integers
-from paribus.kernels.jit import common, layout
+from paribus.kernels.jit import common, node_order
 from paribus.kernels.jit import points as reaching
 from paribus.kernels.program import (
     BINS,
@@ -20,7 +20,7 @@ from paribus.kernels.program import (
     Ints,
     Items,
     Layout,
-    Points,
+    PointCodes,
     Program,
     Runs,
     Walk,
@@ -42,13 +42,13 @@ def rank(column: CodeColumn, numbers: Floats) -> Ints:
     codes = np.empty(len(numbers), np.int32)
     if not numbers.flags.writeable:  # which a kernel, compiled for arrays of its own, does not take
         numbers = numbers.copy()
-    layout.rank(numbers, column.known, column.scale, column.below, codes)
+    node_order.rank(numbers, column.known, column.scale, column.below, codes)
     return codes
 
 
 def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
     """Return the bin of each number: how many of the sorted edges, 31 at most, are smaller."""
-    from paribus.kernels.jit.occupancy import locate as search
+    from paribus.kernels.jit.cell_counts import locate as search
 
     codes = np.empty(len(numbers), np.uint8)
     padded = np.full(BINS - 1, np.inf)
@@ -59,7 +59,7 @@ def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
 
 def tally(codes: Bytes) -> Integers:
     """Return how many rows are in each bin of each column, ``(p, 32)``, from the codes ``(p, i)``."""
-    from paribus.kernels.jit.occupancy import tally as count
+    from paribus.kernels.jit.cell_counts import tally as count
 
     rows = np.zeros((len(codes), BINS), np.int64)
     count(codes, rows)
@@ -71,7 +71,7 @@ def mark(codes: Bytes, pairs: Ints) -> Bytes:
 
     ``pairs (q, 2)`` are places among the columns of the codes ``(p, i)``, which are less than 32.
     """
-    from paribus.kernels.jit.occupancy import mark as store
+    from paribus.kernels.jit.cell_counts import mark as store
 
     tables = np.zeros((len(pairs), BINS * BINS), np.uint8)
     store(codes, pairs, tables)
@@ -83,14 +83,14 @@ def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, s
     nodes = len(inner)
     node, parent, depth, side, end, active = (np.zeros(nodes, np.int32) for _ in range(6))
     stack = np.empty((nodes + 1, 4), np.int32)
-    layout.preorder(roots, left, right, inner.view(np.uint8), stack, node, parent, depth, side, end)
+    node_order.preorder(roots, left, right, inner.view(np.uint8), stack, node, parent, depth, side, end)
     sets = np.empty((int(depth.max(initial=0)) + 1, len(step)), np.int32)
     up_first, slot_first = np.zeros(nodes, np.int64), np.full(nodes, -1, np.int64)
     up = slot_set = NOTHING
     totals = np.zeros(2, np.int64)
     tested = np.where(inner, feature, -1).astype(np.int32)[node]
     for _ in range(2):  # first to know how much there is, then to write it
-        layout.lay_out(
+        node_order.lay_out(
             parent, depth, tested, step, sets, active, up_first, up, slot_first, slot_set, totals
         )  # fmt: skip
         if not len(slot_set):
@@ -127,7 +127,7 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     return counts
 
 
-def average(program: Program, points: Points, share: Floats) -> Floats:
+def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
     averages = np.zeros((program.n_margins, points.size))
     reaching.average(
@@ -173,7 +173,7 @@ class Trace:
     size: int
 
 
-def trace(program: Program, questions: list[Points], threads: int = 1) -> Trace:
+def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Trace:
     """Find, once for all rows, where the curves of the questions can change."""
     starts = np.cumsum([0, *(points.size for points in questions)])
     with ThreadPoolExecutor(threads) as pool:
@@ -413,19 +413,19 @@ class _Lists:
         return cls(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(program.levels, np.uint64))
 
 
-def _reach(program: Program, points: Points) -> tuple[Bytes, Ints, Ints]:
+def _reach(program: Program, points: PointCodes) -> tuple[Bytes, Ints, Ints]:
     levels = program.levels
     reach = np.empty((levels, points.codes.shape[1]), np.uint8)
     return reach, np.empty(levels, np.int32), np.empty(levels, np.int32)
 
 
-def trace_bytes(program: Program, points: Points) -> int:
+def trace_bytes(program: Program, points: PointCodes) -> int:
     """Return the memory that the trace of a question takes."""
     visits, edges = _listed(program, points, 0, NO_VISITS, NO_VISITS)
     return (5 * visits + 2 * edges) * NO_VISITS.itemsize
 
 
-def _edges(program: Program, points: Points, start: int) -> tuple[Ints, Ints]:
+def _edges(program: Program, points: PointCodes, start: int) -> tuple[Ints, Ints]:
     """Return the visits and edges of one question, whose first point is number ``start``."""
     # First to know how many there are, then to write them.
     n_visits, n_edges = _listed(program, points, start, NO_VISITS, NO_VISITS)
@@ -435,7 +435,7 @@ def _edges(program: Program, points: Points, start: int) -> tuple[Ints, Ints]:
     return visits, edges
 
 
-def _listed(program: Program, points: Points, start: int, visits: Ints, edges: Ints) -> tuple[int, int]:
+def _listed(program: Program, points: PointCodes, start: int, visits: Ints, edges: Ints) -> tuple[int, int]:
     """Write visits and edges, or only count them where there is no room for any."""
     runs, totals = np.empty((program.levels, 2), np.int32), np.zeros(2, np.int64)
     reaching.list_edges(

@@ -37,9 +37,9 @@ class CodeColumn:
     encoding : int
         The encoding the numbers come from.
     known : (k,)
-        Sorted thresholds: the code of a number is how many of them are smaller, 0 to k. Of levels, the
-        sorted levels: the code of a level is its place, k that of any other.
-    levels : bool
+        Sorted thresholds: the code of a number is how many of them are smaller, 0 to k. Of categories, the
+        sorted categories: the code of a level is its place, k that of any other.
+    categories : bool
         Which of the two.
     scale, below : float, (cells + 2,)
         ``below[int((x - known[0]) * scale)]`` thresholds are certainly smaller than ``x``, and no more
@@ -72,8 +72,8 @@ class CodeColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
-    """The sets of features that may be free: whatever is asked for, and every part of it.
+class FeatureSets:
+    """The sets of features that may be free: whatever is requested, and every part of it.
 
     Attributes
     ----------
@@ -82,8 +82,8 @@ class Family:
     sets : tuple of frozenset
         The sets, as places in ``features``; the first is empty.
     step : (sets, features + 1)
-        The union of a set with a feature, -1 where nothing asks for it; the last column stands for every
-        feature that is not asked about.
+        The union of a set with a feature, -1 where nothing requests it; the last column stands for every
+        feature that is not requested.
     members : (sets, d)
         The features in each set, -1 where it has fewer than the largest.
     """
@@ -105,9 +105,9 @@ class Program:
         The columns that belong to a feature of the table.
     conditions : (c, 4)
         Per test, ordered by column and cut: its column; the largest code that goes left; whether a missing
-        value does; or, instead of a cut, where its table of levels begins in ``truth``, else -1.
+        value does; or, instead of a cut, where its table of categories begins in ``truth``, else -1.
     truth : (b,)
-        Whether each code goes left, for tests of levels.
+        Whether each code goes left, for tests of categories.
     feature : (c,)
         The feature a test is about, as a place in the family, or the number of those for any other.
     entries : (e, 10)
@@ -137,7 +137,7 @@ class Program:
     slot_set: Ints
     value: Floats
     base: Floats
-    family: Family
+    family: FeatureSets
 
     @property
     def nbytes(self) -> int:
@@ -172,7 +172,7 @@ class Program:
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class PointCodes:
     """The points of one question, as codes.
 
     Attributes
@@ -184,7 +184,7 @@ class Points:
     axis_first : (d + 1,)
         Where the points of each axis begin in ``codes``.
     codes : (r, points of all axes)
-        Of the columns that belong to the features asked about.
+        Of the columns that belong to the requested features.
     size : int
         Number of points, the product of the axes.
     """
@@ -202,7 +202,7 @@ class Points:
 
 
 def level_codes(column: CodeColumn, numbers: Floats) -> Ints:
-    """Return the codes of numbers of levels."""
+    """Return the codes of numbers of categories."""
     place = np.searchsorted(column.known, numbers)
     found = np.append(column.known, np.nan)[place] == numbers
     codes = np.where(found, place, len(column.known))
@@ -228,10 +228,10 @@ class Walk:
         How many features are moved.
     nodes : (n, 6)
         AT: the column a node tests, -1 at a leaf. LAST: the largest code that goes left. GAP: the code of a
-        missing value if that goes left, else -1. LEVELS: where the table of a test of levels begins in
+        missing value if that goes left, else -1. LEVELS: where the table of a test of categories begins in
         ``truth``, else -1. LEFT and RIGHT.
     truth : (b,)
-        Whether each code goes left, for tests of levels.
+        Whether each code goes left, for tests of categories.
     roots, margin : (t,)
         The root of each tree, and what it adds to, -1 for all margins.
     value : (n, k)
@@ -269,7 +269,7 @@ class Packed:
     word : (n,)
         The word a node tests, -1 at a leaf.
     cut : (n,)
-        What is subtracted; 0 where a table of levels is asked.
+        What is subtracted; 0 where a table of categories is evaluated.
     table : (n,)
         Where that begins, else -1.
     child : (2 n,)
@@ -289,7 +289,7 @@ class Packed:
     def of(cls, walk: Walk) -> Packed:
         """Lay the nodes out."""
         column, last, gap, table, left, right = walk.nodes.T
-        leaf, first = column < 0, (gap >= 0) & (table < 0)  # a table of levels knows codes as they are
+        leaf, first = column < 0, (gap >= 0) & (table < 0)  # a table of categories knows codes as they are
         key = np.where(leaf, -1, 2 * column + first)
         used = np.unique(key[~leaf])
         thrice = np.uint64(1 | 1 << LANE | 1 << 2 * LANE)
@@ -393,7 +393,7 @@ class Boxes:
 
 
 def goes_left(program: Program, condition: int, codes: Ints | Integers) -> Flags:
-    """Tell which codes of the condition's column go left."""
+    """Return which codes of the condition's column go left."""
     number, cut, missing_left, table = program.conditions[condition]
     if table >= 0:
         return np.asarray(program.truth[table + codes] > 0)

@@ -22,7 +22,7 @@ from paribus.kernels.program import (
     Ints,
     Items,
     Layout,
-    Points,
+    PointCodes,
     Program,
     Runs,
     Walk,
@@ -112,7 +112,7 @@ def leaves(program: Program) -> list[Leaf]:
 
 
 def meets(program: Program, leaf: Leaf, codes: Array, free: frozenset[int], only: bool = False) -> Flags:
-    """Tell which rows meet a leaf's tests of features that are not free, or only those that are."""
+    """Return which rows satisfy a leaf's conditions on features that are not free, or on those that are."""
     met = np.ones(codes.shape[1], dtype=bool)
     for condition, fails in leaf.tests:
         if (int(program.feature[condition]) in free) == only:
@@ -157,8 +157,8 @@ def ancestors(program: Program, entry: int) -> list[int]:
     return path
 
 
-def reaches(program: Program, leaf: Leaf, points: Points) -> Flags:
-    """Tell which points of a question meet a leaf's tests of its features."""
+def reaches(program: Program, leaf: Leaf, points: PointCodes) -> Flags:
+    """Return which grid points satisfy a leaf's conditions on the features of the grid."""
     reached = np.ones(1, dtype=bool)
     for axis in range(len(points.axis_first) - 1):
         codes = points.codes[:, points.axis_first[axis] : points.axis_first[axis + 1]]
@@ -171,7 +171,7 @@ def reaches(program: Program, leaf: Leaf, points: Points) -> Flags:
     return reached
 
 
-def asked(program: Program, points: Points) -> frozenset[int]:
+def evaluated(program: Program, points: PointCodes) -> frozenset[int]:
     """Return the features a question is about, as places in the family."""
     return frozenset(int(feature) for feature in np.unique(program.feature[points.row >= 0]))
 
@@ -191,32 +191,32 @@ def added(program: Program, leaf: Leaf) -> Floats:
     return value if margin < 0 else np.where(np.arange(program.n_margins) == margin, value[0], 0.0)
 
 
-def average(program: Program, points: Points, share: Floats) -> Floats:
+def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
     averages = np.zeros((program.n_margins, points.size))
-    free = asked(program, points)
+    free = evaluated(program, points)
     for leaf in leaves(program):
         weight = share[slot_of(program, leaf, free)]
         averages += np.outer(added(program, leaf), weight * reaches(program, leaf, points))
     return averages
 
 
-def trace(program: Program, questions: list[Points], threads: int = 1) -> list[Points]:
+def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> list[PointCodes]:
     """Nothing is prepared."""
     return questions
 
 
-def trace_bytes(program: Program, points: Points) -> int:
+def trace_bytes(program: Program, points: PointCodes) -> int:
     """Nothing is kept."""
     return 0
 
 
-def curves(program: Program, traced: list[Points], codes: Ints) -> Floats:
+def curves(program: Program, traced: list[PointCodes], codes: Ints) -> Floats:
     """Return the margins of at most ``CHUNK`` rows at each point of the questions, ``(m, g, i)``."""
     drawn = []
     for points in traced:
         margins = np.zeros((program.n_margins, points.size, codes.shape[1])) + program.base[:, None, None]
-        free = asked(program, points)
+        free = evaluated(program, points)
         for leaf in leaves(program):
             both = np.logical_and.outer(reaches(program, leaf, points), meets(program, leaf, codes, free))
             margins += added(program, leaf)[:, None, None] * both
@@ -302,7 +302,7 @@ def passing(program: Program, size: Ints, sides: Runs) -> Runs:
 
 
 def inside(runs: Runs, number: int, cells: Array) -> Flags:
-    """Tell which cells lie in a list of runs."""
+    """Return which cells lie in a list of runs."""
     met = np.zeros(len(cells), dtype=bool)
     for begin, end in runs.runs[runs.first[number] : runs.stop[number]]:
         met |= (cells >= begin) & (cells < end)

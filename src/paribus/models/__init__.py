@@ -2,16 +2,16 @@
 
 from paribus.models.adapter import adapt
 from paribus.models.model import Model
-from paribus.models.several import adapt_each, listed, only_one
+from paribus.models.model_list import adapt_models, as_model_list, require_single_model
 from paribus.models.structure import prefetch_structure, structure_digest, structure_of
 
 __all__ = [
     "Model",
     "adapt",
-    "adapt_each",
-    "listed",
-    "only_one",
+    "adapt_models",
+    "as_model_list",
     "prefetch_structure",
+    "require_single_model",
     "structure_digest",
     "structure_of",
 ]

@@ -1,4 +1,4 @@
-"""From whatever the user has to one complete `Model`. Behaviour decides, not class."""
+"""From whatever the user has to one complete `Model`. Behavior decides, not class."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from paribus.contracts import NOMINAL, Floats, Integers
-from paribus.data.table import Scratch, Table
-from paribus.errors import FeatureError, ModelError, OptionError, did_you_mean, failure, one_of
+from paribus.data.table import ScratchBuffer, Table
+from paribus.errors import FeatureError, ModelError, OptionError, check_choice, did_you_mean, failure
 from paribus.models.estimators import METHODS, kind_of, steps_of, unbound
 from paribus.models.libraries import boosting_library, library_for
 from paribus.models.libraries.library import Library
@@ -38,9 +38,9 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
     probabilities of a classifier, scores of a classifier without them or of an outlier detector, and
     the prediction of a regressor. A method of a model, such as ``model.predict_proba``, is that model with
     that response and every output the method returns: both of two classes, where a model reports the second
-    alone. The model is asked about a few rows of ``table`` once.
+    alone. The model is requested a few rows of ``table`` once.
     """
-    one_of("response_method", response_method, RESPONSES)
+    check_choice("response_method", response_method, RESPONSES)
     estimator, method = unbound(estimator)
     if method is not None:
         if response_method not in ("auto", method):
@@ -105,7 +105,7 @@ def _firsts(table: Table, feature: int) -> Integers:
 
 
 def _is_row_independent(predictor: Predictor, sample: Table, name: str, prediction: Floats) -> bool:
-    """Tell whether rows repeated under new labels, without the others, are answered as they were.
+    """Return whether predictions of repeated rows, under new labels and without the others, are unchanged.
 
     Not so for a model that looks rows up by their label, or that answers a row by the rows beside it.
     """
@@ -134,7 +134,7 @@ def describe(estimator: Any) -> str:
 
 
 def is_model(estimator: Any) -> bool:
-    """Tell whether something answers as a fitted model does."""
+    """Return whether an object has the interface of a fitted model."""
     return any(hasattr(estimator, method) for method in METHODS)
 
 
@@ -152,7 +152,7 @@ def _predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]
         )
     if response_method != "auto":
         raise OptionError(
-            f"response_method={response_method!r} has no meaning for a function; leave it at 'auto'"
+            f"response_method={response_method!r} cannot be used with a function; leave it at 'auto'"
         )
     return Predictor(estimator, None), "callable"
 
@@ -212,7 +212,7 @@ def _refuse_clusters(estimator: Any) -> None:
     """Refuse to average the numbers of clusters, which are names."""
     if kind_of(estimator) == "clusterer":
         raise ModelError(
-            f"{describe(estimator)} predicts numbers of clusters, whose average has no meaning; pass a "
+            f"{describe(estimator)} predicts cluster labels, whose average is meaningless; pass a "
             "function instead, such as lambda t: model.predict(t) == 0 for the share of one cluster, or "
             "model.transform for distances"
         )
@@ -220,7 +220,7 @@ def _refuse_clusters(estimator: Any) -> None:
 
 def _predicted(predictor: Predictor, sample: Table, name: str, copies: int) -> Any:
     # Stacked, because a model that writes into what it is given must not write into X.
-    stacked = sample.stack(copies, Scratch()).at({}, np.zeros((copies, 0), dtype=np.int64))
+    stacked = sample.stack(copies, ScratchBuffer()).at({}, np.zeros((copies, 0), dtype=np.int64))
     try:
         return predictor.raw(stacked)
     except Exception as error:  # whatever a foreign model raises, the user needs to know on what
@@ -252,7 +252,7 @@ def _outputs(
 
 
 def _two_labels(estimator: Any, prediction: Floats) -> bool:
-    """Tell two labels, each with a probability of its own, from two classes, which add up to one."""
+    """Distinguish two labels with separate probabilities from two classes, whose probabilities sum to one."""
     if getattr(estimator, "multilabel_", False):
         return True
     sums = prediction.sum(axis=1)

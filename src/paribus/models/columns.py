@@ -19,7 +19,7 @@ DEEPEST = 3  # models within models that are looked at for names
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedColumns:
     """The columns a model was fitted on, in its order.
 
     ``library`` is the one that gets the table as it is, if it is known. ``categories`` are those of the
@@ -52,17 +52,17 @@ class Fitted:
         """Return whether it is known what a column was: where text is not taken, it never was text."""
         return self.typed or column in self.numbers or column in self.categories
 
-    def held(self, column: int) -> str | None:
+    def n_known(self, column: int) -> str | None:
         """Return what the categories of a column are, in words; None where there is no word for it."""
         kinds = {type(value) for value in self.categories[column] if value is not None and value == value}
         if kinds and kinds <= {int, float}:
             return "numbers"
         return {str: "text", bool: "booleans"}.get(kinds.pop()) if len(kinds) == 1 else None
 
-    def in_words(self, column: int) -> str:
+    def describe(self, column: int) -> str:
         """Return what a column was when the model was fitted."""
         if column in self.categories:
-            return f"categories of {self.held(column)}"
+            return f"categories of {self.n_known(column)}"
         return "numbers" if column in self.numbers else "numbers or on categories that it does not keep"
 
     def places(self, header: tuple[str, ...]) -> tuple[int | None, ...] | None:
@@ -108,7 +108,7 @@ class Fitted:
         return begin is not None and all(name == f"{begin}{j}" for j, name in enumerate(self.names))
 
 
-def fitted_on(estimator: Any) -> Fitted | None:
+def fitted_on(estimator: Any) -> FittedColumns | None:
     """Return what a model, or a method of one, knows of its columns; None where not even their names."""
     estimator, _ = unbound(estimator)
     names = columns_of(estimator)
@@ -117,7 +117,7 @@ def fitted_on(estimator: Any) -> Fitted | None:
     within = ((one, _typed_library(one)) for one in _inner(estimator, names))
     model, library = next((found for found in within if found[1] is not None), (None, None))
     types = {} if library is None else _types(library, model, len(names))
-    return Fitted(names, library, **types, optional=_dropped(estimator, names))
+    return FittedColumns(names, library, **types, optional=_dropped(estimator, names))
 
 
 def columns_of(estimator: Any) -> tuple[str, ...] | None:
@@ -168,7 +168,7 @@ def orders_within(estimator: Any, header: tuple[str, ...]) -> Iterator[tuple[int
     if columns_of(estimator) is not None:
         return
     for inner in _within(estimator, DEEPEST):
-        own = Fitted(columns_of(inner) or (), boosting_library(inner))
+        own = FittedColumns(columns_of(inner) or (), boosting_library(inner))
         spelled = own.spelled(header)
         if own.generated or not set(own.names) <= set(spelled):
             continue

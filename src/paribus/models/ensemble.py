@@ -33,12 +33,12 @@ class Encoding:
     single : bool
         The number is rounded to single precision first.
     whole : bool
-        The number is cut to a whole one, as of levels given as numbers.
-    levels : mapping, "declared" or None
-        Number of each level; ``"declared"`` numbers the levels a category column declares; None reads
+        The number is truncated to an integer, as of categories given as numbers.
+    categories : mapping, "declared" or None
+        Number of each category; ``"declared"`` numbers the categories a category column declares; None reads
         the column as numbers.
     unseen : float
-        Number of a level that ``levels`` does not know.
+        Number of a category that ``levels`` does not know.
     missing : float
         Number of a missing value: NaN follows each node's missing direction, another is compared.
     zero_is_missing : bool
@@ -111,21 +111,21 @@ class Encoding:
         elif column.levels is not None:
             known = {level: float(number) for number, level in enumerate(column.levels)}
         else:
-            raise RefusalError(f"{column.name!r} declares no levels, which the trees know by their order")
+            raise RefusalError(f"{column.name!r} declares no categories, which the trees know by their order")
         plain = (level.item() if isinstance(level, np.generic) else level for level in found)
         numbers = np.array([known.get(level, self.unseen) for level in plain], dtype=np.float64)
         return numbers[codes] if len(codes) else np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
-class LevelSet:
-    """A test of levels: the numbers ``listed`` go left if ``listed_left``, all other levels the other way."""
+class CategorySet:
+    """A categorical split: codes in ``listed`` go left if ``listed_left``, all other codes the other way."""
 
     listed: Integers
     listed_left: bool = True
 
     def goes_left(self, numbers: Floats) -> Flags:
-        """Tell which numbers go left; NaN is not asked here."""
+        """Return which numbers go left; NaN is handled elsewhere."""
         return np.asarray(np.isin(numbers, self.listed) == self.listed_left)
 
 
@@ -145,7 +145,7 @@ class Ensemble:
         The encoding each node tests, ``LEAF`` at a leaf.
     threshold : (n,)
         A number goes left when it is at most this; a strict comparison is written with the next smaller
-        float. Not read at leaves and tests of levels.
+        float. Not read at leaves and tests of categories.
     left, right : (n,)
         Children; not read at leaves.
     missing_left : (n,)
@@ -180,7 +180,7 @@ class Ensemble:
     encodings: tuple[Encoding, ...]
     links: Mapping[str, Link]
     level_set: Nodes = field(default_factory=lambda: np.empty(0, np.int32))
-    level_sets: tuple[LevelSet, ...] = ()
+    level_sets: tuple[CategorySet, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     cover: Floats | None = None
     single_sum: bool = False
@@ -264,9 +264,9 @@ class Ensemble:
 
 
 def _in_order(name: str, places: Array) -> Nodes:
-    """Return whole numbers as the kernels take them."""
+    """Return integers as the kernels take them."""
     if np.ndim(places) != 1 or np.asarray(places).dtype.kind not in "iu":
-        raise RefusalError(f"its trees cannot be read: {name} are no list of whole numbers")
+        raise RefusalError(f"its trees cannot be read: {name} are not a list of integers")
     return np.ascontiguousarray(places, dtype=np.int32)
 
 
@@ -321,7 +321,7 @@ def check(ensemble: Ensemble) -> None:
     within("roots", ensemble.roots, 0, nodes)
     within("outputs", ensemble.output, 0, margins)
     within("columns", ensemble.column, LEAF, len(ensemble.encodings))
-    within("sets of levels", ensemble.level_set, -1, len(ensemble.level_sets))
+    within("sets of categories", ensemble.level_set, -1, len(ensemble.level_sets))
     inner = ensemble.column != LEAF
     children = np.concatenate([ensemble.left[inner], ensemble.right[inner]])
     within("children", children, 0, nodes)

@@ -53,6 +53,6 @@ def unbound(estimator: Any) -> tuple[Any, str | None]:
     method = getattr(estimator, "__name__", None)
     if not ismethod(estimator) or method not in METHODS or isinstance(estimator.__self__, type):
         return estimator, None
-    # A method that was replaced, or is known under another name, is not what the model would be asked by.
+    # A method that was replaced, or is known under another name, is not what the model would be evaluated by.
     model = estimator.__self__
     return (model, method) if getattr(model, method, None) == estimator else (estimator, None)

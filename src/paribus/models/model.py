@@ -59,7 +59,7 @@ class Model:
         if predictions.shape[1] != self.n_outputs:
             raise ModelError(
                 f"{self.name} gave {predictions.shape[1]} outputs where it gave {self.n_outputs} before; "
-                "a model must answer every table alike"
+                "a model must return the same columns for every table"
             )
         return predictions
 

@@ -38,7 +38,7 @@ def as_outputs(raw: Any, rows: int, name: str) -> Floats:
     try:
         answer = _array(raw)
     except Exception as error:  # of whatever the model returned, a ragged list for example
-        raise _no_array(raw, rows, name, f"that is no array of numbers ({error!s:.200})") from error
+        raise _no_array(raw, rows, name, f"that is not an array of numbers ({error!s:.200})") from error
     if answer.dtype.kind not in "fiubO" or (answer.dtype == object and _all_none(answer)):
         raise _no_number(answer, name)
     shape = answer.shape

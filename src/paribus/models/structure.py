@@ -10,7 +10,7 @@ import xxhash
 
 from paribus.data.table import Table
 from paribus.errors import RefusalCode, RefusalError, TableError
-from paribus.models.columns import Fitted, columns_of
+from paribus.models.columns import FittedColumns, columns_of
 from paribus.models.ensemble import Ensemble
 from paribus.models.estimators import METHODS
 from paribus.models.libraries import LIBRARIES, boosting_library, library_for
@@ -66,7 +66,7 @@ def _read(model: Model) -> Structure:
         raise RefusalError("it is a function, which has no trees to read", RefusalCode.NO_STRUCTURE)
     if model.sample is None or model.sample_prediction is None:
         raise RefusalError(
-            "it has not answered any row, so that nothing tells whether its trees do",
+            "it has not predicted any rows with which its trees could be compared",
             RefusalCode.NO_STRUCTURE,
         )
     ensemble = read_trees(model.predictor.target, model.sample)
@@ -103,13 +103,13 @@ def _check_own(model: Any, library: Library) -> None:
     name = type(model).__name__
     if type(model).__module__.split(".")[0] != library.module:
         raise RefusalError(
-            f"{name} is not a class of {library.title}, so it may predict in a way of its own",
+            f"{name} is not a class of {library.title}, so its predictions may be customized",
             RefusalCode.NO_STRUCTURE,
         )
     replaced = [method for method in METHODS if method in getattr(model, "__dict__", {})]
     if replaced:
         raise RefusalError(
-            f"the {replaced[0]} of this {name} was replaced, so it predicts in a way of its own",
+            f"the {replaced[0]} of this {name} was replaced, so its predictions are customized",
             RefusalCode.NO_STRUCTURE,
         )
 
@@ -121,7 +121,7 @@ def _check_names(model: Any, table: Table) -> None:
     if names is None or header is None:
         return
     try:
-        places = Fitted(names, boosting_library(model)).places(tuple(map(str, header)))
+        places = FittedColumns(names, boosting_library(model)).places(tuple(map(str, header)))
     except TableError as error:
         raise RefusalError(str(error), RefusalCode.DATA) from error
     if places is not None and places != tuple(range(len(header))):

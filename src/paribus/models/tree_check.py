@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from paribus.contracts import Array, Floats, Integers
-from paribus.data.table import Cells, Scratch, Table
+from paribus.data.table import CellValues, ScratchBuffer, Table
 from paribus.errors import GridError, ModelError, RefusalCode, RefusalError, failure
 from paribus.models.ensemble import LEAF, Ensemble
 from paribus.models.trees import Trees, refuse_difference
@@ -30,7 +30,7 @@ def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], F
     copies = max(1, min(MOST_ROWS, STEPS // max(1, len(ensemble.roots))) // len(sample))
     rows, rng = copies * len(sample), np.random.default_rng(0)
     numbers = np.tile(ensemble.numbers(sample), (copies, 1))
-    replaced: dict[int, Cells] = {}
+    replaced: dict[int, CellValues] = {}
     index: list[Integers] = []
     for feature in _tested(ensemble):
         try:
@@ -52,7 +52,7 @@ def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], F
             index.append(place.reshape(copies, len(sample)))
     if not replaced:
         return
-    table = sample.stack(copies, Scratch()).at(replaced, np.stack(index, axis=2))
+    table = sample.stack(copies, ScratchBuffer()).at(replaced, np.stack(index, axis=2))
     try:
         prediction = predict(table, rows)
     except Exception as error:  # whatever a foreign model raises

@@ -20,7 +20,7 @@ LARGEST = 900.0  # the power of two that a response may reach such that sums of 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """An ensemble, the link to the response asked for, and which outputs of the link are reported.
+    """An ensemble, the link to the response requested, and which outputs of the link are reported.
 
     ``columns`` None reports them all. ``bound`` is a number that no output exceeds, None if any may. With
     ``both`` the one output is the probability of the second of two classes, and the first comes before it.
@@ -49,7 +49,7 @@ def trees_for(
     """
     link = ensemble.links.get(response)
     if link is None:
-        why = ensemble.refused.get(response, f"its trees do not tell what {response} answers")
+        why = ensemble.refused.get(response, f"its trees do not determine {response}")
         raise RefusalError(
             why, RefusalCode.NONLINEAR_LINK if response in ensemble.refused else RefusalCode.UNSUPPORTED
         )

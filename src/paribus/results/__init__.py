@@ -4,52 +4,52 @@ from paribus.errors import RefusalCode
 from paribus.meaning import Association, Estimand, Refusal, Scale
 from paribus.notes import Note, NoteCode
 from paribus.results.comparison import Comparison, Comparisons, compare
+from paribus.results.cost_estimate import CostEstimate
 from paribus.results.difference import Difference, Differences
 from paribus.results.effects import Effects
-from paribus.results.estimate import Estimate
 from paribus.results.extrapolation import Extrapolation
 from paribus.results.hstatistics import HStatistics, Interaction
+from paribus.results.ice_quantiles import IceQuantiles
 from paribus.results.importance import Importance
-from paribus.results.local import LocalEffect, LocalEffects, LocalMissing
-from paribus.results.marginal import Marginal, Marginals, MissingRows
+from paribus.results.local_effect import LocalEffect, LocalEffectAtMissing, LocalEffects
+from paribus.results.marginal import Marginal, MarginalAtMissing, Marginals
+from paribus.results.model_spread import ModelSpread
 from paribus.results.overlay import Overlay, Overlays, overlay
-from paribus.results.partial_dependence import Missing, PartialDependence
+from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing
 from paribus.results.provenance import Provenance
-from paribus.results.refits import Refits
-from paribus.results.spread import Spread
 from paribus.results.storage import load
 
 __all__ = [
     "Association",
     "Comparison",
     "Comparisons",
+    "CostEstimate",
     "Difference",
     "Differences",
     "Effects",
     "Estimand",
-    "Estimate",
     "Extrapolation",
     "HStatistics",
+    "IceQuantiles",
     "Importance",
     "Interaction",
     "LocalEffect",
+    "LocalEffectAtMissing",
     "LocalEffects",
-    "LocalMissing",
     "Marginal",
+    "MarginalAtMissing",
     "Marginals",
-    "Missing",
-    "MissingRows",
+    "ModelSpread",
     "Note",
     "NoteCode",
     "Overlay",
     "Overlays",
     "PartialDependence",
+    "PartialDependenceAtMissing",
     "Provenance",
-    "Refits",
     "Refusal",
     "RefusalCode",
     "Scale",
-    "Spread",
     "compare",
     "load",
     "overlay",

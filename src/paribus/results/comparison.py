@@ -1,4 +1,4 @@
-"""Several answers about the same feature side by side, and how far they are apart."""
+"""Several estimands of the same feature side by side, and the distance between them."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from paribus._typing import FrameBackend
 from paribus.contracts import NOMINAL, Flags, Floats
 from paribus.errors import InputError
 from paribus.notes import Note, NoteCode
+from paribus.results.curve_values import at_values
+from paribus.results.effect_mapping import EffectMapping
 from paribus.results.effects import Effects
-from paribus.results.local import LocalEffect, LocalEffects
+from paribus.results.local_effect import LocalEffect, LocalEffects
 from paribus.results.marginal import Marginal, Marginals
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.pictured import Pictured
+from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
-from paribus.results.ranked import Ranked
-from paribus.results.shared import at_values
-from paribus.results.story import comparison_story, comparisons_story
+from paribus.results.repr_text import format_comparison, format_comparisons
 from paribus.results.tidy import comparison_frame, comparisons_frame
 from paribus.text import at_value, number
 
-TOLD = 0.05  # of the range: a larger difference is told in a note, if errors do not account for it
+NOTE_SHARE = 0.05  # of the range: a larger difference is told in a note, if errors do not account for it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Pictured, saved=True):
+class Comparison(PlotMixin, saved=True):
     """Partial dependence, accumulated local effects and averages of one feature, side by side.
 
-    Partial dependence moves every row to a value; local effects move rows to the next value only; the average
-    near a value moves none, so that what goes with the feature shows in it as well. Where features are
-    independent and the model is additive, the first two are the same curve.
+    Partial dependence sets the feature to a value in all rows; accumulated local effects move rows within
+    their bin only; averages near a value change no row and therefore include the effects of dependent
+    features. If features are independent and the model is additive, the first two curves coincide.
 
     Attributes
     ----------
@@ -40,14 +40,14 @@ class Comparison(Pictured, saved=True):
     local : LocalEffect or None
     marginal : Marginal or None
     local_level : ndarray of shape (n_outputs,) or None
-        What is added to local effects, whose average is zero, to lay them on the partial dependence: the
-        average distance of the two over the data at the values of the latter.
+        Constant added to the ALE curve, whose average is zero, to align it with the partial dependence: the
+        mean distance of the two over the data on the grid of the latter.
     difference : ndarray of shape (n_outputs,) or None
-        The largest distance between the two then, in units of the prediction.
+        Largest distance between the aligned curves, in units of the prediction.
     share : ndarray of shape (n_outputs,) or None
-        That distance as a share of the range of both curves.
+        That distance relative to the range of both curves.
     at : tuple or None
-        The value at which it is largest, for each output.
+        The value at which it is attained, for each output.
     notes : tuple of Note
         Caveats over all parts, and by how much they differ.
     """
@@ -57,7 +57,7 @@ class Comparison(Pictured, saved=True):
     effect: PartialDependence
     local: LocalEffect | None
     marginal: Marginal | None
-    local_level: Floats | None
+    local_offset: Floats | None
     difference: Floats | None
     share: Floats | None
     at: tuple[Any, ...] | None
@@ -66,7 +66,7 @@ class Comparison(Pictured, saved=True):
     def _check(self) -> None:
         """Refuse parts that `compare` would refuse."""
         check_parts(self.effect, self.local, self.marginal)
-        found = (self.local_level, self.difference, self.share, self.at)
+        found = (self.local_offset, self.difference, self.share, self.at)
         if any((one is None) != (self.local is None) for one in found):
             raise ValueError("a distance from local effects without these, or the other way round")
 
@@ -87,7 +87,7 @@ class Comparison(Pictured, saved=True):
 
     @property
     def provenance(self) -> Provenance:
-        """How the partial dependence came about."""
+        """Provenance of the partial dependence."""
         return self.effect.provenance
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
@@ -99,15 +99,15 @@ class Comparison(Pictured, saved=True):
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
-            Another library than that of the table.
+            Library of the returned table; by default that of ``X``.
         """
         return comparison_frame(self, backend)
 
     def __repr__(self) -> str:
-        return comparison_story(self)
+        return format_comparison(self)
 
 
-class Comparisons(Ranked[Comparison], saved=True):
+class Comparisons(EffectMapping[Comparison], saved=True):
     """A mapping from a feature's name to its `Comparison`, strongest effect first."""
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
@@ -119,12 +119,12 @@ class Comparisons(Ranked[Comparison], saved=True):
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
-            Another library than that of the table.
+            Library of the returned table; by default that of ``X``.
         """
         return comparisons_frame(self, backend)
 
     def __repr__(self) -> str:
-        return comparisons_story(self)
+        return format_comparisons(self)
 
 
 @overload
@@ -140,21 +140,21 @@ def compare(
 
 
 def compare(effect: Any, local: Any = None, marginal: Any = None) -> Comparison | Comparisons:
-    """Lay partial dependence, local effects and averages of the same feature side by side.
+    """Compare partial dependence, accumulated local effects and averages of the same feature.
 
     Parameters
     ----------
     effect : PartialDependence or Effects
-        What `partial_dependence` or `effects` gave.
+        Result of `partial_dependence` or `effects`.
     local : LocalEffect or LocalEffects, optional
-        What `accumulated_local_effects` gave for the same model and rows.
+        Result of `accumulated_local_effects` for the same model and rows.
     marginal : Marginal or Marginals, optional
-        What `marginal` gave for the same model and rows.
+        Result of `marginal` for the same model and rows.
 
     Returns
     -------
     Comparison or Comparisons
-        Of one feature, or of every feature of ``effect`` that is by itself.
+        For one feature, or for every one-way effect in ``effect``.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def compare(effect: Any, local: Any = None, marginal: Any = None) -> Comparison 
             if isinstance(key, str)
         ]
         if not several:
-            raise InputError("effect= has no feature by itself, and there is nothing to lay pairs beside")
+            raise InputError("effect= has no one-way effect to compare")
         return Comparisons(several)
     check_parts(effect, local, marginal)
     return _compared(effect, local, marginal)
@@ -188,7 +188,7 @@ def check_parts(effect: Any, local: Any, marginal: Any) -> None:
             _check_alike(effect, other, name)
 
 
-def _own(results: Any, kind: type[Ranked[Any]], key: str) -> Any:
+def _own(results: Any, kind: type[EffectMapping[Any]], key: str) -> Any:
     """Return the part of a mapping that is about a feature."""
     if results is None:
         return None
@@ -200,7 +200,7 @@ def _check(result: Any, kind: type, name: str) -> None:
     if not isinstance(result, kind):
         raise InputError(f"{name}= must be a {kind.__name__}, not a {type(result).__name__}")
     if isinstance(result, PartialDependence) and (result.average is None or len(result.feature_names) != 1):
-        raise InputError("effect= must have the average of a feature by itself; ask for kind='average'")
+        raise InputError("effect= must be the average of a single feature; request kind='average'")
 
 
 def _check_alike(effect: PartialDependence, other: LocalEffect | Marginal, name: str) -> None:
@@ -280,7 +280,7 @@ def _difference_notes(
 ) -> list[Note]:
     known = np.nan_to_num(share)
     worst = int(np.argmax(known))
-    if known[worst] < TOLD:
+    if known[worst] < NOTE_SHARE:
         return []
     of = f" ({effect.output_names[worst]})" if len(effect.output_names) > 1 else ""
     name = effect.feature_names[0]

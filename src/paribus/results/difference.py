@@ -9,62 +9,62 @@ import numpy as np
 
 from paribus._typing import ErrorBasis, FrameBackend
 from paribus.contracts import NOMINAL, Array, Floats, Kind
-from paribus.errors import InputError, OptionError, did_you_mean, one_of
+from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note, NoteCode
-from paribus.results.local import LocalEffect
+from paribus.results.curve_values import at_values, shared_values
+from paribus.results.effect_mapping import EffectMapping
+from paribus.results.local_effect import LocalEffect
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
-from paribus.results.ranked import Ranked
-from paribus.results.record import Record
-from paribus.results.relative import moments_of
-from paribus.results.shared import at_values, shared_values
-from paribus.results.story import difference_story, differences_story
+from paribus.results.repr_text import format_difference, format_differences
+from paribus.results.result import Result
 from paribus.results.tidy import difference_frame, differences_frame
+from paribus.results.transforms import moments_of
 
 if TYPE_CHECKING:
     from paribus.results.overlay import Overlay, Overlays, Part
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference(Record, saved=True):
-    r"""The curve of one part of an overlay less that of another, at the values both know.
+class Difference(Result, saved=True):
+    r"""Difference of two parts of an overlay, on their common grid.
 
     With the two curves :math:`A(x)` and :math:`B(x)` and their standard errors :math:`s_A` and :math:`s_B`
 
     .. math:: D(x) = A(x) - B(x)
 
-    and the standard error of D is found as ``errors`` says. Of results that may share rows it is at most
-    :math:`s_A + s_B`, whatever these share. Over the same rows, where each row's own curve is there
-    (``kind="both"``), it is that of the average of the rows' own differences. Of independent samples, which
-    only the caller can know of, it is :math:`\sqrt{s_A^2 + s_B^2}`.
+    and ``errors`` says how the standard error of D was computed. If the results may share rows it is at most
+    :math:`s_A + s_B`. For the same rows with individual curves (``kind="both"``) it is that of the mean of
+    the row-wise differences. For independent samples, which only the caller can declare, it is
+    :math:`\sqrt{s_A^2 + s_B^2}`.
 
     Attributes
     ----------
     part, reference : str
-        Names of the two: the difference is the first less the second.
+        Names of the two: the difference is the first minus the second.
     curve : str
         What is compared: ``"average"`` of partial dependence, ``"ale"`` of local effects, ``"predicted"``,
         ``"observed"`` or ``"residual"`` of averages near a value.
     grid_values : tuple of one ndarray of shape (g,)
-        Of numbers and dates, the values of both grids where these overlap: between the values of its own grid
-        a curve is a straight line, and its standard error at most what a straight line gives. Of categories,
-        those that both have.
+        For numeric features and dates, the union of both grids within their common range; curves are
+        interpolated linearly, and so are standard errors, which is an upper bound. For categorical features,
+        the common categories.
     difference, standard_error : ndarray of shape (n_outputs, g)
-        The difference and its standard error; NaN where one of the two is not known.
+        The difference and its standard error; NaN where one of the two is unknown.
     missing_difference, missing_error : ndarray of shape (n_outputs,) or None
-        The same at a missing value, where both have that point.
+        The same at a missing value, if both have that point.
     errors : {"upper bound", "row by row", "independent"}
-        How the standard error was found; ``"independent"`` if ``independent=True`` was passed.
+        How the standard error was computed; ``"independent"`` if ``independent=True`` was passed.
     feature_names, output_names, kinds, ordered
         As in the two parts.
     notes : tuple of Note
-        What is to be known of the standard errors and of the grid.
+        Caveats about the standard errors and the grid.
     provenances : dict of str to Provenance
-        How the two came about, under their names.
+        Provenance of the two, by name.
     """
 
-    asked: ClassVar[tuple[str, ...]] = ("missing_difference", "missing_error")
+    optional_keys: ClassVar[tuple[str, ...]] = ("missing_difference", "missing_error")
     shapes: ClassVar[dict[str, str]] = {
         "1": "feature_names kinds ordered grid_values",
         "o": "output_names missing_difference missing_error",
@@ -95,32 +95,32 @@ class Difference(Record, saved=True):
 
     @property
     def provenance(self) -> Provenance:
-        """How the part came about."""
+        """Provenance of the part."""
         return self.provenances[self.part]
 
     @property
     def strength(self) -> float:
-        """The largest difference, whatever its sign; NaN if none is known."""
+        """Largest absolute difference; NaN if none is known."""
         known = np.abs(self.difference[np.isfinite(self.difference)])
         return float(known.max()) if known.size else float("nan")
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return a tidy long table: columns ``output``, the feature, ``difference`` and ``standard_error``.
 
-        The missing value is the row without one.
+        The effect at a missing value is the row with a null feature.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
-            Another library than that of the table of the part.
+            Library of the returned table; by default that of the part.
         """
         return difference_frame(self, backend)
 
     def __repr__(self) -> str:
-        return difference_story(self)
+        return format_difference(self)
 
 
-class Differences(Ranked[Difference], saved=True):
+class Differences(EffectMapping[Difference], saved=True):
     """A mapping from a feature's name to the `Difference` of two parts there, the largest first."""
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
@@ -132,12 +132,12 @@ class Differences(Ranked[Difference], saved=True):
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
-            Another library than that of the table of the part.
+            Library of the returned table; by default that of the part.
         """
         return differences_frame(self, backend)
 
     def __repr__(self) -> str:
-        return differences_story(self)
+        return format_differences(self)
 
 
 def difference_of(
@@ -222,7 +222,7 @@ def _curve(part: Part, curve: str | None) -> str:
     else:
         known = ("ale",) if isinstance(part, LocalEffect) else ("average",)
     if curve is not None:
-        one_of("curve", curve, known)
+        check_choice("curve", curve, known)
     return curve or known[0]
 
 
@@ -264,7 +264,7 @@ def _error(one: Part, other: Part, curve: str, values: Array, last: bool, basis:
 
 def _in_order(part: Part) -> bool:
     """Return whether rows are in memory and the model is one: ``kind="both"`` has curves in their order."""
-    return isinstance(part, PartialDependence) and part.refits is None and part.provenance.source is None
+    return isinstance(part, PartialDependence) and part.by_model is None and part.provenance.source is None
 
 
 def _notes(parts: tuple[Part, Part], basis: ErrorBasis, same_rows: bool, between: bool) -> tuple[Note, ...]:

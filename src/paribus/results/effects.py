@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from paribus._typing import FrameBackend
-from paribus.results.joint import interaction
+from paribus.results.effect_mapping import EffectMapping
+from paribus.results.interaction_surface import interaction
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.ranked import Ranked
-from paribus.results.story import ranked_story
+from paribus.results.repr_text import format_mapping
 from paribus.results.tidy import effects_frame
 
 
-class Effects(Ranked[PartialDependence], saved=True):
+class Effects(EffectMapping[PartialDependence], saved=True):
     """A mapping from a feature's name (or a tuple of names) to its effect, strongest first.
 
     Strength is `PartialDependence.strength`: the standard deviation of the partial dependence over the
@@ -23,33 +23,33 @@ class Effects(Ranked[PartialDependence], saved=True):
         """Return one tidy long table of all averages.
 
         Columns ``feature``, ``value`` (as text, None for the missing point), ``number`` (None for
-        levels and dates), for effects of several features the same with ``_2``, ``_3``, ..., then
+        categories and dates), for effects of several features the same with ``_2``, ``_3``, ..., then
         ``output``, ``average``, ``standard_error``, ``support``, ``between_models``, the standard deviation
         between models if there are several, and ``q10``, ``q25``, ... of the spread.
         """
         return effects_frame(self, backend)
 
     def interaction(self, first: str, second: str) -> PartialDependence:
-        r"""Return what two features do together beyond each by itself.
+        r"""Return the interaction of two features: their joint effect minus the individual effects.
 
         .. math:: I_{jk}(x_j, x_k) = PD_{jk}(x_j, x_k) - PD_j(x_j) - PD_k(x_k) - c
 
-        with :math:`c` such that its average over the data, by the ``support`` of the cells, is zero. It is
-        zero everywhere if the model adds what it makes of one feature to what it makes of the other; its
-        square, averaged over the rows, is what Friedman and Popescu's H of `h_statistic` is made of. With
-        individual curves (``kind="both"``) the standard error and the spread are those of each row's own
-        difference, and of several models each has its own. ``strength`` is the standard deviation of the
-        interaction over the data.
+        with :math:`c` such that its average over the data, weighted by ``support``, is zero. It is zero
+        everywhere if the model is additive in the two features; its mean square over the rows is the
+        numerator of Friedman and Popescu's H, see `h_statistic`. With individual curves (``kind="both"``) the
+        standard error and the quantiles are those of the row-wise differences, and for several models each
+        has its own. ``strength`` is the standard deviation of the interaction over the data.
 
         Parameters
         ----------
         first, second : str
-            Names of the features, in any order. The effects of each by itself and of both must be there.
+            Names of the features, in any order. Their one-way effects and their joint effect must have been
+            computed.
 
         Returns
         -------
         PartialDependence
-            Of the shapes of the effect of both; ``provenance.scale`` says that it is the interaction only.
+            With the shapes of the joint effect; ``provenance.scale`` says that it is the interaction only.
 
         Examples
         --------
@@ -63,4 +63,4 @@ class Effects(Ranked[PartialDependence], saved=True):
         return interaction(self, first, second)
 
     def __repr__(self) -> str:
-        return ranked_story("Effects", self, "averaged")
+        return format_mapping("Effects", self, "averaged")

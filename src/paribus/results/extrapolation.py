@@ -1,4 +1,4 @@
-"""How much of an effect is asked where there is no data."""
+"""How much of an effect extrapolates beyond the data."""
 
 from __future__ import annotations
 
@@ -9,56 +9,56 @@ from paribus.meaning import Association
 from paribus.notes import Note, NoteCode
 from paribus.results.frozen import Frozen
 
-TOLD = 0.05  # share of a curve's points from which a note tells
+NOTE_SHARE = 0.05  # share of a curve's points from which a note tells
 LOOSE = 0.3  # a correlation below this is not what keeps two features apart
 
 
 @dataclass(frozen=True, eq=False)
 class Extrapolation(Frozen):
-    r"""How many of the points behind an effect combine values of two features that no row has.
+    r"""Share of an effect that combines values of two features that do not occur together.
 
-    Partial dependence sets a feature j to a value and leaves all others as they are in the rows. If j goes
-    with another feature k, many such rows do not exist, and the model was never shown any like them. Both
-    features are cut into coarse bins; a cell of the two is *empty* if no row of weight lies in it although at
-    least ten would if they were independent. Then, over the points g of the curve and the bins c of k with
-    their weight :math:`w_c`,
+    Partial dependence sets a feature j to a value and leaves all others unchanged. If j depends on another
+    feature k, many of the resulting rows do not exist, and the model has not been fitted on any like them.
+    Both features are divided into coarse bins; a cell of the two is *empty* if it contains no row with
+    positive weight although at least ten would be expected under independence. Then, over the grid points g
+    of the curve and the bins c of k with weight :math:`w_c`,
 
     .. math:: share_{jk} = \frac{\sum_g \sum_c w_c 1[(b(g), c) \text{ is empty}]}{\sum_g \sum_c w_c}
 
-    with both sums over the cells where ten rows are to be expected. ``share`` is that of the worst partner k.
-    A partner counts if these cells are at least half of what is asked. Every point of the curve counts the
-    same, whatever the data around it. Of several features together, cells of the grid itself are counted
-    too: the share of those whose values no row combines.
+    with both sums over the cells with at least ten expected rows. ``share`` is that of the worst partner k. A
+    partner is considered if these cells are at least half of all cells. All grid points have equal weight,
+    whatever their support. For joint effects the cells of the grid itself are included: the share of grid
+    points whose combination of values does not occur.
 
-    It cannot see gaps that only show in three or more features together, nor gaps that are narrower than a
-    bin, and says nothing of points beyond the smallest or largest value, which share the outermost bin:
-    ``support`` tells those. It is None where too few rows, or too many rare levels, leave no cell in which
-    ten rows are to be expected (fewer than 180 rows never do), where there is no other feature, and for
-    ``method="recursion"``, which follows the training data's own paths and asks about no such rows.
+    It does not detect gaps in three or more dimensions, nor gaps narrower than a bin, nor grid points beyond
+    the range of the data, which belong to the outermost bin: ``support`` shows those. It is None if too few
+    rows or too many rare categories leave no cell with ten expected rows (always with fewer than 180 rows),
+    if there is no other feature, and for ``method="recursion"``, which follows the paths of the training
+    data.
 
-    Whether ten rows are to be expected is a matter of their number, not of their weight. The ends of bins are
-    quantiles of at most 4,096 rows, chosen by their place in the table.
+    Expected rows are unweighted counts. Bin edges are quantiles of at most 4,096 rows, chosen by position in
+    the table.
 
     Attributes
     ----------
     share : float
-        Share of the points that are off the data, with the worst partner.
+        Share of the points outside the data, with the worst partner.
     feature, partner : str
-        The feature of the effect, and the one it is combined with in ways no row has; where no partner has
-        any such cell, the first that was looked at.
+        The feature of the effect and its worst partner; if no partner has an empty cell, the first one
+        checked.
     association : float
-        How strongly the two go together, in at most 4,096 rows.
+        Association of the two, on at most 4,096 rows.
     measure : Association
-        ``"Spearman correlation"`` of numbers and dates, ``"Cramér's V"`` of levels, ``"correlation ratio"``
-        of numbers (their ranks) in levels.
+        ``"Spearman correlation"`` for numeric features and dates, ``"Cramér's V"`` for categorical ones,
+        ``"correlation ratio"`` (of ranks) for mixed pairs.
     by_point : ndarray of shape (g0, g1, ...)
-        The share at each point of the grid, with that partner; NaN where nothing can be told.
+        The share at each grid point, with that partner; NaN where it is undefined.
     mask : ndarray of bool of shape (g0, g1) or None
-        Of two features, the points whose values no row combines; None otherwise.
+        For two features, the grid points whose combination of values does not occur; None otherwise.
     partners : int
-        Number of other features that were looked at: all, or the 24 that go most with each of the effect's.
+        Number of other features checked: all, or the 24 most associated ones.
     bins : int
-        Number of bins of a number, at most.
+        Maximum number of bins of a numeric feature.
 
     Examples
     --------
@@ -82,8 +82,8 @@ class Extrapolation(Frozen):
     bins: int
 
     def note(self, what: str) -> Note | None:
-        """Return a sentence about a share that is not small; ``what`` has the points."""
-        if self.share < TOLD:
+        """Return a note if the share is not small; ``what`` names the effect."""
+        if self.share < NOTE_SHARE:
             return None
         if self.measure is Association.SPEARMAN and abs(self.association) >= LOOSE:
             pair = f"{self.feature} is correlated {self.association:.2f} with {self.partner}"
@@ -93,7 +93,7 @@ class Extrapolation(Frozen):
                 f"{self.association:.2f})"
             )
         text = (
-            f"{pair}; {self.share:.0%} of the points behind this {what} combine values of the two that no "
-            "row has; compare accumulated_local_effects"
+            f"{pair}; {self.share:.0%} of the points behind this {what} combine values of the two that do "
+            f"not occur together; compare accumulated_local_effects"
         )
         return Note(NoteCode.EXTRAPOLATION, text, self.feature, self.share)

@@ -10,22 +10,22 @@ import numpy as np
 
 from paribus._typing import FrameBackend, InteractionPlot, PlotBackend, Statistic
 from paribus.contracts import Floats
-from paribus.errors import OptionError, did_you_mean, one_of
+from paribus.errors import OptionError, check_choice, did_you_mean
 from paribus.notes import Note
 from paribus.results.outputs import chosen
-from paribus.results.pictured import Shown
+from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
-from paribus.results.story import interactions_story
+from paribus.results.repr_text import format_interactions
 from paribus.results.tidy import interactions_frame
 
 if TYPE_CHECKING:
     from paribus.evaluators.interactions import Ratio
     from paribus.results.effects import Effects
-    from paribus.results.pictured import Figure
+    from paribus.results.plot_mixin import Figure
 
 Token: TypeAlias = str | int
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
-ASKED = {
+OPTIONAL = {
     "overall": "overall=True",
     "total": "overall=True, and every column among the features",
     "threeway": "threeway= the number of features whose triples are wanted",
@@ -49,7 +49,7 @@ class Interaction:
     Attributes
     ----------
     features : tuple
-        The features, as they were asked for: names or positions.
+        The features as requested: names or positions.
     output : str
         The output of the model.
     strength, standard_error : float
@@ -67,7 +67,7 @@ class Interaction:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HStatistics(Shown, Mapping[str, Any], saved=True):
+class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
     r"""Friedman and Popescu's statistics, evaluated at the rows of the data.
 
     Each array is an attribute and a key. For each statistic ``s`` among ``pairwise``, ``overall``,
@@ -79,19 +79,19 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
     Attributes
     ----------
     features : tuple
-        The features, as they were asked for: names or positions.
+        The features as requested: names or positions.
     feature_names, output_names : tuple of str
-        Their names, and those of the outputs.
+        Names of the features and of the outputs.
     feature_pairs, feature_triples : list of tuple
-        What each entry of ``pairwise`` and ``threeway`` is about.
+        Features of each entry of ``pairwise`` and ``threeway``.
     main_effect : Ratio
         Mean square of each feature's own effect, over that of the prediction.
     variance : ndarray of shape (n_outputs,)
-        Mean square of the centred prediction.
+        Mean square of the centered prediction.
     notes : tuple of Note
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
     provenance : Provenance
-        How the numbers came about.
+        How the result was computed.
     strength_by_model : ndarray of shape (m, p, n_outputs) or None
         For a list of models, the strength of each pair in each of them. All else is then the mean of the
         models' own statistics: mean squares, and :math:`H^2`.
@@ -134,16 +134,16 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
 
     @property
     def feature_pairs(self) -> list[tuple[Token, ...]]:
-        """The pairs, as their features were asked for."""
+        """The pairs, by requested name or position."""
         return [tuple(self.features[place] for place in pair) for pair in self.pairs]
 
     @property
     def feature_triples(self) -> list[tuple[Token, ...]]:
-        """The triples, as their features were asked for."""
+        """The triples, by requested name or position."""
         return [tuple(self.features[place] for place in triple) for triple in self.triples]
 
     def groups(self, statistic: str) -> tuple[tuple[int, ...], ...]:
-        """Return what each entry of a statistic is about, as places in ``features``."""
+        """Return the features of each entry of a statistic, as positions in ``features``."""
         every = tuple((place,) for place in range(len(self.features)))
         whole = (tuple(range(len(self.features))),)
         known = {"pairwise": self.pairs, "overall": every, "threeway": self.triples, "total": whole}
@@ -151,7 +151,7 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
 
     def ratio(self, statistic: str) -> Ratio:
         """Return the mean squares behind a statistic."""
-        one_of("statistic", statistic, Statistic)
+        check_choice("statistic", statistic, Statistic)
         found: Ratio | None = getattr(self, statistic)
         if found is None:
             raise OptionError(
@@ -175,8 +175,8 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
     def __getitem__(self, key: str) -> Any:
         statistic, part = KEYS.get(str(key), ("", ""))
         if key not in self:
-            if statistic in ASKED:
-                raise KeyError(f"{key!r} was not computed; it needs {ASKED[statistic]}")
+            if statistic in OPTIONAL:
+                raise KeyError(f"{key!r} was not computed; it needs {OPTIONAL[statistic]}")
             raise KeyError(f"there is no {key!r}{did_you_mean(str(key), self)}")
         return self._part(statistic, part) if part else getattr(self, key)
 
@@ -211,13 +211,13 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
     ) -> list[Interaction]:
         """Return the strongest entries of a statistic, in units of the prediction.
 
-        H² divides by the joint effect, so that two features that do nothing can have any H²; the strength
-        does not divide. With several outputs each entry is of one of them.
+        H² divides by the joint effect, so that two features with negligible effects can have any H²; the
+        strength does not. With several outputs each entry belongs to one of them.
 
         Parameters
         ----------
         k : int, optional
-            How many; None for all.
+            Number of entries; None for all.
         statistic : {"pairwise", "overall", "threeway", "total"}
             Which one.
         output : str or int, optional
@@ -237,7 +237,7 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
         ]
 
     def chosen_outputs(self, output: str | int | None) -> list[int]:
-        """Return the outputs meant: all of them, or one by name or position."""
+        """Return the selected outputs: all of them, or one by name or position."""
         return chosen(self.output_names, output)
 
     def to_frame(
@@ -259,11 +259,11 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
         statistic : {"pairwise", "overall", "threeway", "total"}, optional
             One statistic; all that were computed by default.
         sort : bool
-            Strongest first, within a statistic; else in the order asked for.
+            Strongest first, within a statistic; otherwise in the requested order.
         zeros : bool
             Keep entries that are exactly zero.
         backend : {"pandas", "polars", "pyarrow"}, optional
-            Another library than that of the table.
+            Library of the returned table; by default that of ``X``.
         """
         return interactions_frame(self, statistic, sort, zeros, backend)
 
@@ -276,7 +276,7 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
         output: str | int | None = None,
         effects: Effects | None = None,
     ) -> Figure:
-        """Return the picture as plain data; the parameters are those of `plot`.
+        """Return the plot as plain data; parameters are those of `plot`.
 
         Returns
         -------
@@ -300,28 +300,28 @@ class HStatistics(Shown, Mapping[str, Any], saved=True):
         Parameters
         ----------
         kind : {"bars", "heatmap", "network", "panels"}
-            The strongest entries with their errors; every pair, with each feature's own effect on the
-            diagonal; features as nodes whose links are as wide as their interaction is strong; or the
-            strongest pairs as small two-way panels.
+            The strongest entries with standard errors; a heatmap of all pairs with main effects on the
+            diagonal; a network whose edge widths encode interaction strength; or two-way panels of the
+            strongest pairs.
         statistic : {"pairwise", "overall", "threeway"}
             What the bars show.
         k : int
-            How many bars, panels, or features of a heat map or network, at most.
+            Maximum number of bars or panels, or of features of a heatmap or network.
         output : str or int, optional
-            One output of several, by name or position. Needed with several.
+            One output of several, by name or position. Required if there are several.
         effects : Effects, optional
             The partial dependence of the pairs that ``kind="panels"`` draws.
         ax : matplotlib Axes or sequence of them, optional
-            Where to draw; a new figure otherwise.
+            Axes to draw on; a new figure by default.
         backend : {"matplotlib", "plotly"}
-            Who draws.
+            Plotting library.
 
         Returns
         -------
         matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
-            With matplotlib the axes of a picture of one panel, else the figure.
+            For matplotlib the axes if there is a single panel, otherwise the figure.
         """
         return self._drawn(self._figure(kind, statistic, k, output, effects), backend, ax)
 
     def __repr__(self) -> str:
-        return interactions_story(self)
+        return format_interactions(self)

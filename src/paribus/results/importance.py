@@ -10,44 +10,44 @@ import numpy as np
 from paribus._typing import FrameBackend, ImportanceMethod, PlotBackend
 from paribus.contracts import Floats
 from paribus.notes import Note
-from paribus.results.pictured import Shown
+from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
-from paribus.results.story import importance_story
+from paribus.results.repr_text import format_importance
 from paribus.results.tidy import importance_frame
 
 if TYPE_CHECKING:
-    from paribus.results.pictured import Figure
+    from paribus.results.plot_mixin import Figure
 
 Group = str | int | tuple[str | int, ...]
 ARRAYS = ("values", "standard_error", "with_interactions", "standard_error_with_interactions")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Importance(Shown, saved=True):
+class Importance(NotebookReprMixin, saved=True):
     """The importance of features, or of groups of features.
 
     Attributes
     ----------
     method : {"effect", "permutation", "model"}
-        What importance means here.
+        Definition of importance.
     unit : str
-        What the values are, in words, for labels.
+        Description of the values, for labels.
     features : tuple
-        The features or groups, as they were asked for.
+        The features or groups as requested.
     feature_names, output_names : tuple of str
         Their names, a group's joined with ``" + "``, and those of the outputs that values tell apart (one
         unless ``method`` is effect).
     values, standard_error : ndarray of shape (k,), or (k, n_outputs) with several outputs
         The importance and its standard error; NaN where it has none.
     with_interactions, standard_error_with_interactions : ndarray of the shape of ``values`` or None
-        By effect: root mean square of what the prediction loses when the feature alone is averaged out,
-        its interactions included.
+        By effect: root mean square change of the prediction when the feature is averaged out, interactions
+        included.
     repeats : ndarray of shape (k, n_repeats) or None
         By permutation: the value of each repeat.
     notes : tuple of Note
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
     provenance : Provenance
-        How the numbers came about.
+        How the result was computed.
     by_model : ndarray of shape (m, k) or (m, k, n_outputs), or None
         For a list of models, the values of each, whose mean (by effect, root mean square) ``values`` are.
     """
@@ -91,7 +91,7 @@ class Importance(Shown, saved=True):
         return importance_frame(self, backend)
 
     def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
-        """Return the picture as plain data; the parameters are those of `plot`.
+        """Return the plot as plain data; parameters are those of `plot`.
 
         Returns
         -------
@@ -114,11 +114,11 @@ class Importance(Shown, saved=True):
         k : int
             How many, at most.
         output : str or int, optional
-            One output of several, by name or position. Needed with several.
+            One output of several, by name or position. Required if there are several.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure otherwise.
+            Axes to draw on; a new figure by default.
         backend : {"matplotlib", "plotly"}
-            Who draws.
+            Plotting library.
 
         Returns
         -------
@@ -127,4 +127,4 @@ class Importance(Shown, saved=True):
         return self._drawn(self._figure(k, output), backend, ax)
 
     def __repr__(self) -> str:
-        return importance_story(self)
+        return format_importance(self)

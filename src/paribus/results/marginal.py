@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from paribus._typing import FrameBackend
 from paribus.contracts import Array, Floats, Integers, Kind
 from paribus.notes import Note
+from paribus.results.effect_mapping import EffectMapping
 from paribus.results.frozen import Frozen
+from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
-from paribus.results.ranked import Ranked
-from paribus.results.record import Record
-from paribus.results.refits import Refits
-from paribus.results.story import marginal_story, marginals_story
+from paribus.results.repr_text import format_marginal, format_marginals
+from paribus.results.result import Result
 from paribus.results.tidy import marginal_frame, marginals_frame
 
 AVERAGES = (
@@ -27,7 +27,7 @@ AVERAGES = (
 
 
 @dataclass(frozen=True, eq=False)
-class MissingRows(Frozen):
+class MarginalAtMissing(Frozen):
     """The same averages over the rows whose value is missing.
 
     Attributes
@@ -53,7 +53,7 @@ class MissingRows(Frozen):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Marginal(Record, saved=True):
+class Marginal(Result, saved=True):
     """Averages of predictions, outcomes and residuals over the rows near each value of one feature.
 
     Attributes and keys are the same; a key is absent when there was no model, or no ``y``. A cell without
@@ -63,7 +63,7 @@ class Marginal(Record, saved=True):
     ----------
     grid_values : tuple of one ndarray of shape (g,)
         The values of the axis, as in `PartialDependence`. The cell of a number reaches half-way to its
-        neighbours.
+        neighbors.
     predicted, observed, residual : ndarray of shape (n_outputs, g) or None
         Weighted averages over the rows of each cell of the prediction, of ``y`` (for a classifier of the
         indicator of the class), and of ``y`` minus the prediction.
@@ -77,9 +77,9 @@ class Marginal(Record, saved=True):
     missing : MissingRows or None
         The same for the rows whose value is missing, if there are any.
     outside : float
-        Share of the weight that is in no cell: beyond the ends of the grid, or of a level not on it.
+        Share of the weight outside all cells: beyond the ends of the grid, or in categories not on it.
     deciles : tuple of one ndarray or None
-        Quantiles 0, 0.1, ..., 1 of the data; None for levels.
+        Quantiles 0, 0.1, ..., 1 of the data; None for categorical features.
     strength : float
         Standard deviation over the rows in cells of the average prediction, or of the average ``y`` where
         there is no model; root mean square over outputs.
@@ -90,22 +90,22 @@ class Marginal(Record, saved=True):
     ordered : tuple of one bool
         Whether the order of its values has a meaning, as in `PartialDependence`.
     provenance : Provenance
-        How the numbers came about.
+        How the result was computed.
     notes : tuple of Note
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
-    refits : Refits or None
+    by_model : Refits or None
         For a list of models, each one's own ``predicted``.
     """
 
-    asked: ClassVar[tuple[str, ...]] = AVERAGES
+    optional_keys: ClassVar[tuple[str, ...]] = AVERAGES
     shapes: ClassVar[dict[str, str]] = {
         "1": "feature_names kinds ordered grid_values deciles",
         "o": " ".join(("output_names", *(f"missing.{name}" for name in AVERAGES))),
         "g": "support rows",
-        "o g": " ".join((*AVERAGES, "refits.standard_deviation")),
-        "m": "refits.models",
-        "m o g": "refits.values",
-        "m o": "refits.missing",
+        "o g": " ".join((*AVERAGES, "by_model.standard_deviation")),
+        "m": "by_model.models",
+        "m o g": "by_model.values",
+        "m o": "by_model.missing",
     }
 
     feature_names: tuple[str, ...]
@@ -121,13 +121,13 @@ class Marginal(Record, saved=True):
     residual_error: Floats | None
     support: Floats
     rows: Integers
-    missing: MissingRows | None
+    missing: MarginalAtMissing | None
     outside: float
     deciles: tuple[Array | None, ...]
     strength: float
     notes: tuple[Note, ...]
     provenance: Provenance
-    refits: Refits | None = None
+    refits: ModelSpread | None = None
 
     def _check(self) -> None:
         self._check_missing(self.missing, AVERAGES)
@@ -146,15 +146,15 @@ class Marginal(Record, saved=True):
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
-            Another library than that of the table.
+            Library of the returned table; by default that of ``X``.
         """
         return marginal_frame(self, backend)
 
     def __repr__(self) -> str:
-        return marginal_story(self)
+        return format_marginal(self)
 
 
-class Marginals(Ranked[Marginal], saved=True):
+class Marginals(EffectMapping[Marginal], saved=True):
     """A mapping from a feature's name to its `Marginal`, strongest first.
 
     Strength is `Marginal.strength`: the standard deviation over the data of the average prediction.
@@ -163,10 +163,10 @@ class Marginals(Ranked[Marginal], saved=True):
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table of all features.
 
-        Columns ``feature``, ``value`` (as text, None for missing ones), ``number`` (None for levels and
+        Columns ``feature``, ``value`` (as text, None for missing ones), ``number`` (None for categories and
         dates), ``output``, the averages there are with their errors, ``support`` and ``rows``.
         """
         return marginals_frame(self, backend)
 
     def __repr__(self) -> str:
-        return marginals_story(self)
+        return format_marginals(self)

@@ -6,7 +6,7 @@ from paribus.errors import OptionError, did_you_mean
 
 
 def chosen(names: tuple[str, ...], output: str | int | None) -> list[int]:
-    """Return the outputs meant: all of them, or one by name or position."""
+    """Return the selected outputs: all of them, or one by name or position."""
     if output is None:
         return list(range(len(names)))
     if isinstance(output, str):

@@ -13,14 +13,14 @@ from paribus.contracts import NOMINAL
 from paribus.errors import InputError
 from paribus.notes import Note
 from paribus.results.difference import difference_of, differences_of
+from paribus.results.effect_mapping import EffectMapping
 from paribus.results.effects import Effects
-from paribus.results.local import LocalEffect, LocalEffects
+from paribus.results.local_effect import LocalEffect, LocalEffects
 from paribus.results.marginal import Marginal, Marginals
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.pictured import Pictured
+from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
-from paribus.results.ranked import Ranked
-from paribus.results.story import overlay_story, overlays_story
+from paribus.results.repr_text import format_overlay, format_overlays
 from paribus.results.tidy import overlay_frame, overlays_frame
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ MANY = (Effects, LocalEffects, Marginals)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Overlay(Pictured, saved=True):
+class Overlay(PlotMixin, saved=True):
     """Results of one feature under names: of several models, or of several slices of the data.
 
     Attributes
@@ -73,7 +73,7 @@ class Overlay(Pictured, saved=True):
 
     @property
     def provenance(self) -> Provenance:
-        """How the first part came about."""
+        """Provenance of the first part."""
         provenance: Provenance = self._first.provenance
         return provenance
 
@@ -97,7 +97,7 @@ class Overlay(Pictured, saved=True):
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
-            Another library than that of the table of the first part.
+            Library of the returned table; by default that of the first part.
         """
         return overlay_frame(self, backend)
 
@@ -109,24 +109,24 @@ class Overlay(Pictured, saved=True):
         curve: str | None = None,
         independent: bool = False,
     ) -> Difference:
-        r"""Return one part less another, with the standard error of that.
+        r"""Return the difference of two parts, with its standard error.
 
         Parameters
         ----------
         part : str, optional
-            The part that is compared; of two, the other than ``reference``.
+            The part to compare; with two parts the one that is not ``reference``.
         reference : str, optional
             The part it is compared with; the first by default.
         curve : {"predicted", "observed", "residual"}, optional
-            Of averages near a value, which one; the first of these that there is by default.
+            Which average of `Marginal` to compare; the first available one by default.
         independent : bool
-            True states that the two are over independent samples, such as those of two years, without a row
-            in both. By default rows may be in both.
+            Declare that the two are based on independent samples without common rows, such as two years. By
+            default rows may overlap.
 
         Returns
         -------
         Difference
-            At the values both know; ``errors`` and a note say how its standard error was found.
+            On the common grid; ``errors`` and a note say how its standard error was computed.
 
         Examples
         --------
@@ -143,22 +143,22 @@ class Overlay(Pictured, saved=True):
         return difference_of(self, part, reference, curve, independent)
 
     def __repr__(self) -> str:
-        return overlay_story(self)
+        return format_overlay(self)
 
 
-class Overlays(Ranked[Overlay], saved=True):
+class Overlays(EffectMapping[Overlay], saved=True):
     """A mapping from a feature's name to its `Overlay`, strongest first by the strongest of its parts."""
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return one tidy long table of all features.
 
         Columns ``part`` and then those of the table of many effects: ``feature``, ``value`` (as text, None
-        for missing ones), ``number`` (None for levels and dates), ``output`` and the numbers.
+        for missing ones), ``number`` (None for categories and dates), ``output`` and the numbers.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
-            Another library than that of the table of the first part.
+            Library of the returned table; by default that of the first part.
         """
         return overlays_frame(self, backend)
 
@@ -170,14 +170,14 @@ class Overlays(Ranked[Overlay], saved=True):
         curve: str | None = None,
         independent: bool = False,
     ) -> Differences:
-        """Return one part less another at every feature, the largest difference first.
+        """Return the difference of two parts for every feature, largest first.
 
         Parameters are those of `Overlay.difference`.
         """
         return differences_of(self, part, reference, curve, independent)
 
     def __repr__(self) -> str:
-        return overlays_story(self)
+        return format_overlays(self)
 
 
 @overload
@@ -189,20 +189,19 @@ def overlay(results: Several) -> Overlays: ...
 
 
 def overlay(results: Any) -> Overlay | Overlays:
-    """Lay results of several models, or of several slices of the data, on one axis.
+    """Overlay results of several models, or of several slices of the data.
 
     Parameters
     ----------
     results : mapping of str to result
-        Two or more results of the same type under the names they are to be told apart by: either of the same
-        feature by itself (`PartialDependence`, `LocalEffect`, `Marginal`), or of many (`Effects`,
-        `LocalEffects`, `Marginals`). They must be about the same outputs on the same scale; models, rows and
-        grids may differ.
+        Two or more results of the same type by name: either one-way results of the same feature
+        (`PartialDependence`, `LocalEffect`, `Marginal`), or mappings (`Effects`, `LocalEffects`,
+        `Marginals`). They must have the same outputs on the same scale; models, rows and grids may differ.
 
     Returns
     -------
     Overlay or Overlays
-        Of one feature, or of every feature that all results have by itself.
+        For one feature, or for every feature with a one-way effect in all results.
 
     Examples
     --------
@@ -221,7 +220,7 @@ def overlay(results: Any) -> Overlay | Overlays:
     features = list(dict.fromkeys(key for many in several.values() for key in many if isinstance(key, str)))
     everywhere = [name for name in features if all(name in many for many in several.values())]
     if not everywhere:
-        raise InputError(f"overlay() needs a feature by itself that all of {_listed(several)} have")
+        raise InputError(f"overlay() needs a one-way effect that all of {_listed(several)} have")
     skipped = tuple(
         f"{name} is not in {', '.join(part for part, many in several.items() if name not in many)}"
         for name in features
@@ -252,8 +251,8 @@ def check_alike(parts: Any) -> dict[str, Any]:
     for name, part in _checked(parts).items():
         if len(part.feature_names) != 1 or (isinstance(part, PartialDependence) and part.average is None):
             raise InputError(
-                f"overlay() needs the average of a feature by itself; {name!r} has none of "
-                f"{' x '.join(part.feature_names)}. Ask for one feature, and kind='average'"
+                f"overlay() needs the average of a single feature; {name!r} has none of "
+                f"{' x '.join(part.feature_names)}. Request one feature, and kind='average'"
             )
     _same(parts, "about another feature", lambda part: part.feature_names[0])
     _same(parts, "on another scale", lambda part: part.provenance.scale)
@@ -270,7 +269,7 @@ def _axis(part: Part) -> str:
 
 
 def _averaged(part: Part) -> str:
-    """Tell what was averaged; where parts differ in it, nobody could say which curve is which."""
+    """Return which average a part has; parts must have the same."""
     if isinstance(part, Marginal):
         return " and ".join(name for name in ("predicted", "observed") if name in part)
     return "predicted"

@@ -10,19 +10,19 @@ from paribus.contracts import Array, Floats, Kind
 from paribus.notes import Note
 from paribus.results.extrapolation import Extrapolation
 from paribus.results.frozen import Frozen
+from paribus.results.ice_quantiles import IceQuantiles
+from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
-from paribus.results.record import Record
-from paribus.results.refits import Refits
-from paribus.results.relative import centred, derivative
-from paribus.results.spread import Spread
-from paribus.results.story import effect_story
+from paribus.results.repr_text import format_effect
+from paribus.results.result import Result
 from paribus.results.tidy import effect_frame
+from paribus.results.transforms import centered, derivative
 
-ASKED = ("average", "standard_error", "individual", "spread", "row_weights", "refits")
+OPTIONAL = ("average", "standard_error", "individual", "quantiles", "row_weights", "by_model")
 
 
 @dataclass(frozen=True, eq=False)
-class Missing(Frozen):
+class PartialDependenceAtMissing(Frozen):
     """The effect at a missing value, apart from the curve.
 
     Attributes
@@ -32,7 +32,7 @@ class Missing(Frozen):
     support : float
         That weight itself.
     average, standard_error : ndarray of shape (n_outputs,) or None
-        The partial dependence at missing; None when only individual curves were asked for.
+        The partial dependence at missing; None when only individual curves were requested.
     individual : ndarray of shape (n_outputs, n_rows) or None
         Every row's prediction with the feature missing.
     """
@@ -45,37 +45,37 @@ class Missing(Frozen):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartialDependence(Record, saved=True):
+class PartialDependence(Result, saved=True):
     """Partial dependence and individual conditional expectation of one feature or several together.
 
-    Attributes and keys are the same; a key is absent when its part was not asked for.
+    Fields are available as attributes and as keys; optional keys are absent if they were not requested.
 
     Attributes
     ----------
     grid_values : tuple of ndarray
         The values of each axis, ``g0, g1, ...``. Dates with a time zone are in UTC.
     average : ndarray of shape (n_outputs, g0, g1, ...) or None
-        The partial dependence; of a list of models the mean of theirs.
+        The partial dependence; for a list of models the mean over models.
     standard_error : ndarray of the shape of ``average`` or None
-        Sampling error of the average, as if the rows were a random sample. NaN with a single row. Of a list
-        of models it is the mean of their standard errors, which the sampling error of the mean curve cannot
-        exceed; how much models differ is in ``refits`` alone.
+        Sampling error of the average, treating the rows as a random sample. NaN with a single row. For a list
+        of models the mean of their standard errors, an upper bound of the sampling error of the mean curve;
+        the variation between models is in ``by_model`` only.
     individual : ndarray of shape (n_outputs, n_rows, g0, g1, ...) or None
-        Each row's own curve.
-    spread : Spread or None
-        Quantiles of the individual curves over the rows, at each point.
+        Individual conditional expectation (ICE) of each row.
+    quantiles : Spread or None
+        Quantiles of the ICE curves over the rows, at each grid point.
     row_weights : ndarray of shape (n_rows,) or None
         Weights of the individual curves; None without weights or curves.
-    refits : Refits or None
-        The curve of each model and the standard deviation between them, where a list of models was asked.
+    by_model : Refits or None
+        The curve of each model and the standard deviation between models, for a list of models.
     support : ndarray of shape (g0, g1, ...)
-        Weight of the data around each point, rows that miss a value not counted.
+        Weight of the data around each grid point, without rows with a missing value.
     extrapolation : Extrapolation or None
         How many of the points behind the effect combine values of two features that no row has.
     missing : Missing or None
-        The effect at a missing value, for one feature that has any.
+        The effect at a missing value, for a single feature with missing values.
     deciles : tuple of ndarray or None
-        For each axis the quantiles 0, 0.1, ..., 1 of the data; None for levels.
+        For each axis the quantiles 0, 0.1, ..., 1 of the data; None for categorical features.
     strength : float
         Standard deviation of the partial dependence over the data, the missing value included, in
         units of the prediction; root mean square over outputs.
@@ -84,30 +84,30 @@ class PartialDependence(Record, saved=True):
     kinds : tuple of str
         ``numeric``, ``integer``, ``boolean``, ``category``, ``string`` or ``datetime``, per axis.
     ordered : tuple of bool
-        Whether the order of an axis' values has a meaning: that of numbers, dates and booleans has, that of
-        levels where the column declares it (an ordered category, an Enum of polars) or the values were given
+        Whether the order of the values of an axis is meaningful: always for numbers, dates and booleans; for
+        categories if the column declares it (an ordered categorical, a polars Enum) or the values were given
         in ``custom_values``.
     provenance : Provenance
-        How the numbers came about.
+        How the result was computed.
     notes : tuple of Note
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
     """
 
-    asked: ClassVar[tuple[str, ...]] = ASKED
+    optional_keys: ClassVar[tuple[str, ...]] = OPTIONAL
     shapes: ClassVar[dict[str, str]] = {
         "d": "feature_names ordered deciles",
         "o": "output_names missing.average missing.standard_error",
-        "o g": "average standard_error refits.standard_deviation",
+        "o g": "average standard_error by_model.standard_deviation",
         "g": "support extrapolation.by_point extrapolation.mask",
         "o n g": "individual",
         "o n": "missing.individual",
         "n": "row_weights",
-        "q": "spread.probabilities",
-        "o q g": "spread.values",
-        "o q": "spread.missing",
-        "m": "refits.models",
-        "m o g": "refits.values",
-        "m o": "refits.missing",
+        "q": "quantiles.probabilities",
+        "o q g": "quantiles.values",
+        "o q": "quantiles.missing",
+        "m": "by_model.models",
+        "m o g": "by_model.values",
+        "m o": "by_model.missing",
     }
 
     feature_names: tuple[str, ...]
@@ -120,21 +120,21 @@ class PartialDependence(Record, saved=True):
     individual: Floats | None
     support: Floats
     extrapolation: Extrapolation | None
-    missing: Missing | None
+    missing: PartialDependenceAtMissing | None
     deciles: tuple[Array | None, ...]
     strength: float
     notes: tuple[Note, ...]
     provenance: Provenance
-    spread: Spread | None = None
+    quantiles: IceQuantiles | None = None
     row_weights: Floats | None = None
-    refits: Refits | None = None
+    by_model: ModelSpread | None = None
 
     def _check(self) -> None:
         if self.average is None and self.individual is None:
             raise ValueError("neither averages nor curves")
         if self.individual is None and self.row_weights is not None:
             raise ValueError("row_weights without curves")
-        self._check_missing(self.missing, ("average", "individual"), ("spread", "refits"))
+        self._check_missing(self.missing, ("average", "individual"), ("quantiles", "by_model"))
 
     def to_frame(self, kind: TableKind | None = None, *, backend: FrameBackend | None = None) -> Any:
         """Return a tidy long table, in the library of the user's own table.
@@ -142,67 +142,65 @@ class PartialDependence(Record, saved=True):
         Parameters
         ----------
         kind : {"average", "individual"}, optional
-            One row per output and point (columns ``output``, the features, ``average``,
-            ``standard_error``, ``support``, ``between_models``, the standard deviation between models if
-            there are several, and ``q10``, ``q25``, ... of the spread; the missing point is the row without
-            a value), or one per output, row and point (columns ``output``, ``row``, the
-            features, ``prediction``). The average when there is one.
+            One row per output and grid point (columns ``output``, the features, ``average``,
+            ``standard_error``, ``support``, ``between_models``, the standard deviation between several
+            models, and the quantiles ``q10``, ``q25``, ...; the effect at a missing value is the row with a
+            null feature), or one per output, row and grid point (columns ``output``, ``row``, the features,
+            ``prediction``). By default the average, if there is one.
         backend : {"pandas", "polars", "pyarrow"}, optional
-            Another library than that of the table.
+            Library of the returned table; by default that of ``X``.
         """
         return effect_frame(self, kind, backend)
 
-    def centred(self, at: Any = None) -> PartialDependence:
+    def centered(self, at: Any = None) -> PartialDependence:
         r"""Return the effect relative to its value at one point of the grid.
 
         .. math:: PD_S(x_S) - PD_S(a), \qquad f(x_S, x_{i,\bar S}) - f(a, x_{i,\bar S})
 
-        Curves of rows that differ in level but not in shape then lie on each other. With individual curves
-        (``kind="both"``) the standard error and the spread are those of the differences; at :math:`a` they
-        are zero. Without, the average alone is told: the error of a difference does not follow from the
-        errors of its two sides, nor do its quantiles. The curve of each of several models is taken relative
-        to its own value, so that the standard deviation between them is that of the differences. ``strength``
-        stays what it is.
+        Curves of rows that differ by a constant then coincide. With individual curves (``kind="both"``) the
+        standard error and the quantiles are those of the differences; at :math:`a` they are zero. Without
+        them only the average is returned: neither the standard error nor the quantiles of a difference can be
+        derived from those of its two terms. The curve of each of several models is centered at its own value,
+        so that the standard deviation between models is that of the differences. ``strength`` is unchanged.
 
         Parameters
         ----------
         at : value, or tuple of values, optional
-            A value of ``grid_values``, one for each axis. The first of each by default.
+            A value of ``grid_values``, one per axis. The first by default.
 
         Returns
         -------
         PartialDependence
-            Of the same shapes; ``provenance.scale`` and a note say what it is relative to.
+            With the same shapes; ``provenance.scale`` and a note name the reference point.
 
         Examples
         --------
         >>> import numpy as np, paribus
         >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
         >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0, kind="both")
-        >>> effect.centred(at=1.0).individual[0]
+        >>> effect.centered(at=1.0).individual[0]
         array([[-1.,  0.,  1.],
                [-3.,  0.,  3.],
                [-5.,  0.,  5.]])
         """
-        return centred(self, at)
+        return centered(self, at)
 
     def derivative(self) -> PartialDependence:
         r"""Return the slope along a numeric axis, or along dates per day.
 
         .. math:: \frac{h_-^2 f(x + h_+) + (h_+^2 - h_-^2) f(x) - h_+^2 f(x - h_-)}{h_+ h_- (h_+ + h_-)}
 
-        at a point :math:`x` whose neighbours lie :math:`h_-` below and :math:`h_+` above: the slope of the
-        parabola through the three, and at the two ends that of the line to the neighbour. It is taken of the
-        average, and of every row's and every model's curve; standard error and spread are those of the rows'
-        slopes, and need individual curves (``kind="both"``). Of a model that is a sum of steps, such as a
-        tree ensemble, this is the slope *between grid points*: it tells by how much the steps there add up,
-        and depends on how far apart the points are. ``strength`` is the standard deviation of the slope over
-        the data.
+        at a point :math:`x` whose neighbors are at distances :math:`h_-` below and :math:`h_+` above:
+        second-order central differences, and one-sided differences at the two ends. It is computed for the
+        average and for the curve of each row and model; standard error and quantiles are those of the rows'
+        slopes, and need individual curves (``kind="both"``). For piecewise constant models, such as tree
+        ensembles, it is the slope *between grid points* and depends on their distance. ``strength`` is the
+        standard deviation of the slope over the data.
 
         Returns
         -------
         PartialDependence
-            Of the same shapes and without the missing point; ``provenance.scale`` says per unit of what.
+            With the same shapes, without the effect at a missing value; ``provenance.scale`` names the unit.
 
         Examples
         --------
@@ -217,4 +215,4 @@ class PartialDependence(Record, saved=True):
         return derivative(self)
 
     def __repr__(self) -> str:
-        return effect_story(self)
+        return format_effect(self)

@@ -17,71 +17,70 @@ WIDTH = 100  # letters of a line of the record as text
 
 @dataclass(frozen=True, repr=False)
 class Provenance:
-    """The record every result carries.
+    """Record of how a result was computed.
 
     Attributes
     ----------
     date : str
-        When the result was computed: the end of the call, in UTC, as ``"2026-01-31T12:00:00+00:00"``.
+        End of the computation in UTC, as ``"2026-01-31T12:00:00+00:00"``.
     paribus, numpy, python : str
-        Versions that computed the result.
+        Versions used.
     pandas, numba : str or None
-        Their versions; None where they had not been imported, and so took no part.
+        Their versions; None if they were not imported.
     model, model_library, model_version : str
-        What was explained; of a list of models how many of each, such as ``"5 x RandomForestRegressor"``.
+        The explained model; for a list the number of each kind, such as ``"5 x RandomForestRegressor"``.
     response : str
         The method that answered.
     scale : Scale
         The unit of the numbers; a plain name is that of the predictions themselves.
     estimand : Estimand
-        ``"interventional"``: the average prediction of the rows with the features set to a value, all
-        else as it was. ``"path-dependent"``: the average along the paths of the training data.
-        ``"accumulated local"``: differences between neighbouring values, of the rows there, added up.
-        ``"marginal"``: the average prediction, or outcome, of the rows that have the value.
+        ``"interventional"``: the average prediction with the features set to a value in all rows, all else
+        unchanged. ``"path-dependent"``: the average along the paths of the training data. ``"accumulated
+        local"``: accumulated mean differences between neighboring values. ``"marginal"``: the average
+        prediction or target of the rows that have the value.
     evaluator, why, how : str
-        What computed it, why that one was chosen, and what it does.
+        Name of the evaluator, why it was chosen, and what it does.
     refusals : dict of str to Refusal
-        Evaluators that were not used, each with its reason.
+        Evaluators that were not used, with the reason.
     rows, columns : int
-        Shape of the background.
+        Shape of the background data.
     unused_columns : tuple of str
-        Columns of X that the model was not fitted on, and does not get.
+        Columns of X that the model was not fitted on and does not receive.
     unknown_categories : tuple of str
-        Columns of X with values that are none of the categories the model knows, and missing values to it.
+        Columns of X with categories that the model does not know and treats as missing.
     backend : str
-        Library of the table, or of the tables the model was shown.
+        Library of the table, or of the tables passed to the model.
     source : str or None
-        What the rows were read from; None when they were in memory.
+        Source of out-of-core data; None for data in memory.
     skipped : tuple of str
-        What ``on_error="skip"`` left out, each with its reason.
+        Files skipped by ``on_error="skip"``, with the reason.
     passes : int
-        How often the rows were gone through; each model of a list goes through them by itself.
+        Number of passes over the rows, summed over the models of a list.
     rank_error : float or None
-        By how much the rank of a quantile may be off, as a share of the weight: 0 where quantiles are exact,
-        None where there are none.
+        Bound on the error of quantile ranks, as a share of the weight: 0 if quantiles are exact, None if
+        there are none.
     executor : str
-        Who computed.
+        Where it was computed.
     fingerprint : str
-        Digest of the background, its weights, and its target where that was averaged.
+        Digest of the background data, its weights, and its target if that was averaged.
     model_digest : str
         Digest of the model: of its name, its outputs and its predictions of a few rows.
     weights : dict or None
-        Sum, number of rows of weight zero and effective number of rows; None without weights.
+        Sum, number of rows with zero weight and effective number of rows; None without weights.
     sampled_rows, seed : int or None
-        Rows drawn where not every row was used; the seed of that draw, of the rows that tell standard errors
+        Number of sampled rows if not all were used; the seed of that sample, of the rows for standard errors
         of strengths, and of permutations.
     percentiles, grid_resolution
-        How axes were laid out where their values were not given; None where there are no axes.
+        Parameters of the grids; None if there are no grids.
     points, predictions : int
-        Points asked (of local effects, of each row) and rows predicted to answer them, by all models of a
-        list together.
+        Number of grid points (for ALE per row) and of predicted rows, summed over the models of a list.
     standard_error_rows : int
-        Rows the standard errors are computed from: all, or a fixed sample of those an exact average is over.
+        Number of rows used for standard errors: all, or a fixed sample.
     block_rows, threads, max_memory : int
-        Portions of the computation.
+        Block size, number of threads and memory bound of the computation.
     verified_difference : float or None
-        Largest difference from brute force at the points that ``verify=True`` recomputed, in units of the
-        prediction; None when it was not asked for.
+        Largest difference from brute force at the points recomputed by ``verify=True``, in units of the
+        prediction; None if not requested.
     seconds : float
         Duration.
     """
@@ -155,7 +154,7 @@ class Provenance:
         return "\n".join(lines)
 
     def background(self) -> str:
-        """Return one clause about whom the average is over."""
+        """Return a phrase that describes the background data."""
         if self.estimand is Estimand.PATH_DEPENDENT:
             return "the paths of the training data"
         weighted = "unweighted" if self.weights is None else "weighted"
@@ -181,15 +180,15 @@ def skipped_notes(provenance: Provenance) -> list[Note]:
     notes, skipped, unused = [], provenance.skipped, provenance.unused_columns
     if skipped:
         files = "1 file was" if len(skipped) == 1 else f"{len(skipped)} files were"
-        text = f"{files} skipped, none of whose rows count: {_some(skipped)}"
+        text = f"{files} skipped: {_some(skipped)}"
         notes.append(Note(NoteCode.FILES_SKIPPED, text, value=len(skipped)))
     if unused:
         columns = "a column of X was" if len(unused) == 1 else f"{len(unused)} columns of X were"
-        text = f"{columns} ignored, on which the model was not fitted: {_some(unused)}"
+        text = f"{columns} ignored, because the model was not fitted on them: {_some(unused)}"
         notes.append(Note(NoteCode.COLUMNS_IGNORED, text, value=len(unused)))
     if provenance.unknown_categories:
         unknown = _some(provenance.unknown_categories)
-        text = f"X has categories the model does not know, which are missing values to it: {unknown}"
+        text = f"X has categories that the model does not know and treats as missing: {unknown}"
         notes.append(Note(NoteCode.UNKNOWN_CATEGORIES, text))
     return notes
 

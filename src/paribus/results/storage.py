@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics
     from paribus.results.importance import Importance
-    from paribus.results.local import LocalEffect, LocalEffects
+    from paribus.results.local_effect import LocalEffect, LocalEffects
     from paribus.results.marginal import Marginal, Marginals
     from paribus.results.overlay import Overlay, Overlays
     from paribus.results.partial_dependence import PartialDependence
@@ -59,7 +59,7 @@ def save(result: object, path: str | PathLike[str]) -> None:
     body = encode(result)
     lost = _lost(result, body)
     if lost is not None:
-        raise FormatError(f"this {kind} cannot be saved, as it would not come back the same: {lost}")
+        raise FormatError(f"this {kind} cannot be saved without loss: {lost}")
     document = {"format": FORMAT, "version": VERSION, "kind": kind, "digest": _digest(body), "result": body}
     text = json.dumps(document, allow_nan=False)
     try:
@@ -115,13 +115,13 @@ def load(path: str | PathLike[str]) -> Result:
     -------
     PartialDependence, Effects, LocalEffect, LocalEffects, Marginal, Marginals, HStatistics, Importance, \
 Comparison, Comparisons, Overlay, Overlays, Difference or Differences
-        Equal to what was saved, bit for bit, every value of the type it had.
+        Identical to the saved result, including types.
 
     Raises
     ------
     FormatError
-        When there is no such file, when it is not a paribus result, was damaged or changed, or is of a
-        version this release does not know.
+        If the file does not exist, is not a paribus result, was damaged or changed, or has an unknown
+        version.
 
     Examples
     --------

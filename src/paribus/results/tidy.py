@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus._typing import FrameBackend, TableKind
 from paribus.contracts import Array, Floats
-from paribus.errors import OptionError, one_of
+from paribus.errors import OptionError, check_choice
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Comparisons
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paribus.results.effects import Effects
     from paribus.results.hstatistics import HStatistics
     from paribus.results.importance import Importance
-    from paribus.results.local import LocalEffect, LocalEffects
+    from paribus.results.local_effect import LocalEffect, LocalEffects
     from paribus.results.marginal import Marginal, Marginals
     from paribus.results.overlay import Overlay, Overlays
     from paribus.results.partial_dependence import PartialDependence
@@ -35,9 +35,9 @@ def effect_frame(effect: PartialDependence, kind: str | None, backend: str | Non
     """Return one effect as a long table."""
     if kind is None:
         kind = "average" if effect.average is not None else "individual"
-    one_of("kind", kind, TableKind)
+    check_choice("kind", kind, TableKind)
     if kind not in effect:
-        raise OptionError(f"kind={kind!r} was not computed; ask partial_dependence for kind='both'")
+        raise OptionError(f"kind={kind!r} was not computed; pass kind='both' to partial_dependence")
     columns = _averages(effect) if kind == "average" else _curves(effect)
     return _frame(_named(columns, _names(effect)), effect.provenance.backend, backend)
 
@@ -62,7 +62,7 @@ def _table(result: Any, columns: dict[str, Array], last: Mapping[str, Any] | Non
 def _averages(effect: PartialDependence) -> Columns:
     assert effect.average is not None
     average = effect.average.reshape(len(effect.output_names), -1)
-    error, missing, spread = effect.standard_error, effect.missing, effect.spread
+    error, missing, spread = effect.standard_error, effect.missing, effect.quantiles
     columns = {
         "average": average,
         "standard_error": np.full_like(average, np.nan) if error is None else error.reshape(average.shape),
@@ -80,14 +80,14 @@ def _averages(effect: PartialDependence) -> Columns:
 
 def _between(effect: PartialDependence | LocalEffect) -> dict[str, Floats]:
     """Return the standard deviation between models where there are several."""
-    refits = effect.refits
+    refits = effect.by_model
     return (
         {} if refits is None else {BETWEEN: refits.standard_deviation.reshape(len(effect.output_names), -1)}
     )
 
 
 def _between_missing(effect: PartialDependence | LocalEffect) -> dict[str, Any]:
-    return {} if effect.refits is None else {BETWEEN: effect.refits.missing_deviation}
+    return {} if effect.by_model is None else {BETWEEN: effect.by_model.missing_deviation}
 
 
 def _curves(effect: PartialDependence) -> Columns:
@@ -126,7 +126,7 @@ def _tiled(values: Any, times: int) -> Any:
 
 
 def _scalars(values: Array) -> Array:
-    """Return values every frame library can hold: levels of several types as text, dates in microseconds."""
+    """Return values every frame library can hold: mixed categories as text, dates in microseconds."""
     if values.dtype == np.float16:
         return values.astype(np.float32)
     if values.dtype == object and len({type(value) for value in values}) > 1:
@@ -137,7 +137,7 @@ def _scalars(values: Array) -> Array:
 
 def _names(effect: PartialDependence | LocalEffect) -> list[str]:
     """Return the features' names, kept apart from the columns that are always there."""
-    spread = getattr(effect, "spread", None)
+    spread = getattr(effect, "quantiles", None)
     taken = [*TAKEN, *(() if spread is None else spread.names), *_between(effect)]
     for name in effect.feature_names:
         taken.append(_free(name, taken))
@@ -223,8 +223,8 @@ def _compared(comparison: Comparison) -> Iterator[tuple[Columns, Any]]:
     curves: list[tuple[str, Any, Any, Any]] = [
         ("partial dependence", effect, effect.average, effect.standard_error)
     ]
-    if local is not None and comparison.local_level is not None:
-        laid = local.ale + comparison.local_level[:, None]
+    if local is not None and comparison.local_offset is not None:
+        laid = local.ale + comparison.local_offset[:, None]
         curves.append(("local effect", local, laid, local.standard_error))
     for name in ("predicted", "observed"):
         if marginal is not None and name in marginal:
@@ -254,7 +254,7 @@ def _apart(found: Difference) -> Columns:
 def effects_frame(effects: Effects, backend: str | None) -> Any:
     """Return many effects as one long table."""
     if any(effect.average is None for effect in effects.values()):
-        raise OptionError("kind='individual' has no averages; ask effects() for kind='both'")
+        raise OptionError("kind='individual' has no averages; pass kind='both' to effects()")
     most = max(len(effect.feature_names) for effect in effects.values())
     return _many(effects, [_long(effect, _averages(effect), most) for effect in effects.values()], backend)
 
@@ -289,7 +289,7 @@ def marginal_frame(marginal: Marginal, backend: str | None) -> Any:
 
 def _near(marginal: Marginal) -> Columns:
     """Return the columns of the averages near the values of one feature."""
-    averages = {name: marginal[name] for name in marginal.asked if name in marginal}
+    averages = {name: marginal[name] for name in marginal.optional_keys if name in marginal}
     shape = next(iter(averages.values())).shape
     weights = {name: np.broadcast_to(marginal[name], shape) for name in ("support", "rows")}
     return _table(marginal, averages | weights, None if marginal.missing is None else vars(marginal.missing))
@@ -337,7 +337,7 @@ def _stacked(tables: list[Columns]) -> Columns:
 
 
 def _alike(values: list[Any]) -> list[Any]:
-    """Return values that fit in one column: numbers as they are, levels of several types as text."""
+    """Return values that fit in one column: numbers as they are, categories of several types as text."""
     present = [value for value in values if value is not None]
     number = all(isinstance(value, (int, float, np.number)) for value in present)
     if number or len({type(value) for value in present}) < 2:
@@ -415,7 +415,7 @@ def _frame(columns: dict[str, Any], table: str, backend: str | None, texts: tupl
     Columns of ``texts`` are of text even where they hold nothing.
     """
     if backend is not None:
-        one_of("backend", backend, FrameBackend)
+        check_choice("backend", backend, FrameBackend)
     installed = (name for name in BACKENDS if find_spec(name) is not None)
     chosen: Any = backend or (table if table in BACKENDS else next(installed))
     frame = nw.from_dict(columns, backend=chosen)

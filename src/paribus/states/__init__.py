@@ -1,14 +1,14 @@
 """Things with ``merge``: what a block of rows leaves behind."""
 
-from paribus.states.cells import CellMoments
+from paribus.states.cell_moments import CellMoments
 from paribus.states.counts import Counts
-from paribus.states.curves import RowCurves
-from paribus.states.exact import BinnedSum, ExactSum
+from paribus.states.exact_sum import BinnedSum, ExactSum
 from paribus.states.keyed import Keyed
+from paribus.states.merge_order import Merger, merge_in_order, ranges_of
 from paribus.states.moments import Moments
 from paribus.states.occupied import Occupied
-from paribus.states.order import Merger, merge_in_order, ranges_of
-from paribus.states.spread import PointValues, curve_quantiles
+from paribus.states.point_values import PointValues, curve_quantiles
+from paribus.states.row_curves import RowCurves
 
 STATES = (BinnedSum, CellMoments, Counts, ExactSum, Keyed, Moments, Occupied, PointValues, RowCurves)
 

@@ -41,7 +41,7 @@ def unpacked(data: bytes, known: Mapping[str, Callable[..., Any]]) -> Any:
     except CheckpointError:
         raise
     except Exception as error:  # a damaged file can fail in any way
-        raise CheckpointError(f"a state that was kept cannot be read: {error}") from error
+        raise CheckpointError(f"a stored state cannot be read: {error}") from error
 
 
 def _arrays(data: bytes) -> dict[str, Array]:
@@ -49,9 +49,9 @@ def _arrays(data: bytes) -> dict[str, Array]:
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         members = file.infolist()
         if sum(member.file_size for member in members) > len(data):
-            raise CheckpointError("a state that was kept declares more than it holds")
+            raise CheckpointError("a stored state declares more than it holds")
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-            raise CheckpointError("a state that was kept is compressed, as none is")
+            raise CheckpointError("a stored state is compressed, as none is")
         return {member.filename.removesuffix(".npy"): _array(file.read(member)) for member in members}
 
 
@@ -61,10 +61,10 @@ def _array(data: bytes) -> Array:
     length = int.from_bytes(data[len(MAGIC) : start], "little")
     header = HEADER.fullmatch(data[start : start + length])
     if not data.startswith(MAGIC) or header is None:
-        raise CheckpointError("a state that was kept cannot be read: an array has another header")
+        raise CheckpointError("a stored state cannot be read: an array has another header")
     dtype, shape = np.dtype(header[1].decode()), tuple(int(size) for size in re.findall(rb"\d+", header[3]))
     if math.prod(shape) * dtype.itemsize != len(data) - start - length:
-        raise CheckpointError("a state that was kept cannot be read: an array has another size")
+        raise CheckpointError("a stored state cannot be read: an array has another size")
     # A copy, because kernels take arrays that are aligned and may be written to.
     flat = np.frombuffer(data, dtype, offset=start + length).copy()
     return flat.reshape(shape, order="F" if header[2] == b"True" else "C")
@@ -90,7 +90,7 @@ def _taken_apart(value: Any, arrays: list[Any]) -> Any:
 
 
 def _arrow(value: Any, arrays: list[Any]) -> Any:
-    """Write a table, or levels of any type Arrow knows."""
+    """Write a table, or categories of any type Arrow knows."""
     import pyarrow as pa
 
     table = pa.table({"levels": pa.array(list(value))}) if isinstance(value, tuple) else value
@@ -112,7 +112,7 @@ def _from_arrow(content: Array, table: bool) -> Any:
     kind = found.schema.field(0).type
     # Nested types, and rows without a byte of their own, could be more than memory holds as objects.
     if pa.types.is_nested(kind) or pa.types.is_dictionary(kind) or len(found) > len(content):
-        raise CheckpointError(f"a state that was kept has categories of type {kind}")
+        raise CheckpointError(f"a stored state has categories of type {kind}")
     return tuple(found.column(0).to_pylist())
 
 
@@ -133,6 +133,6 @@ def _put_together(tree: Any, arrays: Mapping[str, Array], known: Mapping[str, Ca
     if "arrow" in tree:
         return _from_arrow(arrays[f"a{tree['arrow']}"], tree["table"])
     if tree["class"] not in known:
-        raise CheckpointError(f"a state that was kept has an unknown part {tree['class']!r}")
+        raise CheckpointError(f"a stored state has an unknown part {tree['class']!r}")
     parts = {name: _put_together(part, arrays, known) for name, part in tree["fields"].items()}
     return known[tree["class"]](**parts)

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import Self
 
 from paribus.contracts import Array
-from paribus.states.expected import COUNTED, HEAVIEST, Made, Numbers
+from paribus.states.expected import COUNTED, HEAVIEST, Constructed, Numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Weight of the rows in each cell of an array; whole numbers when there are no weights."""
+    """Weight of the rows in each cell of an array; integers when there are no weights."""
 
     cells: Array
 
     @classmethod
-    def expected(cls, shape: tuple[int, ...], rows: int) -> Made:
+    def expected(cls, shape: tuple[int, ...], rows: int) -> Constructed:
         """Return the pattern of counts of ``rows`` rows at most, each of which is counted once in a cell."""
-        return Made(cls, cells=Numbers(shape, COUNTED, 0, HEAVIEST * rows))
+        return Constructed(cls, cells=Numbers(shape, COUNTED, 0, HEAVIEST * rows))
 
     def merge(self, other: Self) -> Self:
         """Add the counts."""

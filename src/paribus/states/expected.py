@@ -1,4 +1,4 @@
-"""What a state that was kept must look like before anybody computes with it.
+"""What a stored state must look like before anybody computes with it.
 
 A digest shows that a file is as it was written, not that whoever wrote it knew what this run expects. Numbers
 of kept states become places in memory, so each array is compared with a pattern first.
@@ -74,16 +74,16 @@ class Number:
 
 
 @dataclass(frozen=True, eq=False)
-class Such:
+class Where:
     """Anything that passes a test."""
 
-    words: str
+    wording: str
     test: Callable[[Any], bool]
 
     def check(self, found: Any, lengths: Lengths, place: int) -> None:
         """Raise `MisfitError` unless it passes."""
         if not self.test(found):
-            raise MisfitError(f"is no {self.words}")
+            raise MisfitError(f"is no {self.wording}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class ByNumber:
             _check(part, self.pattern, lengths, place)
 
 
-class Made:
+class Constructed:
     """A state of one class, each field of which fits a pattern; one that has a law (``holds``) obeys it."""
 
     def __init__(self, kind: type, /, **parts: Any) -> None:
@@ -203,7 +203,7 @@ class Expected:
                 raise MisfitError("it is no Keyed")
             self._check(state.parts, whole)
         except MisfitError as misfit:
-            raise CheckpointError(f"a state that was kept is not what this run expects: {misfit}") from misfit
+            raise CheckpointError(f"a stored state is not what this run expects: {misfit}") from misfit
 
     def _check(self, parts: Mapping[Any, Any], whole: bool) -> None:
         lengths: Lengths = {}

@@ -9,8 +9,8 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.data.sampling import TINY
-from paribus.states.expected import HEAVIEST, SMALLEST, Made, Number, Numbers
-from paribus.states.large import LARGE, between, beyond_numbers, enlarged, expected_unit, fitting
+from paribus.states.expected import HEAVIEST, SMALLEST, Constructed, Number, Numbers
+from paribus.states.overflow import LARGE, between, enlarged, fitting, ignore_fp_errors, value_scale_pattern
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Moments:
 
     - ``mean`` :math:`m = \sum w_i f_i / W`, shape ``(o, g)``, with ``weight`` :math:`W = \sum w_i`
     - ``mean_sq`` :math:`m' = \sum w_i^2 f_i / V`, with ``weight_sq`` :math:`V = \sum w_i^2`
-    - ``spread`` :math:`Q = \sum w_i^2 (f_i - m')^2`, in squares of ``unit``
+    - ``quantiles`` :math:`Q = \sum w_i^2 (f_i - m')^2`, in squares of ``unit``
 
     The second set is what the sampling error of a *weighted* mean needs: see `standard_error`.
     Without weights ``mean_sq`` is ``mean``, the same array. ``unit`` is 1, or `LARGE` at points where sums
@@ -33,37 +33,40 @@ class Moments:
     weight_sq: float
     mean: Floats
     mean_sq: Floats
-    spread: Floats
-    unit: Floats | float = 1.0
+    sum_of_squares: Floats
+    value_scale: Floats | float = 1.0
 
     @classmethod
-    def expected(cls, outputs: int, points: int, rows: int) -> Made:
+    def expected(cls, outputs: int, points: int, rows: int) -> Constructed:
         """Return the pattern of the moments of ``rows`` rows at most."""
         means = Numbers((outputs, points))
-        return Made(
+        return Constructed(
             cls,
             rows=Number(int, 1, rows),
             weight=Number(float, SMALLEST, HEAVIEST * rows),
             weight_sq=Number(float, SMALLEST, HEAVIEST**2 * rows),
             mean=means,
             mean_sq=means,
-            spread=Numbers((outputs, points), low=0, nan=True),
-            unit=expected_unit(outputs, points),
+            sum_of_squares=Numbers((outputs, points), low=0, nan=True),
+            value_scale=value_scale_pattern(outputs, points),
         )
 
     @classmethod
     def of(cls, predictions: Floats, weights: Floats | None) -> Self:
         """Collect predictions of shape ``(o, g, i)`` of at least one row; every weight is positive."""
-        with beyond_numbers():
+        with ignore_fp_errors():
             found = cls._of(predictions, weights)
-            finite = np.isfinite(found.spread)
+            finite = np.isfinite(found.sum_of_squares)
             if finite.all():
                 return found
             large = cls._of(predictions / LARGE, weights)
         mean = np.where(finite, found.mean, enlarged(large.mean))
         mean_sq = mean if weights is None else np.where(finite, found.mean_sq, enlarged(large.mean_sq))
-        spread, unit = np.where(finite, found.spread, large.spread), np.where(finite, 1.0, LARGE)
-        return replace(found, mean=mean, mean_sq=mean_sq, spread=spread, unit=unit)
+        spread, unit = (
+            np.where(finite, found.sum_of_squares, large.sum_of_squares),
+            np.where(finite, 1.0, LARGE),
+        )
+        return replace(found, mean=mean, mean_sq=mean_sq, sum_of_squares=spread, value_scale=unit)
 
     @classmethod
     def _of(cls, predictions: Floats, weights: Floats | None) -> Self:
@@ -92,20 +95,20 @@ class Moments:
 
         mean = between(self.mean, other.mean, share)
         mean_sq = mean if unweighted else between(self.mean_sq, other.mean_sq, share_sq)
-        spread, unit = fitting(squares, np.maximum(self.unit, other.unit))
+        spread, unit = fitting(squares, np.maximum(self.value_scale, other.value_scale))
         return type(self)(self.rows + other.rows, weight, weight_sq, mean, mean_sq, spread, unit)
 
     def _spread(self, unit: Floats | float) -> Floats:
-        return np.asarray(self.spread * (self.unit / unit) ** 2)
+        return np.asarray(self.sum_of_squares * (self.value_scale / unit) ** 2)
 
     def beside(self, other: Self) -> Self:
         """Return the moments of the same rows at this one's points and then the other's."""
         mean = np.concatenate([self.mean, other.mean], axis=1)
         unweighted = self.mean is self.mean_sq and other.mean is other.mean_sq
         mean_sq = mean if unweighted else np.concatenate([self.mean_sq, other.mean_sq], axis=1)
-        spread = np.concatenate([self.spread, other.spread], axis=1)
-        units = [np.broadcast_to(one.unit, one.mean.shape) for one in (self, other)]
-        plain = np.ndim(self.unit) == np.ndim(other.unit) == 0
+        spread = np.concatenate([self.sum_of_squares, other.sum_of_squares], axis=1)
+        units = [np.broadcast_to(one.value_scale, one.mean.shape) for one in (self, other)]
+        plain = np.ndim(self.value_scale) == np.ndim(other.value_scale) == 0
         unit = 1.0 if plain else np.concatenate(units, axis=1)
         return type(self)(self.rows, self.weight, self.weight_sq, mean, mean_sq, spread, unit)
 
@@ -114,13 +117,13 @@ class Moments:
 
         .. math:: SE^2 = \frac{n}{n - 1} \frac{\sum w_i^2 (f_i - m)^2}{W^2}
 
-        the linearised variance of a ratio estimator. It needs no assumption on how weights and
+        the linearized variance of a ratio estimator. It needs no assumption on how weights and
         predictions go together, does not change when all weights are scaled, and is the usual
         :math:`s / \sqrt{n}` when they are equal.
         """
         if self.rows < 2:
             return np.full_like(self.mean, np.nan)
-        with beyond_numbers():
-            gap = self.mean_sq / self.unit - self.mean / self.unit
-            about_mean = self.spread + self.weight_sq * gap**2
-            return np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight * self.unit
+        with ignore_fp_errors():
+            gap = self.mean_sq / self.value_scale - self.mean / self.value_scale
+            about_mean = self.sum_of_squares + self.weight_sq * gap**2
+            return np.sqrt(about_mean * (self.rows / (self.rows - 1))) / self.weight * self.value_scale

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paribus.contracts import Array
-from paribus.states.expected import Made, Numbers
+from paribus.states.expected import Constructed, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,9 +19,9 @@ class Occupied:
     bits: NDArray[np.uint8]
 
     @classmethod
-    def expected(cls, tables: int, cells: int) -> Made:
+    def expected(cls, tables: int, cells: int) -> Constructed:
         """Return the pattern of some tables."""
-        return Made(cls, bits=Numbers((tables, cells // 8), ("u1",)))
+        return Constructed(cls, bits=Numbers((tables, cells // 8), ("u1",)))
 
     @classmethod
     def of(cls, tables: Array) -> Self:

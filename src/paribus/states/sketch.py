@@ -10,7 +10,7 @@ import numpy as np
 
 from paribus.contracts import Array, Floats, Integers
 from paribus.data.summary import distinct_of, quantiles
-from paribus.states.expected import LARGEST, Either, Made, Number, Numbers, Such
+from paribus.states.expected import LARGEST, Constructed, Either, Number, Numbers, Where
 
 SPARE = 4  # times its capacity a sketch may hold before it is thinned out again: that costs time and error
 
@@ -42,11 +42,11 @@ class Sketch:
     few_weights: Floats | None = None
 
     @classmethod
-    def expected(cls, name: str, dtype: Any, *, exact: int, capacity: int, limit: int) -> Made:
+    def expected(cls, name: str, dtype: Any, *, exact: int, capacity: int, limit: int) -> Constructed:
         """Return the pattern of a sketch of numbers of one dtype."""
         few = f"few of {name}"
         some, those = (Numbers((size,), low=0, high=LARGEST) for size in (name, few))
-        return Made(
+        return Constructed(
             cls,
             values=Numbers((name,), (dtype,)),
             weights=Either((None, some)),
@@ -87,7 +87,11 @@ class Sketch:
 
     def merge(self, other: Self) -> Self:
         """Return the sketch of both."""
-        one, two = (self, other) if self.thinned == other.thinned else (self.told(), other.told())
+        one, two = (
+            (self, other)
+            if self.thinned == other.thinned
+            else (self.capacity_weights(), other.capacity_weights())
+        )
         values = np.concatenate([one.values, two.values])
         if one.weights is None and two.weights is None:
             joined = replace(one, values=np.sort(values))
@@ -120,7 +124,7 @@ class Sketch:
             return replace(self, limit=limit)
         return replace(self, limit=limit, few=None, few_weights=None)
 
-    def told(self) -> Self:
+    def capacity_weights(self) -> Self:
         """Return the sketch with what thinning would lose: its ends, and the distinct numbers if few."""
         if self.thinned:
             return self
@@ -134,7 +138,10 @@ class Sketch:
             return self
         middle, group, error = self._evenly() if self.weights is None else self._by_weight(self.weights)
         return replace(
-            self.told(), values=self.values[middle], weights=group, error=self.error + float(error.max())
+            self.capacity_weights(),
+            values=self.values[middle],
+            weights=group,
+            error=self.error + float(error.max()),
         )
 
     def _evenly(self) -> tuple[Integers, Floats, Floats]:
@@ -177,7 +184,7 @@ def _both(one: Sketch, two: Sketch) -> tuple[Array, Array | None, Floats | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class CategoryWeights:
     """Distinct values and their weights, in the order they were met; none if there are more than ``most``."""
 
     found: tuple[object, ...]
@@ -186,11 +193,11 @@ class Levels:
     too_many: bool = False
 
     @classmethod
-    def expected(cls, name: str, found: Such, most: int) -> Made:
+    def expected(cls, name: str, found: Where, most: int) -> Constructed:
         """Return the pattern of some categories."""
-        flag = Such("flag", lambda value: isinstance(value, bool))
+        flag = Where("flag", lambda value: isinstance(value, bool))
         weights = Numbers((name,), low=0, high=LARGEST)
-        return Made(cls, found=found, weights=weights, most=most, too_many=flag)
+        return Constructed(cls, found=found, weights=weights, most=most, too_many=flag)
 
     def holds(self) -> bool:
         """Return whether each category has a weight, and there are none where there are too many."""
@@ -198,7 +205,7 @@ class Levels:
         return len(self.found) == len(self.weights) == len(set(self.found)) == known
 
     def merge(self, other: Self) -> Self:
-        """Add the weights of levels both have."""
+        """Add the weights of categories both have."""
         if self.too_many or other.too_many:
             return type(self)((), np.zeros(0), self.most, too_many=True)
         places = {level: place for place, level in enumerate(self.found)}
@@ -210,5 +217,5 @@ class Levels:
         return type(self)(tuple(places), weights, self.most).within()
 
     def within(self) -> Self:
-        """Forget the levels if there are too many."""
+        """Forget the categories if there are too many."""
         return type(self)((), np.zeros(0), self.most, True) if len(self.found) > self.most else self

@@ -1,1 +1,1 @@
-"""Rows that are read, not held: files, streams and partitions, as often as it takes."""
+"""Out-of-core rows, not held: files, streams and partitions, as often as it takes."""

@@ -16,7 +16,7 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def is_path(X: Any) -> bool:
-    """Tell text and paths, one or several, from tables."""
+    """Return whether X is one or several paths."""
     if isinstance(X, (str, os.PathLike)):
         return True
     return isinstance(X, (list, tuple)) and bool(X) and all(isinstance(x, (str, os.PathLike)) for x in X)
@@ -118,7 +118,7 @@ def _under(filesystem: Any, folder: str) -> list[str]:
 
 
 def _hidden(path: str) -> bool:
-    """Tell files that are about the data, such as ``_SUCCESS``, from the data."""
+    """Return whether a file is metadata, such as ``_SUCCESS``."""
     return any(part.startswith(("_", ".")) for part in path.split("/") if "=" not in part)
 
 

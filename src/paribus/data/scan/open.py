@@ -40,8 +40,8 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
         return Partitions.of(X)
     if hasattr(X, "__next__"):
         raise TableError(
-            f"X is a {type(X).__name__}, which can be read once; pass the function that makes it, so that it "
-            "can begin anew for each pass"
+            f"X is a {type(X).__name__}, which can be read once; pass the function that creates it, so that "
+            f"it can be restarted for each pass"
         )
     is_table = any(hasattr(X, attribute) for attribute in ("columns", "shape", "__array__", "column_names"))
     return from_factory(X) if callable(X) and not is_table else None
@@ -63,7 +63,7 @@ def _files(X: Any, on_error: str) -> ParquetFiles | None:
 
 
 def _alike(one: Any, two: Any) -> bool:
-    """Tell types of folder names that mean the same: whole numbers of any width, or text."""
+    """Return whether types of folder keys are compatible: integers of any width, or text."""
     from pyarrow import types
 
     return bool(one == two or (types.is_integer(one) and types.is_integer(two)))

@@ -109,7 +109,7 @@ class ParquetFiles:
             elif on_error == "skip":
                 skipped.append(f"{file.path} {problem}")
             else:
-                raise SourceError(f"{file.path} {problem}; write it like them, or not at all{WAY_OUT}")
+                raise SourceError(f"{file.path} {problem}; rewrite it like the others, or remove it{WAY_OUT}")
         return replace(self, files=tuple(kept), schema=wanted, skipped=tuple(skipped))
 
     def without(self, problems: Iterable[tuple[str, str]]) -> Self:
@@ -279,7 +279,7 @@ def _names(file: File) -> tuple[str, ...]:
 
 
 def _typed_keys(files: list[File]) -> list[File]:
-    """Read the values in folder names as whole numbers where all of a key's are, else as text."""
+    """Read the values in folder names as integers where all of a key's are, else as text."""
     said: dict[str, list[Any]] = {}
     for file in files:
         for name, value in file.keys:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_dask_frame(X: Any) -> bool:
-    """Tell a Dask data frame by what it can do."""
+    """Return whether X is a Dask data frame, by its interface."""
     return hasattr(X, "to_delayed") and hasattr(X, "npartitions") and hasattr(X, "map_partitions")
 
 

@@ -1,4 +1,4 @@
-"""Rows as blocks, read when they are asked for."""
+"""Out-of-core rows as blocks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from paribus.contracts import Array, Floats
-from paribus.data.categories import recoded
+from paribus.data.categories import recode
 from paribus.data.features import Header
-from paribus.data.rows import ONE_PART, Block, HeldBlocks, Parts
+from paribus.data.rows import ONE_PART, Block, InMemoryBlocks, Parts
+from paribus.data.scan.model_table import ModelTable
 from paribus.data.scan.partitions import Partitions
-from paribus.data.scan.shown import ShownTable
 from paribus.data.scan.source import Source
 from paribus.data.scan.streams import rechunked
 from paribus.errors import InputError, SourceError, WeightError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class TableReader:
     """How rows are read: ``columns`` for the model, called ``names`` in results, one of weights, a target.
 
     ``levels`` are those of each column of categories over all rows, once known, ``unit`` what weights are
@@ -39,9 +39,9 @@ class Reading:
     columns: tuple[str, ...]
     names: tuple[str, ...]
     weight: str | None = None
-    unit: float = 1.0
+    weight_scale: float = 1.0
     levels: Mapping[str, Any] = field(default_factory=dict)
-    gaps: frozenset[str] = frozenset()
+    nullable: frozenset[str] = frozenset()
     starts: tuple[int, ...] = ()
     target: tuple[str, ...] = ()
     categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -62,18 +62,18 @@ class Reading:
 
     @property
     def coded(self) -> tuple[int, ...]:
-        """The columns of categories, whose levels differ from file to file."""
+        """The columns of categories, whose categories differ from file to file."""
         import pyarrow as pa
 
         types = [self.source.schema.field(name).type for name in self.columns]
         return tuple(j for j, kind in enumerate(types) if pa.types.is_dictionary(kind))
 
-    def table(self, rows: pa.Table) -> ShownTable:
+    def table(self, rows: pa.Table) -> ModelTable:
         """Return rows as a table of the model's columns."""
         chosen = self._levelled(rows.select(self.columns))
-        return ShownTable.of(chosen, self.names, self.source.library, self.gaps)
+        return ModelTable.of(chosen, self.names, self.source.library, self.nullable)
 
-    def head(self) -> ShownTable:
+    def head(self) -> ModelTable:
         """Return a few rows."""
         return self.table(self.source.head(self.read))
 
@@ -102,7 +102,7 @@ class Reading:
 
     def _weights(self, rows: pa.Table, start: int) -> Floats:
         column = rows.column(self.weight)
-        weights = _numbers(column, self.weight) / self.unit
+        weights = _numbers(column, self.weight) / self.weight_scale
         wrong = ~(weights >= 0) | np.isinf(weights)
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -126,18 +126,18 @@ class Reading:
                 row = int(np.argmax(lacking))
                 found = rows.column(name)[row].as_py()
                 raise InputError(
-                    f"y={name!r} is {'missing' if found is None else found} in {_place(start + row)}; leave "
-                    "such rows out, or give them weight zero"
+                    f"y={name!r} is {'missing' if found is None else found} in {_place(start + row)}; drop "
+                    f"such rows, or set their weights to zero"
                 )
             columns.append(values)
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
     def _levelled(self, rows: pa.Table) -> pa.Table:
-        """Give columns of categories the levels of all rows, in one order, as one table has them."""
+        """Give columns of categories the categories of all rows, in one order, as one table has them."""
         for name, levels in self.levels.items():
             place = rows.schema.get_field_index(name)
             if place >= 0:
-                rows = rows.set_column(place, name, recoded(name, rows.column(place), levels))
+                rows = rows.set_column(place, name, recode(name, rows.column(place), levels))
         return rows
 
 
@@ -152,7 +152,7 @@ def _numbers(column: Any, name: str | None) -> Floats:
 
     kind = column.type
     if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
-        raise WeightError(f"sample_weight={name!r} is a column of {kind}, which are no weights")
+        raise WeightError(f"sample_weight={name!r} is a column of {kind}, which are not weights")
     return np.asarray(column.cast("float64").to_numpy())
 
 
@@ -181,7 +181,7 @@ class ReadBlocks:
     So they are those of the same rows in memory, and an effect is the same to the bit.
     """
 
-    reading: Reading
+    reading: TableReader
     size: int
     parts: Parts
     total: int | None
@@ -189,7 +189,7 @@ class ReadBlocks:
     stop: int | None = None
 
     @property
-    def held(self) -> bool:
+    def in_memory(self) -> bool:
         """They are read."""
         return False
 
@@ -223,7 +223,7 @@ class ReadBlocks:
         stop = None if self.stop is None else self.stop * self.size
         tables = rechunked(source.batches(self.reading.read, row, stop), self.size)
         for number, table in enumerate(tables, self.first):
-            yield from self.reading.block(table, row, number).asked(self.parts)
+            yield from self.reading.block(table, row, number).restrict(self.parts)
             row += len(table)
         self.check_length(row)
 
@@ -232,7 +232,7 @@ class ReadBlocks:
         if self.rows is not None and row != self.first * self.size + self.rows:
             raise SourceError(
                 f"X ({self.reading.source.label}) ended after {row:,} rows where it had {self.total:,} "
-                "before; it must give the same rows in the same order each time it is read"
+                "before; it must return the same rows in the same order each time it is read"
             )
 
     def part(self, first: int, stop: int) -> Self:
@@ -274,7 +274,7 @@ class SharedRead:
 
     def _parts(self, block: Block, places: list[int]) -> Iterator[tuple[int, Block]]:
         for place in places:
-            yield from ((place, part) for part in block.asked(self.cuts[place].parts))
+            yield from ((place, part) for part in block.restrict(self.cuts[place].parts))
 
 
 class _Cutter:
@@ -316,7 +316,7 @@ class _Cutter:
 class PartitionBlocks:
     """The partitions of a Dask data frame, each of which is cut into blocks where it is computed."""
 
-    reading: Reading
+    reading: TableReader
     size: int
     parts: Parts
     rows: int | None
@@ -324,7 +324,7 @@ class PartitionBlocks:
     stop: int | None = None
 
     @property
-    def held(self) -> bool:
+    def in_memory(self) -> bool:
         """They are computed when they are evaluated."""
         return False
 
@@ -365,11 +365,11 @@ class PartitionBlocks:
         reading = replace(self.reading, source=replace(self._source, frame=None, client=None, heads={}))
         return replace(self, reading=reading, stop=self.first + self.count), list(tasks)
 
-    def received(self, computed: list[Any]) -> Iterator[HeldBlocks]:
+    def received(self, computed: list[Any]) -> Iterator[InMemoryBlocks]:
         """Yield the blocks of each computed partition."""
         return itertools.starmap(self._within, enumerate(computed, self.first))
 
-    def _within(self, number: int, computed: Any) -> HeldBlocks:
+    def _within(self, number: int, computed: Any) -> InMemoryBlocks:
         """Return the blocks of a computed partition."""
         table = self._source.table(computed, number, self.reading.read)
         starts = self.reading.starts
@@ -379,4 +379,6 @@ class PartitionBlocks:
                 f"{starts[number + 1] - starts[number]:,} before; it must be the same whenever computed"
             )
         start = starts[number] if starts else number << FAR
-        return HeldBlocks(self.reading.block(table, start, 0), self.size, self.parts, number << BLOCKS_WITHIN)
+        return InMemoryBlocks(
+            self.reading.block(table, start, 0), self.size, self.parts, number << BLOCKS_WITHIN
+        )

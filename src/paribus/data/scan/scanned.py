@@ -11,35 +11,35 @@ import numpy as np
 from paribus.data.features import Header
 from paribus.data.frame import FrameTable
 from paribus.data.rows import ONE_PART, Parts, Rows
-from paribus.data.sampling import Priorities, Sample, sample_of
-from paribus.data.scan.reading import PartitionBlocks, ReadBlocks, Reading
-from paribus.data.scan.shown import ShownTable
+from paribus.data.sampling import PrioritySample, Sample, sample_of
+from paribus.data.scan.model_table import ModelTable
+from paribus.data.scan.reading import PartitionBlocks, ReadBlocks, TableReader
 
 TAKE_ROWS = 65_536  # read at a time where only some are taken
 
 
 @dataclass(frozen=True, eq=False)
-class Scanned:
-    """Rows that are read. ``table`` are a few of them, which tell names and dtypes.
+class ScannedRows:
+    """Out-of-core rows. ``table`` are a few of them, which tell names and dtypes.
 
     ``total`` and ``squares`` are the sums of weights and of their squares, in ``unit``; ``heavy`` the rows of
     highest priority by weight, for each seed, None without weights; ``some`` those that tell how columns are
     binned.
     """
 
-    reading: Reading
-    table: ShownTable
-    n: int
-    counted: int
+    reading: TableReader
+    table: ModelTable
+    n_rows: int
+    n_weighted: int
     total: float
     squares: float
-    heavy: Mapping[int, Priorities] | None
-    some: ShownTable
+    heavy: Mapping[int, PrioritySample] | None
+    some: ModelTable
     digest: str
     in_memory: ClassVar[bool] = False
 
     def __len__(self) -> int:
-        return self.n
+        return self.n_rows
 
     @property
     def header(self) -> Header:
@@ -77,22 +77,22 @@ class Scanned:
         return self.heavy is not None
 
     @property
-    def unit(self) -> float:
+    def weight_scale(self) -> float:
         """What weights are divided by."""
-        return self.reading.unit
+        return self.reading.weight_scale
 
     def blocks(self, size: int, parts: Parts = ONE_PART) -> ReadBlocks | PartitionBlocks:
         """Return blocks of ``size`` rows, each once per part of the questions."""
-        return self.reading.blocks(size, parts, self.n)
+        return self.reading.blocks(size, parts, self.n_rows)
 
     def sample(self, size: int, seed: int) -> Sample:
         """Choose rows for a sum of squares: all that have weight, or ``size`` where there are more."""
         if self.heavy is None:
-            return sample_of(self.n, size, seed)
+            return sample_of(self.n_rows, size, seed)
         heavy = self.heavy[seed]
         return heavy.sample(min(size, heavy.most - 1), 1.0)
 
-    def few(self, seed: int) -> ShownTable:
+    def head_sample(self, seed: int) -> ModelTable:
         """Return the few rows the first pass chose by their numbers: they tell how columns are binned."""
         return self.some
 
@@ -100,25 +100,25 @@ class Scanned:
         """Read ``size`` rows with positive weight into memory, or all: those sampled if all were there."""
         import pyarrow as pa
 
-        wanted = sample_of(self.counted, self.counted if size is None else size, seed).numbers
+        wanted = sample_of(self.n_weighted, self.n_weighted if size is None else size, seed).numbers
         tables, weights, before = [], [], 0
         for block in self.blocks(TAKE_ROWS):
             kept = block.weighted()
             here = wanted[(wanted >= before) & (wanted < before + len(kept.table))] - before
             before += len(kept.table)
             if len(here):
-                tables.append(cast(ShownTable, kept.table).arrow.native.take(here))
+                tables.append(cast(ModelTable, kept.table).arrow.native.take(here))
                 weights += [] if kept.weights is None else [kept.weights[here]]
         table = replace(self.table, arrow=FrameTable(pa.concat_tables(tables), self.table.names))
-        return Rows(table, np.concatenate(weights) if weights else None, self.unit)
+        return Rows(table, np.concatenate(weights) if weights else None, self.weight_scale)
 
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
         if self.heavy is None:
             return None
         return {
-            "sum": self.total * self.unit,
-            "zero_rows": float(self.n - self.counted),
+            "sum": self.total * self.weight_scale,
+            "zero_rows": float(self.n_rows - self.n_weighted),
             "effective_rows": self.total**2 / self.squares,
         }
 

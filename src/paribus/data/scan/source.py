@@ -15,7 +15,7 @@ BATCH_ROWS, BATCH_BYTES = 65_536, 32_000_000  # read at a time, whichever is les
 
 
 class Source(Protocol):
-    """Rows that are read. Columns have one type throughout.
+    """Out-of-core rows. Columns have one type throughout.
 
     ``rows`` is None where only reading tells; ``stamp`` is a digest that tells a source that was changed,
     None where there is none; ``shippable`` tells that other processes can read it.
@@ -121,7 +121,7 @@ def _cast(column: Any, kind: Any) -> Any:
 
 
 def fits(found: Any, wanted: Any) -> bool:
-    """Tell whether a column's type is the one wanted: itself, nothing at all, or the same as codes."""
+    """Return whether a column has the expected type: equal, null, or dictionary-encoded."""
     import pyarrow as pa
 
     def plain(kind: Any) -> Any:

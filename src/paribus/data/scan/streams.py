@@ -18,7 +18,7 @@ SPOOL = "paribus-"  # how the names of temporary files begin
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Batches that can be had again and again. ``make`` begins anew, with the columns asked for."""
+    """A stream of batches that can be restarted: ``make`` starts it with the requested columns."""
 
     make: Callable[[tuple[str, ...]], Iterable[Any]]
     schema: pa.Schema
@@ -118,7 +118,7 @@ def from_factory(factory: Callable[[], Iterable[Any]]) -> Stream:
         again = _begun(factory)
         if again is begun and iter(again) is again:
             raise SourceError(
-                "X is a function that returns one iterator; it must make a new one at every call"
+                "X is a function that returns one iterator; it must return a new one at every call"
             )
         return again
 

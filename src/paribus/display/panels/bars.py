@@ -8,10 +8,10 @@ from math import ceil
 import numpy as np
 
 from paribus.contracts import Flags, Floats
-from paribus.display.figure import Axis, Bars, Figure, Mark, Panel, Points, Rule, Text
-from paribus.display.look import INK, color_of
-from paribus.display.panels.place import short
-from paribus.display.panels.words import height, told_of, unit
+from paribus.display.figure import Bars, Figure, Mark, Panel, PanelAxis, Points, Rule, Text
+from paribus.display.panels.axis_layout import short
+from paribus.display.panels.labels import height, hover_of, unit
+from paribus.display.style import INK, color_of
 from paribus.results import HStatistics, Importance
 from paribus.text import exactly_zero
 
@@ -33,7 +33,7 @@ class Ranking:
     """Entries by name, in any order, of which the longest bars are drawn.
 
     ``noun`` is what one entry is called and ``axis`` what the bars measure, without their errors.
-    ``faint`` entries are grey, ``remarks`` are written beside their bars, ``told`` is what a pointer tells.
+    ``faint`` entries are gray, ``remarks`` are written beside their bars, ``told`` is what a pointer tells.
     """
 
     labels: list[str]
@@ -43,7 +43,7 @@ class Ranking:
     axis: str
     faint: Flags
     remarks: list[str]
-    told: list[str]
+    hover: list[str]
 
     def longest(self, k: int) -> list[int]:
         """Return the entries to draw: exact zeros have no bar."""
@@ -66,14 +66,14 @@ def interaction_bars(result: HStatistics, statistic: str, k: int, o: int) -> Fig
     ranking = _interactions(result, statistic, o)
     shown = ranking.longest(k)
     if not shown:
-        return _nothing(ranking, told_of(result))
+        return _nothing(ranking, hover_of(result))
     lines = ranking.left_out(k)
     if ranking.faint[shown].any():
-        lines.append("grey: a joint effect below 0.1 % of the prediction's variance, whose H² says little")
+        lines.append("gray: a joint effect below 0.1 % of the prediction's variance, whose H² says little")
     bars = _bars(ranking, shown)
     remarks = _remarks(ranking, shown, bars)
     room = REMARKED if remarks else 0.03
-    notes = told_of(result, *lines)
+    notes = hover_of(result, *lines)
     return _figure(ranking, shown, [bars, *remarks], room, notes)
 
 
@@ -99,11 +99,14 @@ def _interactions(result: HStatistics, statistic: str, o: int) -> Ranking:
         f"{measure} ({unit(result, [o])})",
         ratio.denominator[:, o] < NEGLIGIBLE * result.variance[o],
         [_share(share) for share in ratio.share[:, o]],
-        [f"{' × '.join(names[entry])}\n{told(result, statistic, entry, o)}" for entry in range(len(names))],
+        [
+            f"{' × '.join(names[entry])}\n{interaction_hover(result, statistic, entry, o)}"
+            for entry in range(len(names))
+        ],
     )
 
 
-def told(result: HStatistics, statistic: str, entry: int, o: int) -> str:
+def interaction_hover(result: HStatistics, statistic: str, entry: int, o: int) -> str:
     """Return what a pointer tells of one entry of a statistic: its strength and its H², with their errors."""
     ratio = result.ratio(statistic)
     strength = height("strength", float(ratio.strength[entry, o]), float(ratio.strength_error[entry, o]))
@@ -117,8 +120,8 @@ def importance_bars(result: Importance, k: int, o: int) -> Figure:
     ranking = _importances(result, o)
     shown = ranking.longest(k)
     if not shown:
-        return _nothing(ranking, told_of(result))
-    notes = told_of(result, *ranking.left_out(k))
+        return _nothing(ranking, hover_of(result))
+    notes = hover_of(result, *ranking.left_out(k))
     if result.with_interactions is None:
         return _figure(ranking, shown, [_bars(ranking, shown)], 0.03, notes)
     own = _bars(ranking, shown, lane=(0.18, 0.44), label="on its own")
@@ -189,7 +192,7 @@ def _bars(
         label=label,
         horizontal=True,
         error=errors if np.isfinite(errors).any() else None,
-        hover=tuple(ranking.told[entry] for entry in shown),
+        hover=tuple(ranking.hover[entry] for entry in shown),
     )
 
 
@@ -225,13 +228,13 @@ def _reach(mark: Mark) -> tuple[Floats, Floats]:
     return values - errors, values + errors
 
 
-def _axis(label: str, marks: list[Mark], room: float) -> Axis:
+def _axis(label: str, marks: list[Mark], room: float) -> PanelAxis:
     """Return an axis as long as bars, their errors and a share of room beyond them."""
     reach = [_reach(mark) for mark in marks if not isinstance(mark, Text | Rule)]
     ends = np.concatenate([[0.0], *(side for both in reach for side in both)])
     low, high = float(ends.min()), float(ends.max())
     span = (high - low) or 1.0
-    return Axis(label, low=low - 0.03 * span * (low < 0), high=high + room * span)
+    return PanelAxis(label, low=low - 0.03 * span * (low < 0), high=high + room * span)
 
 
 def _figure(
@@ -243,7 +246,7 @@ def _figure(
         marks = [*marks, Rule(0.0, along="x")]
     labels = [ranking.labels[entry] for entry in shown]
     ticks = tuple(zip(map(float, _rows(shown)), labels, strict=True))
-    names = Axis("", "level", ticks, low=-0.6, high=len(shown) - 0.4)
+    names = PanelAxis("", "level", ticks, low=-0.6, high=len(shown) - 0.4)
     width = 6.0 + LETTER * max(map(len, labels))
     legend = 0.3 * any(isinstance(mark, Bars) and mark.label is not None for mark in marks)
     size = (width, 1.1 + 0.27 * max(len(shown), 3) + legend + below(notes, width))
@@ -253,7 +256,7 @@ def _figure(
 def _nothing(ranking: Ranking, notes: tuple[str, ...]) -> Figure:
     """Return a figure that says why it has no bar."""
     words = "; ".join(ranking.left_out(1)) or f"there is no {ranking.noun}"
-    blank = Axis(scale="none", low=0.0, high=1.0)
+    blank = PanelAxis(scale="none", low=0.0, high=1.0)
     said = Panel((Text(0.5, 0.5, words, alpha=0.8),), blank, blank)
     return Figure((said,), size=(5.6, 1.6 + below(notes, 5.6)), notes=notes)
 

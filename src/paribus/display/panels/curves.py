@@ -10,28 +10,28 @@ import numpy as np
 from paribus._typing import BandRole
 from paribus.contracts import Array, Floats
 from paribus.display.figure import (
-    Axis,
     Band,
     Dash,
     Line,
     Mark,
     Marker,
     Panel,
+    PanelAxis,
     Points,
     Rug,
     Strip,
 )
-from paribus.display.panels.place import CROWDED, Place, positions, reach
-from paribus.display.panels.words import height, share, shares
-from paribus.display.stretches import stretches
+from paribus.display.panels.axis_layout import CROWDED, AxisLayout, positions, reach
+from paribus.display.panels.labels import height, share, shares
+from paribus.display.runs import stretches
 from paribus.text import at_value, percent
 
 THIN = 0.2  # of the density where most of the data is: below it a curve fades
-FAINTEST = 0.3  # of its colour that a curve keeps where there is no data
-NEAR = 20  # a curve's density at a point is that of its neighbourhood, one in so many points to each side
-LEVEL = 0.8  # width of a level's bar
+FAINTEST = 0.3  # of its color that a curve keeps where there is no data
+NEAR = 20  # a curve's density at a point is that of its neighborhood, one in so many points to each side
+LEVEL = 0.8  # width of a category's bar
 SPREAD = 1.8  # times as far apart points stand in the panel of a missing value, which is a narrow one
-LEAN = 0.5  # how far from the middle the first and last of several points at one level stand, at most
+LEAN = 0.5  # how far from the middle the first and last of several points at one category stand, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +41,11 @@ class Curve:
     ``error`` is how uncertain each is, told by a pointer as what it is ``called``; two of it are drawn to
     each side, as a band or error bars, which a legend calls ``around``, and nothing where it is not known.
     ``missing`` is height and error at a missing value. ``models (m, g)`` are the curves whose standard
-    deviation the error is, if it is one.
-    ``name`` is what a pointer calls a height, ``label`` what the legend calls the curve.
-    ``rows (g,)`` are how many rows are behind each height that is an average of some, ``rows_missing`` behind
-    that at a missing value.
-    ``aside`` moves points at levels, so that those of several curves stand beside each other. ``place`` is
-    where the heights are and ``data`` what lies there, if not those of the panel.
+    deviation the error is, if it is one. ``name`` is what a pointer calls a height, ``label`` what the legend
+    calls the curve. ``rows (g,)`` are how many rows are behind each height that is an average of some,
+    ``rows_missing`` behind that at a missing value. ``aside`` moves points at categories, so that those of
+    several curves stand beside each other. ``place`` is where the heights are and ``data`` what lies there,
+    if not those of the panel.
     """
 
     heights: Floats
@@ -63,14 +62,14 @@ class Curve:
     width: float = 1.8
     shade: float = 0.2
     aside: float = 0.0
-    place: Place | None = None
-    data: Data | None = None
+    place: AxisLayout | None = None
+    data: CurveData | None = None
     rows: Floats | None = None
     rows_missing: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class CurveData:
     """The data along an axis: weight at each value ``(g,)``, or in bins between ``edges``.
 
     ``whole`` is the weight of all rows, also of those beyond the ends of the axis; ``missing`` of those that
@@ -84,8 +83,8 @@ class Data:
     edges: Floats | None = None
 
 
-def beside_each_other(curves: Sequence[Curve]) -> list[Curve]:
-    """Return curves whose points at levels hide none of each other, nor do their bands."""
+def dodged(curves: Sequence[Curve]) -> list[Curve]:
+    """Dodge overlapping points at categorical positions and lighten the bands accordingly."""
     count = max(len(curves), 1)
     step, shade = min(0.16, LEAN / count), 0.2 if count == 1 else 0.3 / (1 + count)
     return [
@@ -95,10 +94,10 @@ def beside_each_other(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def curve_panel(
-    place: Place,
+    place: AxisLayout,
     curves: Sequence[Curve],
-    data: Data | None,
-    y: Axis,
+    data: CurveData | None,
+    y: PanelAxis,
     *,
     under: Sequence[Mark] = (),
     under_missing: Sequence[Mark] = (),
@@ -122,8 +121,8 @@ def curve_panel(
     return replace(panel, right=missing_panel(place, tuple(side), data))
 
 
-def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
-    """Yield a line and its band along numbers, or points with error bars at levels."""
+def curve_marks(place: AxisLayout, curve: Curve, data: CurveData) -> Iterator[Mark]:
+    """Yield a line and its band along numbers, or points with error bars at categories."""
     y = place.average(curve.heights)
     error = _error_at(place, curve)
     around = None if error is None else 2 * error
@@ -152,7 +151,7 @@ def curve_marks(place: Place, curve: Curve, data: Data) -> Iterator[Mark]:
     )
 
 
-def _error_at(place: Place, curve: Curve) -> Floats | None:
+def _error_at(place: AxisLayout, curve: Curve) -> Floats | None:
     """Return how uncertain heights are at each place, infinite ones as not known."""
     if curve.error is None:
         return None
@@ -162,7 +161,9 @@ def _error_at(place: Place, curve: Curve) -> Floats | None:
     return np.where(np.isfinite(error), error, np.nan)
 
 
-def _hover(place: Place, curve: Curve, y: Floats, error: Floats | None, data: Data) -> tuple[str, ...]:
+def _hover(
+    place: AxisLayout, curve: Curve, y: Floats, error: Floats | None, data: CurveData
+) -> tuple[str, ...]:
     told = shares(place.total(data.support), data.whole) if data.edges is None else []
     lines = []
     for p, text in enumerate(place.texts):
@@ -172,7 +173,7 @@ def _hover(place: Place, curve: Curve, y: Floats, error: Floats | None, data: Da
     return tuple(lines)
 
 
-def _at_missing(curve: Curve, data: Data | None, count: int) -> Points:
+def _at_missing(curve: Curve, data: CurveData | None, count: int) -> Points:
     assert curve.missing is not None
     assert data is not None
     value, error = curve.missing
@@ -189,16 +190,16 @@ def _at_missing(curve: Curve, data: Data | None, count: int) -> Points:
     )
 
 
-def missing_panel(place: Place, marks: tuple[Mark, ...], data: Data | None) -> Panel:
+def missing_panel(place: AxisLayout, marks: tuple[Mark, ...], data: CurveData | None) -> Panel:
     """Return the narrow panel of a missing value."""
     part = "" if data is None or not data.whole else f"\n{percent(data.missing / data.whole)}"
     # The last number of the axis beside it reaches below this panel: its words stand a line deeper.
     ticks = ((0.0, f"missing{part}" if place.levels else f"\nmissing{part}"),)
-    return Panel(marks, Axis(scale="level", ticks=ticks, low=-0.6, high=0.6))
+    return Panel(marks, PanelAxis(scale="level", ticks=ticks, low=-0.6, high=0.6))
 
 
-def strip(place: Place, data: Data) -> list[Strip]:
-    """Return how the data lies along an axis: at levels its weight, along numbers its density."""
+def strip(place: AxisLayout, data: CurveData) -> list[Strip]:
+    """Return how the data lies along an axis: at categories its weight, along numbers its density."""
     if place.levels:
         weights = place.total(data.support)
         most = max(float(weights.max(initial=0.0)), data.missing)
@@ -215,8 +216,8 @@ def _strip(at: Floats, heights: Floats, width: Floats, most: float, told: list[s
     return [Strip(at, heights, width, most, hover=tuple(told))] if most > 0 else []
 
 
-def _missing_strip(place: Place, data: Data | None) -> list[Mark]:
-    """Return the bar of the missing value, where it can be compared with those of levels."""
+def _missing_strip(place: AxisLayout, data: CurveData | None) -> list[Mark]:
+    """Return the bar of the missing value, where it can be compared with those of categories."""
     if data is None or not place.levels:
         return []
     most = max(float(place.total(data.support).max(initial=0.0)), data.missing)
@@ -224,7 +225,7 @@ def _missing_strip(place: Place, data: Data | None) -> list[Mark]:
     return [*_strip(np.zeros(1), np.array([data.missing]), np.full(1, LEVEL), most, told)]
 
 
-def _cells(place: Place, data: Data) -> tuple[Floats, Floats]:
+def _cells(place: AxisLayout, data: CurveData) -> tuple[Floats, Floats]:
     """Return the edges of the cells of numbers and the weight in each.
 
     A cell reaches half-way to the next point, and beyond the last as far as before it; points on both sides
@@ -251,8 +252,8 @@ def _apart(at: Floats) -> list[int]:
     return starts
 
 
-def strength_of_data(place: Place, data: Data) -> Floats | None:
-    """Return how much of its colour a curve keeps at each place, by the density of the data around it."""
+def strength_of_data(place: AxisLayout, data: CurveData) -> Floats | None:
+    """Return how much of its color a curve keeps at each place, by the density of the data around it."""
     if place.levels or len(place.at) < 3:
         return None
     edges, weights = _cells(place, data)
@@ -277,7 +278,7 @@ def _middle(values: Floats, weights: Floats) -> float:
     return float(values[order][np.searchsorted(passed, passed[-1] / 2)])
 
 
-def _deciles(place: Place, data: Data) -> list[Rug]:
+def _deciles(place: AxisLayout, data: CurveData) -> list[Rug]:
     """Return the inner deciles of the data, as far as they lie on the axis."""
     if data.deciles is None or place.levels or len(place.at) < 2:
         return []

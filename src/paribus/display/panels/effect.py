@@ -9,11 +9,11 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.display.figure import Band, Bars, Line, Mark, Panel, Points
-from paribus.display.look import INK, PALETTE, color_of, dash_of, marker_of
-from paribus.display.panels.curves import Curve, Data, beside_each_other, curve_panel
-from paribus.display.panels.place import Place, place_of
-from paribus.display.panels.words import heights, whole
-from paribus.results import LocalEffect, PartialDependence, Refits, Spread
+from paribus.display.panels.axis_layout import AxisLayout, place_of
+from paribus.display.panels.curves import Curve, CurveData, curve_panel, dodged
+from paribus.display.panels.labels import heights, whole
+from paribus.display.style import INK, PALETTE, color_of, dash_of, marker_of
+from paribus.results import IceQuantiles, LocalEffect, ModelSpread, PartialDependence
 from paribus.states import curve_quantiles
 
 QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the rows' curves, between which bands are drawn
@@ -21,18 +21,18 @@ ICE_LINES = 12  # curves of rows that are drawn
 SHADE = (0.18, 0.35, 0.5)  # of bands of rows, the widest first, so that a legend tells them apart
 MODELS = 50  # whose own curves are drawn; mean and standard deviation are always of all
 SURE = " ± 2 standard errors"  # what is around an average
-ROW_BAR = 0.5  # width of a band of rows at a level
+ROW_BAR = 0.5  # width of a band of rows at a category
 
 
 def effect_panel(effect: PartialDependence, outputs: list[int]) -> Panel:
-    """Return the panel of an effect of one feature; several outputs are curves of several colours."""
+    """Return the panel of an effect of one feature; several outputs are curves of several colors."""
     place = place_of(effect, 0, effect.support, by=sorted_by(effect, outputs[0]))
     gap = 0.0 if effect.missing is None else effect.missing.support
-    data = Data(effect.support, whole(effect.provenance), gap, effect.deciles[0])
+    data = CurveData(effect.support, whole(effect.provenance), gap, effect.deciles[0])
     under, under_missing = _of_rows(effect, place, outputs)
-    curves = beside_each_other(effect_curves(effect, outputs))
+    curves = dodged(effect_curves(effect, outputs))
     for curve, o in zip(curves, outputs, strict=False):
-        lines, points = model_marks(effect.refits, place, o, curve, labelled=len(outputs) == 1)
+        lines, points = model_marks(effect.by_model, place, o, curve, labeled=len(outputs) == 1)
         under, under_missing = [*under, *lines], [*under_missing, *points]
     y = heights(effect, outputs)
     panel = curve_panel(place, curves, data, y, under=under, under_missing=under_missing)
@@ -40,7 +40,7 @@ def effect_panel(effect: PartialDependence, outputs: list[int]) -> Panel:
 
 
 def sorted_by(effect: PartialDependence, o: int) -> Floats | None:
-    """Return what levels without an order of their own are sorted by: the effect on an output."""
+    """Return what categories without an order of their own are sorted by: the effect on an output."""
     if effect.ordered[0]:
         return None
     if effect.average is not None:
@@ -54,7 +54,7 @@ def effect_curves(effect: PartialDependence, outputs: list[int]) -> list[Curve]:
     """Return the average of each output, with its standard errors or the standard deviation of models."""
     if effect.average is None:
         return []
-    of_rows = effect.individual is not None or effect.spread is not None
+    of_rows = effect.individual is not None or effect.quantiles is not None
     color = PALETTE[1] if of_rows and len(outputs) == 1 else None
     missing = None if effect.missing is None else effect.missing.average
     return curves_of(effect, effect.average, missing, outputs, "average", color)
@@ -93,7 +93,7 @@ def curves_of(
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
+class Uncertainty:
     """How uncertain curves are: each ``(o, g)``, at a missing value ``(o,)``, in words and in a legend's.
 
     ``models (m, o, g)`` are the curves whose standard deviation it is, if it is one.
@@ -114,23 +114,25 @@ class Around:
         return None if self.models is None else self.models[:, o]
 
 
-def around_of(effect: PartialDependence | LocalEffect) -> Around:
+def around_of(effect: PartialDependence | LocalEffect) -> Uncertainty:
     """Return how far models differ where there are several, else how well the average is known.
 
     Where that is not known, as of a single row, nothing is drawn: an error that is not known is not zero.
     """
-    refits, missing, errors = effect.refits, effect.missing, effect.standard_error
+    refits, missing, errors = effect.by_model, effect.missing, effect.standard_error
     if refits is not None and len(refits.models) > 1:
         called = f"standard deviation of {len(refits.models)} models"
         words = f" ± 2 standard deviations of {len(refits.models)} models"
-        return Around(refits.standard_deviation, refits.missing_deviation, called, words, refits.values)
+        return Uncertainty(refits.standard_deviation, refits.missing_deviation, called, words, refits.values)
     at_missing = None if missing is None else missing.standard_error
     known = [array for array in (errors, at_missing) if array is not None and np.isfinite(array).any()]
-    return Around(errors, at_missing, "standard error", SURE) if known else Around()
+    return Uncertainty(errors, at_missing, "standard error", SURE) if known else Uncertainty()
 
 
-def _of_rows(effect: PartialDependence, place: Place, outputs: list[int]) -> tuple[list[Mark], list[Mark]]:
-    """Return bands of rows' curves and a few of these curves; at levels and at missing, bars."""
+def _of_rows(
+    effect: PartialDependence, place: AxisLayout, outputs: list[int]
+) -> tuple[list[Mark], list[Mark]]:
+    """Return bands of rows' curves and a few of these curves; at categories and at missing, bars."""
     if len(outputs) > 1:  # bands of rows of several outputs could not be told from each other
         return [], []
     o = outputs[0]
@@ -143,19 +145,19 @@ def _of_rows(effect: PartialDependence, place: Place, outputs: list[int]) -> tup
     return marks, missing
 
 
-def _pooled_spread(effect: PartialDependence, place: Place) -> Spread | None:
+def _pooled_spread(effect: PartialDependence, place: AxisLayout) -> IceQuantiles | None:
     """Return quantiles ``(o, q, p)`` of the rows' curves at each place.
 
-    Where levels share a place, each row's own average over them is taken first; without the rows' curves
+    Where categories share a place, each row's own average over them is taken first; without the rows' curves
     nothing is known there.
     """
-    curves, wanted, missing = effect.individual, effect.spread, effect.missing
+    curves, wanted, missing = effect.individual, effect.quantiles, effect.missing
     if curves is None or not curves.size:
         if wanted is None:
             return None
         values = place.average(wanted.values)
         values[..., [len(group) > 1 for group in place.groups]] = np.nan
-        return Spread(wanted.probabilities, values, wanted.rank_error, wanted.missing)
+        return IceQuantiles(wanted.probabilities, values, wanted.rank_error, wanted.missing)
     chances = QUANTILES if wanted is None else tuple(wanted.probabilities.tolist())
     gap = None if missing is None else missing.individual
     found, last = (
@@ -163,10 +165,10 @@ def _pooled_spread(effect: PartialDependence, place: Place) -> Spread | None:
         for each in (place.average(curves), None if gap is None else gap[..., None])
     )
     assert found is not None
-    return Spread(np.array(chances), found, 0.0, None if last is None else last[..., 0])
+    return IceQuantiles(np.array(chances), found, 0.0, None if last is None else last[..., 0])
 
 
-def _bands(spread: Spread, place: Place, o: int) -> tuple[list[Mark], list[Mark]]:
+def _bands(spread: IceQuantiles, place: AxisLayout, o: int) -> tuple[list[Mark], list[Mark]]:
     """Return a band between each two symmetric quantiles, and a line for each of the others."""
     values = spread.values[o]
     apart = place.levels or len(place.at) == 1
@@ -200,7 +202,7 @@ def _row_bars(at: Floats, low: Floats, high: Floats, shade: float, label: str | 
     return Bars(at, high - low, width, PALETTE[0], base=low, label=label, alpha=shade)
 
 
-def _lone(spread: Spread) -> list[tuple[int, str, str]]:
+def _lone(spread: IceQuantiles) -> list[tuple[int, str, str]]:
     """Return the quantiles that are no end of a band: place, dashes and name."""
     ends = {place for _, *places in spread.bands() for place in places}
     named = enumerate(spread.probabilities.tolist())
@@ -211,7 +213,7 @@ def _lone(spread: Spread) -> list[tuple[int, str, str]]:
     ]
 
 
-def _some_rows(effect: PartialDependence, place: Place, o: int) -> list[Mark]:
+def _some_rows(effect: PartialDependence, place: AxisLayout, o: int) -> list[Mark]:
     """Return the curves of a few rows, from low to high ones: bands do not tell how rows differ in shape.
 
     Rows are taken at even distances in the order of their curves' height, so that the same picture comes out
@@ -234,9 +236,9 @@ def _some_rows(effect: PartialDependence, place: Place, o: int) -> list[Mark]:
 
 
 def model_marks(
-    refits: Refits | None, place: Place, o: int, curve: Curve, *, labelled: bool
+    refits: ModelSpread | None, place: AxisLayout, o: int, curve: Curve, *, labeled: bool
 ) -> tuple[Sequence[Mark], Sequence[Mark]]:
-    """Return each model's own curve, thin beside the mean, or beside levels its points; of one alone, none.
+    """Return the curve of each model, thin, or its points for categories; nothing for a single model.
 
     The second are those at a missing value.
     """
@@ -245,7 +247,7 @@ def model_marks(
         return [], []
     drawn = np.unique(np.linspace(0, total - 1, min(MODELS, total)).astype(int))
     some = "" if len(drawn) == total else f"{len(drawn)} of "
-    label = f"each of {some}{total} models" if labelled else None
+    label = f"each of {some}{total} models" if labeled else None
     aside = curve.aside + 0.12
     marks: list[Mark] = []
     missing: list[Mark] = []

@@ -1,4 +1,4 @@
-"""A number with levels: a curve for each level."""
+"""A number with categories: a curve for each category."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from paribus.contracts import Array, Flags, Floats, Integers
-from paribus.display.figure import Axis, Line, Mark, Panel, Points, Rule, Strip
-from paribus.display.look import color_of, dash_of, marker_of
-from paribus.display.panels.cells import mask_of
+from paribus.display.figure import Line, Mark, Panel, PanelAxis, Points, Rule, Strip
+from paribus.display.panels.axis_layout import AxisLayout, place_of, reach, short, stacked
+from paribus.display.panels.heat_data import mask_of
+from paribus.display.panels.labels import height, one_line, share, whole
 from paribus.display.panels.margins import asked_at, density
-from paribus.display.panels.place import Place, place_of, reach, short, stacked
-from paribus.display.panels.words import height, one_line, share, whole
+from paribus.display.style import color_of, dash_of, marker_of
 from paribus.results import LocalEffect, PartialDependence
 from paribus.text import at_value
 
 LEVELS = 12  # that have a curve
-CUT = 0.25  # of its colour that a curve keeps where its level has no data
+CUT = 0.25  # of its color that a curve keeps where its category has no data
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
-    """Curves over numbers, one for each level: heights, errors, the data and whether off it, all ``(l, g)``.
+class CurveFamily:
+    """One curve per category: heights, errors, weights and whether outside the data, all ``(l, g)``.
 
-    ``cells (l, c)`` is the data of each level between ``edges``; ``beside`` follows the share of it that a
+    ``cells (l, c)`` is the data of each category between ``edges``; ``beside`` follows the share of it that a
     pointer tells.
     """
 
-    numbers: Place
+    numbers: AxisLayout
     name: str
     levels: tuple[str, ...]
     heights: Floats
@@ -41,8 +41,8 @@ class Family:
     beside: str = ""
 
 
-def family_of(effect: PartialDependence, o: int, *, flip: bool) -> Family:
-    """Return the curves of one output of an effect, one for each level."""
+def family_of(effect: PartialDependence, o: int, *, flip: bool) -> CurveFamily:
+    """Return the curves of one output of an effect, one for each category."""
     assert effect.average is not None
 
     def by_level(array: Array) -> Array:
@@ -53,7 +53,7 @@ def family_of(effect: PartialDependence, o: int, *, flip: bool) -> Family:
     picked = asked_at(numbers)
     weights, mask = by_level(effect.support), mask_of(effect)
     off = _beyond(weights > 0)
-    return Family(
+    return CurveFamily(
         numbers,
         effect.feature_names[levels],
         tuple(at_value(value) for value in effect.grid_values[levels]),
@@ -67,14 +67,14 @@ def family_of(effect: PartialDependence, o: int, *, flip: bool) -> Family:
     )
 
 
-def local_family_of(effect: LocalEffect, o: int, *, flip: bool) -> Family:
-    """Return the curves of one output of a local effect, one for each level."""
+def local_family_of(effect: LocalEffect, o: int, *, flip: bool) -> CurveFamily:
+    """Return the curves of one output of a local effect, one for each category."""
     levels, numeric = (0, 1) if flip else (1, 0)
     bins = effect.support if flip else effect.support.T
     # A value is the end of one bin and the beginning of the next.
     beside = np.pad(bins, ((0, 0), (0, 1))) + np.pad(bins, ((0, 0), (1, 0)))
     numbers = place_of(effect, numeric, beside.sum(axis=0))
-    return Family(
+    return CurveFamily(
         numbers,
         effect.feature_names[levels],
         tuple(at_value(value) for value in effect.grid_values[levels]),
@@ -90,9 +90,9 @@ def local_family_of(effect: LocalEffect, o: int, *, flip: bool) -> Family:
 
 
 def _beyond(seen: Flags) -> Flags:
-    """Return the points outside of each level's own range of data, all of them for a level without any.
+    """Return the points outside of each category's own range of data, all of them for a category without any.
 
-    Where no level has any, nothing sets them apart.
+    Where no category has any, nothing sets them apart.
     """
     if not seen.any():
         return np.zeros_like(seen)
@@ -101,8 +101,8 @@ def _beyond(seen: Flags) -> Flags:
     return np.asarray(~(from_left & from_right))
 
 
-def shown_levels(family: Family, *, by_height: bool) -> Integers:
-    """Return the levels with the most data, in their order or as their curves end, the highest first."""
+def shown_levels(family: CurveFamily, *, by_height: bool) -> Integers:
+    """Return the categories with the most data, in their order or as their curves end, the highest first."""
     shown = np.sort(np.argsort(-family.cells.sum(axis=1), kind="stable")[:LEVELS])
     if not by_height:
         return shown
@@ -110,27 +110,27 @@ def shown_levels(family: Family, *, by_height: bool) -> Integers:
     return np.asarray(shown[np.argsort(-ends, kind="stable")])
 
 
-def family_panel(family: Family, shown: Integers, y: Axis, *, zero: bool) -> Panel:
-    """Return a curve for each level that is shown, over the data along the numbers."""
+def family_panel(family: CurveFamily, shown: Integers, y: PanelAxis, *, zero: bool) -> Panel:
+    """Return a curve for each category that is shown, over the data along the numbers."""
     marks: list[Mark] = [*_strip(family), *([Rule(0.0)] if zero else [])]
     names = stacked([short(family.levels[level]) for level in shown])
     for series, level in enumerate(shown.tolist()):
         marks += _curve(family, level, series, names[series], _told(family, level, one_line(y.label)))
     title, count = family.name, len(family.levels)
     if len(shown) < count:
-        title += f" ({len(shown)} of {count:,} levels)"
+        title += f" ({len(shown)} of {count:,} categories)"
     return Panel(tuple(marks), family.numbers.axis, y, legend="panel", legend_title=title)
 
 
-def _strip(family: Family) -> list[Strip]:
-    """Return how dense the data is along the numbers, at all levels together."""
+def _strip(family: CurveFamily) -> list[Strip]:
+    """Return how dense the data is along the numbers, at all categories together."""
     if len(family.numbers.at) < 2 or not family.cells.any():
         return []
     bars = density(family.numbers, family.edges, family.cells.sum(axis=0), family.whole)
     return [Strip(bars.at, bars.length, bars.width, float(bars.length.max()), hover=bars.hover)]
 
 
-def _curve(family: Family, level: int, series: int, label: str, told: tuple[str, ...]) -> list[Mark]:
+def _curve(family: CurveFamily, level: int, series: int, label: str, told: tuple[str, ...]) -> list[Mark]:
     x, y = family.numbers.at, np.asarray(family.heights[level])
     color, marker = color_of(series), marker_of(series)
     strength = np.where(family.off[level], CUT, 1.0)
@@ -149,7 +149,7 @@ def _curve(family: Family, level: int, series: int, label: str, told: tuple[str,
     return [line, Points(x[-1:], y[-1:], color, marker=marker, alpha=float(strength[-1]))]
 
 
-def _told(family: Family, level: int, name: str) -> tuple[str, ...]:
+def _told(family: CurveFamily, level: int, name: str) -> tuple[str, ...]:
     errors = family.errors
     return tuple(
         "\n".join(

@@ -1,4 +1,4 @@
-"""Pictures of interactions and of importance: what is asked for, and whether it exists."""
+"""Plots of interactions and importance: validation of the request."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from paribus._typing import InteractionPlot, Statistic
 from paribus.contracts import Floats
 from paribus.display.figure import Figure
 from paribus.display.panels.bars import below, importance_bars, interaction_bars, joined
+from paribus.display.panels.labels import hover_of
 from paribus.display.panels.pairs import heatmap, network
-from paribus.display.panels.words import told_of
-from paribus.errors import DrawingError, OptionError, one_of
+from paribus.errors import DrawingError, OptionError, check_choice
 from paribus.results import HStatistics, Importance
 from paribus.results.outputs import chosen
 from paribus.text import exactly_zero, number, short
@@ -55,7 +55,7 @@ def interactions_figure(
     """
     o = _asked(result, kind, statistic, k, output)
     if effects is not None and kind != "panels":
-        raise DrawingError(f"kind={kind!r} draws no effects; draw effects= with kind='panels'")
+        raise DrawingError(f"kind={kind!r} does not use effects=; use kind='panels'")
     if kind == "bars":
         return interaction_bars(result, statistic, k, o)
     if kind == "panels":
@@ -73,12 +73,12 @@ def importance_figure(result: Importance, k: int, output: str | int | None) -> F
 
 def _asked(result: HStatistics, kind: str, statistic: str, k: int, output: str | int | None) -> int:
     """Refuse what has no picture, and return the output meant."""
-    one_of("kind", kind, InteractionPlot)
-    one_of("statistic", statistic, Statistic)
+    check_choice("kind", kind, InteractionPlot)
+    check_choice("statistic", statistic, Statistic)
     if statistic == "total":
         raise DrawingError("statistic='total' is one number for each output; read h_squared_total")
     if kind in ("heatmap", "network") and min(k, len(result.features)) < 2:
-        raise DrawingError(f"k={k} leaves no pair to draw; pass at least 2")
+        raise DrawingError(f"k={k} gives no pairs to plot; pass at least 2")
     if kind != "bars" and statistic != "pairwise":
         raise DrawingError(f"kind={kind!r} shows pairs; draw statistic={statistic!r} with kind='bars'")
     o = _one_output(result.output_names, output)
@@ -96,12 +96,12 @@ def _one_output(names: tuple[str, ...], output: str | int | None) -> int:
 
 def _check_finite(values: Floats) -> None:
     if not np.isfinite(values).all():
-        raise DrawingError("these numbers are not finite, so they have no picture; the notes say why")
+        raise DrawingError("the values are not finite and cannot be plotted; see the notes")
 
 
 def _check_positive(k: int) -> None:
     if k < 1:
-        raise OptionError(f"k={k} leaves nothing to draw; pass a positive number")
+        raise OptionError(f"k={k} gives nothing to plot; pass a positive number")
 
 
 def _panels(result: HStatistics, k: int, o: int, effects: Effects | None) -> Figure:
@@ -118,7 +118,7 @@ def _panels(result: HStatistics, k: int, o: int, effects: Effects | None) -> Fig
     titles = _titles(result, shown, o)
     columns = min(COLUMNS, len(shown))
     lines = [f"{len(shown)} of {len(strength):,} pairs"] if len(shown) < len(strength) else []
-    notes = told_of(result, *lines)
+    notes = hover_of(result, *lines)
     width, height = PANEL[0] * columns, PANEL[1] * -(-len(shown) // columns)
     return Figure(
         tuple(replace(panel, title=title) for panel, title in zip(panels, titles, strict=True)),

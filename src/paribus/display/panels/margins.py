@@ -8,22 +8,22 @@ from itertools import pairwise
 import numpy as np
 
 from paribus.contracts import Floats, Integers
-from paribus.display.figure import Axis, Bars, Mark, Panel, Rug
-from paribus.display.look import INK
-from paribus.display.panels.place import Place, positions
-from paribus.display.panels.words import share
+from paribus.display.figure import Bars, Mark, Panel, PanelAxis, Rug
+from paribus.display.panels.axis_layout import AxisLayout, positions
+from paribus.display.panels.labels import share
+from paribus.display.style import INK
 from paribus.results import PartialDependence
 from paribus.text import at_value, number
 
 NARROW = 1 / 60  # of an axis: cells of the data that are closer share a bar
 
 
-def asked_at(place: Place) -> Integers:
+def asked_at(place: AxisLayout) -> Integers:
     """Return which value of the result stands at each place of numbers."""
     return np.concatenate(place.groups)
 
 
-def inner_deciles(effect: PartialDependence, places: tuple[Place, Place]) -> list[Mark]:
+def inner_deciles(effect: PartialDependence, places: tuple[AxisLayout, AxisLayout]) -> list[Mark]:
     """Return the inner deciles of the data along both sides, as far as they lie on the picture."""
     rugs: list[Mark] = []
     for axis, place in enumerate(places):
@@ -41,7 +41,7 @@ def inner_deciles(effect: PartialDependence, places: tuple[Place, Place]) -> lis
 
 def with_margins(
     marks: tuple[Mark, ...],
-    places: tuple[Place, Place],
+    places: tuple[AxisLayout, AxisLayout],
     edges: tuple[Floats, Floats],
     weights: tuple[Floats, Floats],
     whole: float,
@@ -56,7 +56,7 @@ def with_margins(
     )
 
 
-def density(place: Place, edges: Floats, weights: Floats, whole: float) -> Bars:
+def density(place: AxisLayout, edges: Floats, weights: Floats, whole: float) -> Bars:
     """Return bars as high as the data is dense, none of them too narrow to be seen.
 
     The cells of the first and the last value reach beyond the axis, and are told whole.
@@ -79,19 +79,19 @@ def density(place: Place, edges: Floats, weights: Floats, whole: float) -> Bars:
     return Bars((ends[1:] + ends[:-1]) / 2, dense, np.diff(ends), INK, alpha=0.35, hover=told)
 
 
-def text_at(place: Place, at: float) -> str:
+def text_at(place: AxisLayout, at: float) -> str:
     """Return a place between values as a person writes it."""
     if place.axis.scale == "date":
         return at_value(np.datetime64(round(86400 * at), "s"))
     return number(at)
 
 
-def data_beside(axis: Axis, bars: Bars, *, horizontal: bool) -> Panel | None:
+def data_beside(axis: PanelAxis, bars: Bars, *, horizontal: bool) -> Panel | None:
     """Return the narrow panel of the data on the same axis; none where there is no data."""
     most = float(bars.length.max(initial=0.0))
     if not most > 0:
         return None
     along = replace(axis, label="", numbers=False)
-    height_ = Axis(scale="none", low=0.0, high=1.05 * most)
+    height_ = PanelAxis(scale="none", low=0.0, high=1.05 * most)
     marks = (replace(bars, horizontal=horizontal),)
     return Panel(marks, height_, along) if horizontal else Panel(marks, along, height_)

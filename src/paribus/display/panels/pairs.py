@@ -8,25 +8,25 @@ from textwrap import wrap
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.display.figure import Axis, Figure, Heat, Line, Mark, Panel, Points, Text
-from paribus.display.letters import wide
-from paribus.display.look import INK, color_of
-from paribus.display.panels.bars import below, told
-from paribus.display.panels.place import short
-from paribus.display.panels.words import height, told_of, unit
+from paribus.display.figure import Figure, Heat, Line, Mark, Panel, PanelAxis, Points, Text
+from paribus.display.panels.axis_layout import short
+from paribus.display.panels.bars import below, interaction_hover
+from paribus.display.panels.labels import height, hover_of, unit
+from paribus.display.style import INK, color_of
+from paribus.display.text_metrics import wide
 from paribus.results import HStatistics
 from paribus.text import count, number
 
 LABEL = 22  # letters of a feature's name; what a pointer tells has all
 LETTER = 0.075  # inches, about
 
-# The colour maps Blues and Oranges from a fifth of the way up: a weak cell is told from a blank one.
+# The color maps Blues and Oranges from a fifth of the way up: a weak cell is told from a blank one.
 BLUES = ("#d0e1f2", "#a3cce3", "#64a9d3", "#3383be", "#0e59a2", "#08306b")
 ORANGES = ("#fdd9b4", "#fdb271", "#fb8735", "#e65a0b", "#b33b02", "#7f2704")
 WRITTEN = 8  # features of a heat map whose cells have room for their numbers
-COLOUR_BARS = 2.4  # inches, beside a heat map
+COLOR_BARS = 2.4  # inches, beside a heat map
 
-LEVEL = 12  # features of a network whose labels stand level; those of more lie along the rays
+LEVEL = 12  # features of a network whose labels stand category; those of more lie along the rays
 AWAY = 0.4  # inches, from the circle to where the label of the largest node starts
 RADIUS = 2.0  # inches, of the circle of a network
 EXPLAINED = 1.9  # inches, for what widths and sizes mean
@@ -41,14 +41,14 @@ ALONG = np.linspace(0.0, 1.0, 11)  # where on a link a pointer finds it
 class Pairs:
     """The features to draw, strongest first: ``matrix (j, k)`` of strengths and each feature's own.
 
-    The matrix is symmetric, its diagonal is zero, and pairs that were not asked for are NaN. ``told`` is what
+    The matrix is symmetric, its diagonal is zero, and pairs that were not requested are NaN. ``told`` is what
     a pointer tells of each pair, and on its diagonal of each feature.
     """
 
     names: list[str]
     matrix: Floats
     own: Floats
-    told: list[list[str]]
+    hover: list[list[str]]
     unit: str
     lines: list[str]
 
@@ -64,7 +64,7 @@ def _pairs_of(result: HStatistics, k: int, o: int) -> Pairs:
     hover = [[""] * size for _ in names]
     for entry, (first, second) in enumerate(result.pairs):
         matrix[first, second] = matrix[second, first] = result.pairwise.strength[entry, o]
-        words = f"{names[first]} × {names[second]}\n{told(result, 'pairwise', entry, o)}"
+        words = f"{names[first]} × {names[second]}\n{interaction_hover(result, 'pairwise', entry, o)}"
         hover[first][second] = hover[second][first] = words
     own, errors = result.main_effect.strength[:, o], result.main_effect.strength_error[:, o]
     for place, name in enumerate(names):
@@ -82,15 +82,15 @@ def _pairs_of(result: HStatistics, k: int, o: int) -> Pairs:
 
 
 def heatmap(result: HStatistics, k: int, o: int) -> Figure:
-    """Show every pair as a cell, and each feature's own effect on the diagonal in another colour."""
+    """Show every pair as a cell, and each feature's own effect on the diagonal in another color."""
     pairs = _pairs_of(result, k, o)
     size, lines = len(pairs.names), list(pairs.lines)
     of_pairs, of_features = (
         f"{what}\n({pairs.unit})" for what in ("strength of the interaction", "own effect, on the diagonal")
     )
     marks: list[Mark] = [
-        *_cells(np.nan_to_num(pairs.matrix), BLUES, of_pairs, pairs.told),
-        *_cells(np.diag(pairs.own), ORANGES, of_features, pairs.told),
+        *_cells(np.nan_to_num(pairs.matrix), BLUES, of_pairs, pairs.hover),
+        *_cells(np.diag(pairs.own), ORANGES, of_features, pairs.hover),
         _between_cells(size),
     ]
     absent = np.argwhere(np.isnan(pairs.matrix))
@@ -98,9 +98,9 @@ def heatmap(result: HStatistics, k: int, o: int) -> Figure:
     if (pairs.matrix[~np.eye(size, dtype=bool)] == 0).any() or not pairs.own.all():
         lines.append("blank: exactly zero")
     if len(absent):
-        lines.append("dot: not asked for")
+        lines.append("dot: not requested")
     x, y, (width, height) = _square(pairs.labels)
-    notes = told_of(result, *lines)
+    notes = hover_of(result, *lines)
     inches = (width, height + below(notes, width))
     return Figure((Panel(tuple(marks), x, y, equal=True),), size=inches, notes=notes)
 
@@ -137,16 +137,16 @@ def _between_cells(size: int) -> Line:
     return Line(x, y, INK, width=0.5, alpha=0.2)
 
 
-def _square(labels: list[str]) -> tuple[Axis, Axis, tuple[float, float]]:
+def _square(labels: list[str]) -> tuple[PanelAxis, PanelAxis, tuple[float, float]]:
     """Return two axes with the same labels, and how many inches cells and labels need."""
     size, longest = len(labels), max(map(len, labels))
     turned = size * longest > 50
     low, high, rows = -0.5, size - 0.5, [float(size - 1 - place) for place in range(size)]
-    x = Axis("", "level", tuple((float(p), label) for p, label in enumerate(labels)), turned, low, high)
-    y = Axis("", "level", tuple(zip(rows, labels, strict=True)), low=low, high=high)
+    x = PanelAxis("", "level", tuple((float(p), label) for p, label in enumerate(labels)), turned, low, high)
+    y = PanelAxis("", "level", tuple(zip(rows, labels, strict=True)), low=low, high=high)
     side = max(3.3, size * (0.6 if size <= WRITTEN else 0.3))
     beside = 0.3 + LETTER * longest
-    return x, y, (side + beside + COLOUR_BARS, side + (beside if turned else 0.4) + 0.3)
+    return x, y, (side + beside + COLOR_BARS, side + (beside if turned else 0.4) + 0.3)
 
 
 def network(result: HStatistics, k: int, o: int) -> Figure:
@@ -157,7 +157,7 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
     # The strongest feature stands on top, the others follow clockwise.
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(labels)) / len(labels)
     places = np.column_stack([np.cos(angles), np.sin(angles)])
-    drawn, weak = _links(places, links, pairs.told)
+    drawn, weak = _links(places, links, pairs.hover)
     largest = min(LARGEST, 0.8 * 2 * np.pi * RADIUS * 72 / len(angles))
     across = _across(pairs.own, float(pairs.own.max()), largest)
     nodes = Points(
@@ -165,7 +165,7 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
         places[:, 1].copy(),
         color_of(1),
         size=across,
-        hover=tuple(pairs.told[place][place] for place in range(len(labels))),
+        hover=tuple(pairs.hover[place][place] for place in range(len(labels))),
     )
     right, x, y, (width, height) = _circle(labels, angles)
     legend = _explained(right, float(links.max()), float(pairs.own.max()), largest, pairs.unit)
@@ -175,19 +175,19 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
     if weak:
         lines.append(f"without {count(weak, 'link')} below 1 % of the strongest")
     marks = (*drawn, nodes, *_names(labels, angles, across), *legend)
-    notes = told_of(result, *lines)
+    notes = hover_of(result, *lines)
     inches = (width, height + below(notes, width))
     return Figure((Panel(marks, x, y, equal=True),), size=inches, notes=notes)
 
 
-def _circle(labels: list[str], angles: Floats) -> tuple[float, Axis, Axis, tuple[float, float]]:
+def _circle(labels: list[str], angles: Floats) -> tuple[float, PanelAxis, PanelAxis, tuple[float, float]]:
     """Lay out a circle of radius one with room for labels around it and a legend to the right.
 
     Returned are where the legend starts, the axes, and how many inches they need.
     """
     inch, level, cos = 1 / RADIUS, len(labels) <= LEVEL, np.cos(angles)
     long = np.array([len(label) for label in labels]) * LETTER * inch
-    # Level labels begin at their place right of the circle and end there left of it; those at its top and
+    # Category labels begin at their place right of the circle and end there left of it; those at its top and
     # bottom lie around theirs.
     upright = np.abs(cos) < 1e-9
     after, before = (
@@ -196,8 +196,8 @@ def _circle(labels: list[str], angles: Floats) -> tuple[float, Axis, Axis, tuple
     left = float(np.min(cos * (1 + AWAY * inch) - before))
     right = float(np.max(cos * (1 + AWAY * inch) + after)) + 0.1 * inch
     up = 1 + AWAY * inch + (0.15 * inch if level else float(long.max()))
-    x = Axis(scale="none", low=left, high=right + EXPLAINED * inch)
-    y = Axis(scale="none", low=-up, high=up)
+    x = PanelAxis(scale="none", low=left, high=right + EXPLAINED * inch)
+    y = PanelAxis(scale="none", low=-up, high=up)
     return right, x, y, (RADIUS * (right - left) + EXPLAINED, 2 * RADIUS * up)
 
 
@@ -226,7 +226,7 @@ def _across(own: Floats, strongest: float, largest: float) -> Floats:
 
 
 def _names(labels: list[str], angles: Floats, across: Floats) -> list[Text]:
-    """Return labels outside of the circle: level while few, along the rays when they would meet."""
+    """Return labels outside of the circle: category while few, along the rays when they would meet."""
     named = _level if len(labels) <= LEVEL else _along_ray
     size = 9.0 if len(labels) <= 30 else 8.0
     rays = np.round(np.column_stack([np.cos(angles), np.sin(angles)]), 9)
@@ -245,7 +245,7 @@ def _level(label: str, x: float, y: float, away: float, size: float) -> Text:
 
 
 def _along_ray(label: str, x: float, y: float, away: float, size: float) -> Text:
-    """Return a label on the line from the centre through a node, never on its head.
+    """Return a label on the line from the center through a node, never on its head.
 
     It is turned around its middle, where every drawer turns words; some do not around their ends.
     """

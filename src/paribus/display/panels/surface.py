@@ -8,33 +8,33 @@ from itertools import pairwise
 import numpy as np
 
 from paribus.contracts import NOMINAL, Floats, Integers
-from paribus.display.figure import Axis, Contours, Heat, Mark, Panel
-from paribus.display.panels.cells import Known, colors_of, flat, hatched, mask_of
+from paribus.display.figure import Contours, Heat, Mark, Panel, PanelAxis
+from paribus.display.panels.axis_layout import AxisLayout, EffectLike, between, place_of, reach
 from paribus.display.panels.families import family_of, family_panel, local_family_of, shown_levels
+from paribus.display.panels.heat_data import HeatData, colors_of, flat, hatched, mask_of
+from paribus.display.panels.labels import heights, one_line, unit, whole
 from paribus.display.panels.margins import (
     asked_at,
     inner_deciles,
     text_at,
     with_margins,
 )
-from paribus.display.panels.place import Laid, Place, between, place_of, reach
 from paribus.display.panels.tables import table_panel
-from paribus.display.panels.words import heights, one_line, unit, whole
 from paribus.errors import DrawingError
 from paribus.results import LocalEffect, PartialDependence
 from paribus.text import at_value
 
-CONTOURS = 10  # steps of colour between the lowest and the highest contour, about
+CONTOURS = 10  # steps of color between the lowest and the highest contour, about
 
 
 def surface_panel(effect: PartialDependence, o: int) -> Panel:
     """Return the panel of one output of an effect of two features; of several models their mean.
 
     Numbers and dates are contours, or cells where the effect is flat or has steps; levels are a map of cells,
-    and a number with levels is a curve for each level.
+    and a number with categories is a curve for each category.
     """
     if effect.average is None:
-        raise DrawingError("individual surfaces have no picture; ask for kind='average' or 'both'")
+        raise DrawingError("individual surfaces cannot be plotted; use kind='average' or 'both'")
     _some_values(effect)
     nominal = [kind in NOMINAL for kind in effect.kinds]
     if all(nominal):
@@ -49,7 +49,7 @@ def surface_panel(effect: PartialDependence, o: int) -> Panel:
 def local_surface_panel(effect: LocalEffect, o: int) -> Panel:
     """Return the panel of one output of a local effect of two features.
 
-    Numbers are a map of the cells that have rows; a number with levels is a curve for each level.
+    Numbers are a map of the cells that have rows; a number with categories is a curve for each category.
     """
     _some_values(effect)
     words = f"joint effect on {unit(effect, [o])}"
@@ -57,19 +57,19 @@ def local_surface_panel(effect: LocalEffect, o: int) -> Panel:
     if not any(nominal):
         return _cells(effect, o, words)
     family = local_family_of(effect, o, flip=nominal[0])
-    return family_panel(family, shown_levels(family, by_height=False), Axis(words), zero=True)
+    return family_panel(family, shown_levels(family, by_height=False), PanelAxis(words), zero=True)
 
 
-def _some_values(effect: Laid) -> None:
+def _some_values(effect: EffectLike) -> None:
     for name, values in zip(effect.feature_names, effect.grid_values, strict=True):
         if not len(values):
-            raise DrawingError(f"{name} has no value in the data, so there is nothing to draw")
+            raise DrawingError(f"{name} has no values in the data, so there is nothing to plot")
 
 
 def _landscape(effect: PartialDependence, o: int) -> Panel:
     x, y = (place_of(effect, axis, effect.support.sum(axis=1 - axis)) for axis in (0, 1))
     if min(len(x.at), len(y.at)) < 2:
-        raise DrawingError("a surface needs at least two values of each feature; read to_frame()")
+        raise DrawingError("a surface needs at least two values of each feature; use to_frame()")
     known = _at_points(effect, o, x, y)
     edges = between(x.at), between(y.at)
     words = unit(effect, [o])
@@ -79,7 +79,7 @@ def _landscape(effect: PartialDependence, o: int) -> Panel:
     if effect.provenance.at_splits or flat(values):
         map_ = _stepped(known, (x, y), edges, (colors, low, high, words))
     else:
-        told = known.told(x.texts, y.texts)
+        told = known.hover(x.texts, y.texts)
         map_ = Contours(x.at, y.at, values, _round_levels(low, high), colors, words, hover=told)
     marks = (map_, *hatched(*edges, known.off, "no row combines these"), *inner_deciles(effect, (x, y)))
     data = known.weights.sum(axis=0), known.weights.sum(axis=1)
@@ -87,12 +87,12 @@ def _landscape(effect: PartialDependence, o: int) -> Panel:
 
 
 def _stepped(
-    known: Known,
-    places: tuple[Place, Place],
+    known: HeatData,
+    places: tuple[AxisLayout, AxisLayout],
     edges: tuple[Floats, Floats],
     look: tuple[str, float, float, str],
 ) -> Heat:
-    """Return a map of cells; neighbours of the same height, as between two splits of a tree, are one."""
+    """Return a map of cells; neighbors of the same height, as between two splits of a tree, are one."""
     ends, texts = list(edges), []
     for axis, place in enumerate(places):
         known, starts = _joined(known, 1 - axis)
@@ -100,11 +100,11 @@ def _stepped(
         told = [text_at(place, end) for end in ends[axis]]
         texts.append([f"{place.axis.label} from {a} to {b}" for a, b in pairwise(told)])
     values = np.where(np.isfinite(known.heights), known.heights, np.nan)
-    return Heat(ends[0], ends[1], values, *look, hover=known.told(*texts))
+    return Heat(ends[0], ends[1], values, *look, hover=known.hover(*texts))
 
 
-def _joined(known: Known, axis: int) -> tuple[Known, Integers]:
-    """Join neighbours along an axis that are alike, and return where each of the new cells starts."""
+def _joined(known: HeatData, axis: int) -> tuple[HeatData, Integers]:
+    """Join neighbors along an axis that are alike, and return where each of the new cells starts."""
     along = np.moveaxis(known.heights, axis, 0)
     new = (along[1:] != along[:-1]).any(axis=1)
     starts = np.flatnonzero(np.concatenate([[True], new]))
@@ -117,11 +117,11 @@ def _joined(known: Known, axis: int) -> tuple[Known, Integers]:
     return joined, starts
 
 
-def _at_points(effect: PartialDependence, o: int, x: Place, y: Place) -> Known:
+def _at_points(effect: PartialDependence, o: int, x: AxisLayout, y: AxisLayout) -> HeatData:
     assert effect.average is not None
     at = np.ix_(asked_at(x), asked_at(y))
     errors, mask = effect.standard_error, mask_of(effect)
-    return Known(
+    return HeatData(
         effect.average[o][at].T,
         None if errors is None else errors[o][at].T,
         effect.support[at].T,
@@ -151,9 +151,9 @@ def _span(low: float, high: float, step: float) -> tuple[float, float, float]:
 def _cells(effect: LocalEffect, o: int, words: str) -> Panel:
     x, y = (place_of(effect, axis, np.zeros(len(effect.grid_values[axis]))) for axis in (0, 1))
     if min(len(x.at), len(y.at)) < 2:
-        raise DrawingError("a surface needs at least two values of each feature; read to_frame()")
-    # What is beyond the data is put together from other cells, and would drown the colours of the rest.
-    known = Known(
+        raise DrawingError("a surface needs at least two values of each feature; use to_frame()")
+    # What is beyond the data is put together from other cells, and would drown the colors of the rest.
+    known = HeatData(
         np.where(effect.empty, np.nan, _middles(effect.ale[o])).T,
         _middles(effect.standard_error[o]).T,
         effect.support.T,
@@ -164,7 +164,7 @@ def _cells(effect: LocalEffect, o: int, words: str) -> Panel:
     shown = np.where(np.isfinite(known.heights), known.heights, np.nan)
     texts = [_ranges(effect, axis) for axis in (0, 1)]
     colors, low, high = colors_of(shown, zero=True)
-    heat = Heat(x.at, y.at, shown, colors, low, high, words, hover=known.told(*texts))
+    heat = Heat(x.at, y.at, shown, colors, low, high, words, hover=known.hover(*texts))
     marks = (heat, *hatched(x.at, y.at, known.off, "no rows"))
     data = effect.support.sum(axis=1), effect.support.sum(axis=0)
     return with_margins(marks, (x, y), (x.at, y.at), data, known.whole)

@@ -1,4 +1,4 @@
-"""Levels with levels: a map of cells with their numbers."""
+"""Categories with categories: a map of cells with their numbers."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import replace
 import numpy as np
 
 from paribus.contracts import Flags, Floats
-from paribus.display.figure import Axis, Bars, Heat, Panel
-from paribus.display.look import INK
-from paribus.display.panels.cells import Known, colors_of, flat, hatched, mask_of
+from paribus.display.figure import Bars, Heat, Panel, PanelAxis
+from paribus.display.panels.axis_layout import AxisLayout, place_of, stacked
+from paribus.display.panels.heat_data import HeatData, colors_of, flat, hatched, mask_of
+from paribus.display.panels.labels import one_line, share, unit, whole
 from paribus.display.panels.margins import data_beside
-from paribus.display.panels.place import Place, place_of, stacked
-from paribus.display.panels.words import one_line, share, unit, whole
+from paribus.display.style import INK
 from paribus.results import PartialDependence
 
 WRITTEN = 64  # cells that have room for a number each
 ABREAST = 12  # such cells in a row or column
 LETTERS = 10  # of a number in a cell; shorter ones would not be told apart
-LEVEL_BAR = 0.8  # width of the bar of a level
+LEVEL_BAR = 0.8  # width of the bar of a category
 
 
 def table_panel(effect: PartialDependence, o: int) -> Panel:
-    """Return the panel of two features with levels: a cell for each pair."""
+    """Return the panel of two features with categories: a cell for each pair."""
     assert effect.average is not None
     values, support, mask = effect.average[o], effect.support, mask_of(effect)
     x, y = (_level_place(effect, values, axis) for axis in (0, 1))
     errors = effect.standard_error
-    known = Known(
+    known = HeatData(
         _pooled(values, support, x, y),
         None if errors is None else _pooled(errors[o], support, x, y),
         x.total(y.total(support).T),
@@ -39,7 +39,7 @@ def table_panel(effect: PartialDependence, o: int) -> Panel:
     shown = np.where(np.isfinite(known.heights), known.heights, np.nan)
     edges, words = (_around(x), _around(y)), unit(effect, [o])
     colors, low, high = colors_of(shown, zero=effect.provenance.scale.has_zero)
-    told = known.told(x.texts, y.texts)
+    told = known.hover(x.texts, y.texts)
     heat = Heat(*edges, shown, colors, low, high, words, _written(shown, known.off), told)
     marks = (heat, *hatched(*edges, known.off, "no row combines these"))
     across, up = _filled(x.axis, x), _filled(_upright(y), y)
@@ -52,8 +52,8 @@ def table_panel(effect: PartialDependence, o: int) -> Panel:
     )
 
 
-def _level_place(effect: PartialDependence, values: Floats, axis: int) -> Place:
-    """Lay out levels: in their order if they have one, else by their average effect."""
+def _level_place(effect: PartialDependence, values: Floats, axis: int) -> AxisLayout:
+    """Lay out categories: in their order if they have one, else by their average effect."""
     own, other = effect.support.sum(axis=1 - axis), effect.support.sum(axis=axis)
     shares = other if other.any() else np.ones(len(other))
     known = np.where(np.isfinite(values), values, 0.0)
@@ -61,8 +61,8 @@ def _level_place(effect: PartialDependence, values: Floats, axis: int) -> Place:
     return place_of(effect, axis, own, by=by)
 
 
-def _pooled(values: Floats, support: Floats, x: Place, y: Place) -> Floats:
-    """Return values ``(y, x)`` of cells; where levels share a place, their average over its data."""
+def _pooled(values: Floats, support: Floats, x: AxisLayout, y: AxisLayout) -> Floats:
+    """Return values ``(y, x)`` of cells; where categories share a place, their average over its data."""
     cells = ((np.ix_(i, j) for i in x.groups) for j in y.groups)
     return np.array([[_over(values[cell], support[cell]) for cell in row] for row in cells])
 
@@ -74,22 +74,22 @@ def _over(values: Floats, weights: Floats) -> float:
     return float(np.average(values[some], weights=weights[some]) if some.any() else values.mean())
 
 
-def _around(place: Place) -> Floats:
+def _around(place: AxisLayout) -> Floats:
     return np.arange(len(place.at) + 1, dtype=np.float64) - 0.5
 
 
-def _filled(axis: Axis, place: Place) -> Axis:
-    """Return the axis of levels whose cells reach its ends."""
+def _filled(axis: PanelAxis, place: AxisLayout) -> PanelAxis:
+    """Return the axis of categories whose cells reach its ends."""
     return replace(axis, low=-0.5, high=len(place.at) - 0.5)
 
 
-def _upright(place: Place) -> Axis:
-    """Return the axis of levels up the side, where words are never turned."""
+def _upright(place: AxisLayout) -> PanelAxis:
+    """Return the axis of categories up the side, where words are never turned."""
     names = stacked(place.labels or ())
     return replace(place.axis, ticks=tuple(zip(place.at.tolist(), names, strict=True)), turned=False)
 
 
-def _level_bars(place: Place, weights: Floats, whole: float) -> Bars:
+def _level_bars(place: AxisLayout, weights: Floats, whole: float) -> Bars:
     told = tuple(
         f"{text}\n{share(float(part), whole)}" for text, part in zip(place.texts, weights, strict=True)
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus._typing import Curves
 from paribus.data.features import Header, resolve
-from paribus.errors import FeatureError, InputError, ModelError, OptionError, RefusalError, one_of
+from paribus.errors import FeatureError, InputError, ModelError, OptionError, RefusalError, check_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def kinds_of(kind: Any, features: Any) -> list[str]:
             f"there are {len(kinds)} and {len(features)}"
         )
     for one in kinds:
-        one_of("kind", one, Curves)
+        check_choice("kind", one, Curves)
     return kinds
 
 
@@ -87,7 +87,7 @@ def own_columns(estimator: Any, X: Any) -> Any:
 
 
 def response_of(estimator: Any, method: str, response_method: str) -> Any:
-    """Return what the model answers; probabilities are no sums of leaves, which recursion averages."""
+    """Return the response method; recursion averages sums of leaves, which probabilities are not."""
     if method == "recursion" and response_method == "auto" and hasattr(estimator, "decision_function"):
         return "decision_function"
     return response_method
@@ -138,7 +138,7 @@ def check_subsample(subsample: Any) -> None:
 
 
 def is_axes(ax: Any) -> bool:
-    """Tell whether this is one Axes rather than several."""
+    """Return whether this is a single Axes rather than several."""
     from matplotlib.axes import Axes
 
     return isinstance(ax, Axes)

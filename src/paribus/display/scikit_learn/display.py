@@ -10,7 +10,6 @@ import numpy as np
 
 from paribus.api import Explainer
 from paribus.contracts import Array
-from paribus.display.scikit_learn.answers import Answer, effects_of
 from paribus.display.scikit_learn.arguments import (
     check_axes,
     check_subsample,
@@ -21,17 +20,18 @@ from paribus.display.scikit_learn.arguments import (
     response_of,
     value_errors,
 )
+from paribus.display.scikit_learn.category_ticks import longest, names_of, write_names
+from paribus.display.scikit_learn.computed import ComputedEffect, effects_of
 from paribus.display.scikit_learn.drawing import Drawing
 from paribus.display.scikit_learn.panels import Panels
-from paribus.display.scikit_learn.ticks import longest, names_of, write_names
 from paribus.results import PartialDependence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PANEL = (3.2, 2.9)  # inches that a panel needs at least
-LETTER = 0.075  # inches of a letter of a level
-BESIDE = 0.6  # inches of a legend or a colour bar besides its letters
+LETTER = 0.075  # inches of a letter of a category
+BESIDE = 0.6  # inches of a legend or a color bar besides its letters
 
 
 class PartialDependenceDisplay(Panels):
@@ -46,7 +46,7 @@ class PartialDependenceDisplay(Panels):
         As scikit-learn has them. Where any panel has individual curves, the average of a panel is the last of
         its ``lines_``, that of a category too: it has no ``bars_`` among its individual curves.
     level_lines_ : ndarray of the shape of ``axes_``
-        For a pair of a number and a category, a tuple of lines, one for each level; None elsewhere.
+        For a pair of a number and a category, a tuple of lines, one for each category; None elsewhere.
     pd_results : list of Bunch
         ``grid_values``, ``average`` and ``individual`` of each panel, as
         `sklearn.inspection.partial_dependence` returns them. A pair of a category and a number has the
@@ -61,12 +61,12 @@ class PartialDependenceDisplay(Panels):
 
     Notes
     -----
-    What differs from scikit-learn 1.9, besides the numbers (see ``method`` of `from_estimator`): levels of
-    text are in the order of the alphabet as there, but those of a category in its declared order, and all
+    What differs from scikit-learn 1.9, besides the numbers (see ``method`` of `from_estimator`): categories
+    of text are in the order of the alphabet as there, but those of a category in its declared order, and all
     by their names; a missing value is no point of the axis but in ``effects_``; two-way panels have deciles
     of both features; a panel of averages beside panels of individual curves has its line among its own
-    ``lines_``; the average among individual curves is orange; what is drawn into used axes hides nothing
-    that was there; and a figure that is made here is as large as its panels need.
+    ``lines_``; the average among individual curves is orange; what is drawn into used axes hides nothing that
+    was there; and a figure that is made here is as large as its panels need.
     """
 
     level_lines_: Array
@@ -107,9 +107,9 @@ class PartialDependenceDisplay(Panels):
         ----------
         estimator, X, sample_weight, categorical_features, feature_names, percentiles, grid_resolution, \
 n_jobs
-            As for `paribus.partial_dependence`: any fitted model or callable, any table, whole numbers too.
-            Text, categories and booleans are levels without being named in ``categorical_features``. The
-            percentiles are interpolated linearly, and whole numbers are asked at whole points. Of an array
+            As for `paribus.partial_dependence`: any fitted model or callable, any table, integers too.
+            Text, categories and booleans are categories without being named in ``categorical_features``. The
+            percentiles are interpolated linearly, and integers are evaluated at whole points. Of an array
             with more columns than the model was fitted on, the first are taken, with a warning.
         features : list of str, int or pairs of them
             One panel each. Two numbers are drawn as contours, two categories as a heat map, and a number
@@ -181,7 +181,7 @@ n_jobs
             groups = groups_of(features, wanted, explainer.header)
             options = {"percentiles": percentiles, "grid_resolution": grid_resolution, "method": method}
             effects = effects_of(explainer, groups, wanted, custom_values, **options)
-        panels = [Answer.of(group, effect) for group, effect in zip(groups, effects, strict=True)]
+        panels = [ComputedEffect.of(group, effect) for group, effect in zip(groups, effects, strict=True)]
         display = cls(
             [panel.result for panel in panels],
             features=[panel.features for panel in panels],
@@ -276,7 +276,7 @@ n_jobs
         return pyplot.subplots(figsize=size, layout="constrained")[1]
 
     def _longest(self, size: int) -> int:
-        """Return the letters of the longest level among features, or among pairs of them."""
+        """Return the letters of the longest category among features, or among pairs of them."""
         return longest(
             name
             for number, result in enumerate(self.pd_results)

@@ -65,12 +65,12 @@ class Drawing:
 
     @property
     def level_style(self) -> dict[str, Any]:
-        """How lines per level look, whose colour and dashes say which level it is."""
+        """How lines per level look, whose color and dashes say which level it is."""
         style = {**self.line, **self.average}
         return {key: value for key, value in style.items() if key not in ("color", "linestyle", "label")}
 
     def called(self, level: str) -> str:
-        """Return the name of a level in a legend, with that of the model if the user gave one."""
+        """Return the name of a category in a legend, with that of the model if the user gave one."""
         label = {**self.line, **self.average}.get("label")
         level = f" {level}" if level.startswith("_") else level  # else matplotlib would leave it out
         return f"{level}, {label}" if label else level

@@ -13,26 +13,26 @@ import numpy as np
 from sklearn import inspection  # type: ignore[import-untyped]
 
 from paribus.contracts import Array
-from paribus.display.drawers.matplotlib.ink import escaped
-from paribus.display.look import color_of, dash_of
+from paribus.display.drawers.matplotlib.colors import escaped
 from paribus.display.scikit_learn.arguments import Columns
-from paribus.display.scikit_learn.drawing import Drawing
-from paribus.display.scikit_learn.marks import (
+from paribus.display.scikit_learn.artists import (
     clear_labels,
     draw_rug,
     explain,
     headroom,
-    narrow_colour_bar,
-    recolour,
+    narrow_color_bar,
+    recolor,
     roomy,
 )
-from paribus.display.scikit_learn.ticks import in_text, names_of, readable_dates, write_levels
+from paribus.display.scikit_learn.category_ticks import in_text, names_of, readable_dates, write_levels
+from paribus.display.scikit_learn.drawing import Drawing
+from paribus.display.style import color_of, dash_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-NAMED = 10  # levels of a mixed pair that have a colour and a name; the others are drawn grey
+NAMED = 10  # categories of a mixed pair that have a color and a name; the others are drawn gray
 
 
 class Panels(inspection.PartialDependenceDisplay):  # type: ignore[misc]
@@ -42,7 +42,7 @@ class Panels(inspection.PartialDependenceDisplay):  # type: ignore[misc]
     _drawing: Drawing
 
     def _levels(self, number: int) -> tuple[bool, ...]:
-        """Tell which axes of a panel have levels."""
+        """Return which axes of a panel are categorical."""
         if self.is_categorical is None:
             return (False,) * len(self.features[number])
         return tuple(self.is_categorical[number])
@@ -65,7 +65,7 @@ class Panels(inspection.PartialDependenceDisplay):  # type: ignore[misc]
         bar_kw: dict[str, Any],
         pdp_lim: dict[int, tuple[float, float]],
     ) -> None:
-        """Let scikit-learn draw one feature, levels by their names and their individual curves as lines."""
+        """Draw one feature with scikit-learn; categories by name, with individual curves as lines."""
         ice_lines_kw, pd_line_kw = self._drawing.lines(kind)
         lines = self.lines_.copy()
         super()._plot_one_way_partial_dependence(
@@ -92,7 +92,7 @@ class Panels(inspection.PartialDependenceDisplay):  # type: ignore[misc]
         if categorical:
             write_levels(ax, feature_values)
         readable_dates(ax.xaxis, feature_values)
-        recolour(self.deciles_vlines_.flat[pd_plot_idx])
+        recolor(self.deciles_vlines_.flat[pd_plot_idx])
         legend = ax.get_legend()
         if legend is not None and kind == "both":
             legend.set_loc("upper left")  # to find the best place among a thousand curves takes seconds
@@ -131,11 +131,11 @@ class Panels(inspection.PartialDependenceDisplay):  # type: ignore[misc]
                 heatmap_kw,
             )
         if categorical:
-            narrow_colour_bar(self.heatmaps_.flat[pd_plot_idx])
+            narrow_color_bar(self.heatmaps_.flat[pd_plot_idx])
             return
         self.deciles_hlines_.flat[pd_plot_idx].remove()
         self.deciles_hlines_.flat[pd_plot_idx] = draw_rug(ax, self.deciles[feature_idx[1]], along="y")
-        recolour(self.deciles_vlines_.flat[pd_plot_idx])
+        recolor(self.deciles_vlines_.flat[pd_plot_idx])
         clear_labels(ax, [text for text in ax.texts if text not in before])
         for axis, values in zip((ax.xaxis, ax.yaxis), feature_values, strict=True):
             readable_dates(axis, values)
@@ -143,7 +143,7 @@ class Panels(inspection.PartialDependenceDisplay):  # type: ignore[misc]
     def _plot_levels(
         self, curves: Array, feature_values: Sequence[Array], feature_idx: Columns, ax: Axes, number: int
     ) -> None:
-        """Draw a pair of a number and a category: ``curves (levels, g)`` over the number."""
+        """Draw a pair of a number and a category: ``curves (categories, g)`` over the number."""
         values, levels = feature_values
         names, style = names_of(levels), self._drawing.level_style
         support = self.pd_results[number].get("support")
@@ -153,13 +153,13 @@ class Panels(inspection.PartialDependenceDisplay):  # type: ignore[misc]
         before = len(ax.get_lines())
         lines: dict[int, Line2D] = {}
         for level in (*others, *sorted(named)):
-            grey = {"color": "0.6", "linewidth": 0.7}
+            gray = {"color": "0.6", "linewidth": 0.7}
             own = {"color": color_of(before + level), "linestyle": dash_of(before + level), **style}
-            lines[level] = ax.plot(values, curves[level], **(grey if level in others else own))[0]
+            lines[level] = ax.plot(values, curves[level], **(gray if level in others else own))[0]
         for level in named:
             lines[level].set_label(self._drawing.called(names[level]))
         for level in others[:1]:
-            lines[level].set_label(f"other ({len(others)} levels)")
+            lines[level].set_label(f"other ({len(others)} categories)")
         self._drawing.levels[number] = tuple(lines[level] for level in range(len(levels)))
         self.deciles_vlines_.flat[number] = draw_rug(ax, self.deciles[feature_idx[0]], along="x")
         readable_dates(ax.xaxis, values)

@@ -1,7 +1,8 @@
 r"""How much a statistic depends on which rows were seen: its standard error.
 
-A statistic :math:`\theta = \langle G^2 \rangle` is a mean over rows of a centred function that is itself made
-of means over the same rows, :math:`G = \sum_S c_S F_S`. If row z counted a little more, it would change by
+A statistic :math:`\theta = \langle G^2 \rangle` is a mean over rows of a centered function that is itself
+made of means over the same rows, :math:`G = \sum_S c_S F_S`. If row z counted a little more, it would change
+by
 
 .. math:: \psi(z) = G(z)^2 - \theta + 2 \left( B(z) - \bar B \right), \quad
           B(z) = \sum_S c_S \langle G(x) f(x_S, z_{\bar S}) \rangle_x
@@ -19,11 +20,11 @@ import numpy as np
 
 from paribus.contracts import Floats, Integers
 from paribus.data.sampling import Sample
-from paribus.evaluators.interactions.found import Ratio
+from paribus.evaluators.interactions.interaction_statistics import Ratio
 
 
 @dataclass(frozen=True, eq=False)
-class Witnesses:
+class InfluenceSample:
     """The rows whose influence tells the errors: ``share (i,)`` of a mean, ``square (i,)`` of a variance.
 
     ``rows`` is how many rows they stand for.
@@ -34,13 +35,13 @@ class Witnesses:
     rows: int
 
     @classmethod
-    def of(cls, sample: Sample, total: float, rows: int) -> Witnesses:
+    def of(cls, sample: Sample, total: float, rows: int) -> InfluenceSample:
         """Weigh a sample of ``rows`` rows such that means and variances over it estimate those over all."""
         # A row stands for squares / w^2 rows like it, each of which counts w in a mean.
         counted = sample.squares if sample.weights is None else sample.squares / sample.weights
         return cls(counted / counted.sum(), sample.squares / total**2, rows)
 
-    def centred(self, functions: Floats) -> Floats:
+    def centered(self, functions: Floats) -> Floats:
         """Return functions ``(..., i)`` minus their means."""
         return functions - (functions @ self.share)[..., None]
 
@@ -48,7 +49,7 @@ class Witnesses:
         """Return the standard error of statistics from their influence ``(..., i)``; NaN of a single row."""
         if self.rows < 2:
             return np.full(influence.shape[:-1], np.nan)
-        variance = self.centred(influence) ** 2 @ self.square
+        variance = self.centered(influence) ** 2 @ self.square
         return np.asarray(np.sqrt(variance * (self.rows / (self.rows - 1))))
 
     def ratio(
@@ -81,7 +82,7 @@ class Witnesses:
 
 
 @dataclass(frozen=True, eq=False)
-class Single:
+class FeatureCurves:
     """The curves of the witnesses over one feature, ``(o, g, i)``, and at which point each witness lies."""
 
     curves: Floats

@@ -8,43 +8,54 @@ import numpy as np
 
 from paribus.contracts import Floats
 from paribus.data.sampling import Sample
-from paribus.evaluators.interactions.ask import StrengthAsk
-from paribus.evaluators.interactions.evidence import Joint
-from paribus.evaluators.interactions.influence import Witnesses
-from paribus.evaluators.interactions.looks import Counting, Looked, influence_within, kernels
-from paribus.evaluators.trees.boxes import TABLE_CELLS, Leaves
+from paribus.evaluators.interactions.effect_moments import JointMoments
+from paribus.evaluators.interactions.influence import InfluenceSample
+from paribus.evaluators.interactions.interaction_request import InteractionRequest
+from paribus.evaluators.interactions.tree_passes import (
+    CoveragePass,
+    CoverageTables,
+    influence_within,
+    kernels,
+)
+from paribus.evaluators.trees.leaf_boxes import TABLE_CELLS, Leaves
 from paribus.evaluators.trees.programs import family_of, program_of
 from paribus.models.ensemble import Ensemble
 
 Group = tuple[int, ...]
 
 
-def counting_of(ensemble: Ensemble, ask: StrengthAsk, sample: Sample, triples: tuple[Group, ...]) -> Counting:
+def counting_of(
+    ensemble: Ensemble, request: InteractionRequest, sample: Sample, triples: tuple[Group, ...]
+) -> CoveragePass:
     """Return who counts the coverage of triples, which takes one more pass over the rows."""
-    program = program_of(ensemble, family_of(_named(ask, triples)), kernels())
-    largest = TABLE_CELLS // ask.block_cut
-    return Counting(program, ensemble, Leaves.of(program, kernels(), largest), None, sample.numbers)
+    program = program_of(ensemble, family_of(_named(request, triples)), kernels())
+    largest = TABLE_CELLS // request.block_cut
+    return CoveragePass(program, ensemble, Leaves.of(program, kernels(), largest), None, sample.numbers)
 
 
-def _named(ask: StrengthAsk, triples: tuple[Group, ...]) -> list[Group]:
+def _named(request: InteractionRequest, triples: tuple[Group, ...]) -> list[Group]:
     """Return the columns of each triple, in their order in the table."""
-    return [tuple(sorted(ask.features[j] for j in triple)) for triple in triples]
+    return [tuple(sorted(request.features[j] for j in triple)) for triple in triples]
 
 
 def joint_of(
-    ensemble: Ensemble, ask: StrengthAsk, triples: tuple[Group, ...], witnesses: Witnesses, looked: Looked
-) -> Joint:
+    ensemble: Ensemble,
+    request: InteractionRequest,
+    triples: tuple[Group, ...],
+    witnesses: InfluenceSample,
+    looked: CoverageTables,
+) -> JointMoments:
     """Return the statistics of triples from their coverage."""
     features = looked.leaves.program.family.features
     place = {feature: number for number, feature in enumerate(features)}
-    places = [tuple(place[feature] for feature in triple) for triple in _named(ask, triples)]
+    places = [tuple(place[feature] for feature in triple) for triple in _named(request, triples)]
     found = [_triple(ensemble, looked, triple, witnesses) for triple in places]
     squares, functions, inner = zip(*found, strict=True)
-    return Joint.of(triples, squares, functions, inner)
+    return JointMoments.of(triples, squares, functions, inner)
 
 
 def _triple(
-    ensemble: Ensemble, looked: Looked, triple: Group, witnesses: Witnesses
+    ensemble: Ensemble, looked: CoverageTables, triple: Group, witnesses: InfluenceSample
 ) -> tuple[Floats, Floats, Floats]:
     """Return mean squares ``(2, m)``, functions at the witnesses and their inner influence ``(2, m, i)``."""
     at, weight, own = looked.points(triple, None)
@@ -62,12 +73,16 @@ def _triple(
 
 
 def _inner(
-    ensemble: Ensemble, looked: Looked, sharing: list[Group], functions: Floats, witnesses: Witnesses
+    ensemble: Ensemble,
+    looked: CoverageTables,
+    sharing: list[Group],
+    functions: Floats,
+    witnesses: InfluenceSample,
 ) -> Floats:
     """Return what witnesses do through averages that move two or three of the features."""
     if not sharing:
         return np.zeros_like(functions)
-    weighed = witnesses.centred(functions) * witnesses.share
+    weighed = witnesses.centered(functions) * witnesses.share
     # The interaction of a pair has a part in the joint effect of the triple, and none in its interaction.
     asked = np.stack([weighed if len(group) == 3 else weighed * [[[0.0]], [[1.0]]] for group in sharing])
     return np.asarray(influence_within(ensemble, looked, sharing, asked).sum(axis=0))

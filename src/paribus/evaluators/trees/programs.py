@@ -1,4 +1,4 @@
-"""From an ensemble and the feature sets asked about to a program for the kernels."""
+"""Compile an ensemble and the requested feature sets to a program for the kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from paribus.contracts import Flags, Floats, Integers
 from paribus.data.rows import Block
 from paribus.data.table import Column
-from paribus.grid import Question
+from paribus.grid import Grid
 from paribus.kernels.program import (
     ABOVE,
     ACTIVE,
@@ -37,23 +37,23 @@ from paribus.kernels.program import (
     UPS,
     Bytes,
     CodeColumn,
-    Family,
+    FeatureSets,
     Ints,
     Layout,
-    Points,
+    PointCodes,
     Program,
     Walk,
     level_codes,
 )
 from paribus.models.ensemble import LEAF, Ensemble
 from paribus.states import RowCurves
-from paribus.states.expected import Made
+from paribus.states.expected import Constructed
 
 DEEP = 2_048  # leaves from which a tree is walked with lists of rows: masks would be mostly empty
 
 
-def family_of(asked: Iterable[tuple[int, ...]]) -> Family:
-    """Return the sets asked for and all their parts, smaller ones first."""
+def family_of(asked: Iterable[tuple[int, ...]]) -> FeatureSets:
+    """Return the sets requested and all their parts, smaller ones first."""
     wanted = {tuple(sorted(features)) for features in asked}
     features = tuple(sorted({feature for group in wanted for feature in group}))
     places = {feature: place for place, feature in enumerate(features)}
@@ -72,10 +72,10 @@ def family_of(asked: Iterable[tuple[int, ...]]) -> Family:
     members = np.full((len(sets), max(map(len, sets))), -1, np.int32)
     for number, one in enumerate(sets):
         members[number, : len(one)] = sorted(one)
-    return Family(features, sets, step, members)
+    return FeatureSets(features, sets, step, members)
 
 
-def program_of(ensemble: Ensemble, family: Family, kernels: ModuleType, deep: int = DEEP) -> Program:
+def program_of(ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, deep: int = DEEP) -> Program:
     """Lay an ensemble out for a family; trees of at least ``deep`` leaves come last."""
     inner = ensemble.column != LEAF
     columns, column, cut = _code_columns(ensemble, inner)
@@ -108,7 +108,7 @@ def program_of(ensemble: Ensemble, family: Family, kernels: ModuleType, deep: in
 
 
 def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, ...], Integers, Integers]:
-    """Return the code columns, and for each inner node its column and its cut or set of levels."""
+    """Return the code columns, and for each inner node its column and its cut or set of categories."""
     leveled = ensemble.level_set >= 0
     key = ensemble.column.astype(np.int64) * 2 + leveled
     columns: list[CodeColumn] = []
@@ -140,7 +140,7 @@ def _columns_of(ensemble: Ensemble, columns: tuple[CodeColumn, ...]) -> dict[int
 def _conditions(
     ensemble: Ensemble, inner: Flags, columns: tuple[CodeColumn, ...], column: Integers, cut: Integers
 ) -> tuple[Ints, Bytes, Integers]:
-    """Return the distinct conditions, the tables of those about levels, and each inner node's condition."""
+    """Return the distinct conditions, tables of categorical ones, and the condition of each inner node."""
     wide = int(cut.max(initial=0)) + 1
     keys = (column[inner] * wide + cut[inner]) * 2 + ensemble.missing_left[inner]
     distinct, inverse = np.unique(keys, return_inverse=True)
@@ -215,7 +215,7 @@ def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
 
 def points_of(
     program: Program, ensemble: Ensemble, axes: tuple[tuple[int, Column], ...], size: int, kernels: ModuleType
-) -> Points:
+) -> PointCodes:
     """Return the points of a question as codes; an axis is a feature with a column of its values."""
     first = np.cumsum([0, *(len(column.missing) for _, column in axes)]).astype(np.int32)
     row = np.full(len(program.conditions), -1, np.int32)
@@ -230,16 +230,16 @@ def points_of(
             codes[-1][first[number] : first[number + 1]] = code_of(column, numbers, kernels)
             axis.append(number)
     table = np.stack(codes) if codes else np.zeros((0, first[-1]), np.int32)
-    return Points(row, np.array(axis, np.int32), first, table, size)
+    return PointCodes(row, np.array(axis, np.int32), first, table, size)
 
 
 def laid_out(
-    ensemble: Ensemble, questions: tuple[Question, ...], kernels: ModuleType
-) -> tuple[Program, tuple[Points, ...]]:
+    ensemble: Ensemble, questions: tuple[Grid, ...], kernels: ModuleType
+) -> tuple[Program, tuple[PointCodes, ...]]:
     """Lay an ensemble out for questions, and their points."""
     asked = [tuple(axis.feature for axis in question.axes) for question in questions]
     program = program_of(ensemble, family_of(asked), kernels)
-    points = (points_of(program, ensemble, q.asked, q.n_points, kernels) for q in questions)
+    points = (points_of(program, ensemble, q.columns, q.n_points, kernels) for q in questions)
     return program, tuple(points)
 
 
@@ -285,7 +285,7 @@ def _code(column: CodeColumn, numbers: Callable[[int], Floats], kernels: ModuleT
     return code_of(column, numbers(column.encoding), kernels)
 
 
-def codes_expected(program: Program) -> Made:
+def codes_expected(program: Program) -> Constructed:
     """Return the pattern of kept codes of sampled rows: the kernels take them as places in their tables."""
     last = program.n_codes[:, None] - 1
     return RowCurves.expected("sample", len(program.columns), dtype="i4", low=0, high=last)

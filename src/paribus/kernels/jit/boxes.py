@@ -85,7 +85,7 @@ def list_runs(
 
 @njit(nogil=True)
 def _mark(cells, runs, first, stop, passes, violated):
-    """Tell which rows' cells lie in some runs, and count those that do not."""
+    """Mark the rows whose cells lie in some runs, and count those that do not."""
     for i in range(cells.size):
         passes[i] = 0.0
     for run in range(first, stop):

@@ -15,7 +15,7 @@ ZERO, ONE = u8(0), u8(1)
 
 
 def _can_cache() -> bool:
-    """Tell whether numba finds a folder for what it compiles; without one it refuses to compile at all."""
+    """Return whether numba has a cache folder; without one it refuses to compile with ``cache=True``."""
     try:
         njit(cache=True)(_can_cache)
     except RuntimeError:

@@ -30,7 +30,7 @@ from paribus.kernels.program import (
 def _split(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, sizes, width):
     """List the rows that reach a node, each with the set of features it violates on the way.
 
-    A row that fails the test stays if its set with the tested feature is asked for.
+    A row that fails the test stays if its set with the tested feature is requested.
     """
     level, number = u8(entries[entry, DEPTH]), u8(entries[entry, TEST])
     here, above, ups = level * width, (level - ONE) * width, u8(entries[entry, UPS])
@@ -63,7 +63,7 @@ def arrive(entries, entry, codes, n_codes, conditions, truth, up, rows, tags, si
 
 @njit(nogil=True)
 def _lies_in(members_of, one, other):
-    """Tell whether every feature of one set is in the other."""
+    """Return whether every feature of one set is in the other."""
     for i in range(members_of.shape[1]):
         found = members_of[one, i] < 0
         for j in range(members_of.shape[1]):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from numba import f8, i4, njit, u1, u8, void
 
+from paribus.kernels.jit.bits import lowest
 from paribus.kernels.jit.common import ONE, ZERO, add, add_single, kernel
 from paribus.kernels.jit.masks import SIX, WORDS, all_rows, descend, fill_masks, listed
-from paribus.kernels.jit.words import lowest
 from paribus.kernels.program import ABOVE, ACTIVE, DEPTH, MARGIN, NODE, SLOT
 
 

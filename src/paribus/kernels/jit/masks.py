@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from numba import f8, i4, i8, njit, u1, u2, u8, void
 
-from paribus.kernels.jit import words
+from paribus.kernels.jit import bits
+from paribus.kernels.jit.bits import lowest, meet, tally
 from paribus.kernels.jit.common import CHUNK, ONE, ZERO, add, kernel, visit
-from paribus.kernels.jit.words import lowest, meet, tally
 from paribus.kernels.program import (
     ABOVE,
     COLUMN,
@@ -25,7 +25,7 @@ from paribus.kernels.program import (
     UPS,
 )
 
-WORDS = u8(words.WORDS)  # of a mask: one cache line
+WORDS = u8(bits.WORDS)  # of a mask: one cache line
 SIX, LOW = u8(6), u8(63)  # a row's word, and its bit in the word
 EVERY = u8(0xFFFFFFFFFFFFFFFF)
 

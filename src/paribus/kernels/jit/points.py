@@ -50,7 +50,7 @@ def _narrow(conditions, number, n_codes, truth, axis_first, d, codes, r, right, 
 
 @njit(nogil=True)
 def _leads(reach, level, axis_first, lead):
-    """Tell whether a point reaches on every axis but the last; ``lead`` counts their product."""
+    """Return whether a point reaches on every axis but the last; ``lead`` indexes their product."""
     for d in range(axis_first.size - 3, -1, -1):
         size = axis_first[d + 1] - axis_first[d]
         if not reach[level, axis_first[d] + lead % size]:

@@ -23,7 +23,7 @@ CODE = TOP - u8(1)
 
 @njit(nogil=True)
 def _looked_up(truth, table, word):
-    """Return the result of a test of levels in the form of any other: a bit where a code goes right."""
+    """Return the result of a test of categories in the form of any other: a bit where a code goes right."""
     result = ZERO
     for lane in range(u8(3)):
         code = word >> (lane * WIDE) & CODE

@@ -13,7 +13,7 @@ import numpy as np
 
 from paribus.contracts import Flags, Floats, Integers
 from paribus.errors import ModelError, RefusalError
-from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet
+from paribus.models.ensemble import LEAF, CategorySet, Encoding, Ensemble
 from paribus.models.libraries.city_hash import city_hash
 from paribus.models.libraries.library import Library, counted
 from paribus.models.link import Link
@@ -28,7 +28,7 @@ PROBABILITY = {
     "MultiCrossEntropy": Link("sigmoid"),
 }
 LOG_LINK = ("Poisson", "Tweedie")  # the losses for which CatBoostRegressor.predict returns the exponential
-NOT_ASKED = -1.0  # the number of a level that no tree asks for
+NOT_ASKED = -1.0  # the number of a category that no tree requests
 MOST_SPLITS = 16  # of a symmetric tree, which has a leaf for each way they may turn out
 # Fields of each part of the JSON. Text and embeddings are known not to be exported.
 MODEL = {"ctr_data", "features_info", "model_info", "oblivious_trees", "scale_and_bias", "trees"}
@@ -112,7 +112,7 @@ def _exported(estimator: Any) -> bytes:
     name = type(estimator).__name__
     # A subclass may change any step of a prediction, so only the library's own classes are known.
     if type(estimator).__module__.split(".")[0] != "catboost":
-        raise RefusalError(f"{name} is not a class of CatBoost, so it may predict in a way of its own")
+        raise RefusalError(f"{name} is not a class of CatBoost, so its predictions may be customized")
     if not estimator.is_fitted():
         raise RefusalError(f"{name} is not fitted, so it has no trees yet")
     with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +131,7 @@ def _links(estimator: Any, info: Mapping[str, Any]) -> tuple[dict[str, Link], di
     links = {"decision_function": Link()}
     if hasattr(estimator, "predict_proba"):
         refused = {
-            "predict": "its predict gives class labels, which are no sum over leaves; ask for predict_proba"
+            "predict": "its predict gives class labels, which are no sum over leaves; request predict_proba"
         }
         if loss in PROBABILITY:
             links["predict_proba"] = PROBABILITY[loss]
@@ -173,8 +173,8 @@ class Columns:
     encodings: tuple[Encoding, ...]
     numeric: Mapping[int, int]
     categorical: Mapping[int, int]
-    level_sets: tuple[LevelSet, ...]
-    asked: Mapping[tuple[int, int], int]  # the level set of a categorical feature and a hash
+    level_sets: tuple[CategorySet, ...]
+    asked: Mapping[tuple[int, int], int]  # the category set of a categorical feature and a hash
     statistics: str
 
     @classmethod
@@ -200,13 +200,13 @@ class Columns:
             tuple(encodings),
             {feature["feature_index"]: place[feature["flat_feature_index"]] for feature in numeric},
             {feature["feature_index"]: place[feature["flat_feature_index"]] for feature in categorical},
-            tuple(LevelSet(np.array([number]), listed_left=False) for _, _, number in asked),
+            tuple(CategorySet(np.array([number]), listed_left=False) for _, _, number in asked),
             {(feature, value): level_set for level_set, (feature, value, _) in enumerate(asked)},
             ", ".join(_name(feature) for feature in categorical if feature["feature_index"] in behind),
         )
 
     def splits(self, found: list[dict[str, Any]]) -> Splits:
-        """Return what splits ask; the borders are of single precision."""
+        """Return the conditions of splits; borders are single precision."""
         columns, borders, level_sets = [], [], []
         for split in found:
             kind = split["split_type"]
@@ -374,7 +374,7 @@ def _level(level: int) -> tuple[slice, slice, slice]:
 
 
 def _alive(splits: Splits) -> Flags:
-    """Tell which nodes a row can reach, given what the splits above have decided, ``(t, 2^(d+1) - 1)``."""
+    """Return which nodes a row can reach given the splits above, ``(t, 2^(d+1) - 1)``."""
     count, depth = splits.column.shape
     alive = np.ones((count, 2 ** (depth + 1) - 1), dtype=bool)
     for level in range(depth):
@@ -390,7 +390,7 @@ def _alive(splits: Splits) -> Flags:
 
 
 def _implied(above: Splits, below: Splits) -> tuple[Flags, Flags, Flags]:
-    """Tell where left above means left below, right means right, and right (one level) means left."""
+    """Return where left above implies left, right implies right, and right (one category) implies left."""
     same = above.column == below.column
     levels, equal = below.level_set >= 0, above.level_set == below.level_set
     stays_left = same & np.where(levels, equal, above.threshold <= below.threshold)
@@ -400,7 +400,7 @@ def _implied(above: Splits, below: Splits) -> tuple[Flags, Flags, Flags]:
 
 @dataclass(frozen=True, eq=False)
 class Hashed(Mapping[Any, float]):
-    """The number of a level by the hash CatBoost knows it by; what the levels are is not recorded."""
+    """The number of a category by the hash CatBoost knows it by; what the categories are is not recorded."""
 
     numbers: Mapping[int, float]
 
@@ -415,7 +415,7 @@ class Hashed(Mapping[Any, float]):
 
 
 def level_hash(level: Any) -> int:
-    """Return CatBoost's hash of a level, of which numbers are spelled out first.
+    """Return CatBoost's hash of a category, of which numbers are spelled out first.
 
     >>> level_hash("a"), level_hash(1) == level_hash("1") == level_hash(True)
     (-805065478, True)
@@ -425,6 +425,6 @@ def level_hash(level: Any) -> int:
     if isinstance(level, str):
         level = level.encode()
     if not isinstance(level, bytes):
-        raise ModelError(f"{level!r} is no category to CatBoost, which takes text and whole numbers")
+        raise ModelError(f"{level!r} is no category to CatBoost, which takes text and integers")
     low = city_hash(level) % 2**32
     return low - 2**32 if low >= 2**31 else low

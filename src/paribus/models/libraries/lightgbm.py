@@ -12,11 +12,11 @@ import numpy as np
 from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.data.table import Column
 from paribus.errors import RefusalError
-from paribus.models.ensemble import LEAF, ZERO, Encoding, Ensemble, LevelSet, within
+from paribus.models.ensemble import LEAF, ZERO, CategorySet, Encoding, Ensemble, within
 from paribus.models.libraries.library import MOST_MARGINS, Library, counted
 from paribus.models.link import Link
 
-SINGLE_WHOLE = 2**24  # up to here single precision holds every whole number
+SINGLE_WHOLE = 2**24  # up to here single precision holds every integer
 SIGMOID_DIGITS = 6  # digits the model text gives to the parameter `sigmoid`
 
 # Bits of a node's decision type, and what its missing values are.
@@ -26,7 +26,7 @@ AS_ZERO, ZERO_OR_NAN, NAN, LEVELS = range(4)
 IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg")
 EXP = ("poisson", "gamma", "tweedie")
 SIGMOID = ("binary", "multiclassova")
-LABELS = "predict returns class labels, which have no average; ask for predict_proba"
+LABELS = "predict returns class labels, which have no average; request predict_proba"
 TWO_MARGINS = "predict_proba of two classes with a margin each is not the same in all versions of LightGBM"
 # Names of the lines before the trees, and of the lines of a tree; an empty line has none.
 HEADER = {
@@ -272,7 +272,7 @@ class _Number(Encoding):
 
 @dataclass(frozen=True, eq=False)
 class _Category(Encoding):
-    """A pandas category column; codes given in place of its levels are not read."""
+    """A pandas category column; codes given in place of its categories are not read."""
 
     plain: ClassVar[bool] = False
 
@@ -308,8 +308,8 @@ def _encodings(codes: Integers, tests: _Tests, levels: Mapping[int, list[Any]]) 
     return tuple(encodings)
 
 
-def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, tuple[LevelSet, ...]]:
-    """Read the bits of the levels that go left, and which of these sets each inner node tests."""
+def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, tuple[CategorySet, ...]]:
+    """Read the bits of the categories that go left, and which of these sets each inner node tests."""
     chosen = np.full(len(tests.feature), -1)
     by_level = tests.missing == LEVELS
     if not by_level.any():
@@ -328,23 +328,23 @@ def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, 
         raise RefusalError("its trees cannot be read: sets of categories out of range")
     which = first[layout.tree[by_level]] + own.astype(np.int64)
     known: dict[bytes, int] = {}
-    sets: list[LevelSet] = []
+    sets: list[CategorySet] = []
     numbers = np.empty(len(listed), np.int64)
     for at, places in enumerate(listed):
         levels = places - starts[at] * 32
         numbers[at] = known.setdefault(levels.tobytes(), len(known))
         if len(known) > len(sets):
-            sets.append(LevelSet(levels))
+            sets.append(CategorySet(levels))
     chosen[by_level] = numbers[which]
     return chosen, tuple(sets)
 
 
 def _pandas_levels(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any]]:
-    """Return the levels of each feature that was a pandas category column.
+    """Return the categories of each feature that was a pandas category column.
 
-    The model knows the levels of the first, second, ... category column, not which columns these were. The
-    likeliest reading that fits in one way only is taken: features with levels; then unused features as
-    well; then ordered categories, which are compared as numbers. Each column so found is checked when it
+    The model knows the categories of the first, second, ... category column, not which columns these were.
+    The likeliest reading that fits in one way only is taken: features with categories; then unused features
+    as well; then ordered categories, which are compared as numbers. Each column so found is checked when it
     is encoded, and LightGBM insists on their number, so a wrong guess never passes.
     """
     if not lists:
@@ -373,7 +373,7 @@ def _pandas_levels(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any
 
 
 def _places(fits: list[int], lists: int, plain: set[int], category: set[int]) -> dict[int, int]:
-    """Return the list of levels of each feature that may have one, -1 where this is not sure.
+    """Return the list of categories of each feature that may have one, -1 where this is not sure.
 
     Bit ``k`` of a number stands for list ``k``, the one the next category column would have. Nothing is
     returned where nothing fits.
@@ -403,7 +403,7 @@ def _range_of(info: str) -> tuple[float, float]:
 
 
 def _bits(low: float, high: float, largest: Integers) -> int:
-    """Return the lists of levels whose codes hold what was seen, as bits."""
+    """Return the lists of categories whose codes hold what was seen, as bits."""
     if low < 0 or not (low.is_integer() and high.is_integer()):
         return 0
     return sum(1 << int(place) for place in np.flatnonzero(largest >= high))

@@ -10,13 +10,13 @@ import numpy as np
 
 from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.errors import RefusalError
-from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet, Nodes
+from paribus.models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Nodes
 from paribus.models.libraries.library import Library
 from paribus.models.link import Link
 
 TREES = ("DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier")
 VALUE, PROBABILITIES = {"predict": Link()}, {"predict_proba": Link()}
-LABELS = {"predict": "its predict gives class labels, which are no sum over leaves; ask for predict_proba"}
+LABELS = {"predict": "its predict gives class labels, which are no sum over leaves; request predict_proba"}
 # By the name of the link class of a loss; a classifier's link gives probabilities.
 LINKS = {
     "IdentityLink": Link(),
@@ -100,7 +100,7 @@ def read(estimator: Any) -> Ensemble:
     """Return the trees of a fitted scikit-learn estimator, or raise `RefusalError`."""
     name = type(estimator).__name__
     if not _is_own(estimator):
-        raise RefusalError(f"{name} is not a class of scikit-learn, so it may predict in a way of its own")
+        raise RefusalError(f"{name} is not a class of scikit-learn, so its predictions may be customized")
     if name in REASONS:
         raise RefusalError(REASONS[name])
     if name not in READERS:
@@ -130,7 +130,7 @@ class _Forest:
     missing_left: Flags
     cover: Floats
     level_set: Nodes
-    level_sets: tuple[LevelSet, ...]
+    level_sets: tuple[CategorySet, ...]
 
     def ensemble(
         self,
@@ -197,7 +197,7 @@ def _forest(
     )
 
 
-def _category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[LevelSet, ...]]:
+def _category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[CategorySet, ...]]:
     """Return which categories go left where trees split by them, from 256 bits at each node."""
     states = [part.__getstate__() for part in parts]
     for names in {tuple(state) for state in states}:
@@ -229,7 +229,7 @@ def _by_bits(part: Any, nodes: Array) -> Flags:
     return np.asarray(inner & (kinds == BY_BITS))
 
 
-def _sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[LevelSet, ...]]:
+def _sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[CategorySet, ...]]:
     """Return the set each node tests, from the bits of those that do; tests that are alike share theirs."""
     level_set = np.full(len(tests), -1, dtype=np.int32)
     if not len(bits):
@@ -238,7 +238,7 @@ def _sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[LevelSet, ...]]:
     level_set[tests] = [found.setdefault(row.tobytes(), len(found)) for row in bits.astype("<u4")]
     distinct = np.frombuffer(b"".join(found), np.uint8).reshape(len(found), -1)
     flags = np.unpackbits(distinct, axis=1, bitorder="little")
-    return level_set, tuple(LevelSet(np.flatnonzero(listed)) for listed in flags)
+    return level_set, tuple(CategorySet(np.flatnonzero(listed)) for listed in flags)
 
 
 def _joined(arrays: Iterable[Array], dtype: Any) -> Array:
@@ -246,7 +246,7 @@ def _joined(arrays: Iterable[Array], dtype: Any) -> Array:
 
 
 def _leaf_values(tree: Any) -> Floats:
-    """Return what the nodes of a tree answer ``(n, k)``: all targets, or all classes of all targets."""
+    """Return the values at the nodes of a tree ``(n, k)``: all targets, or all classes of all targets."""
     values: Floats = tree.tree_.value
     classes = np.ravel(tree.n_classes_) if hasattr(tree, "n_classes_") else np.ones(values.shape[1], int)
     # Every target has room for as many classes as the target that has most.
@@ -264,7 +264,7 @@ def _single_precision(columns: int, accepts_missing: bool) -> list[Encoding]:
 
 def _accepts_missing(tree: Any) -> bool:
     # Whether there were missing values in training does not matter: every node has a direction.
-    # It depends on the criterion and on monotonic constraints in some versions, so the tree is asked.
+    # It depends on the criterion and on monotonic constraints in some versions, so the tree is evaluated.
     return bool(tree._support_missing_values(np.empty((0, tree.n_features_in_))))
 
 
@@ -393,7 +393,7 @@ def _gradient_boosting(estimator: Any) -> Ensemble:
 
 
 def _start(estimator: Any) -> Floats:
-    """Return the margins before the first tree, which are asked of the estimator itself."""
+    """Return the margins before the first tree, predicted by the initial estimator."""
     init = estimator.init_
     if not isinstance(init, str):
         name = type(init).__name__
@@ -441,10 +441,10 @@ def _hist_gradient_boosting(estimator: Any) -> Ensemble:
     return forest.ensemble(value, base, encodings, links, refused)
 
 
-def _level_sets(trees: Sequence[Any], sizes: Integers, nodes: Array) -> tuple[Nodes, tuple[LevelSet, ...]]:
-    """Return which levels go left, from 256 bits per test.
+def _level_sets(trees: Sequence[Any], sizes: Integers, nodes: Array) -> tuple[Nodes, tuple[CategorySet, ...]]:
+    """Return which categories go left, from 256 bits per test.
 
-    A level that was not seen in training is NaN before any node, so all others go right.
+    A category that was not seen in training is NaN before any node, so all others go right.
     """
     tests = (nodes["is_categorical"] != 0) & (nodes["is_leaf"] == 0)
     if not tests.any():
@@ -455,7 +455,7 @@ def _level_sets(trees: Sequence[Any], sizes: Integers, nodes: Array) -> tuple[No
 
 
 def _hist_encodings(estimator: Any) -> list[Encoding]:
-    """Return how the model reads a table: columns of levels come first, numbered by an encoder."""
+    """Return how the model reads a table: columns of categories come first, numbered by an encoder."""
     columns = np.arange(estimator.n_features_in_)
     if estimator._preprocessor is None:
         return [Encoding(int(column)) for column in columns]
@@ -469,17 +469,19 @@ def _hist_encodings(estimator: Any) -> list[Encoding]:
 
 
 def _numbered(column: int, levels: Array) -> dict[Any, float]:
-    """Return the number of each level; a missing one, listed last if seen in training, has none."""
+    """Return the number of each category; a missing one, listed last if seen in training, has none."""
     found = (level.item() if isinstance(level, np.generic) else level for level in levels.tolist())
     plain = [level for level in found if level == level]
     if any(level is None for level in plain):
-        # None is a level of its own there and NaN is not, and a table does not tell them apart.
+        # None is a category of its own there and NaN is not, and a table does not tell them apart.
         raise RefusalError(
-            f"column {column} had None among its levels in training, which the model tells from NaN"
+            f"column {column} had None among its categories in training, which the model tells from NaN"
         )
     odd = next((level for level in plain if not isinstance(level, (str, bool, int, float))), None)
     if odd is not None or levels.dtype.kind in "mM":
-        raise RefusalError(f"the levels of column {column} are neither text nor numbers but {levels.dtype}")
+        raise RefusalError(
+            f"the categories of column {column} are neither text nor numbers but {levels.dtype}"
+        )
     return {level: float(number) for number, level in enumerate(plain)}
 
 

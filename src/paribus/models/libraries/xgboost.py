@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from paribus.contracts import Array, Flags, Floats, Integers
 from paribus.data.table import Column
 from paribus.errors import RefusalError
-from paribus.models.ensemble import LEAF, Encoding, Ensemble, LevelSet, Nodes, within
+from paribus.models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Nodes, within
 from paribus.models.libraries.library import MOST_COLUMNS, MOST_MARGINS, Library, counted
 from paribus.models.link import Link
 from paribus.models.predictor import Predictor
@@ -24,8 +24,8 @@ Json = Mapping[str, Any]
 
 DELETED = 2**31 - 1  # the feature of a node that was pruned away but is still listed
 ONE, TINY = np.float32(1.0), np.float32(1e-6)  # XGBoost keeps a base probability this far from 0 and 1
-LABELS = "predict answers class labels, which no sum over leaves gives; ask for predict_proba"
-STEP = "its objective {!r} answers labels, which no sum over leaves gives; ask for decision_function"
+LABELS = "predict answers class labels, which no sum over leaves gives; request predict_proba"
+STEP = "its objective {!r} answers labels, which no sum over leaves gives; request decision_function"
 
 # Fields of each part of the JSON, whichever version wrote it.
 KNOWN = {
@@ -168,16 +168,16 @@ def _gains(booster: Any) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Categories(Encoding):
-    """A category column by its levels; in any other column the values themselves are the codes.
+    """A category column by its categories; in any other column the values themselves are the codes.
 
-    ``levels`` are those of the training data where the booster stores them, else the levels a column
+    ``levels`` are those of the training data where the booster stores them, else the categories a column
     declares.
     """
 
     plain: ClassVar[bool] = False
 
     def numbers(self, column: Column) -> Floats:
-        """Return the codes; a level unknown to a booster that stores its levels is refused."""
+        """Return the codes; a category unknown to a booster that stores its categories is refused."""
         if column.kind != "category":
             plain = Encoding(self.feature, single=True, accepts_infinite=self.accepts_infinite)
             # Cut, but no code below zero may become the code zero.
@@ -185,8 +185,8 @@ class Categories(Encoding):
         codes = super().numbers(column)
         if np.isnan(codes[~column.missing]).any():
             raise RefusalError(
-                f"{column.name!r} has a level that was not in the training data, which some versions of "
-                "XGBoost take for another level and others refuse"
+                f"{column.name!r} has a category that was not in the training data, which some versions of "
+                "XGBoost take for another category and others refuse"
             )
         return codes
 
@@ -202,7 +202,7 @@ class XGBoostForest:
     condition: Singles
     missing_left: Flags
     level_set: Nodes
-    level_sets: tuple[LevelSet, ...]
+    level_sets: tuple[CategorySet, ...]
     cover: Floats | None
 
     @property
@@ -281,7 +281,7 @@ def _model(booster: Json) -> tuple[Json, Sequence[float]]:
 
 
 def _used(estimator: Any, model: Json) -> int:
-    """Return how many trees predict asks: a wrapper stops at its best iteration, a native booster never."""
+    """Return the number of trees predict uses: up to the best iteration for wrappers, all for boosters."""
     rounds: list[int] = model["iteration_indptr"]
     best = getattr(estimator, "best_iteration", None) if hasattr(estimator, "get_booster") else None
     return rounds[-1] if best is None else rounds[: best + 2][-1]
@@ -336,7 +336,7 @@ def _forest(trees: Sequence[Json]) -> XGBoostForest:
     )
 
 
-def _level_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[LevelSet, ...]]:
+def _level_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[CategorySet, ...]]:
     """Return which set each node tests, and the sets, every one of them once; what they list goes right."""
     level_set = np.full(first[-1], -1, np.int32)
     known: dict[tuple[int, ...], int] = {}
@@ -351,7 +351,7 @@ def _level_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[Le
             level_set[start + node] = known.setdefault(listed, len(known))
     together = np.fromiter(chain.from_iterable(known), np.int64)
     ends = pairwise(accumulate(map(len, known), initial=0))
-    return level_set, tuple(LevelSet(together[begin:end], listed_left=False) for begin, end in ends)
+    return level_set, tuple(CategorySet(together[begin:end], listed_left=False) for begin, end in ends)
 
 
 def _values(trees: Sequence[Json], forest: XGBoostForest, weights: Sequence[float]) -> Floats:
@@ -400,7 +400,7 @@ def _encodings(
 
 
 def _levels(stored: Json) -> dict[Any, float]:
-    """Return the code of each level of the training data; text is stored as one run of bytes."""
+    """Return the code of each category of the training data; text is stored as one run of bytes."""
     values = stored.get("values", [])
     if "offsets" in stored:
         text, ends = np.array(values, np.int8).tobytes(), stored["offsets"]

@@ -8,11 +8,11 @@ from typing import Any
 
 from paribus.contracts import Array
 from paribus.data.table import Table
-from paribus.errors import OptionError, one_of
+from paribus.errors import OptionError, check_choice
 from paribus.models.adapter import RESPONSES
-from paribus.models.scoring.foreign import from_function, is_scorer, scorer_called, scorer_of
+from paribus.models.scoring.external_scorers import from_function, is_scorer, scorer_called, scorer_of
 from paribus.models.scoring.losses import OWN, has_classes
-from paribus.models.scoring.score import Given, RowScore, Score
+from paribus.models.scoring.score import RowScore, Score, ScoringInput
 
 # Scores of scikit-learn that are a constant minus a mean over rows, which is known more about.
 MEANS: Mapping[str, tuple[str, float]] = {
@@ -56,7 +56,7 @@ def score_of(
     table : Table
         The rows that belong to ``target``.
     response_method : {"auto", "predict", "predict_proba", "decision_function"}
-        How the model is asked; ``"auto"`` is ``predict`` for losses of numbers and labels, ``predict_proba``
+        How the model predicts; ``"auto"`` is ``predict`` for losses of numbers and labels, ``predict_proba``
         for ``log_loss``, and as everywhere for a function. Scorers decide for themselves.
     weighted : bool
         Whether there will be weights.
@@ -65,8 +65,8 @@ def score_of(
     -------
     RowScore, TotalScore or Scorer
     """
-    one_of("response_method", response_method, RESPONSES)
-    given = Given(estimator, target, table, response_method)
+    check_choice("response_method", response_method, RESPONSES)
+    given = ScoringInput(estimator, target, table, response_method)
     if scoring is None:
         scoring = _default(estimator, target)
     if isinstance(scoring, str):

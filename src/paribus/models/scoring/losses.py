@@ -12,14 +12,14 @@ import numpy as np
 from paribus.contracts import Array, Floats, Integers
 from paribus.errors import InputError, ModelError, OptionError
 from paribus.models.adapter import adapt, describe, library_of
-from paribus.models.scoring.score import Given, RowFunction, RowScore, TotalScore
+from paribus.models.scoring.score import RowFunction, RowScore, ScoringInput, TotalScore
 
 CLOSEST = float(np.finfo(np.float64).eps)  # a probability is taken to be at least so far from 0 and 1
 SLACK = 1e-4  # by which a probability in single precision may leave the range from 0 to 1
 
 
 def has_classes(estimator: Any) -> bool:
-    """Tell a classifier."""
+    """Return whether a model is a classifier."""
     return len(known_classes(estimator)) > 1
 
 
@@ -29,7 +29,7 @@ def known_classes(estimator: Any) -> tuple[Any, ...]:
     return () if classes is None else tuple(c if np.ndim(c) else np.asarray(c).item() for c in classes)
 
 
-def _numeric(name: str, function: RowFunction, above: float, given: Given) -> RowScore:
+def _numeric(name: str, function: RowFunction, above: float, given: ScoringInput) -> RowScore:
     """Return a loss of numbers, averaged over outputs; ``y`` must be at least ``above``."""
     target = _numbers(name, given.target)
     if not (target >= above).all():
@@ -91,7 +91,7 @@ def _r2(y: Array, predictions: Floats, sample_weight: Floats | None = None) -> f
     return float(np.mean(1 - errors / spread))
 
 
-def _r_squared(given: Given) -> TotalScore:
+def _r_squared(given: ScoringInput) -> TotalScore:
     score = _numeric("r2", _squared_error, -np.inf, given)
     if (np.ptp(score.target, axis=0) == 0).any():
         raise InputError("scoring='r2' divides by the variance of y, and y is constant; use 'squared_error'")
@@ -111,11 +111,11 @@ class Labels:
 
     def __call__(self, table: Any) -> Integers:
         """Return the labels the classifier predicts, as numbers."""
-        ask = getattr(self.estimator, "predict", self.estimator)
-        return _places(np.asarray(ask(table)).ravel(), self.classes)
+        request = getattr(self.estimator, "predict", self.estimator)
+        return _places(np.asarray(request(table)).ravel(), self.classes)
 
 
-def _error_rate(given: Given) -> RowScore:
+def _error_rate(given: ScoringInput) -> RowScore:
     if given.response_method not in ("auto", "predict"):
         raise OptionError(
             f"scoring='error_rate' compares labels, which response_method={given.response_method!r} does not "
@@ -127,7 +127,7 @@ def _error_rate(given: Given) -> RowScore:
     model = adapt(labels, given.table)
     if model.sample_prediction is not None and (model.sample_prediction < 0).all():
         raise OptionError(
-            f"scoring='error_rate': {model.name} does not answer with labels such as {given.target[0]!r}; "
+            f"scoring='error_rate': {model.name} does not predict labels such as {given.target[0]!r}; "
             "pass a function that does, or use 'log_loss' or 'squared_error'"
         )
     named = replace(model, library=library_of(given.estimator)[0], response="predict")
@@ -138,7 +138,7 @@ def _wrong(codes: Array, predictions: Floats) -> Floats:
     return np.asarray(codes != predictions[:, 0], dtype=np.float64)
 
 
-def _log_loss(given: Given) -> RowScore:
+def _log_loss(given: ScoringInput) -> RowScore:
     _one_label_a_row("log_loss", given)
     has_none = has_classes(given.estimator) and not hasattr(given.estimator, "predict_proba")
     if has_none and given.response_method == "auto":
@@ -150,7 +150,7 @@ def _log_loss(given: Given) -> RowScore:
     answer = np.empty(0) if model.sample_prediction is None else model.sample_prediction
     if ((answer < -SLACK) | (answer > 1 + SLACK)).any():
         raise OptionError(
-            f"scoring='log_loss' needs probabilities, and {model.name} answers {model.response} with numbers "
+            f"scoring='log_lossf' needs probabilities, and {model.response} of {model.name} returns numbers "
             f"from {np.nanmin(answer):.6g} to {np.nanmax(answer):.6g}; choose another scoring or "
             "response_method"
         )
@@ -167,7 +167,7 @@ def _surprise(codes: Array, probabilities: Floats) -> Floats:
     return np.asarray(-np.log(np.clip(likely, CLOSEST, 1 - CLOSEST)))
 
 
-def _one_label_a_row(name: str, given: Given) -> None:
+def _one_label_a_row(name: str, given: ScoringInput) -> None:
     several = any(np.ndim(label) for label in known_classes(given.estimator))
     if several or given.target.ndim > 1:
         raise OptionError(
@@ -176,7 +176,7 @@ def _one_label_a_row(name: str, given: Given) -> None:
         )
 
 
-def _classes(given: Given, outputs: int) -> tuple[Any, ...]:
+def _classes(given: ScoringInput, outputs: int) -> tuple[Any, ...]:
     """Return the label of each probability; without ``classes_`` they are the labels in ``y``, sorted."""
     known = known_classes(given.estimator)
     if known:
@@ -187,7 +187,7 @@ def _classes(given: Given, outputs: int) -> tuple[Any, ...]:
     if len(found) != outputs:
         raise InputError(
             f"y holds {len(found)} labels, and {describe(given.estimator)} gives the probabilities of "
-            f"{outputs}; code y as whole numbers from 0 to {outputs - 1}"
+            f"{outputs}; code y as integers from 0 to {outputs - 1}"
         )
     return tuple(found)
 
@@ -212,7 +212,7 @@ def _places(labels: Array, classes: Sequence[Any]) -> Integers:
     return np.fromiter((known.get(label, -1) for label in labels.tolist()), np.int64, len(labels))
 
 
-OWN: Mapping[str, Callable[[Given], RowScore | TotalScore]] = {
+OWN: Mapping[str, Callable[[ScoringInput], RowScore | TotalScore]] = {
     "squared_error": partial(_numeric, "squared_error", _squared_error, -np.inf),
     "absolute_error": partial(_numeric, "absolute_error", _absolute_error, -np.inf),
     "poisson": partial(_numeric, "poisson", _poisson, 0.0),

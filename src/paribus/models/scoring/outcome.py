@@ -56,7 +56,7 @@ def outcome_of(model: Model | None, estimator: Any, columns: int) -> Outcome:
         return Outcome(columns)
     if model.response == "decision_function":
         raise OptionError(
-            f"y cannot be compared with a {model.scale} of {model.name}, which has another scale; ask for "
+            f"y cannot be compared with a {model.scale} of {model.name}, which has another scale; request "
             "response_method='predict_proba' or 'predict' if it has them, or leave y out"
         )
     if model.response != "predict_proba":

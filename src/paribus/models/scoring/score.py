@@ -44,7 +44,7 @@ class RowScore:
 
     @property
     def response(self) -> str:
-        """How the model is asked."""
+        """How the model predicts."""
         return self.model.response
 
     def of_rows(self, predictions: Floats, first: int) -> Floats:
@@ -65,7 +65,7 @@ class TotalScore:
 
     @property
     def response(self) -> str:
-        """How the model is asked."""
+        """How the model predicts."""
         return self.model.response
 
     def total(self, predictions: Floats, weights: Floats | None) -> float:
@@ -81,7 +81,7 @@ class TotalScore:
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """A scorer in the sense of scikit-learn, which asks the model itself: ``scorer(estimator, X, y)``."""
+    """A scorer in the sense of scikit-learn, which evaluates the model: ``scorer(estimator, X, y)``."""
 
     name: str
     estimator: Any
@@ -110,8 +110,8 @@ Score: TypeAlias = RowScore | TotalScore | Scorer
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
-    """What a score is made for: a model, the rows it is asked about and what should come out."""
+class ScoringInput:
+    """Input of a score: a model, rows and target."""
 
     estimator: Any
     target: Array
@@ -119,7 +119,7 @@ class Given:
     response_method: str
 
     def model(self, response_method: str) -> Model:
-        """Return the model asked in the user's way, or in the way given here where the user has none."""
+        """Return the model with the user's response method, or with the given default."""
         asked = response_method if self.response_method == "auto" else self.response_method
         return adapt(self.estimator, self.table, response_method=asked)
 
@@ -132,7 +132,7 @@ def squeezed(predictions: Floats) -> Floats:
 def number(value: Any, name: str) -> float:
     """Hold a score to one number."""
     if np.size(value) != 1:
-        raise OptionError(f"scoring={name} answered with shape {np.shape(value)}; it must return a number")
+        raise OptionError(f"scoring={name} returned shape {np.shape(value)}; it must return a number")
     return float(np.asarray(value).item())
 
 

@@ -29,14 +29,14 @@ def target_of(y: Any, rows: Rows) -> Array:
         shown = array[place].tolist() if isinstance(array[place], np.ndarray) else array[place]
         raise InputError(
             f"y[{counted[place]}] is {shown}, and {int(unusable.sum()) - 1} more are missing or infinite; "
-            "leave such rows out of X and y, or give them weight zero"
+            "drop such rows from X and y, or set their weights to zero"
         )
     return _typed_target(array)
 
 
 def _read_target(y: Any) -> Array:
     if y is None:
-        raise InputError("y is needed to tell how good predictions are; pass what came out for each row of X")
+        raise InputError("y is needed to score predictions; pass the target of each row of X")
     if np.ma.is_masked(y):
         raise InputError("y is a masked array; leave the rows that are masked out of X and y")
     try:
@@ -47,7 +47,7 @@ def _read_target(y: Any) -> Array:
 
 
 def _unusable(array: Array) -> Flags:
-    """Tell which rows have a value that is missing or infinite."""
+    """Return which rows have a missing or infinite value."""
     if array.dtype.kind == "f":
         flags = ~np.isfinite(array)
     elif array.dtype.kind in "OT":

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from paribus.display.drawers.matplotlib.ink import LETTER, SMALLEST, escaped, words_along
-from paribus.display.drawers.matplotlib.place import Place
-from paribus.display.figure import Axis
-from paribus.display.look import BELOW
+from paribus.display.drawers.matplotlib.colors import LETTER, SMALLEST, escaped, words_along
+from paribus.display.drawers.matplotlib.geometry import PanelSize
+from paribus.display.figure import PanelAxis
+from paribus.display.style import BELOW
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,13 @@ NOTHING = (np.inf, -np.inf)  # where something reaches that is not there
 
 
 def draw_axis(
-    ax: Axes, axis: Axis, along: Along, place: Place, before: dict[Along, tuple[float, float]], *, strip: bool
+    ax: Axes,
+    axis: PanelAxis,
+    along: Along,
+    place: PanelSize,
+    before: dict[Along, tuple[float, float]],
+    *,
+    strip: bool,
 ) -> None:
     """Give one side of a panel its ends, ticks and label; what somebody wrote there stays.
 
@@ -43,11 +49,11 @@ def draw_axis(
         side.set_label_text(words_along(axis.label, place.width if along == "x" else place.height))
 
 
-def _draw_ticks(ax: Axes, axis: Axis, along: Along, size: float, *, shown: bool, strip: bool) -> None:
+def _draw_ticks(ax: Axes, axis: PanelAxis, along: Along, size: float, *, shown: bool, strip: bool) -> None:
     """Set where ticks are and what they say, by no means that would move the ends of the axis."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-    from paribus.display.drawers.matplotlib.numbers import PlainNumbers, RoundDates, RoundTicks
+    from paribus.display.drawers.matplotlib.tick_formats import PlainFormatter, RoundDateLocator, RoundLocator
 
     side = ax.xaxis if along == "x" else ax.yaxis
     ticks = axis.ticks or ()
@@ -57,7 +63,7 @@ def _draw_ticks(ax: Axes, axis: Axis, along: Along, size: float, *, shown: bool,
     elif axis.scale == "date":
         from matplotlib.dates import ConciseDateFormatter
 
-        dates = RoundDates(size)
+        dates = RoundDateLocator(size)
         side.set_major_locator(dates)
         side.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
     elif axis.ticks is not None and (axis.scale == "level" or ends is None):
@@ -65,9 +71,9 @@ def _draw_ticks(ax: Axes, axis: Axis, along: Along, size: float, *, shown: bool,
         side.set_major_formatter(FixedFormatter([escaped(word) for _, word in ticks]))
     elif side.get_scale() == "linear" and side.isDefault_majloc:
         below = BELOW / (1 + BELOW) if strip else 0.0
-        side.set_major_locator(RoundTicks(size, [at for at, _ in ticks], ends, below))
+        side.set_major_locator(RoundLocator(size, [at for at, _ in ticks], ends, below))
         if side.isDefault_majfmt and (ticks or not shown):
-            side.set_major_formatter(PlainNumbers((at, escaped(word)) for at, word in ticks))
+            side.set_major_formatter(PlainFormatter((at, escaped(word)) for at, word in ticks))
 
 
 def reach(ax: Axes) -> dict[Along, tuple[float, float]]:
@@ -77,7 +83,7 @@ def reach(ax: Axes) -> dict[Along, tuple[float, float]]:
     return {"x": tuple(ax.dataLim.intervalx), "y": tuple(ax.dataLim.intervaly)}
 
 
-def _ends(ax: Axes, axis: Axis, along: Along, before: tuple[float, float]) -> None:
+def _ends(ax: Axes, axis: PanelAxis, along: Along, before: tuple[float, float]) -> None:
     """Let an axis show what it showed and what the panel is to show.
 
     Ends count as data that has no margin, and are not set: what is drawn later, or on axes that share this
@@ -96,14 +102,14 @@ def _ends(ax: Axes, axis: Axis, along: Along, before: tuple[float, float]) -> No
     ax.autoscale_view()
 
 
-def follow(ax: Axes, axis: Axis, along: Along) -> None:
+def follow(ax: Axes, axis: PanelAxis, along: Along) -> None:
     """Let axes beside a panel follow its ends, where the panel's own are planned."""
     if axis.low is not None or axis.high is not None:
         setattr(ax.dataLim, f"interval{along}", NOTHING)
         ax.autoscale_view()
 
 
-def _tick_size(axis: Axis, along: Along, place: Place) -> tuple[float, bool]:
+def _tick_size(axis: PanelAxis, along: Along, place: PanelSize) -> tuple[float, bool]:
     """Return the points of tick words, fewer when many are side by side, and whether they are turned."""
     from matplotlib import rcParams
 

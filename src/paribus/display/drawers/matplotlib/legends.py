@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus.display.drawers.matplotlib.ink import folded
-from paribus.display.drawers.matplotlib.place import GAP, right_of
+from paribus.display.drawers.matplotlib.colors import folded
+from paribus.display.drawers.matplotlib.geometry import GAP, right_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -73,7 +73,7 @@ def explained_before(ax: Axes) -> tuple[dict[str, Artist], str | None]:
 
 
 def _hides(ax: Axes, box: Bbox) -> bool:
-    """Tell whether a curve, a point or a word lies below a legend."""
+    """Return whether a legend covers a curve, a point or text."""
     if any(box.overlaps(text.get_window_extent()) for text in ax.texts if text.get_text()):
         return True
     curves = [line.get_transform().transform_path(line.get_path()) for line in ax.lines]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.display.drawers.matplotlib.cells import draw_contours, draw_hatch, draw_heat, is_covered
-from paribus.display.drawers.matplotlib.ink import escaped, ink, rgba, said_in_legend, scaled, veil
-from paribus.display.drawers.matplotlib.place import Place
-from paribus.display.drawers.shared import faded, strip_heights
+from paribus.display.drawers.mark_helpers import faded, strip_heights
+from paribus.display.drawers.matplotlib.colors import escaped, ink, rgba, said_in_legend, scaled, veil
+from paribus.display.drawers.matplotlib.geometry import PanelSize
+from paribus.display.drawers.matplotlib.heatmaps import draw_contours, draw_hatch, draw_heat, is_covered
 from paribus.display.figure import (
     Band,
     Bars,
@@ -26,7 +26,7 @@ from paribus.display.figure import (
     Strip,
     Text,
 )
-from paribus.display.stretches import alone
+from paribus.display.runs import alone
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ MARKER = {
 }
 
 
-def _line(ax: Axes, mark: Line, zorder: float, place: Place) -> None:
+def _line(ax: Axes, mark: Line, zorder: float, place: PanelSize) -> None:
     style: dict[str, Any] = {
         "color": rgba(mark.color),
         "linestyle": DASH[mark.dash],
@@ -76,7 +76,7 @@ def _line(ax: Axes, mark: Line, zorder: float, place: Place) -> None:
         ax.plot(mark.x[points], mark.y[points], ".", color=style["color"], alpha=mark.alpha, zorder=zorder)
 
 
-def _band(ax: Axes, mark: Band, zorder: float, place: Place) -> None:
+def _band(ax: Axes, mark: Band, zorder: float, place: PanelSize) -> None:
     ax.fill_between(
         mark.x,
         mark.low,
@@ -90,7 +90,7 @@ def _band(ax: Axes, mark: Band, zorder: float, place: Place) -> None:
     )
 
 
-def _points(ax: Axes, mark: Points, zorder: float, place: Place) -> None:
+def _points(ax: Axes, mark: Points, zorder: float, place: PanelSize) -> None:
     color = rgba(mark.color)
     if mark.error is not None:
         ax.errorbar(
@@ -119,7 +119,7 @@ def _points(ax: Axes, mark: Points, zorder: float, place: Place) -> None:
     )
 
 
-def _bars(ax: Axes, mark: Bars, zorder: float, place: Place) -> None:
+def _bars(ax: Axes, mark: Bars, zorder: float, place: PanelSize) -> None:
     colors = [mark.color] * len(mark.at) if isinstance(mark.color, str) else mark.color
     base = np.zeros(len(mark.at)) if mark.base is None else mark.base
     style: dict[str, Any] = {
@@ -139,7 +139,7 @@ def _bars(ax: Axes, mark: Bars, zorder: float, place: Place) -> None:
         ax.errorbar(mark.at, base + mark.length, yerr=mark.error, zorder=zorder, **whiskers)
 
 
-def _strip(ax: Axes, mark: Strip, zorder: float, place: Place) -> None:
+def _strip(ax: Axes, mark: Strip, zorder: float, place: PanelSize) -> None:
     from matplotlib.collections import PolyCollection
 
     tall = strip_heights(mark)
@@ -149,7 +149,7 @@ def _strip(ax: Axes, mark: Strip, zorder: float, place: Place) -> None:
     _add_at_edge(ax, mark.along, shapes, PolyCollection(list(shapes), facecolors=[ink(0.25)], zorder=zorder))
 
 
-def _rug(ax: Axes, mark: Rug, zorder: float, place: Place) -> None:
+def _rug(ax: Axes, mark: Rug, zorder: float, place: PanelSize) -> None:
     from matplotlib import rcParams
     from matplotlib.collections import LineCollection
     from matplotlib.patheffects import withStroke
@@ -176,12 +176,12 @@ def _add_at_edge(ax: Axes, side: Literal["x", "y"], shapes: Floats, drawn: Colle
     ax.autoscale_view()
 
 
-def _rule(ax: Axes, mark: Rule, zorder: float, place: Place) -> None:
+def _rule(ax: Axes, mark: Rule, zorder: float, place: PanelSize) -> None:
     across = ax.axhline if mark.along == "y" else ax.axvline
     across(mark.at, color=ink(0.55), linewidth=0.8, zorder=zorder)
 
 
-def _text(ax: Axes, mark: Text, zorder: float, place: Place) -> None:
+def _text(ax: Axes, mark: Text, zorder: float, place: PanelSize) -> None:
     ax.annotate(
         escaped(mark.text),
         (mark.x, mark.y),
@@ -200,7 +200,7 @@ def _text(ax: Axes, mark: Text, zorder: float, place: Place) -> None:
     ax.autoscale_view()
 
 
-PENS: dict[type[Mark], Callable[[Axes, Any, float, Place], Any]] = {
+PENS: dict[type[Mark], Callable[[Axes, Any, float, PanelSize], Any]] = {
     Line: _line,
     Band: _band,
     Points: _points,

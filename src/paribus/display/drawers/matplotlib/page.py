@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from paribus.display.drawers.matplotlib.given import draw_on
-from paribus.display.drawers.matplotlib.ink import FAINT, fitting, ink, words_along
+from paribus.display.drawers.matplotlib.colors import FAINT, fitting, ink, words_along
+from paribus.display.drawers.matplotlib.geometry import PanelSize
 from paribus.display.drawers.matplotlib.legends import entries_of, legend_above
 from paribus.display.drawers.matplotlib.panel import draw_panel
-from paribus.display.drawers.matplotlib.place import Place
+from paribus.display.drawers.matplotlib.user_axes import draw_on_axes
 from paribus.display.figure import Figure
 from paribus.errors import DrawingError
 
@@ -40,7 +40,7 @@ def draw(figure: Figure, ax: Any = None) -> tuple[Page, list[Axes]]:
         One for each panel, in their order.
     """
     if ax is not None:
-        page, axes = draw_on(figure, _given(ax, len(figure.panels)))
+        page, axes = draw_on_axes(figure, _given(ax, len(figure.panels)))
     else:
         import matplotlib.pyplot as plt
 
@@ -98,7 +98,7 @@ def _draw_new(figure: Figure, page: Page) -> list[Axes]:
     rows = -(-len(figure.panels) // columns)
     notes = fitting(page, figure.notes, figure.size[0] - 0.15)
     high = figure.size[1] - 0.15 * len(notes.splitlines())
-    place = Place(0.75 * figure.size[0] / columns, 0.7 * high / rows)
+    place = PanelSize(0.75 * figure.size[0] / columns, 0.7 * high / rows)
     # A row without height above the panels: what its legend needs is made room for like any other label,
     # below a title that is there or comes later. Legends of the page itself would lie on the title.
     grid = page.add_gridspec(rows + 1, columns, height_ratios=[1e-6] + [1.0] * rows)

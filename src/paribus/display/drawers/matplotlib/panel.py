@@ -1,4 +1,4 @@
-"""One panel: its marks, the narrow panels and the colour bars beside it."""
+"""One panel: its marks, the narrow panels and the color bars beside it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from paribus.display.drawers.matplotlib.axes import draw_axis, follow, reach
-from paribus.display.drawers.matplotlib.ink import LETTER, ink, scaled, words_along
+from paribus.display.drawers.matplotlib.colors import LETTER, ink, scaled, words_along
+from paribus.display.drawers.matplotlib.geometry import GAP, PanelSize, above, right_of
 from paribus.display.drawers.matplotlib.legends import legend_beside
 from paribus.display.drawers.matplotlib.marks import PENS
-from paribus.display.drawers.matplotlib.place import GAP, Place, above, right_of
-from paribus.display.figure import Axis, Contours, Heat, Panel, Strip
+from paribus.display.figure import Contours, Heat, Panel, PanelAxis, Strip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
 
 Side: TypeAlias = Literal["main", "right", "top"]
-BAR = 0.14  # inches that a colour bar is wide
-COLORED = 0.8  # inches that a colour bar takes with its words
+BAR = 0.14  # inches that a color bar is wide
+COLORED = 0.8  # inches that a color bar takes with its words
 SMALL = 0.8  # of the usual letters, for the words of narrow panels
 
 
-def draw_panel(ax: Axes, panel: Panel, place: Place) -> list[tuple[Axes, str]]:
-    """Draw a panel with what stands beside it: the narrow panels first, then colour bars, then a legend.
+def draw_panel(ax: Axes, panel: Panel, place: PanelSize) -> list[tuple[Axes, str]]:
+    """Draw a panel with what stands beside it: the narrow panels first, then color bars, then a legend.
 
-    Returned are the axes of colour bars, and what they say.
+    Returned are the axes of color bars, and what they say.
     """
     place = _without_sides(panel, place)
     colored = _draw_marks(ax, panel, place, "main")
@@ -49,7 +49,7 @@ def draw_panel(ax: Axes, panel: Panel, place: Place) -> list[tuple[Axes, str]]:
     return bars
 
 
-def _without_sides(panel: Panel, place: Place) -> Place:
+def _without_sides(panel: Panel, place: PanelSize) -> PanelSize:
     """Return the place left to a panel itself: less on given axes, the shorter side of one with a shape."""
     width = place.width
     if place.given:
@@ -61,14 +61,14 @@ def _without_sides(panel: Panel, place: Place) -> Place:
     return replace(place, width=width)
 
 
-def _words_width(axis: Axis) -> float:
-    """Return the inches that the tick words of a narrow panel take, so that they keep off its neighbour's."""
+def _words_width(axis: PanelAxis) -> float:
+    """Return the inches that the tick words of a narrow panel take, so that they keep off its neighbor's."""
     words = [line for _, word in axis.ticks or () for line in word.split("\n")]
     return SMALL * scaled(10) * LETTER * max(map(len, words), default=0) / 72
 
 
-def _draw_marks(ax: Axes, panel: Panel, place: Place, side: Side) -> list[tuple[ScalarMappable, str]]:
-    """Draw marks on axes, the first lowest, and return what needs a colour bar."""
+def _draw_marks(ax: Axes, panel: Panel, place: PanelSize, side: Side) -> list[tuple[ScalarMappable, str]]:
+    """Draw marks on axes, the first lowest, and return what needs a color bar."""
     before = reach(ax)
     if side != "main" or not place.given:
         _bare(ax, panel, side, place.given)
@@ -120,15 +120,15 @@ def _bare(ax: Axes, panel: Panel, side: Side, given: bool) -> None:
 def _color_bars(
     ax: Axes, colored: list[tuple[ScalarMappable, str]], beyond: float, height: float
 ) -> list[tuple[Axes, str]]:
-    """Explain colours so many inches to the right of axes, several of them below each other."""
-    from paribus.display.drawers.matplotlib.numbers import WholeNumbers
+    """Explain colors so many inches to the right of axes, several of them below each other."""
+    from paribus.display.drawers.matplotlib.tick_formats import IntegerFormatter
 
     share, bars = 1 / max(1, len(colored)), []
     for number, (mappable, unit) in enumerate(colored):
         tall = share if len(colored) == 1 else 0.9 * share
         bounds = (beyond, 1 - number * share - tall, BAR, tall)
         side = ax.inset_axes(bounds, transform=right_of(ax))
-        bar = ax.figure.colorbar(mappable, cax=side, format=WholeNumbers())
+        bar = ax.figure.colorbar(mappable, cax=side, format=IntegerFormatter())
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize="small", length=2)
         bar.set_label(words_along(unit, tall * height))

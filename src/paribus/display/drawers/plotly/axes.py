@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from paribus.contracts import Floats
-from paribus.display.drawers.plotly.ink import GRID, INK
-from paribus.display.drawers.plotly.place import GAP, Box, Cell, Page, Spec, Way
-from paribus.display.drawers.plotly.ticks import number_step, tick_count
-from paribus.display.drawers.plotly.words import FONT, LEADING, escaped, text_height, text_width, wrapped
-from paribus.display.figure import Axis, Band, Bars, Contours, Hatch, Heat, Line, Mark, Panel, Points
+from paribus.display.drawers.plotly.colors import GRID, INK
+from paribus.display.drawers.plotly.geometry import GAP, Box, Page, PanelCell, Spec, Way
+from paribus.display.drawers.plotly.hover_text import FONT, LEADING, escaped, text_height, text_width, wrapped
+from paribus.display.drawers.plotly.tick_steps import number_step, tick_count
+from paribus.display.figure import Band, Bars, Contours, Hatch, Heat, Line, Mark, Panel, PanelAxis, Points
 
 DAY = 86_400_000.0  # in milliseconds, which plotly's date axes count in
 SMALLEST_LETTER = 8.0  # pixels of what is read with ease
@@ -42,7 +42,7 @@ def describe_axis(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
     }
     ends: tuple[float | None, float | None] = (axis.low, axis.high)
     if any(isinstance(mark, Heat | Contours) for mark in panel.marks):
-        ends = ends_of(panel, way)  # colours reach up to the axes
+        ends = ends_of(panel, way)  # colors reach up to the axes
     if ends != (None, None):
         spec["range"] = [None if end is None else place_at(end, axis) for end in ends]
     if axis.ticks is not None:
@@ -92,17 +92,17 @@ def join(page: Page, x: Spec, y: Spec) -> dict[Way, str]:
     return names
 
 
-def alike(one: Axis, two: Axis) -> bool:
-    """Tell whether two axes have the same ends."""
+def alike(one: PanelAxis, two: PanelAxis) -> bool:
+    """Return whether two axes have the same limits."""
     return (one.scale, one.low, one.high) == (two.scale, two.low, two.high)
 
 
-def place_at(at: float, axis: Axis) -> Any:
+def place_at(at: float, axis: PanelAxis) -> Any:
     """Turn days since 1970 into a date where an axis has them."""
     return places(np.array([at]), axis)[0] if axis.scale == "date" else float(at)
 
 
-def places(values: Floats, axis: Axis) -> Any:
+def places(values: Floats, axis: PanelAxis) -> Any:
     """Turn days since 1970 into dates where an axis has them."""
     if axis.scale != "date":
         return np.asarray(values, dtype=float)
@@ -110,17 +110,17 @@ def places(values: Floats, axis: Axis) -> Any:
     return [str(date) if there else None for date, there in zip(whole, np.isfinite(values), strict=True)]
 
 
-def lengths(values: Floats, axis: Axis) -> Floats:
+def lengths(values: Floats, axis: PanelAxis) -> Floats:
     """Turn days into milliseconds, which plotly measures dates in."""
     return values * DAY if axis.scale == "date" else values
 
 
-def axis_label(axis: Axis, way: Way, cell: Cell) -> str:
+def axis_label(axis: PanelAxis, way: Way, cell: PanelCell) -> str:
     """Return the label of an axis, in lines that fit along its panel."""
     return wrapped(axis.label, 0.75 * cell.height if way == "y" else 0.8 * cell.width) if axis.label else ""
 
 
-def tick_words(axis: Axis, way: Way, cell: Cell) -> tuple[list[str], float]:
+def tick_words(axis: PanelAxis, way: Way, cell: PanelCell) -> tuple[list[str], float]:
     """Return the words at ticks and the size of their letters.
 
     Long words are broken rather than clipped, into as many lines as fit between two ticks; letters are
@@ -151,7 +151,7 @@ def _broken(text: str, pixels: float, size: float, most: int) -> str:
         pixels *= 1.2
 
 
-def ticks_width(panel: Panel, way: Way, cell: Cell) -> float:
+def ticks_width(panel: Panel, way: Way, cell: PanelCell) -> float:
     """Guess how wide the words at ticks are, with what keeps them off the axis."""
     axis = panel.y if way == "y" else panel.x
     if not axis.numbers or axis.scale == "none":
@@ -163,7 +163,7 @@ def ticks_width(panel: Panel, way: Way, cell: Cell) -> float:
     return (text_width("00:00:00") if axis.scale == "date" else number_width(low, high)) + GAP
 
 
-def ticks_height(panel: Panel, cell: Cell) -> float:
+def ticks_height(panel: Panel, cell: PanelCell) -> float:
     """Guess how high the words below a panel are, with what keeps them off the axis."""
     axis = panel.x
     if not axis.numbers or axis.scale == "none":

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from paribus.display import look
-from paribus.display.drawers.plotly.place import GAP, Page, Spec
-from paribus.display.drawers.plotly.room import BESIDE, bar_width, legend_rows, title_height
-from paribus.display.drawers.plotly.words import FONT, escaped, wrapped
+from paribus.display import style
+from paribus.display.drawers.plotly.geometry import GAP, Page, Spec
+from paribus.display.drawers.plotly.hover_text import FONT, escaped, wrapped
+from paribus.display.drawers.plotly.page_margins import BESIDE, bar_width, legend_rows, title_height
 from paribus.display.figure import Bars, Figure, Line, Panel, Points
 
 
@@ -29,7 +29,7 @@ def legend_above(page: Page, figure: Figure) -> Spec:
 
 
 def legend_beside(page: Page, number: int, panel: Panel) -> Spec:
-    """Place the legend of one panel to its right, after its colour bars."""
+    """Place the legend of one panel to its right, after its color bars."""
     box = page.boxes[number]
     bars = sum(bar_width(mark, box.height) for mark in panel.marks)
     return {
@@ -48,9 +48,9 @@ def legend_beside(page: Page, number: int, panel: Panel) -> Spec:
 
 
 def groups_of(panel: Panel) -> dict[str, str]:
-    """Return the label of each colour: a band without one comes and goes with the line it belongs to."""
+    """Return the label of each color: a band without one comes and goes with the line it belongs to."""
     found: dict[str, str] = {}
     for mark in panel.marks:
-        if isinstance(mark, Line | Points | Bars) and mark.label and mark.color != look.INK:
+        if isinstance(mark, Line | Points | Bars) and mark.label and mark.color != style.INK:
             found.setdefault(str(mark.color), mark.label)
     return found

@@ -8,29 +8,29 @@ from typing import Any
 import numpy as np
 
 from paribus.contracts import Floats, Integers
-from paribus.display import look
+from paribus.display import style
+from paribus.display.drawers.mark_helpers import faded, strip_heights
 from paribus.display.drawers.plotly.axes import lengths, place_at, places
-from paribus.display.drawers.plotly.cells import draw_contours, draw_hatch, draw_heat, fill_outlines
-from paribus.display.drawers.plotly.frame import Frame
-from paribus.display.drawers.plotly.ink import INK, rgba
-from paribus.display.drawers.plotly.place import POINT, Spec, Way
-from paribus.display.drawers.plotly.words import escaped, hover
-from paribus.display.drawers.shared import faded, strip_heights
+from paribus.display.drawers.plotly.colors import INK, rgba
+from paribus.display.drawers.plotly.geometry import POINT, Spec, Way
+from paribus.display.drawers.plotly.heatmaps import draw_contours, draw_hatch, draw_heat, fill_outlines
+from paribus.display.drawers.plotly.hover_text import escaped, hover
+from paribus.display.drawers.plotly.panel_context import PanelContext
 from paribus.display.figure import (
-    Axis,
     Band,
     Bars,
     Contours,
     Hatch,
     Heat,
     Line,
+    PanelAxis,
     Points,
     Rug,
     Rule,
     Strip,
     Text,
 )
-from paribus.display.stretches import alone, stretches
+from paribus.display.runs import alone, stretches
 
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashdot"}
 MARKERS = {
@@ -45,7 +45,7 @@ MARKERS = {
 }
 
 
-def _line(mark: Line, frame: Frame) -> None:
+def _line(mark: Line, frame: PanelContext) -> None:
     pieces = _strengths(mark)
     strongest = max(pieces)
     shape = "hv" if mark.steps else "linear"
@@ -73,7 +73,7 @@ def _line(mark: Line, frame: Frame) -> None:
 
 
 def _strengths(mark: Line) -> dict[float, Integers]:
-    """Return shares of colour and the points joined with them, -1 between pieces: each is a trace."""
+    """Return shares of color and the points joined with them, -1 between pieces: each is a trace."""
     joined: dict[float, list[int]] = {}
     for first, last, share in faded(mark):
         before = joined.setdefault(share, [])
@@ -81,7 +81,7 @@ def _strengths(mark: Line) -> dict[float, Integers]:
     return {share: np.array(joined[share], dtype=np.int64) for share in sorted(joined)}
 
 
-def _band(mark: Band, frame: Frame) -> None:
+def _band(mark: Band, frame: PanelContext) -> None:
     x, low, high = mark.x, mark.low, mark.high
     if mark.steps:  # a height holds until the next point
         x, low, high = np.repeat(x, 2)[1:], np.repeat(low, 2)[:-1], np.repeat(high, 2)[:-1]
@@ -92,7 +92,7 @@ def _band(mark: Band, frame: Frame) -> None:
     fill_outlines(mark, frame, outlines, {"fillcolor": rgba(mark.color, mark.alpha)}, mark.color)
 
 
-def _points(mark: Points, frame: Frame) -> None:
+def _points(mark: Points, frame: PanelContext) -> None:
     size = np.asarray(mark.size) * (0.5 if mark.marker == "dot" else 1.0) * POINT
     color = rgba(mark.color, mark.alpha)
     spec = {
@@ -114,14 +114,14 @@ def _points(mark: Points, frame: Frame) -> None:
     frame.add(mark, spec | hover(mark.hover), mark.label, mark.color)
 
 
-def _error(error: Floats | None, along: Way, axis: Axis, color: str) -> Spec:
+def _error(error: Floats | None, along: Way, axis: PanelAxis, color: str) -> Spec:
     if error is None:
         return {}
     style = {"color": color, "thickness": 1.6, "width": 3}
     return {f"error_{along}": style | {"type": "data", "array": lengths(error, axis)}}
 
 
-def _bars(mark: Bars, frame: Frame) -> None:
+def _bars(mark: Bars, frame: PanelContext) -> None:
     ends: Way
     stand, ends = ("y", "x") if mark.horizontal else ("x", "y")
     axes = {"x": frame.x, "y": frame.y}
@@ -143,7 +143,7 @@ def _bars(mark: Bars, frame: Frame) -> None:
     frame.add(mark, spec | hover(mark.hover), mark.label, mark.color)
 
 
-def _strip(mark: Strip, frame: Frame) -> None:
+def _strip(mark: Strip, frame: PanelContext) -> None:
     upright = mark.along == "x"
     axis = frame.x if upright else frame.y
     spec: Spec = {
@@ -160,7 +160,7 @@ def _strip(mark: Strip, frame: Frame) -> None:
     frame.add(mark, spec | hover(mark.hover))
 
 
-def _rug(mark: Rug, frame: Frame) -> None:
+def _rug(mark: Rug, frame: PanelContext) -> None:
     upright = mark.along == "x"
     spec = {
         "type": "scatter",
@@ -177,7 +177,7 @@ def _rug(mark: Rug, frame: Frame) -> None:
     frame.add(mark, spec | hover(mark.hover))
 
 
-def _rule(mark: Rule, frame: Frame) -> None:
+def _rule(mark: Rule, frame: PanelContext) -> None:
     axis, other = ("y", "x") if mark.along == "y" else ("x", "y")
     at = place_at(mark.at, frame.y if mark.along == "y" else frame.x)
     frame.page.shapes.append(
@@ -196,9 +196,9 @@ def _rule(mark: Rule, frame: Frame) -> None:
     )
 
 
-def _text(mark: Text, frame: Frame) -> None:
+def _text(mark: Text, frame: PanelContext) -> None:
     font: Spec = {"size": mark.size * POINT}
-    if mark.color != look.INK:
+    if mark.color != style.INK:
         font["color"] = rgba(mark.color)
     frame.page.annotations.append(
         {
@@ -221,7 +221,7 @@ def _text(mark: Text, frame: Frame) -> None:
     )
 
 
-PENS: dict[type, Callable[[Any, Frame], None]] = {
+PENS: dict[type, Callable[[Any, PanelContext], None]] = {
     Line: _line,
     Band: _band,
     Points: _points,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paribus.display.drawers.plotly.ink import INK
+from paribus.display.drawers.plotly.colors import INK
+from paribus.display.drawers.plotly.geometry import GAP, Page
+from paribus.display.drawers.plotly.hover_text import FONT, SMALL, TITLE, escaped
 from paribus.display.drawers.plotly.legends import legend_above, legend_beside
+from paribus.display.drawers.plotly.page_margins import notes_of, share_out
 from paribus.display.drawers.plotly.panel import draw_panel
-from paribus.display.drawers.plotly.place import GAP, Page
-from paribus.display.drawers.plotly.room import notes_of, share_out
-from paribus.display.drawers.plotly.words import FONT, SMALL, TITLE, escaped
 from paribus.display.figure import Figure
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def draw(figure: Figure) -> go.Figure:
     -------
     plotly.graph_objects.Figure
         To show, to change, or to write to a page that needs nothing else (``write_html``). Words and axes
-        have the colours of its template: ``update_layout(template="plotly_dark")`` makes it a dark one.
+        have the colors of its template: ``update_layout(template="plotly_dark")`` makes it a dark one.
     """
     import plotly.graph_objects as go
     import plotly.io as pio

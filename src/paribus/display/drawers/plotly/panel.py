@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from paribus.display.drawers.plotly.axes import alike, describe_axis, follow, join
-from paribus.display.drawers.plotly.frame import Frame
+from paribus.display.drawers.plotly.geometry import GAP, Box, Page, Spec
+from paribus.display.drawers.plotly.hover_text import SMALL, TITLE, escaped, text_width, wrapped
 from paribus.display.drawers.plotly.legends import groups_of
 from paribus.display.drawers.plotly.marks import PENS
-from paribus.display.drawers.plotly.place import GAP, Box, Page, Spec
-from paribus.display.drawers.plotly.words import SMALL, TITLE, escaped, text_width, wrapped
-from paribus.display.figure import Axis, Panel
+from paribus.display.drawers.plotly.panel_context import PanelContext
+from paribus.display.figure import Panel, PanelAxis
 
 BETWEEN = 12.0  # pixels between a panel and the narrow one beside it, so that their numbers do not touch
 
@@ -30,7 +30,7 @@ def draw_panel(page: Page, number: int, panel: Panel, legend: str) -> None:
         y.update(scaleanchor=names["x"], constrain="domain")
         x.update(constrain="domain")
     room = outer.width - wide + GAP
-    _draw_marks(Frame(page, panel.x, panel.y, names, legend, box, groups_of(panel), room), panel)
+    _draw_marks(PanelContext(page, panel.x, panel.y, names, legend, box, groups_of(panel), room), panel)
     if panel.right:
         beside = Box(box.left + wide + BETWEEN, box.bottom, outer.width - wide - BETWEEN, high)
         x, y = describe_axis(panel.right, "x", page, beside), follow(panel, "y", page, beside, names["y"])
@@ -46,7 +46,7 @@ def draw_panel(page: Page, number: int, panel: Panel, legend: str) -> None:
 
 def _narrow(panel: Panel, width: float) -> float:
     """Return how wide the panel to the right is: what it says at its foot must not reach under others."""
-    axis = panel.right.x if panel.right else Axis()
+    axis = panel.right.x if panel.right else PanelAxis()
     words = [
         text_width(text, SMALL) + 2 * GAP for _, text in axis.ticks or () if axis.numbers and not axis.turned
     ]
@@ -58,7 +58,7 @@ def _draw_beside(page: Page, panel: Panel, x: Spec, y: Spec, legend: str, box: B
     groups = groups_of(main) | groups_of(panel)
     right = main.right is panel
     x_axis, y_axis = (panel.x, main.y) if right else (main.x, panel.y)
-    _draw_marks(Frame(page, x_axis, y_axis, names, legend, box, groups), panel)
+    _draw_marks(PanelContext(page, x_axis, y_axis, names, legend, box, groups), panel)
 
 
 def _write_title(page: Page, title: str, box: Box) -> None:
@@ -77,6 +77,6 @@ def _write_title(page: Page, title: str, box: Box) -> None:
     )
 
 
-def _draw_marks(frame: Frame, panel: Panel) -> None:
+def _draw_marks(frame: PanelContext, panel: Panel) -> None:
     for mark in panel.marks:
         PENS[type(mark)](mark, frame)

@@ -1,0 +1,114 @@
+"""From answers about moves to local effects."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paribus.evaluators.ale.accumulate import AleEstimate
+from paribus.evaluators.ale.ale_grid import DECLARED, GIVEN, LISTED, AleBins, AleGrid
+from paribus.models import Model
+from paribus.models.model import unsteady_notes
+from paribus.notes import Note, NoteCode
+from paribus.results.build_partial_dependence import missing_note
+from paribus.results.curve_values import strength_of
+from paribus.results.local_effect import LocalEffect, LocalEffectAtMissing
+from paribus.results.model_spread import ModelSpread, model_spread_notes
+from paribus.results.provenance import Provenance, skipped_notes
+
+SHOWN = 6  # categories that a note lists
+
+
+def local_effect_of(
+    move: AleGrid,
+    found: AleEstimate,
+    total: float,
+    unit: float,
+    models: tuple[Model, ...],
+    provenance: Provenance,
+) -> LocalEffect:
+    """Return a local effect; ``total`` is the weight of all rows, ``unit`` turns weights into those given.
+
+    ``models``, which all have the same outputs, are who answered.
+    """
+    output_names, refits = models[0].output_names, None
+    values, weights = found.ale.reshape(len(output_names), -1), found.node_weight.ravel()
+    if len(move.bins) == 1 and move.bins[0].alone:
+        weights = np.array([move.bins[0].alone])
+    missing = None
+    if found.missing is not None:
+        axis, anchor = move.axes[0], move.bins[0].anchor
+        known = axis.values[anchor]
+        known = known.item() if isinstance(known, (np.number, np.bool_)) else known
+        missing = LocalEffectAtMissing(
+            axis.missing_share, axis.missing * unit, known, *map(np.copy, found.missing)
+        )
+        values = np.concatenate([values, found.missing[0][:, None]], axis=1)
+        weights = np.append(weights, found.missing_weight)
+    if found.by_model is not None:
+        refits = ModelSpread.of(tuple(model.name for model in models), found.by_model, found.missing_by_model)
+    grid_values = tuple(axis.values for axis in move.axes)
+    differing = model_spread_notes(refits, found.ale, move.names, grid_values, output_names)
+    return LocalEffect(
+        feature_names=move.names,
+        output_names=output_names,
+        kinds=tuple(axis.kind for axis in move.axes),
+        grid_values=grid_values,
+        ale=found.ale,
+        standard_error=found.error,
+        local=found.local,
+        local_error=found.local_error,
+        support=found.weight * unit,
+        rows=found.rows.copy(),
+        empty=found.empty,
+        missing=missing,
+        order=tuple(bins.order for bins in move.bins),
+        strength=strength_of(values, weights),
+        notes=(*_local_notes(move, found, total, models, provenance), *differing),
+        provenance=provenance,
+        by_model=refits,
+    )
+
+
+def _listed(bins: AleBins) -> str:
+    """Return the first categories in their order."""
+    levels = [str(value) for value in bins.axis.values[:SHOWN]]
+    return ", ".join(levels) + (", ..." if bins.nodes > SHOWN else "")
+
+
+def _local_notes(
+    move: AleGrid, found: AleEstimate, total: float, models: tuple[Model, ...], provenance: Provenance
+) -> tuple[Note, ...]:
+    notes = [note for axis in move.axes for note in axis.notes]
+    for bins in move.bins:
+        if bins.order and bins.order not in (LISTED, GIVEN, DECLARED):
+            text = (
+                f"the categories of {bins.axis.name} are unordered; they were arranged "
+                f"{bins.order}: {_listed(bins)}. ALE depends on this order; partial_dependence does not"
+            )
+            notes.append(Note(NoteCode.CATEGORY_ORDER, text, bins.axis.name))
+    for axis in move.axes:
+        if axis.missing and found.missing is not None:
+            notes.append(missing_note(axis, "; the effect at missing is reported separately"))
+        elif axis.missing and len(axis):
+            notes.append(missing_note(axis, ", which is left out"))
+    inside = float(found.weight.sum()) + sum(axis.missing for axis in move.axes[:1])
+    if len(move.axes) == 1 and (all(move.steps) or move.bins[0].order) and inside < total * (1 - 1e-9):
+        beyond = 1 - inside / total
+        text = f"{beyond:.1%} of the data lies outside the grid and is ignored"
+        notes.append(Note(NoteCode.OUTSIDE_GRID, text, move.axes[0].name, beyond))
+    if found.empty.any():
+        empty, size = found.empty.sum(), found.empty.size
+        text = f"{empty:,} of {size:,} cells have no rows and use the nearest cell that has"
+        notes.append(Note(NoteCode.EMPTY_CELLS, text, value=empty / size))
+    notes.extend(skipped_notes(provenance))
+    if not np.isfinite(found.ale).all():
+        text = (
+            "a prediction, or a difference of two, is not finite at some points, so the effect is not either"
+        )
+        notes.append(Note(NoteCode.NOT_FINITE, text))
+    notes += unsteady_notes(
+        models,
+        ", so it was evaluated one value at a time; if its prediction for a row depends on the rows beside "
+        "it, the effect depends on how the rows are cut",
+    )
+    return tuple(notes)

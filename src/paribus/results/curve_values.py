@@ -1,0 +1,77 @@
+"""Curves of one feature at the values of another grid, and how strong they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from paribus.contracts import Array, Flags, Floats
+from paribus.states.overflow import scaled
+
+
+def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple[Floats, Flags]:
+    """Return curves ``(..., g)`` at other values, and which of these they know.
+
+    Numbers and dates that lie between two of their own values are on the straight line between these, those
+    beyond the first or last are not known; of categories, those that are among their own are known.
+    """
+    if nominal:
+        places = {category: place for place, category in enumerate(own.tolist())}
+        found = np.array([places.get(category, -1) for category in wanted.tolist()], dtype=np.int64)
+        return curves[..., found[found >= 0]], found >= 0
+    edges, points = as_numbers(own), as_numbers(wanted)
+    if not len(edges):
+        return curves[..., :0], np.zeros(len(points), bool)
+    edges, order = np.unique(edges, return_index=True)
+    known = (points >= edges[0]) & (points <= edges[-1])
+    left = np.searchsorted(edges, points[known], side="right") - 1
+    right = np.minimum(left + 1, len(edges) - 1)
+    gap = np.where(right > left, edges[right] - edges[left], 1.0)
+    part = (points[known] - edges[left]) / gap
+    low, high = curves[..., order[left]], curves[..., order[right]]
+    with np.errstate(invalid="ignore"):  # infinities
+        return np.where(part == 0, low, low + part * (high - low)), known
+
+
+def shared_values(one: Array, other: Array, nominal: bool) -> Array:
+    """Return the values at which two curves can be compared.
+
+    Of numbers and dates, all of both that lie where the two overlap; of categories, those of the first that
+    the other has too.
+    """
+    if nominal:
+        known = set(other.tolist())
+        return np.asarray(one[np.array([category in known for category in one.tolist()], dtype=bool)])
+    if not len(one) or not len(other):
+        return one[:0]
+    values = np.unique(np.concatenate([one, other]))
+    within = (values >= max(one.min(), other.min())) & (values <= min(one.max(), other.max()))
+    return np.asarray(values[within])
+
+
+def as_numbers(values: Array) -> Floats:
+    """Return numbers, or dates as microseconds."""
+    ticks = values.astype(f"{values.dtype.kind}8[us]").view(np.int64) if values.dtype.kind in "mM" else values
+    return ticks.astype(np.float64)
+
+
+def strength_of(average: Floats, weights: Floats) -> float:
+    r"""Return the standard deviation of the partial dependence over the data, root mean square over outputs.
+
+    .. math:: \sqrt{\operatorname{mean}_o \sum_g s_g (PD_{og} - \overline{PD}_o)^2 / \sum_g s_g}
+
+    with the averages ``(o, g)`` and the weight ``s (g,)`` of the data at each point. Where there is no
+    data at any of them, every point counts the same.
+    """
+    if not weights.any():
+        weights = np.ones_like(weights)
+    if not len(weights):
+        return 0.0
+    shares = weights / weights.sum()
+
+    def deviation(values: Floats) -> Any:
+        centered = values - (values @ shares)[:, None]
+        return np.sqrt(np.mean(centered**2 @ shares))
+
+    return float(scaled(deviation, average))

@@ -1,0 +1,120 @@
+"""Mixins of results that can be plotted, and displayed in notebooks.
+
+This file is the only door from results to their display, and opens when a picture is requested.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from paribus._typing import OutputLayout, PlotBackend
+from paribus.results.saveable import Saveable
+
+if TYPE_CHECKING:
+    from paribus.display.figure import Figure as Figure
+
+
+class NotebookReprMixin(Saveable):
+    """Display in notebooks: text and plot."""
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """Return all representations for a notebook, drawn once."""
+        from paribus.display.notebook import bundle
+
+        return bundle(self)
+
+    def _figure(self, *options: Any) -> Figure:
+        """Return the picture as plain data."""
+        from paribus.display.pictures import figure_for
+
+        return figure_for(self, *options)
+
+    def _drawn(self, figure: Figure, backend: str, ax: Any) -> Any:
+        """Draw the picture."""
+        from paribus.display.draw import draw_result
+
+        return draw_result(self, figure, backend, ax)
+
+    def _repr_html_(self) -> str:
+        html: str = self._repr_mimebundle_()["text/html"]
+        return html
+
+    def _repr_png_(self) -> bytes | None:
+        return self._repr_mimebundle_().get("image/png")
+
+
+class PlotMixin(NotebookReprMixin):
+    """A result, or a mapping of results, that can be plotted."""
+
+    def figure(
+        self,
+        *,
+        output: str | int | None = None,
+        outputs: OutputLayout | None = None,
+        k: int = 24,
+        columns: int = 3,
+        share_y: bool = True,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> Figure:
+        """Return the plot as plain data: panels of lines, bands, points and cells, with their text.
+
+        Two figures are equal if all their numbers and texts are. Parameters are those of `plot`.
+
+        Returns
+        -------
+        paribus.display.figure.Figure
+        """
+        return self._figure(output, outputs, k, columns, share_y, title, figsize)
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        output: str | int | None = None,
+        outputs: OutputLayout | None = None,
+        k: int = 24,
+        columns: int = 3,
+        share_y: bool = True,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+        backend: PlotBackend = "matplotlib",
+    ) -> Any:
+        """Plot one panel per effect, strongest first.
+
+        Below every curve is the density of the data, with its deciles as ticks; curves fade where data is
+        sparse, and missing values have a narrow panel of their own. Unordered categories are sorted by
+        effect, and beyond twenty the rarest are pooled. The legend explains the bands: ± two standard errors,
+        ± two standard deviations between models, or quantiles of the rows. Notes are shown below.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+            Axes to draw on, one per panel. Their content, labels and titles are kept. A new figure by
+            default.
+        output : str or int, optional
+            One output of several, by name or position; all by default.
+        outputs : {"color", "rows"}, optional
+            How to show several outputs: one color each ("color") or one row of panels each ("rows"). Default:
+            "color" unless color already encodes something else.
+        k : int
+            Maximum number of effects to plot, strongest first; a line below the plot says if there are more.
+        columns : int
+            Maximum number of panels per row.
+        share_y : bool
+            Whether panels of the same unit share the y-axis.
+        title : str, optional
+            Title of the figure; none by default.
+        figsize : tuple of two numbers, optional
+            Width and height of a new figure in inches; by default as large as its panels need.
+        backend : {"matplotlib", "plotly"}
+            Plotting library. With plotly a pointer tells values, effects, standard errors and shares of the
+            data.
+
+        Returns
+        -------
+        matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
+            For matplotlib the axes if there is a single panel, otherwise the figure.
+        """
+        figure = self._figure(output, outputs, k, columns, share_y, title, figsize)
+        return self._drawn(figure, backend, ax)
