@@ -144,7 +144,7 @@ def fitted(evaluator: Any) -> tuple[Any, int]:
     wanted = request.threads or (budget.threads(-1) if evaluator.threaded else 1)
     needed = []
     for cut in request.cuts:
-        smaller = evaluator if cut == request.cut else replace(evaluator, ask=replace(request, cut=cut))
+        smaller = evaluator if cut == request.cut else replace(evaluator, request=replace(request, cut=cut))
         needed.append(smaller.memory(1))
         if needed[-1] <= request.max_memory:
             return smaller, _threads_within(smaller, wanted)

@@ -688,7 +688,7 @@ def _scalars(dtype: np.dtype[Any]) -> Where:
 
 def _consistent(specs: tuple[SketchSpec, ...], parts: Mapping[Any, Any]) -> str | None:
     """Say what is wrong with the states of all rows together."""
-    counted = parts["weighed", 0].counted
+    counted = parts["weighed", 0].n_weighted
     few, drawn = parts["few", 0], [part for (name, _), part in parts.items() if name == "heavy"]
     if len(few.numbers) != min(few.most, counted):
         return "there are other few rows than the weights say"

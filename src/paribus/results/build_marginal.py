@@ -57,11 +57,11 @@ def marginal_of(
         strength=strength_of(first[:, inside], weight[inside]),
         notes=_notes(axis, moments, means, models, provenance),
         provenance=provenance,
-        refits=_refits(axis, moments, means, models),
+        by_model=_by_model(axis, moments, means, models),
     )
 
 
-def _refits(
+def _by_model(
     axis: Axis, moments: CellEstimate, means: CellMeans, models: tuple[Model, ...]
 ) -> ModelSpread | None:
     """Return the average predictions of each of several models."""

@@ -39,7 +39,7 @@ class Comparison(PlotMixin, saved=True):
     effect : PartialDependence
     local : LocalEffect or None
     marginal : Marginal or None
-    local_level : ndarray of shape (n_outputs,) or None
+    local_offset : ndarray of shape (n_outputs,) or None
         Constant added to the ALE curve, whose average is zero, to align it with the partial dependence: the
         mean distance of the two over the data on the grid of the latter.
     difference : ndarray of shape (n_outputs,) or None
@@ -52,7 +52,7 @@ class Comparison(PlotMixin, saved=True):
         Caveats over all parts, and by how much they differ.
     """
 
-    shapes: ClassVar[dict[str, str]] = {"o": "effect.output_names local_level difference share at"}
+    shapes: ClassVar[dict[str, str]] = {"o": "effect.output_names local_offset difference share at"}
 
     effect: PartialDependence
     local: LocalEffect | None

@@ -76,7 +76,7 @@ class LocalEffect(Result, saved=True):
         of two features never more than it was there.
     missing : LocalMissing or None
         The effect at a missing value, for a single feature with missing values.
-    by_model : Refits or None
+    by_model : ModelSpread or None
         The effect by model and the standard deviation between models, for a list of models.
     order : tuple of str
         How the categories of each axis were put in order; empty for numbers.

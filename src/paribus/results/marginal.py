@@ -93,7 +93,7 @@ class Marginal(Result, saved=True):
         How the result was computed.
     notes : tuple of Note
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
-    by_model : Refits or None
+    by_model : ModelSpread or None
         For a list of models, each one's own ``predicted``.
     """
 
@@ -127,7 +127,7 @@ class Marginal(Result, saved=True):
     strength: float
     notes: tuple[Note, ...]
     provenance: Provenance
-    refits: ModelSpread | None = None
+    by_model: ModelSpread | None = None
 
     def _check(self) -> None:
         self._check_missing(self.missing, AVERAGES)

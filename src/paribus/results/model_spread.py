@@ -88,21 +88,21 @@ def _first(values: Floats) -> Floats:
 
 
 def model_spread_notes(
-    refits: ModelSpread | None,
+    spread: ModelSpread | None,
     mean: Floats | None,
     names: tuple[str, ...],
     grid_values: tuple[Array, ...],
     output_names: tuple[str, ...],
 ) -> tuple[Note, ...]:
     """Return where models differ most, and by which share of the range of the mean ``(o, g0, ...)``."""
-    if refits is None or mean is None:
+    if spread is None or mean is None:
         return ()
-    count, deviation = len(refits.models), refits.standard_deviation.reshape(len(output_names), -1)
+    count, deviation = len(spread.models), spread.standard_deviation.reshape(len(output_names), -1)
     if count == 1:
         text = "a list of one model has no standard deviation between models"
         return (Note(NoteCode.SINGLE_MODEL, text),)
-    if refits.missing_deviation is not None:
-        deviation = np.concatenate([deviation, refits.missing_deviation[:, None]], axis=1)
+    if spread.missing_deviation is not None:
+        deviation = np.concatenate([deviation, spread.missing_deviation[:, None]], axis=1)
     size = float(np.abs(mean[np.isfinite(mean)]).max(initial=0.0))
     if not deviation.size or not np.nanmax(deviation, initial=0.0) > ROUNDING * size:
         return ()

@@ -66,7 +66,7 @@ class PartialDependence(Result, saved=True):
         Quantiles of the ICE curves over the rows, at each grid point.
     row_weights : ndarray of shape (n_rows,) or None
         Weights of the individual curves; None without weights or curves.
-    by_model : Refits or None
+    by_model : ModelSpread or None
         The curve of each model and the standard deviation between models, for a list of models.
     support : ndarray of shape (g0, g1, ...)
         Weight of the data around each grid point, without rows with a missing value.

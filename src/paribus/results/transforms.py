@@ -84,12 +84,12 @@ def _flat(effect: PartialDependence) -> tuple[Floats | None, Floats | None, Floa
 
     The missing value is the last point.
     """
-    missing, refits = effect.missing, effect.by_model
+    missing, models = effect.missing, effect.by_model
     average, curves = effect.average, effect.individual
     return (
         None if average is None else _joined(average, 1, None if missing is None else missing.average),
         None if curves is None else _joined(curves, 2, None if missing is None else missing.individual),
-        None if refits is None else _joined(refits.values, 2, None if missing is None else refits.missing),
+        None if models is None else _joined(models.values, 2, None if missing is None else models.missing),
     )
 
 
@@ -127,10 +127,10 @@ def rebuilt(
         if values is None or wanted is None
         else IceQuantiles(wanted.probabilities, values, 0.0, last_quantiles)
     )
-    refits = _refits(effect, models)
+    models = _refits(effect, models)
     return replace(
         effect,
-        by_model=refits,
+        by_model=models,
         average=average,
         standard_error=error,
         individual=curves,
@@ -138,7 +138,7 @@ def rebuilt(
         missing=None
         if missing is None
         else replace(missing, average=last, standard_error=last_error, individual=last_curves),
-        notes=(*notes, *_refit_notes(effect, refits, average)),
+        notes=(*notes, *_refit_notes(effect, models, average)),
     )
 
 
@@ -151,9 +151,9 @@ def _refits(effect: PartialDependence, models: Floats | None) -> ModelSpread | N
 
 
 def _refit_notes(
-    effect: PartialDependence, refits: ModelSpread | None, average: Floats | None
+    effect: PartialDependence, models: ModelSpread | None, average: Floats | None
 ) -> tuple[Note, ...]:
-    return model_spread_notes(refits, average, effect.feature_names, effect.grid_values, effect.output_names)
+    return model_spread_notes(models, average, effect.feature_names, effect.grid_values, effect.output_names)
 
 
 def _shaped(

@@ -119,11 +119,11 @@ def around_of(effect: PartialDependence | LocalEffect) -> Uncertainty:
 
     Where that is not known, as of a single row, nothing is drawn: an error that is not known is not zero.
     """
-    refits, missing, errors = effect.by_model, effect.missing, effect.standard_error
-    if refits is not None and len(refits.models) > 1:
-        called = f"standard deviation of {len(refits.models)} models"
-        words = f" ± 2 standard deviations of {len(refits.models)} models"
-        return Uncertainty(refits.standard_deviation, refits.missing_deviation, called, words, refits.values)
+    spread, missing, errors = effect.by_model, effect.missing, effect.standard_error
+    if spread is not None and len(spread.models) > 1:
+        called = f"standard deviation of {len(spread.models)} models"
+        words = f" ± 2 standard deviations of {len(spread.models)} models"
+        return Uncertainty(spread.standard_deviation, spread.missing_deviation, called, words, spread.values)
     at_missing = None if missing is None else missing.standard_error
     known = [array for array in (errors, at_missing) if array is not None and np.isfinite(array).any()]
     return Uncertainty(errors, at_missing, "standard error", SURE) if known else Uncertainty()
@@ -236,14 +236,14 @@ def _some_rows(effect: PartialDependence, place: AxisLayout, o: int) -> list[Mar
 
 
 def model_marks(
-    refits: ModelSpread | None, place: AxisLayout, o: int, curve: Curve, *, labeled: bool
+    spread: ModelSpread | None, place: AxisLayout, o: int, curve: Curve, *, labeled: bool
 ) -> tuple[Sequence[Mark], Sequence[Mark]]:
     """Return the curve of each model, thin, or its points for categories; nothing for a single model.
 
     The second are those at a missing value.
     """
-    total = 0 if refits is None else len(refits.models)
-    if refits is None or total == 1:
+    total = 0 if spread is None else len(spread.models)
+    if spread is None or total == 1:
         return [], []
     drawn = np.unique(np.linspace(0, total - 1, min(MODELS, total)).astype(int))
     some = "" if len(drawn) == total else f"{len(drawn)} of "
@@ -252,13 +252,13 @@ def model_marks(
     marks: list[Mark] = []
     missing: list[Mark] = []
     for place_, m in enumerate(drawn):
-        y, first = place.average(refits.values[m, o]), label if place_ == 0 else None
+        y, first = place.average(spread.values[m, o]), label if place_ == 0 else None
         if place.levels or len(place.at) == 1:
             marks.append(Points(place.at + aside, y, curve.color, first, "dot", 3.0, 0.6))
         else:
             style = {"width": 0.7, "alpha": 0.5, "steps": place.steps}
             marks.append(Line(place.at, y, curve.color, first, **style))  # type: ignore[arg-type]
-        if refits.missing is not None:
+        if spread.missing is not None:
             at = np.array([aside])
-            missing.append(Points(at, refits.missing[m, [o]], curve.color, None, "dot", 3.0, 0.6))
+            missing.append(Points(at, spread.missing[m, [o]], curve.color, None, "dot", 3.0, 0.6))
     return marks, missing
