@@ -79,9 +79,8 @@ class Checkpoint:
         differing = [name for name, value in wanted.items() if found.get(name) != value]
         if differing:
             raise CheckpointError(
-                f"checkpoint={os.fspath(self.folder)!r} belongs to a run with other "
-                f"{' and '.join(differing)}; "
-                "use another folder, or remove this one to start over"
+                f"checkpoint={os.fspath(self.folder)!r} belongs to another run (other "
+                f"{' and '.join(differing)}); use another folder, or remove this one to start over"
             )
 
 

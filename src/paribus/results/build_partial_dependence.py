@@ -48,8 +48,8 @@ def effect_of(
         missing = PartialDependenceAtMissing(axis.missing_share, axis.missing * unit, *at)
     weights = support.ravel() if missing is None else np.append(support, missing.support)
     names, grid_values = models[0].output_names, tuple(axis.values for axis in question.axes)
-    refits, shaped = _refits(question, answer, models), _shaped(average, question)
-    differing = model_spread_notes(refits, shaped, question.names, grid_values, names)
+    by_model, shaped = _by_model(question, answer, models), _shaped(average, question)
+    differing = model_spread_notes(by_model, shaped, question.names, grid_values, names)
     return PartialDependence(
         feature_names=question.names,
         output_names=names,
@@ -68,11 +68,11 @@ def effect_of(
         provenance=provenance,
         quantiles=_spread(question, answer, request),
         row_weights=None if answer.row_weights is None else answer.row_weights * unit,
-        by_model=refits,
+        by_model=by_model,
     )
 
 
-def _refits(question: Grid, answer: EffectEstimate, models: tuple[Model, ...]) -> ModelSpread | None:
+def _by_model(question: Grid, answer: EffectEstimate, models: tuple[Model, ...]) -> ModelSpread | None:
     values = _shaped(answer.by_model, question)
     if values is None:
         return None

@@ -119,11 +119,11 @@ def _spread(effect: PartialDependence) -> list[str]:
 
 def _between(effect: PartialDependence | LocalEffect) -> list[str]:
     """Format the standard deviation between models."""
-    refits = effect.by_model
-    if refits is None or not np.isfinite(refits.standard_deviation).any():
+    spread = effect.by_model
+    if spread is None or not np.isfinite(spread.standard_deviation).any():
         return []
-    most = number(float(np.nanmax(refits.standard_deviation)))
-    return [f"  between {len(refits.models)} models: standard deviation at most {most}"]
+    most = number(float(np.nanmax(spread.standard_deviation)))
+    return [f"  between {len(spread.models)} models: standard deviation at most {most}"]
 
 
 def format_mapping(kind: str, effects: EffectMapping[Any], done: str) -> str:

@@ -127,10 +127,10 @@ def rebuilt(
         if values is None or wanted is None
         else IceQuantiles(wanted.probabilities, values, 0.0, last_quantiles)
     )
-    models = _refits(effect, models)
+    by_model = _by_model(effect, models)
     return replace(
         effect,
-        by_model=models,
+        by_model=by_model,
         average=average,
         standard_error=error,
         individual=curves,
@@ -138,11 +138,11 @@ def rebuilt(
         missing=None
         if missing is None
         else replace(missing, average=last, standard_error=last_error, individual=last_curves),
-        notes=(*notes, *_refit_notes(effect, models, average)),
+        notes=(*notes, *_spread_notes(effect, by_model, average)),
     )
 
 
-def _refits(effect: PartialDependence, models: Floats | None) -> ModelSpread | None:
+def _by_model(effect: PartialDependence, models: Floats | None) -> ModelSpread | None:
     """Return the models' own numbers, and the standard deviation between them anew."""
     values = _shaped(models, effect.support.shape, effect.missing)
     if effect.by_model is None or models is None or values is None:
@@ -150,7 +150,7 @@ def _refits(effect: PartialDependence, models: Floats | None) -> ModelSpread | N
     return ModelSpread.of(effect.by_model.models, values, None if effect.missing is None else models[..., -1])
 
 
-def _refit_notes(
+def _spread_notes(
     effect: PartialDependence, models: ModelSpread | None, average: Floats | None
 ) -> tuple[Note, ...]:
     return model_spread_notes(models, average, effect.feature_names, effect.grid_values, effect.output_names)
