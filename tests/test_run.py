@@ -304,6 +304,15 @@ def test_two_states_of_one_name_are_an_error():
         Runner(False).fold(passes)
 
 
+def test_models_of_a_long_list_are_evaluated_some_at_a_time():
+    models = [model(n_estimators=3 + place) for place in range(10)]
+    source, count = reads()
+    effect = paribus.partial_dependence(models, source, "a", grid_resolution=5, **QUIET)
+    assert effect.provenance.passes == count["ends"] == 3  # a survey, eight models, and two more
+    alone = [paribus.partial_dependence(one, source, "a", grid_resolution=5, **QUIET) for one in models]
+    np.testing.assert_array_equal(effect.by_model.values, [one.average for one in alone])
+
+
 def test_generators_of_passes_run_side_by_side():
     def counting(rounds):
         seen = []

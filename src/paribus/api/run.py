@@ -28,6 +28,7 @@ from paribus.models import Model, structure_digest
 from paribus.results import Provenance
 from paribus.states import Keyed
 
+SIDE_BY_SIDE = 8  # models of a list whose passes are shared
 State: TypeAlias = Keyed | RefusalError
 Rounds: TypeAlias = Generator[list[Pass], list[State], Any]
 
@@ -204,13 +205,21 @@ def lockstep(generators: Sequence[Rounds]) -> Rounds:
         if len(sent) == 1:
             advance(sent[0])
         else:
-            with ThreadPoolExecutor(len(sent)) as pool:
+            with ThreadPoolExecutor(min(len(sent), budget.threads(-1))) as pool:
                 list(pool.map(advance, sent))
         if not waiting:
             break
         asked = {place: waiting[place] for place in sorted(waiting)}
         states = yield [one for passes in asked.values() for one in passes]
         sent = [(place, [states.pop(0) for _ in passes]) for place, passes in asked.items()]
+    return results
+
+
+def each_model(generators: Sequence[Rounds]) -> Rounds:
+    """Run the passes of several models, some at a time: side by side, they hold all their structures."""
+    results: list[Any] = []
+    for first in range(0, len(generators), SIDE_BY_SIDE):
+        results += yield from lockstep(generators[first : first + SIDE_BY_SIDE])
     return results
 
 

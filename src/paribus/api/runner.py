@@ -11,6 +11,7 @@ from typing import Any
 
 import xxhash
 
+from paribus import budget
 from paribus.contracts import Blocks, CheckpointableEvaluator
 from paribus.errors import CostWarning, RefusalError
 from paribus.evaluators.planner import Plan
@@ -131,7 +132,11 @@ class Runner:
     def _together(self, group: list[Pass], stores: Mapping[str, Any]) -> dict[str, Keyed | RefusalError]:
         from paribus.executors.shared import SharedFold, fold_together
 
-        folds = [SharedFold(one.evaluator, one.blocks, one.threads, stores[one.name]) for one in group]
+        # Threads of a model that predicts are the user's; ours need not be many times the cores.
+        most = max(1, -(-2 * budget.threads(-1) // len(group)))
+        folds = [
+            SharedFold(one.evaluator, one.blocks, min(one.threads, most), stores[one.name]) for one in group
+        ]
         states = fold_together(folds, self.progress, " and ".join(one.name for one in group))
         for one, state in zip(group, states, strict=True):
             if stores[one.name] is not None and isinstance(state, Keyed):

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from paribus.api.combine import combine_facts, label, mean_ale_estimate
-from paribus.api.run import Estimated, Rounds, Work, both_ways, evaluated, lockstep
+from paribus.api.run import Estimated, Rounds, Work, both_ways, each_model, evaluated
 from paribus.api.statistics.axis_options import AxisOptions, Groups
 from paribus.contracts import Array
 from paribus.data.rows import Rows
@@ -68,7 +68,7 @@ class AleStatistic:
             some = yield from work.subsample(size, SEED, self.verb)
             moves, skipped = self._moves(work, partial(similar_order, some))
         request = self._ask(work, moves)
-        found = yield from lockstep(
+        found = yield from each_model(
             [
                 evaluated(
                     work,

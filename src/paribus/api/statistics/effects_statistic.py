@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from paribus.api.combine import combine_facts, combine_remarks, label, mean_estimate
 from paribus.api.recursion import recursion_notes
-from paribus.api.run import Estimated, Rounds, Work, estimates_here, evaluated, lockstep
+from paribus.api.run import Estimated, Rounds, Work, each_model, estimates_here, evaluated
 from paribus.api.statistics.axis_options import AxisOptions, Groups
 from paribus.contracts import Floats
 from paribus.data.rows import Rows
@@ -72,7 +72,7 @@ class EffectsStatistic:
         outlook = PairSelection.of(probe, questions, rows.n_weighted)
         # Training paths are about no rows that might not exist.
         counting = SupportCounts.of(questions, outlook, rows.weight_scale, joint=self.method != "recursion")
-        found = yield from lockstep(
+        found = yield from each_model(
             [self._evaluated(work, request, place, counting) for place in range(len(work.models))]
         )
         supports, joint = counting.finish(found[0].state)

@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus.api.combine import combine_facts, label
 from paribus.api.provenance_record import of_estimator, of_model
-from paribus.api.run import Estimated, Rounds, Work, evaluated, lockstep
+from paribus.api.run import Estimated, Rounds, Work, each_model, evaluated
 from paribus.evaluators.permutation import PermutationImportances, PermutationRequest
 from paribus.evaluators.survey import SummarySpec
 from paribus.meaning import Estimand
@@ -46,7 +46,7 @@ class PermutationStatistic:
     def evaluate(self, work: Work) -> Rounds:
         """Shuffle for each model."""
         asks = [self._ask(work, estimator) for estimator in self.estimators]
-        found = yield from lockstep(
+        found = yield from each_model(
             [
                 evaluated(work, None, partial(_same, request), "auto", label(self.verb, place, len(asks)))
                 for place, request in enumerate(asks)

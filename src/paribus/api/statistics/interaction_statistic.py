@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus.api.combine import combine_facts, label, mean_statistics
 from paribus.api.options import AUTO
-from paribus.api.run import Estimated, Rounds, RowsNeededError, Work, both_ways, evaluated, lockstep
+from paribus.api.run import Estimated, Rounds, RowsNeededError, Work, both_ways, each_model, evaluated
 from paribus.data.background import Background
 from paribus.data.features import Feature
 from paribus.data.rows import Rows
@@ -65,7 +65,7 @@ class InteractionStatistic:
                 f"differ, but estimator is a list of {len(work.models)}; pass one model"
             )
         try:
-            found = yield from lockstep(
+            found = yield from each_model(
                 [
                     evaluated(
                         work,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from paribus.api.combine import combine_facts, label, mean_cells
-from paribus.api.run import Estimated, Rounds, Work, evaluated, lockstep
+from paribus.api.run import Estimated, Rounds, Work, each_model, evaluated
 from paribus.api.statistics.axis_options import AxisOptions, Groups
 from paribus.errors import FeatureError, OptionError
 from paribus.evaluators.cell_means import CellMeans, MarginalRequest
@@ -55,7 +55,7 @@ class MarginalStatistic:
         axes, skipped = self.axes.laid_out(work)
         questions = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
         asks = [self._ask(work, questions, outcome) for outcome in outcomes]
-        found = yield from lockstep(
+        found = yield from each_model(
             [
                 evaluated(work, model, partial(_same, request), "auto", label(self.verb, place, len(models)))
                 for place, (model, request) in enumerate(zip(models, asks, strict=True))
