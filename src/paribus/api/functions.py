@@ -177,8 +177,8 @@ def partial_dependence(
     >>> effect.average, effect.by_model.standard_deviation.round(3)
     (array([[3. , 4.5, 6. ]]), array([[0.   , 0.707, 1.414]]))
     """
-    found: PartialDependence = _computed("partial_dependence", locals())
-    return found
+    result: PartialDependence = _computed("partial_dependence", locals())
+    return result
 
 
 def effects(
@@ -234,8 +234,8 @@ checkpoint, on_error
     >>> result["x0"].average
     array([[12., 14., 16.]])
     """
-    found: Effects = _computed("effects", locals())
-    return found
+    result: Effects = _computed("effects", locals())
+    return result
 
 
 def accumulated_local_effects(
@@ -327,8 +327,8 @@ def accumulated_local_effects(
     >>> effects["x0"].ale
     array([[-2.,  0.,  2.]])
     """
-    found: LocalEffects = _computed("accumulated_local_effects", locals())
-    return found
+    result: LocalEffects = _computed("accumulated_local_effects", locals())
+    return result
 
 
 def marginal(
@@ -408,8 +408,8 @@ def marginal(
     >>> result["x0"].residual, result["x0"].residual_error
     (array([[0.5, 1. ]]), array([[0.5, 1. ]]))
     """
-    found: Marginals = _computed("marginal", locals())
-    return found
+    result: Marginals = _computed("marginal", locals())
+    return result
 
 
 def h_statistic(
@@ -508,8 +508,8 @@ def h_statistic(
     >>> (H["h_squared_pairwise"] > 0.5).tolist()
     [True, False, False]
     """
-    found: HStatistics = _computed("h_statistic", locals())
-    return found
+    result: HStatistics = _computed("h_statistic", locals())
+    return result
 
 
 def feature_importance(
@@ -595,8 +595,8 @@ def feature_importance(
     """
     if method == "model" and y is not None:
         raise OptionError("y has no meaning for method='model'; leave it out")
-    found: Importance = _computed("feature_importance", locals())
-    return found
+    result: Importance = _computed("feature_importance", locals())
+    return result
 
 
 def estimate_cost(
