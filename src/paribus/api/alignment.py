@@ -156,7 +156,7 @@ def _differs(what: str, coded: bool, own: FittedColumns, column: int) -> bool:
 def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header | None]:
     """Return a table in memory as the model was fitted on it, and its header if it has another one.
 
-    ``named`` tells that the user named the columns of an array, which has no names of its own.
+    ``named`` says that the user named the columns of an array, which has no names of its own.
     """
     if isinstance(table, ArrayTable):
         for one in as_model_list(estimator) or (estimator,):

@@ -85,7 +85,7 @@ def _mean(arrays: list[Floats]) -> Floats:
 
 
 def combine_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Note, ...]]:
-    """Return the remarks on each question, those of several models with the place of each in the list."""
+    """Return the remarks on each grid, those of several models with the position of each in the list."""
     if len(remarks) == 1:
         return remarks[0]
     return [

@@ -311,7 +311,7 @@ def accumulated_local_effects(
     -----
     ALE of a categorical feature depends on the order of its categories. Ordered categories have one.
     Unordered ones are arranged such that neighbors have similar distributions of the other features;
-    ``order`` and the notes report it, and partial dependence, which needs no order, should be looked at
+    ``order`` and the notes report it, and partial dependence, which needs no order, should be read
     first.
 
     Rows with a missing value are in no bin. The effect at missing is reported separately as ``.missing``: see
@@ -589,8 +589,8 @@ def feature_importance(
     >>> predict = lambda X: 3 * X[:, 0] + X[:, 1]
     >>> paribus.feature_importance(predict, X).order
     [0, 1, 2]
-    >>> asked = {"method": "permutation", "features": [(0, 1), 2]}
-    >>> paribus.feature_importance(predict, X, y=predict(X), **asked).feature_names
+    >>> options = {"method": "permutation", "features": [(0, 1), 2]}
+    >>> paribus.feature_importance(predict, X, y=predict(X), **options).feature_names
     ('x0 + x1', 'x2')
     """
     if method == "model" and y is not None:

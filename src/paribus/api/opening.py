@@ -59,7 +59,9 @@ def _reading(
         )
     target = _target(y, every)
     apart = {sample_weight, *target}
-    alignment = Alignment.of(estimator, every, lambda position: content_of(source.schema.field(position).type), apart)
+    alignment = Alignment.of(
+        estimator, every, lambda position: content_of(source.schema.field(position).type), apart
+    )
     columns = tuple(every[position] for position in alignment.places)
     given = _reported(names, every, apart)
     shown = tuple(given[position] for position in alignment.places)

@@ -23,7 +23,7 @@ def recursion_notes(
     grids: tuple[Grid, ...],
     estimates: list[EffectEstimate],
 ) -> list[tuple[Note, ...]]:
-    """Return for each answer by another estimand how far it is from the exact one; nothing for others."""
+    """Return for each estimate by another estimand how far it is from the exact one; nothing for others."""
     if plan.evaluator.estimand is not Estimand.PATH_DEPENDENT:
         return [()] * len(grids)
     try:
@@ -44,18 +44,14 @@ def _apart(grid: Grid, estimate: EffectEstimate, exact: EffectEstimate) -> tuple
     output, point = np.unravel_index(np.argmax(beyond), beyond.shape)
     largest, one = float(beyond[output, point]), float(error[output, point])
     errors = f" ({number(largest / one)} standard errors)" if one else ""
-    text = (
-        f"recursion differs from exact by up to {number(largest)}{errors} at {_place(grid, int(point))}"
-    )
+    text = f"recursion differs from exact by up to {number(largest)}{errors} at {_place(grid, int(point))}"
     return (Note(NoteCode.RECURSION_DIFFERS, text, value=largest),)
 
 
 def _place(grid: Grid, point: int) -> str:
-    """Return a point as a person writes it."""
+    """Return a point as text."""
     if grid.includes_missing and point == grid.n_points - 1:
         return f"{grid.names[0]} missing"
     index = grid.index(point, point + 1)[0]
     values = (axis.values[position] for axis, position in zip(grid.axes, index, strict=True))
-    return ", ".join(
-        f"{name} = {at_value(value)}" for name, value in zip(grid.names, values, strict=True)
-    )
+    return ", ".join(f"{name} = {at_value(value)}" for name, value in zip(grid.names, values, strict=True))

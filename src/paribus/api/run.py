@@ -78,7 +78,7 @@ class Statistic(Protocol):
 class Work:
     """What the statistics of a run share: the rows, the models, bounds, and who runs the passes.
 
-    ``threads`` None leaves their number to the evaluator; ``given`` tells that the user gave ``memory``.
+    ``threads`` None leaves their number to the evaluator; ``given`` says that the user gave ``memory``.
     """
 
     data: ExplainerData
@@ -148,7 +148,7 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """What the evaluators of one model found, in the order of the questions, and the plans that did it.
+    """Estimates of one model in the order of the grids, and the plans that made them.
 
     ``state`` is that of the first pass, with what was counted beside it.
     """
@@ -252,7 +252,9 @@ def evaluated(
         if refusals:
             refused |= refusals
             continue
-        return Estimated(model, plans, _in_order(plans, [estimates for estimates, _ in results]), results[0][1])
+        return Estimated(
+            model, plans, _in_order(plans, [estimates for estimates, _ in results]), results[0][1]
+        )
 
 
 def _name(name: str, plan: Plan, *, several: bool) -> str:
@@ -260,7 +262,7 @@ def _name(name: str, plan: Plan, *, several: bool) -> str:
 
 
 def _in_order(plans: list[Plan], results: list[Any]) -> list[Any]:
-    """Return the estimates of all plans in the order of the questions."""
+    """Return the estimates of all plans in the order of the grids."""
     if not isinstance(results[0], list):
         return results
     numbered = {

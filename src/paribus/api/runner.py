@@ -25,7 +25,7 @@ class Pass:
     """One fold that is to be run: ``name`` is that of its folder in a checkpoint.
 
     ``memory`` is what it takes at most; with an ``identity``, which says what its states are states of,
-    finished ranges are kept if there is a checkpoint; ``reads`` tells that it goes through X, or which
+    finished ranges are kept if there is a checkpoint; ``reads`` says that it goes through X, or which
     ``rows`` it goes through.
     """
 

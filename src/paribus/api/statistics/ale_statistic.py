@@ -169,7 +169,8 @@ class AleStatistic:
         if not work.several:
             return estimated[0].estimates
         return [
-            mean_ale_estimate(estimates) for estimates in zip(*(one.estimates for one in estimated), strict=True)
+            mean_ale_estimate(estimates)
+            for estimates in zip(*(one.estimates for one in estimated), strict=True)
         ]
 
 

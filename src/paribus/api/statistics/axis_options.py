@@ -66,7 +66,7 @@ class AxisOptions:
         }
 
     def laid_out(self, work: Work) -> tuple[dict[int, Axis], tuple[str, ...]]:
-        """Lay out each axis once, however many questions share it."""
+        """Lay out each axis once, however many grids share it."""
         like, sides = work.rows.table, _sides(work.models) if self.grid.splits else None
 
         def axis(j: int) -> Axis | FeatureError:
@@ -93,7 +93,7 @@ class AxisOptions:
 
 
 def _sides(models: tuple[Model, ...]) -> Callable[[int, np.dtype[Any]], Array]:
-    """Return what tells the numbers on both sides of the thresholds of all models."""
+    """Return a function for the numbers on both sides of the thresholds of all models."""
     each = []
     for model in models:
         try:

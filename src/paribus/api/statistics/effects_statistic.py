@@ -30,7 +30,7 @@ from paribus.states import Keyed
 QUANTILE_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
 QUANTILE_SHARE = 4  # one part in so many of it
 SAMPLE = 1_024  # draws of rows for standard errors: they are then known to about 2 %
-# The weight around the points of each question, and which cells of two features have rows.
+# The weight around the points of each grid, and which cells of two features have rows.
 Counted: TypeAlias = tuple[list[Floats], OccupiedCells | None]
 
 
@@ -102,7 +102,9 @@ class EffectsStatistic:
     def _quantile_request(self, work: Work) -> QuantileRequest | None:
         if self.quantiles is None:
             return None
-        return QuantileRequest(self.quantiles, work.memory // QUANTILE_SHARE if work.given else QUANTILE_BYTES)
+        return QuantileRequest(
+            self.quantiles, work.memory // QUANTILE_SHARE if work.given else QUANTILE_BYTES
+        )
 
     def _evaluated(
         self, work: Work, request: EvaluationRequest, index: int, counting: SupportCounts
@@ -146,10 +148,12 @@ class EffectsStatistic:
         return largest_difference(one.model, work.rows, grids, one.estimates)
 
     def _joined(self, work: Work, estimated: list[Estimated]) -> list[EffectEstimate]:
-        """Return the estimate of each question: that of the one model, or the mean of those of a list."""
+        """Return the estimate of each grid: that of the one model, or the mean of those of a list."""
         if not work.several:
             return estimated[0].estimates
-        return [mean_estimate(estimates) for estimates in zip(*(one.estimates for one in estimated), strict=True)]
+        return [
+            mean_estimate(estimates) for estimates in zip(*(one.estimates for one in estimated), strict=True)
+        ]
 
     def _result(
         self,
@@ -190,7 +194,7 @@ class SupportCounts:
     def of(
         cls, grids: tuple[Grid, ...], outlook: PairSelection, unit: float, *, joint: bool
     ) -> SupportCounts:
-        """Prepare to count; ``joint`` tells that it matters which values occur together."""
+        """Prepare to count; ``joint`` says that it matters which values occur together."""
         return cls(SupportCounter(grids), Occupancy.of(outlook) if joint else None, outlook, unit)
 
     @property

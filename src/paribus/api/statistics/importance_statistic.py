@@ -71,7 +71,9 @@ class PermutationStatistic:
         bounds = int(counted.sum()), work.memory, threads
         return PermutationRequest(rows, score, self.groups, self.repeats, self.seed, *bounds)
 
-    def _result(self, work: Work, requests: list[PermutationRequest], estimated: list[Estimated]) -> Importance:
+    def _result(
+        self, work: Work, requests: list[PermutationRequest], estimated: list[Estimated]
+    ) -> Importance:
         permuted: list[PermutationImportances] = [one.estimates[0] for one in estimated]
         rows, table = len(requests[0].rows), work.rows.table
         models = [

@@ -24,7 +24,7 @@ from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.build_interactions import h_statistics_of, importance_of
 
 VERIFIED = 40  # rows on which strengths of trees are compared with the definition
-SUBSAMPLE = 500  # rows crossed with each other where the model itself is evaluated, unless told otherwise
+SUBSAMPLE = 500  # rows crossed with each other where the model itself is evaluated, by default
 
 
 @dataclass(frozen=True, eq=False)
