@@ -26,7 +26,7 @@ class RowSample:
     """Some rows, each column as ``values (p, i)``: numbers, or the bins of categories, NaN where missing.
 
     ``features`` are the columns that can be read, ``bins`` theirs and ``codes (p, i)`` those the rows lie in;
-    ``nominal`` tells columns of categories.
+    ``nominal`` marks columns of categories.
     """
 
     features: tuple[int, ...]

@@ -51,7 +51,7 @@ class BruteForce(SinglePass):
     .. math:: PD_S(x_S) = \frac{1}{W} \sum_i w_i f(x_S, x_{i,\bar S})
 
     Some rows are repeated once per grid point, the columns in S are replaced, and one ``predict`` evaluates
-    as many points as fit. Rows are stacked and summed in portions that depend on the question alone,
+    as many points as fit. Rows are stacked and summed in portions that depend on the grid alone,
     whatever the number of threads; where memory is short, a portion is predicted in several calls.
     """
 
@@ -67,7 +67,7 @@ class BruteForce(SinglePass):
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> BruteForce:
-        """Prepare to answer; portions follow from the ask."""
+        """Prepare to evaluate; portions follow from the request."""
         return cls(model, request)
 
     @property
@@ -94,7 +94,7 @@ class BruteForce(SinglePass):
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: enough for a few predicts of the smallest question, if the table has them."""
+        """Rows per block: enough for a few predicts of the smallest grid, if the table has them."""
         if not self.model.row_independent:
             return self.call_rows
         fewest = min(max(1, question.n_points) for question in self.request.grids)
@@ -103,7 +103,7 @@ class BruteForce(SinglePass):
 
     @property
     def parts(self) -> Parts:
-        """Group questions until a block has a few predicts to make."""
+        """Group grids until a block has a few predicts to make."""
         parts: list[tuple[tuple[int, ...], int]] = []
         most = PART_CALLS * self._most_rows // self.block_rows
         for number, question in enumerate(self.request.grids):
@@ -133,7 +133,7 @@ class BruteForce(SinglePass):
 
     @property
     def state_bytes(self) -> int:
-        """Memory of the states of all questions: up to three numbers a point, and what tells quantiles."""
+        """Memory of the states of all grids: up to three numbers a point, and what gives quantiles."""
         _, sketches = self.request.collected_bytes(self.model.n_outputs)
         return 3 * self.request.points * self.model.n_outputs * FLOAT + sketches
 
@@ -161,7 +161,7 @@ class BruteForce(SinglePass):
         return Expected(found, totals=totals)
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return moments, and curves or what tells their quantiles when requested, of each question."""
+        """Return moments, and curves or what gives their quantiles when requested, of each grid."""
         first, last = block.start, block.start + len(block.table) - 1
         if not self.request.individual:
             block = block.weighted()
@@ -180,7 +180,7 @@ class BruteForce(SinglePass):
                 most, capacity = self._sizes
                 values = np.concatenate([values for _, (_, values) in answers], axis=2)
                 states["values", number] = PointValues.of(values, block.weights, most=most, capacity=capacity)
-        # Once per block of rows, whatever the parts its questions are evaluated in.
+        # Once per block of rows, whatever the parts its grids are evaluated in.
         if self.request.individual and block.weights is not None and 0 in block.questions:
             states["row weights", 0] = RowCurves(((block.start, block.weights[None]),))
         return Keyed(states)
@@ -204,7 +204,7 @@ class BruteForce(SinglePass):
         return self.request.collects(self.model.n_outputs)
 
     def stack_rows(self, question: Grid) -> int:
-        """Rows that are repeated together, so that the points of a question fill a predict."""
+        """Rows that are repeated together, so that the points of a grid fill a predict."""
         if not self.model.row_independent:
             return self.call_rows
         return max(self._most_rows // max(1, question.n_points), min(STACK_ROWS, self._most_rows))

@@ -23,10 +23,10 @@ from paribus.states import Counts, Keyed, Occupied
 from paribus.states.expected import Expected
 
 FEWEST, MOST = 2, 20  # bins of numbers
-TELLING = 3  # bins from which the corners of two features tell something
+TELLING = 3  # bins from which the corners of two features say something
 CELL_ROWS = 20  # rows that a cell of two features would have on average if they were independent, at least
 EXPECTED = 10  # of them from which a cell without any is no accident: that has a chance of exp(-10)
-AT_ONCE = 1_024  # pairs of which a few rows are looked at together
+AT_ONCE = 1_024  # pairs of which a few rows are read together
 PARTNERS = 24  # features each is compared with; those that go with it most where there are more
 SMALL = 2_000_000  # rows times pairs that NumPy marks before numba is worth loading
 LOCATING = 4  # pairs whose marking costs as much as finding the bins of a feature
@@ -42,7 +42,7 @@ class Occupancy:
     """Marks the cells of pairs of features that some row lies in, and counts the rows in each bin.
 
     A pair whose cells are all occupied in a small sample needs no further check: only the ``pairs (q, 2)``
-    that are left, places among ``features``, are marked. Rows of weight zero do not count.
+    that are left, positions among ``features``, are marked. Rows of weight zero do not count.
     """
 
     features: tuple[int, ...]
@@ -99,7 +99,7 @@ class Occupancy:
         return Keyed(states)
 
     def finish(self, state: Keyed, outlook: PairSelection) -> OccupiedCells:
-        """Return which cells have rows; of a feature without open pairs, what a few rows tell of its bins."""
+        """Return which cells have rows; of a feature without open pairs, what a few rows show of its bins."""
         rows = {j: counts * (outlook.rows / max(1.0, counts.sum())) for j, counts in outlook.counts.items()}
         weights, tables = dict(rows), {}
         if len(self.pairs):
@@ -114,10 +114,10 @@ class Occupancy:
 
 @dataclass(frozen=True, eq=False)
 class PairSelection:
-    """Which pairs of features are compared, and what a few of ``rows`` rows tell of them.
+    """Which pairs of features are compared, and what a few of ``rows`` rows show of them.
 
     ``partners`` are the features that each one requested is compared with, ``pairs`` all of them and those
-    within a question; ``open`` the pairs with cells that none of the few rows lies in. ``counts`` are the
+    within a grid; ``open`` the pairs with cells that none of the few rows lies in. ``counts`` are the
     few rows in each bin of a feature.
     """
 
@@ -153,7 +153,7 @@ class PairSelection:
         kernels = kernels_of(small=probe.codes.shape[1] * len(pairs) <= SMALL)
         counts = kernels.tally(probe.codes).astype(np.float64)
         occurring = counts > 0
-        occurring[np.arange(len(counts)), [bins.pooled for bins in probe.bins]] = False  # tells nothing
+        occurring[np.arange(len(counts)), [bins.pooled for bins in probe.bins]] = False  # says nothing
         left = _open(probe.codes, numbers, occurring, kernels)
         return cls(
             rows,
@@ -197,7 +197,7 @@ class OccupiedCells:
     def cells(self, one: int, other: int) -> tuple[Flags, Flags]:
         """Return for the bins ``(b, c)`` of two features where rows are to be expected, and where none is.
 
-        Values that share a bin for want of another, such as rare categories, tell nothing.
+        Values that share a bin for want of another, such as rare categories, say nothing.
         """
         expected = np.outer(self.rows[one], self.rows[other]) >= EXPECTED * self.rows[one].sum()
         expected[self.outlook.bins[one].pooled] = False
@@ -221,7 +221,7 @@ def probe_of(table: Table, nominal: frozenset[int], rows: int) -> RowSample:
 
 
 def _located(block: Block, feature: int, bins: ColumnBins, kernels: ModuleType) -> Array:
-    """Return the bin of each row; floats are looked at as they lie."""
+    """Return the bin of each row; floats are read as they lie."""
     floats = block.table.floats(feature) if bins.levels is None else None
     if floats is not None:
         codes: Array = kernels.locate(floats, bins.edges, bins.missing)
@@ -229,4 +229,4 @@ def _located(block: Block, feature: int, bins: ColumnBins, kernels: ModuleType) 
     try:
         return binned(block.column(feature), bins, kernels)
     except FeatureError:
-        return np.full(len(block.table), bins.pooled, np.uint8)  # values that cannot be told apart
+        return np.full(len(block.table), bins.pooled, np.uint8)  # values that cannot be distinguished

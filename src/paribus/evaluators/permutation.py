@@ -368,7 +368,7 @@ def donors_of(rows: int, weights: Floats | None, rng: np.random.Generator) -> In
 
     Where all count the same it is a permutation. Else the rows lie side by side on a circle, each as wide as
     its weight, and once more in random order and turned by a random angle; each borrows from the row that
-    lies under a random place of its own. With equal weights that would be a permutation as well.
+    lies under a random position of its own. With equal weights that would be a permutation as well.
     """
     if weights is None or (weights == weights[0]).all():
         return rng.permutation(rows)
@@ -376,12 +376,12 @@ def donors_of(rows: int, weights: Floats | None, rng: np.random.Generator) -> In
     ends = np.cumsum(weights[order])
     places = np.cumsum(weights) - weights * rng.random(rows) + ends[-1] * rng.random()
     under = np.searchsorted(ends, places % ends[-1], side="right")
-    under = np.minimum(under, rows - 1)  # rounding may put a place at the very end
+    under = np.minimum(under, rows - 1)  # rounding may put a position at the very end
     return np.asarray(order[under])
 
 
 class RowChanges:
-    r"""Sums over repeats that tell the mean change of a loss and its standard error.
+    r"""Sums over repeats that give the mean change of a loss and its standard error.
 
     A change :math:`d_{ik}` depends on two rows: the one that is predicted and the one it borrows from. So
     does its mean, and another sample would change both roles:

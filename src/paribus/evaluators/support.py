@@ -15,7 +15,7 @@ from paribus.states.expected import Expected
 
 @dataclass(frozen=True, eq=False)
 class SupportCounter:
-    """Counts, per question, the weight of the rows in each grid cell."""
+    """Counts, per grid, the weight of the rows in each of its cells."""
 
     questions: tuple[Grid, ...]
 
@@ -29,7 +29,7 @@ class SupportCounter:
         return Expected(found)
 
     def evaluate(self, block: Block) -> Keyed:
-        """Count the cells of each question; where axes cross, every row is located on each axis once."""
+        """Count the cells of each grid; where axes cross, every row is located on each axis once."""
         counts: dict[tuple[str, int], Counts] = {}
         places: dict[int, Array] = {}
         for number in block.questions:

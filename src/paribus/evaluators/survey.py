@@ -45,8 +45,8 @@ EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # what the numbers of all f
 CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # numbers kept of each feature once there are more
 MOST_LEVELS = 100_000  # of a nominal feature
 MOST_CATEGORIES = 1_000_000  # of a column of categories, requested or not
-SEED = 0  # of the few rows that tell how columns are binned
-DRAWN = 4_097  # rows of highest priority: one more than the most that tell errors of strengths
+SEED = 0  # of the few rows that show how columns are binned
+DRAWN = 4_097  # rows of highest priority: one more than the most that give errors of strengths
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def merged_specs(specs: Iterable[SketchSpec]) -> tuple[SketchSpec, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WeightTotals:
-    """Rows, those that have weight, the sum of weights and of their squares in terms of ``unit``."""
+    """Rows, those with positive weight, the sum of weights and of their squares in terms of ``unit``."""
 
     rows: int
     n_weighted: int
@@ -303,9 +303,9 @@ def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any
 
 @dataclass(frozen=True)
 class Survey:
-    """Looks at every row once; ``specs`` say what is kept of which column.
+    """Reads every row once; ``specs`` say what is kept of which column.
 
-    ``seeds`` are those of the draws of rows by weight, of which the first also tells how columns are binned.
+    ``seeds`` are those of the draws of rows by weight, of which the first also shows how columns are binned.
     """
 
     specs: tuple[SketchSpec, ...]
@@ -374,7 +374,7 @@ class Survey:
         return Either((unvaried, look))
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return what one block tells."""
+        """Return what one block shows."""
         table = cast(ModelTable, block.table)
         rows, weights = len(table), block.weights
         states: dict[tuple[str, int], Any] = {

@@ -16,7 +16,7 @@ from paribus.models.trees import rounding_of
 from paribus.states import Moments
 from paribus.states.overflow import ignore_fp_errors
 
-POINTS = 8  # over all questions, and at least one of each
+POINTS = 8  # over all grids, and at least one of each
 
 
 def largest_difference(
@@ -51,7 +51,7 @@ def within_rounding(model: Model, worst: float, terms: int = 1, more: float = 0.
 
 
 def _picked(questions: tuple[Grid, ...]) -> list[tuple[int, int]]:
-    """Return some points, each with the number of its question: the ends, or the middle."""
+    """Return some points, each with the number of its grid: the ends, or the middle."""
     each = -(-POINTS // len(questions))
     picked = []
     for number, question in enumerate(questions):

@@ -23,7 +23,7 @@ class AleEstimate:
     """A local effect found.
 
     ``ale`` and ``error`` are at the nodes ``(o, g0, ...)``; ``local`` and ``local_error`` of the steps
-    ``(o, b0, ...)``, NaN where no row takes one, which ``empty`` tells; ``rows`` and ``weight`` of the cells;
+    ``(o, b0, ...)``, NaN where no row takes one, which ``empty`` marks; ``rows`` and ``weight`` of the cells;
     ``node_weight`` is how much data each node stands for, and ``missing`` the effect of the missing value and
     its error, ``(2, o)``, with how much data has it. ``by_model (m, o, g0, ...)`` and ``missing_by_model
     (m, o)`` are the effects of each of several models, whose means the others then are.

@@ -32,8 +32,8 @@ class AleBins:
     The values are those of ``axis``, *nodes* 0 to k. A *step* leads from one node to the next. For a numeric
     feature a *cell* is a right-closed bin (the first one includes the minimum); its rows contribute one
     finite difference. For a categorical feature each category is a cell; its rows contribute two: from the
-    previous category and to the next. ``order`` tells how categories were put in order, and is empty for
-    numbers. ``anchor`` is the node from which missing values are told: a median, or the most frequent
+    previous category and to the next. ``order`` says how categories were put in order, and is empty for
+    numbers. ``anchor`` is the node from which missing values are reached: a median, or the most frequent
     category. ``alone`` is the weight of the rows whose number is the only one there is: there is no step, so
     that they are in no cell.
     """
@@ -133,7 +133,7 @@ def _above(values: Array, lower: Array, edges: Array) -> Floats:
 class RowCells:
     """The evaluated rows of a block: which ones, their cell, their position in it, and their cell index.
 
-    ``kept`` is None where all are. ``cells (i,)`` number the cells of the question, the last one that of rows
+    ``kept`` is None where all are. ``cells (i,)`` number the cells of the grid, the last one that of rows
     without a value. ``across (q, i)`` are what is summed up by cell of where rows lie: the place along each
     axis, and with two their product. ``index (b, i, d)`` are the nodes of each axis.
     """
@@ -155,7 +155,7 @@ class AleGrid(Grid):
 
     @classmethod
     def along(cls, *bins: AleBins) -> AleGrid:
-        """Return the question about one or two features."""
+        """Return the grid along one or two features."""
         return cls(tuple(one.axis for one in bins), bins)
 
     @property
@@ -200,7 +200,7 @@ class AleGrid(Grid):
 
     @property
     def silent(self) -> bool:
-        """Whether there is nothing to ask: no step to take, and no missing value."""
+        """Whether there is nothing to evaluate: no step to take, and no missing value."""
         return not all(self.steps) and not self.includes_missing
 
     def locate(self, block: Block, search: Search = np.searchsorted) -> RowCells:
@@ -264,7 +264,7 @@ def bins_of(
     """Lay out the values of a feature: edges between bins, or categories in order.
 
     ``place`` says which of the summary's edges are meant. ``ordered`` puts categories in order that have
-    none, and tells how.
+    none, and says how.
     """
     options = GridOptions(resolution=max(2, len(summary.edges[place]) if summary.edges else 2))
     if summary.kind not in NOMINAL:

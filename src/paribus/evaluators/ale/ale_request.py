@@ -19,13 +19,13 @@ from paribus.states.expected import Expected
 
 @dataclass(frozen=True, eq=False)
 class AleRequest(EvaluationRequest):
-    """The effects to accumulate: each question is a `AleGrid` along one feature or two."""
+    """The effects to accumulate: each is an `AleGrid` along one feature or two."""
 
     statistic: ClassVar[str] = "ale"
 
     @property
     def moves(self) -> tuple[AleGrid, ...]:
-        """The questions."""
+        """The grids."""
         return tuple(question for question in self.grids if isinstance(question, AleGrid))
 
     @property
@@ -40,7 +40,7 @@ def _settings(bins: AleBins) -> tuple[Any, ...]:
 
 
 class AlePass(SinglePass):
-    """Moments of differences in each cell of every move, whoever found the differences."""
+    """Moments of differences in each cell of every grid, whoever computed the differences."""
 
     estimand: ClassVar[Estimand] = Estimand.ACCUMULATED_LOCAL
     request: AleRequest
@@ -52,7 +52,7 @@ class AlePass(SinglePass):
 
     @property
     def state_bytes(self) -> int:
-        """Memory of the states of all questions: three numbers a quantity and cell."""
+        """Memory of the states of all grids: three numbers a quantity and cell."""
         cells = ((columns_of(move), move.n_cells + 1) for move in self.moves)
         return sum(8 * (3 * self.outputs * columns + 6) * count for columns, count in cells)
 

@@ -74,7 +74,7 @@ class BruteAle(AlePass):
         return self.request.n_weighted * sum(move.n_points for move in self.moves if not move.silent)
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return the moments of the differences in each cell, for each of the block's questions."""
+        """Return the moments of the differences in each cell, for each of the block's grids."""
         first, last = block.start, block.start + len(block.table) - 1
         block = block.weighted()
         states: dict[tuple[str, int], CellMoments | Counts] = {}

@@ -12,8 +12,8 @@ from paribus.data.rows import Rows
 from paribus.data.table import Column
 from paribus.errors import FeatureError
 
-RANKS = 256  # places at which two distributions of a number are compared, at most
-DRAWN = 16_384  # rows that tell, at most
+RANKS = 256  # positions at which two distributions of a number are compared, at most
+DRAWN = 16_384  # rows that are compared, at most
 
 
 def similar_order(rows: Rows, feature: int, levels: Array) -> tuple[Array, str]:
@@ -24,7 +24,7 @@ def similar_order(rows: Rows, feature: int, levels: Array) -> tuple[Array, str]:
     categories. The distances are added up over the features, and the categories put on a line that keeps them
     as well as a line can (classical scaling): the order is that on the line. This is what Apley and Zhu
     propose, but that they take the largest difference between distributions, which is the same for all
-    categories that do not overlap, however far apart. Where nothing tells categories apart, or they do not
+    categories that do not overlap, however far apart. Where nothing distinguishes categories, or they do not
     occur in ``rows``, they keep the order they come in.
     """
     place = {level: number for number, level in enumerate(levels.tolist())}
@@ -43,7 +43,7 @@ def similar_order(rows: Rows, feature: int, levels: Array) -> tuple[Array, str]:
 
 
 def _distances(rows: Rows, feature: int, own: Integers, levels: int) -> Floats:
-    """Return the distances of the categories in one other feature; one that cannot be read tells nothing."""
+    """Return the distances of the categories in one other feature; one that cannot be read says nothing."""
     try:
         column = rows.table.column(feature)
     except FeatureError:

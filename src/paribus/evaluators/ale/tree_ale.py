@@ -95,7 +95,7 @@ class TreeAle(AlePass):
         return self.walk.nodes.nbytes + self.walk.value.nbytes
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return the moments of the differences in each cell of every question."""
+        """Return the moments of the differences in each cell of every grid."""
         block = block.weighted()
         if not len(block.table):
             return Keyed({})

@@ -50,7 +50,7 @@ class GroupSums:
 
 @dataclass(frozen=True, eq=False)
 class GroupPredictions:
-    """What is found of some groups, None of none, and how many rows were asked."""
+    """Estimates of some groups, None of none, and how many rows were predicted."""
 
     joint: JointMoments | None
     predictions: int
@@ -60,7 +60,7 @@ class GroupPredictions:
 class CrossedRows:
     """Evaluates groups of features, all rows at a time, and keeps their sums.
 
-    ``single`` has the curves of each feature; groups are of places among them.
+    ``single`` has the curves of each feature; groups are of positions among them.
     """
 
     brute: BruteForce
@@ -100,7 +100,7 @@ class CrossedRows:
 
 
 def curves_of(brute: BruteForce, block: Block, question: Grid) -> Floats:
-    """Return the predictions of every row of a block at every point of a question, ``(o, g, i)``."""
+    """Return the predictions of every row of a block at every point of a grid, ``(o, g, i)``."""
     asked = BruteForce(brute.model, replace(brute.request, grids=(question,)), brute.scratch)
     state = asked.evaluate(Block(block.table, block.weights, block.start))
     return np.asarray(state.parts["curves", 0].finish().swapaxes(1, 2))

@@ -32,7 +32,7 @@ class ZeroThresholds:
 
     @classmethod
     def of(cls, variance: Floats, answer: Floats, *, single: bool, single_own: bool) -> ZeroThresholds:
-        """Return the floors for some answers ``(i, o)``; ``single`` tells of single precision."""
+        """Return the floors for some predictions ``(i, o)``; ``single`` says single precision."""
         largest = np.abs(answer[np.isfinite(answer)]).max(initial=0.0)
         fine = DOUBLE * float(np.finfo(np.float64).eps) * largest
         coarse = SINGLE * float(np.finfo(np.float32).eps) * largest
@@ -84,7 +84,7 @@ class JointMoments:
     Attributes
     ----------
     groups : tuple
-        The groups, as places among the features.
+        The groups, as positions among the features.
     numerator, denominator : (t, o)
         Mean squares of the interaction and of the joint effect.
     interaction, effect : (t, o, i)

@@ -43,7 +43,7 @@ from paribus.states import Keyed
 BLOCK_ROWS = 16_384
 BLOCKS = 8  # a table is cut into at least so many, for threads
 MERGED = 32  # numbers of a state per row of its block, at most, unless the table is too short
-WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence tells the standard errors, to 5 or 10 %
+WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence gives the standard errors, to 5 or 10 %
 WORK = 4_000_000_000  # leaves times pairs they test times witnesses, that errors may take
 HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how many these are in any case
 TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
@@ -123,12 +123,12 @@ class TreeInteractions(InteractionPasses):
 
     @property
     def error_rows(self) -> int:
-        """Rows whose influence tells the standard errors."""
+        """Rows whose influence gives the standard errors."""
         return len(self.sample.numbers)
 
     @cached_property
     def sample(self) -> Sample:
-        """The rows whose influence tells the errors: fewer where many leaves test many pairs."""
+        """The rows whose influence gives the errors: fewer where many leaves test many pairs."""
         sizes = np.array([len(one) for one in self.program.family.sets])
         items = int((sizes[self.program.slot_set] > 1).sum())
         by_work = int(np.clip(WORK // max(1, items), FEWEST, WITNESSES))
@@ -143,7 +143,7 @@ class TreeInteractions(InteractionPasses):
 
     @cached_property
     def counting(self) -> CoveragePass:
-        """The first look at the rows."""
+        """The first pass over the rows."""
         leaves, cut = self.leaves, self.request.block_cut
         if cut > 1:
             leaves = replace(leaves, largest=leaves.largest // cut)
@@ -354,7 +354,7 @@ class TreeInteractions(InteractionPasses):
 
 
 def _sharing(program: Program) -> tuple[tuple[int, ...], ...]:
-    """Return the pairs of features, as places in the family, that some path tests together."""
+    """Return the pairs of features, as positions in the family, that some path tests together."""
     leaves = np.flatnonzero(program.entries[:, SLOT] >= 0)
     active = program.entries[leaves, ACTIVE]
     tests = np.zeros((len(leaves), len(program.family.features)), np.float32)

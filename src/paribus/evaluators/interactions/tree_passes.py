@@ -1,4 +1,4 @@
-"""Looks at the rows of a tree ensemble: what is counted of them, and what is looked up for each."""
+"""Passes over the rows of a tree ensemble: what is counted of them, and what is looked up for each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def kernels() -> ModuleType:
 
 @dataclass(frozen=True, eq=False)
 class CoveragePass:
-    """The first look at the rows: who could reach which leaf, and how many lie in which cells.
+    """The first pass over the rows: who could reach which leaf, and how many lie in which cells.
 
     ``pairs`` are the pairs of features whose cells are counted together, None to keep each row's cells.
     """
@@ -40,7 +40,7 @@ class CoveragePass:
     sample: Integers
 
     def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most; cells are places in tables."""
+        """Return the patterns of states of ``rows`` rows at most; cells are positions in tables."""
         size = self.leaves.cells.size
         found: dict[tuple[str, int], Any] = {
             ("weight", 0): Counts.expected((1,), rows),
@@ -87,11 +87,11 @@ class CoveragePass:
 
 @dataclass(frozen=True, eq=False)
 class PredictionPass:
-    """The second look: every row's own prediction, effects, and what it loses with a feature averaged out.
+    """The second pass: every row's own prediction, effects, and what it loses with a feature averaged out.
 
     ``effects`` are the centered effects of each feature by cell, ``(m, c)``; ``walk`` is a program whose
-    family has the features that are averaged out, none if nothing asks; ``share`` is, by its slots, that of
-    the rows which pass a leaf's tests of a feature.
+    family has the features that are averaged out, none if nothing requests it; ``share`` is, by its slots,
+    that of the rows which pass a leaf's tests of a feature.
     """
 
     walk: Program
@@ -140,7 +140,7 @@ class PredictionPass:
 
 @dataclass(frozen=True, eq=False)
 class CoverageTables:
-    """What the first look found.
+    """What the first pass returned.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """Features as cells, leaves as boxes of cells: effects of one, two or three features as tables.
 
-A *cell* of a feature is a set of values that no test of the ensemble tells apart.
+A *cell* of a feature is a set of values that no test of the ensemble separates.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from paribus.kernels.program import (
 )
 
 CROSSED = 100_000  # cells of a feature that is tested in several ways, at most
-SLOT_BYTES = 80  # of a slot's runs, leaf, place among its set's, and as an item for the kernels
+SLOT_BYTES = 80  # of a slot's runs, leaf, position among its set's, and as an item for the kernels
 TABLE_CELLS = 2**22  # numbers of a table, at most
 
 
@@ -123,7 +123,7 @@ class ThresholdCells:
 
     def _by_cell(self, number: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         place = int(self.program.feature[number])
-        if place == len(self.columns):  # of a feature that nothing asks about
+        if place == len(self.columns):  # of a feature that no grid varies
             return [], []
         codes = self.codes(place)[int(self.program.conditions[number, COLUMN])]
         left = goes_left(self.program, number, codes)
@@ -134,7 +134,7 @@ class ThresholdCells:
 class Leaves:
     """The leaves of a program as boxes; ``passing`` has the cells of the slots that free one feature.
 
-    A *group* is a tuple of features, as places in the family, in order. A table of more than ``largest``
+    A *group* is a tuple of features, as positions in the family, in order. A table of more than ``largest``
     numbers is not built; those of its cells that are needed are looked up.
     """
 

@@ -216,7 +216,7 @@ def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
 def points_of(
     program: Program, ensemble: Ensemble, axes: tuple[tuple[int, Column], ...], size: int, kernels: ModuleType
 ) -> PointCodes:
-    """Return the points of a question as codes; an axis is a feature with a column of its values."""
+    """Return the points of a grid as codes; an axis is a feature with a column of its values."""
     first = np.cumsum([0, *(len(column.missing) for _, column in axes)]).astype(np.int32)
     row = np.full(len(program.conditions), -1, np.int32)
     codes: list[Ints] = []
@@ -236,7 +236,7 @@ def points_of(
 def laid_out(
     ensemble: Ensemble, questions: tuple[Grid, ...], kernels: ModuleType
 ) -> tuple[Program, tuple[PointCodes, ...]]:
-    """Lay an ensemble out for questions, and their points."""
+    """Lay an ensemble out for grids, and their points."""
     asked = [tuple(axis.feature for axis in question.axes) for question in questions]
     program = program_of(ensemble, family_of(asked), kernels)
     points = (points_of(program, ensemble, q.columns, q.n_points, kernels) for q in questions)
@@ -286,6 +286,6 @@ def _code(column: CodeColumn, numbers: Callable[[int], Floats], kernels: ModuleT
 
 
 def codes_expected(program: Program) -> Constructed:
-    """Return the pattern of kept codes of sampled rows: the kernels take them as places in their tables."""
+    """Return the pattern of kept codes of sampled rows: kernels take them as positions in tables."""
     last = program.n_codes[:, None] - 1
     return RowCurves.expected("sample", len(program.columns), dtype="i4", low=0, high=last)

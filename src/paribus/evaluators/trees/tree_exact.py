@@ -36,7 +36,7 @@ VISIT_BYTES, EDGE_BYTES = 20, 32
 
 @dataclass(frozen=True, eq=False)
 class TreeExact(SinglePass):
-    r"""Partial dependence of a sum of trees, exactly, for every question in one pass over the rows.
+    r"""Partial dependence of a sum of trees, exactly, for every grid in one pass over the rows.
 
     A leaf :math:`l` adds its value where all tests on the way are passed. With the features in S set to
     :math:`x_S`, the rows that reach it are those that pass its tests of the *other* features:
@@ -63,7 +63,7 @@ class TreeExact(SinglePass):
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> TreeExact:
-        """Lay the trees out for the questions."""
+        """Lay the trees out for the grids."""
         trees = structure_of(model)
         kernels = import_module("paribus.kernels.compiled")
         program, points = laid_out(trees.ensemble, request.grids, kernels)
@@ -126,25 +126,25 @@ class TreeExact(SinglePass):
 
     @property
     def error_rows(self) -> int:
-        """Rows whose curves tell the standard error."""
+        """Rows whose curves give the standard error."""
         if self.request.individual or self.request.sample is None:
             return self.request.n_weighted
         return len(self.request.sample.numbers)
 
     @cached_property
     def _always_free(self) -> frozenset[int]:
-        """The features that every question replaces."""
+        """The features that every grid replaces."""
         asked = (frozenset(axis.feature for axis in question.axes) for question in self.request.grids)
         return frozenset.intersection(*asked)
 
     @property
     def _with_points(self) -> list[int]:
-        """The questions that have points; an axis without any finite value leaves none."""
+        """The grids that have points; an axis without any finite value leaves none."""
         return [number for number, points in enumerate(self.points) if points.size]
 
     @property
     def _curve_bytes(self) -> int:
-        """Memory of a drawing; that of one question, whose portions are summed, is not cut with calls."""
+        """Memory of a drawing; that of one grid, whose portions are summed, is not cut with calls."""
         sizes = [self.points[number].size for number in self._with_points]
         number = FLOAT * self.program.n_margins
         alone = number * max((self._portion(size) * size for size in sizes), default=0)
@@ -158,7 +158,7 @@ class TreeExact(SinglePass):
 
     @cached_property
     def _drawn(self) -> tuple[tuple[tuple[int, ...], Any, int], ...]:
-        """Groups of questions that are drawn together, each with its trace and rows drawn at once."""
+        """Groups of grids that are drawn together, each with its trace and rows drawn at once."""
         widest = self._curve_bytes // (FLOAT * self.program.n_margins)
         groups: list[list[int]] = []
         held = 0
@@ -260,21 +260,21 @@ class TreeExact(SinglePass):
         return self.request.collects(self.model.n_outputs)
 
     def _codes(self, block: Block) -> Ints:
-        """Return the codes of a block's rows; what every question replaces is not shown to the model."""
+        """Return the codes of a block's rows; what every grid replaces is not shown to the model."""
         return codes_of(self.program, self.trees.ensemble, block, self.kernels, self._always_free)
 
     def _outputs(self, margins: Floats) -> Floats:
         return self.trees.outputs(margins)
 
     def _curves(self, codes: Ints) -> Iterator[tuple[tuple[int, ...], int, Floats]]:
-        """Yield outputs ``(o, g, i)`` per group of questions and portion of rows, with the first row."""
+        """Yield outputs ``(o, g, i)`` per group of grids and portion of rows, with the first row."""
         for group, trace, size in self._drawn:
             for first in range(0, codes.shape[1], size):
                 portion = np.ascontiguousarray(codes[:, first : first + size])
                 yield group, first, self._outputs(self.kernels.curves(self.program, trace, portion))
 
     def _split(self, group: tuple[int, ...], drawn: Floats) -> Iterator[tuple[int, Floats]]:
-        """Yield each question of a group with its part of what was drawn."""
+        """Yield each grid of a group with its part of what was drawn."""
         first = 0
         for number in group:
             yield number, drawn[:, first : first + self.points[number].size]
