@@ -69,7 +69,7 @@ class Background(Protocol):
     def __len__(self) -> int: ...
 
     def blocks(self, size: int, parts: Parts = ONE_PART) -> Blocks[Block]:
-        """Return blocks of ``size`` rows, each once per part of the questions."""
+        """Return blocks of ``size`` rows, each once per part of the grids."""
 
     def sample(self, size: int, seed: int) -> Sample:
         """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more.
