@@ -1,4 +1,4 @@
-"""Where we ask: the axis of each feature and the points of a question."""
+"""Where models are evaluated: the axis of each feature and the points of a grid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONSTANT = 0.95  # share of the data that has one value, from which a feature ha
 UNORDERED: tuple[Kind, ...] = (
     "category",
     "string",
-)  # kinds whose categories have an order only if it is told
+)  # kinds whose categories have an order only if it is given
 MAX_LEVELS = 100  # categories of a nominal feature that are shown, unless grid_resolution requests more
 
 
@@ -64,9 +64,9 @@ class Axis:
     """One feature's values on the grid.
 
     ``cells`` holds them in the column's own dtype, followed by the missing value when the data has
-    any. ``values`` is what is reported: numpy, and text for categories of any other type. ``ordered`` tells
-    whether their order has a meaning. ``counted`` is how many rows lie in each cell, where the look at the
-    column that laid out the axis told.
+    any. ``values`` is what is reported: numpy, and text for categories of any other type. ``ordered`` says
+    whether their order has a meaning. ``counted`` is how many rows lie in each cell, where the survey of the
+    column that laid out the axis counted.
     """
 
     feature: int
@@ -217,7 +217,7 @@ class Grid:
 
     @property
     def replacements(self) -> dict[int, CellValues]:
-        """Return the cells of each column this question replaces."""
+        """Return the cells of each column this grid replaces."""
         return {axis.feature: axis.cells for axis in self.axes}
 
     @property
@@ -268,7 +268,7 @@ class ObservedValues(Grid):
 
     @property
     def replacements(self) -> dict[int, CellValues]:
-        """Return the cells of each column this question replaces."""
+        """Return the cells of each column this grid replaces."""
         return dict(self.cells)
 
     @property
@@ -309,7 +309,7 @@ def axis_of(
 
 
 def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions, given: Any = None) -> Axis:
-    """Lay out an axis from a summary; ``like`` is any rows of the table, which tell how to write values."""
+    """Lay out an axis from a summary; ``like`` is any rows of the table, which show how to write values."""
     notes: list[Note] = []
     if given is not None:
         values = given_values(given, summary)
@@ -502,7 +502,7 @@ def _naive(item: Any) -> Any:
             return item  # numpy knows more forms, such as 2026-01, and says so when it does not
     if getattr(item, "tzinfo", None) is not None:
         item = item.astimezone(datetime.UTC).replace(tzinfo=None)
-    # pandas knows nanoseconds, and numpy would not ask it for them.
+    # pandas knows nanoseconds, and numpy would not request them from it.
     exact = getattr(item, "to_datetime64", None) or getattr(item, "to_timedelta64", None)
     return item if exact is None else exact()
 
