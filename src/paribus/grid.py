@@ -65,8 +65,8 @@ class Axis:
 
     ``cells`` holds them in the column's own dtype, followed by the missing value when the data has
     any. ``values`` is what is reported: numpy, and text for categories of any other type. ``ordered`` says
-    whether their order has a meaning. ``counted`` is how many rows lie in each cell, where the survey of the
-    column that laid out the axis counted.
+    whether their order has a meaning. ``cell_counts`` is how many rows lie in each cell, where the survey of
+    the column that laid out the axis counted.
     """
 
     feature: int

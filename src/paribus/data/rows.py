@@ -154,7 +154,7 @@ class InMemoryBlocks:
 class Rows:
     """The background: a table and the weights of its rows, None when all count the same.
 
-    Weights are held divided by ``unit``, a power of two near the largest, so that no square of a very
+    Weights are held divided by ``weight_scale``, a power of two near the largest, so that no square of a very
     large or very small one overflows; what is reported is multiplied by it again. ``target`` is what came out
     for each row, where that is requested. ``aligned`` is the header of X where that is not the table's own.
     """

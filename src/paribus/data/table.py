@@ -19,8 +19,8 @@ class Column:
     """One column as numpy: the present values ``(n_present,)`` and where it is missing ``(n,)``.
 
     ``levels`` is the declared order of a category column, else None; ``ranked`` says that it is one of rank,
-    as of ordered categories. ``codes`` and ``found`` spell the values as ``found[codes]`` where the library
-    knows such codes. ``zone`` is the time zone of dates that have one; their values are in UTC.
+    as of ordered categories. ``codes`` and ``codes_in_use`` spell the values as ``codes_in_use[codes]`` where
+    the library knows such codes. ``zone`` is the time zone of dates that have one; their values are in UTC.
     """
 
     name: str

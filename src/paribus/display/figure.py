@@ -162,7 +162,7 @@ class Rug(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Heat(FigureData):
-    """Colored cells ``values (y, x)`` between ``edges``; NaN has no color.
+    """Colored cells ``values (y, x)`` between ``x_edges`` and ``y_edges``; NaN has no color.
 
     ``colors`` is the name of a color map, or its colors from low to high, evenly apart. ``written`` are
     numbers to stand in the cells, row by row, or nothing. ``low`` and ``high`` are the ends of the colors,

@@ -56,8 +56,8 @@ class EvaluationRequest:
     """Grids to evaluate on ``rows`` rows of ``row_bytes`` each, ``n_weighted`` of them with positive weight.
 
     ``threads`` None leaves their number to the evaluator. ``sample`` are the rows whose curves give the
-    standard errors of averages that need no curves, None for all. ``read`` says that rows are not in memory,
-    so that blocks that wait for a thread are. ``quantiles`` requests quantiles of the rows' curves.
+    standard errors of averages that need no curves, None for all. ``out_of_core`` says that rows are not in
+    memory, so that blocks that wait for a thread are. ``quantiles`` requests quantiles of the rows' curves.
 
     What is worked on at once has fixed sizes, so that memory changes no number, divided by ``cut``, a power
     of two: first what one call or drawing takes, and beyond `CALLS_FIRST` also blocks, which changes how sums

@@ -108,7 +108,7 @@ def merged_specs(specs: Iterable[SketchSpec]) -> tuple[SketchSpec, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WeightTotals:
-    """Rows, those with positive weight, the sum of weights and of their squares in terms of ``unit``."""
+    """Rows, those with positive weight, the sum of weights and of their squares in units of ``weight_scale``."""
 
     rows: int
     n_weighted: int
@@ -135,7 +135,7 @@ class WeightTotals:
 
     @classmethod
     def of(cls, rows: int, weights: Floats | None) -> Self:
-        """Add up the weights of some rows; ``unit`` is a power of two near the largest."""
+        """Add up the weights of some rows; ``weight_scale`` is a power of two near the largest."""
         if weights is None:
             return cls(rows, rows, float(rows), float(rows), 1.0)
         largest = float(weights.max(initial=0.0))

@@ -22,9 +22,9 @@ TAKE_ROWS = 65_536  # read at a time where only some are taken
 class ScannedRows:
     """Out-of-core rows. ``table`` are a few of them, which give names and dtypes.
 
-    ``total`` and ``squares`` are the sums of weights and of their squares, in ``unit``; ``heavy`` the rows of
-    highest priority by weight, for each seed, None without weights; ``some`` those that show how columns are
-    binned.
+    ``total`` and ``squares`` are the sums of weights and of their squares, in ``weight_scale``; ``heavy`` the
+    rows of highest priority by weight, for each seed, None without weights; ``some`` those that show how
+    columns are binned.
     """
 
     reading: TableReader

@@ -33,7 +33,7 @@ class Ranking:
     """Entries by name, in any order, of which the longest bars are drawn.
 
     ``noun`` is what one entry is called and ``axis`` what the bars measure, without their errors.
-    ``faint`` entries are gray, ``remarks`` are written beside their bars, ``told`` is what a pointer shows.
+    ``faint`` entries are gray, ``remarks`` are written beside their bars, ``hover`` is what a pointer shows.
     """
 
     labels: list[str]
