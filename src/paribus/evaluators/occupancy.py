@@ -54,8 +54,8 @@ class Occupancy:
     def of(cls, outlook: PairSelection) -> Occupancy:
         """Choose the pairs that a few rows leave open."""
         used = tuple(sorted({feature for pair in outlook.open for feature in pair}))
-        places = {feature: place for place, feature in enumerate(used)}
-        pairs = np.array([(places[j], places[k]) for j, k in outlook.open], np.int32).reshape(-1, 2)
+        positions = {feature: position for position, feature in enumerate(used)}
+        pairs = np.array([(positions[j], positions[k]) for j, k in outlook.open], np.int32).reshape(-1, 2)
         bins = tuple(outlook.bins[j] for j in used)
         return cls(used, bins, pairs, outlook.rows * (len(pairs) + LOCATING * len(used)) <= SMALL)
 
@@ -76,16 +76,16 @@ class Occupancy:
             return Expected({})
         counts = Counts.expected((len(self.features), BINS), rows)
         tables = Occupied.expected(len(self.pairs), BINS * BINS)
-        found = {("occupied", 0): tables, ("bin rows", 0): counts, ("bin weights", 0): counts}
-        return Expected(found, frozenset({("bin weights", 0)}))
+        patterns = {("occupied", 0): tables, ("bin rows", 0): counts, ("bin weights", 0): counts}
+        return Expected(patterns, frozenset({("bin weights", 0)}))
 
     def evaluate(self, block: Block) -> Keyed:
         """Mark the cells of a block; a block that is evaluated in parts is marked with the first part."""
         if not len(self.pairs) or 0 not in block.questions:
             return Keyed({})
         codes = np.empty((len(self.features), len(block.table)), np.uint8)
-        for place, (feature, bins) in enumerate(zip(self.features, self.bins, strict=True)):
-            codes[place] = _located(block, feature, bins, self.kernels)
+        for position, (feature, bins) in enumerate(zip(self.features, self.bins, strict=True)):
+            codes[position] = _located(block, feature, bins, self.kernels)
         weights = block.weights
         if weights is not None and not weights.all():
             codes, weights = np.ascontiguousarray(codes[:, weights > 0]), weights[weights > 0]
@@ -134,22 +134,22 @@ class PairSelection:
         return cls(0, {}, frozenset(), (), {}, {})
 
     @classmethod
-    def of(cls, probe: RowSample, questions: Iterable[Grid], rows: int) -> PairSelection:
+    def of(cls, probe: RowSample, grids: Iterable[Grid], rows: int) -> PairSelection:
         """Choose partners and pairs; with too few rows to expect some in a cell there are none."""
-        groups = [tuple(axis.feature for axis in question.axes) for question in questions]
+        groups = [tuple(axis.feature for axis in grid.axes) for grid in grids]
         known = set(probe.features)
-        asked = tuple(sorted({feature for group in groups for feature in group} & known))
+        requested = tuple(sorted({feature for group in groups for feature in group} & known))
         if bins_for(rows) < TELLING:
             return cls.of_nothing()
         if len(known) - 1 <= PARTNERS:
-            partners = {j: tuple(k for k in probe.features if k != j) for j in asked}
+            partners = {j: tuple(k for k in probe.features if k != j) for j in requested}
         else:
-            partners = probe.strongest(asked, PARTNERS)
+            partners = probe.strongest(requested, PARTNERS)
         wanted = {(min(j, k), max(j, k)) for j, others in partners.items() for k in others}
         wanted.update(pair for group in groups for pair in combinations(sorted(set(group) & known), 2))
-        places = {feature: place for place, feature in enumerate(probe.features)}
+        positions = {feature: position for position, feature in enumerate(probe.features)}
         pairs = sorted(wanted)
-        numbers = np.array([(places[j], places[k]) for j, k in pairs], np.int32).reshape(-1, 2)
+        numbers = np.array([(positions[j], positions[k]) for j, k in pairs], np.int32).reshape(-1, 2)
         kernels = kernels_of(small=probe.codes.shape[1] * len(pairs) <= SMALL)
         counts = kernels.tally(probe.codes).astype(np.float64)
         occurring = counts > 0
@@ -167,13 +167,13 @@ class PairSelection:
 
 def _open(codes: Array, pairs: Ints, occurring: Flags, kernels: ModuleType) -> list[bool]:
     """Return which pairs have empty cells of non-empty bins."""
-    found: list[bool] = []
+    result: list[bool] = []
     for first in range(0, len(pairs), AT_ONCE):
         some = pairs[first : first + AT_ONCE]
         tables = kernels.mark(codes, some).reshape(-1, BINS, BINS) > 0
         possible = occurring[some[:, 0], :, None] & occurring[some[:, 1], None, :]
-        found.extend((possible & ~tables).any(axis=(1, 2)).tolist())
-    return found
+        result.extend((possible & ~tables).any(axis=(1, 2)).tolist())
+    return result
 
 
 @dataclass(frozen=True, eq=False)

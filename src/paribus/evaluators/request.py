@@ -99,7 +99,7 @@ class EvaluationRequest:
     @property
     def points(self) -> int:
         """Number of points over all grids."""
-        return sum(question.n_points for question in self.grids)
+        return sum(grid.n_points for grid in self.grids)
 
     def collects(self, outputs: int) -> tuple[int, int] | None:
         """Return the sizes of what is collected for the spread; None where no fold needs to collect it."""
@@ -130,10 +130,10 @@ class EvaluationRequest:
     @property
     def settings(self) -> tuple[Any, ...]:
         """All that a kept state depends on besides the rows, the model and how both are cut."""
-        points = [cells.values for question in self.grids for cells in question.replacements.values()]
-        asked = [(question.names, question.n_points) for question in self.grids]
+        points = [cells.values for grid in self.grids for cells in grid.replacements.values()]
+        shapes = [(grid.names, grid.n_points) for grid in self.grids]
         sample = self.sample.numbers if self.sample is not None else ()
-        return (self.kind, self.quantiles, asked), sample, *map(plain, points)
+        return (self.kind, self.quantiles, shapes), sample, *map(plain, points)
 
     def only(self, numbers: tuple[int, ...]) -> Self:
         """Return the request for some of the grids."""

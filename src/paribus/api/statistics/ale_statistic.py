@@ -91,7 +91,7 @@ class AleStatistic:
         few = replace(request, rows=len(rows), n_weighted=len(rows), weighted=False, out_of_core=False)
         exact, brute = both_ways(one.model, lambda shortcut: few, rows, self.method)
         worst = max(apart(mine.ale, theirs.ale) for mine, theirs in zip(exact, brute, strict=True))
-        terms = max(2 * int(np.prod(grid.nodes)) for grid in request.moves)  # differences are added up
+        terms = max(2 * int(np.prod(grid.nodes)) for grid in request.ale_grids)  # differences are added up
         return within_rounding(one.model, worst, terms)
 
     def _grids(
@@ -160,7 +160,7 @@ class AleStatistic:
         rows = work.rows
         effects = [
             local_effect_of(grid, estimate, rows.total, rows.weight_scale, work.models, provenance)
-            for grid, estimate in zip(request.moves, self._joined(work, estimated), strict=True)
+            for grid, estimate in zip(request.ale_grids, self._joined(work, estimated), strict=True)
         ]
         return LocalEffects(effects, skipped)
 

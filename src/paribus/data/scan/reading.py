@@ -29,10 +29,10 @@ class TableReader:
     """How rows are read: ``columns`` for the model, called ``names`` in results, one of weights, a target.
 
     ``levels`` are those of each column of categories over all rows, once known, ``weight_scale`` what weights
-    are divided by, ``nullable`` the columns where some row has no value, and ``starts`` the numbers of the first
-    rows of partitions that a cluster computes. ``categories`` are those the model knows of columns that hold
-    plain values, ``closed`` those of columns where others are refused, ``open`` those of each model where
-    they are missing values. ``aligned`` is the header of X.
+    are divided by, ``nullable`` the columns where some row has no value, and ``starts`` the numbers of the
+    first rows of partitions that a cluster computes. ``categories`` are those the model knows of columns that
+    hold plain values, ``closed`` those of columns where others are refused, ``open`` those of each model
+    where they are missing values. ``aligned`` is the header of X.
     """
 
     source: Source

@@ -41,8 +41,8 @@ ALONG = np.linspace(0.0, 1.0, 11)  # where on a link a pointer finds it
 class Pairs:
     """The features to draw, strongest first: ``matrix (j, k)`` of strengths and each feature's own.
 
-    The matrix is symmetric, its diagonal is zero, and pairs that were not requested are NaN. ``hover`` is what
-    a pointer shows of each pair, and on its diagonal of each feature.
+    The matrix is symmetric, its diagonal is zero, and pairs that were not requested are NaN. ``hover`` is
+    what a pointer shows of each pair, and on its diagonal of each feature.
     """
 
     names: list[str]

@@ -104,8 +104,8 @@ class TreeExact(SinglePass):
         traced = sum(self.kernels.trace_bytes(self.program, points) for points in several)
         # Of one feature, a slot is visited once and a test adds a few edges.
         traced += VISIT_BYTES * self.program.n_slots + EDGE_BYTES * len(self.program.entries)
-        asked = sum(points.nbytes for points in self.points)
-        return int(self.program.nbytes + asked + 2 * traced)  # twice while it is sorted
+        codes = sum(points.nbytes for points in self.points)
+        return int(self.program.nbytes + codes + 2 * traced)  # twice while it is sorted
 
     @property
     def state_bytes(self) -> int:
@@ -134,8 +134,8 @@ class TreeExact(SinglePass):
     @cached_property
     def _always_free(self) -> frozenset[int]:
         """The features that every grid replaces."""
-        asked = (frozenset(axis.feature for axis in question.axes) for question in self.request.grids)
-        return frozenset.intersection(*asked)
+        varied = (frozenset(axis.feature for axis in grid.axes) for grid in self.request.grids)
+        return frozenset.intersection(*varied)
 
     @property
     def _with_points(self) -> list[int]:
@@ -179,32 +179,32 @@ class TreeExact(SinglePass):
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most."""
-        found: dict[tuple[str, int], Any] = {("weight", 0): Counts.expected((1,), rows)}
+        patterns: dict[tuple[str, int], Any] = {("weight", 0): Counts.expected((1,), rows)}
         outputs, totals = self.model.n_outputs, {}
         if self.trees.link.linear:
-            found["coverage", 0] = Counts.expected((self.program.n_slots,), rows)
+            patterns["coverage", 0] = Counts.expected((self.program.n_slots,), rows)
         for number, points in enumerate(self.points):
             if not self.trees.link.linear and points.size:
                 kind = BinnedSum if self.trees.bound is None else ExactSum
-                found["sums", number] = kind.expected(outputs, points.size)
+                patterns["sums", number] = kind.expected(outputs, points.size)
             if self.request.individual:
                 totals[f"curves {number}"] = rows
-                found["curves", number] = RowCurves.expected(f"curves {number}", outputs, points.size)
-            found |= self.request.expected_values(number, outputs, points.size)
+                patterns["curves", number] = RowCurves.expected(f"curves {number}", outputs, points.size)
+            patterns |= self.request.expected_values(number, outputs, points.size)
         if self.request.individual:
             totals["row weights"] = rows
-            found["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
+            patterns["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
         else:
             totals["sample"] = self.error_rows
-            found["sample", 0] = codes_expected(self.program)
-            found["squares", 0] = RowCurves.expected("sample", 1, low=0, high=LARGEST)
-        return Expected(found, totals=totals)
+            patterns["sample", 0] = codes_expected(self.program)
+            patterns["squares", 0] = RowCurves.expected("sample", 1, low=0, high=LARGEST)
+        return Expected(patterns, totals=totals)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return what the rows of a block add to the coverage, the curves and the sample."""
-        places = np.arange(block.start, block.start + len(block.table))
+        positions = np.arange(block.start, block.start + len(block.table))
         if not self.request.individual and block.weights is not None and not block.weights.all():
-            places = places[block.weights > 0]
+            positions = positions[block.weights > 0]
             block = block.weighted()
         if not len(block.table):
             return Keyed({})
@@ -217,18 +217,18 @@ class TreeExact(SinglePass):
         if self.request.individual or self._sizes is not None or not self.trees.link.linear:
             states |= self._curve_states(codes, weights, block.start)
         if not self.request.individual:
-            chosen, squares = self._chosen(places, weights)
+            chosen, squares = self._chosen(positions, weights)
             states["sample", 0] = RowCurves(((block.start, codes[:, chosen]),))
             states["squares", 0] = RowCurves(((block.start, squares[None]),))
         return Keyed(states)
 
-    def _chosen(self, places: Integers, weights: Floats | None) -> tuple[Flags, Floats]:
+    def _chosen(self, positions: Integers, weights: Floats | None) -> tuple[Flags, Floats]:
         """Return the sampled rows, and the weight of each squared deviation."""
         sample = self.request.sample
         if sample is None:
-            return np.ones(len(places), bool), np.ones(len(places)) if weights is None else weights**2
-        at = np.minimum(np.searchsorted(sample.numbers, places), len(sample.numbers) - 1)
-        chosen = sample.numbers[at] == places
+            return np.ones(len(positions), bool), np.ones(len(positions)) if weights is None else weights**2
+        at = np.minimum(np.searchsorted(sample.numbers, positions), len(sample.numbers) - 1)
+        chosen = sample.numbers[at] == positions
         return chosen, sample.squares[at[chosen]]
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
@@ -241,19 +241,19 @@ class TreeExact(SinglePass):
             curves = [state.parts["curves", number].finish() for number in range(len(self.points))]
             weights = state.parts["row weights", 0].finish()[0]
             spreads = [_spread(drawn, mean, weights**2) for drawn, mean in zip(curves, averages, strict=True)]
-            errors = [_error(spread, self.request.n_weighted, total) for spread in spreads]
+            errors = [_error(squares, self.request.n_weighted, total) for squares in spreads]
             own = weights if self.request.weighted else None
-            told = [quantile_state(self.request, drawn, own, None, threads) for drawn in curves]
-            drawn_answers = zip(averages, errors, curves, told, strict=True)
+            quantiles = [quantile_state(self.request, drawn, own, None, threads) for drawn in curves]
+            drawn_estimates = zip(averages, errors, curves, quantiles, strict=True)
             return [
-                EffectEstimate(mean, error, drawn, *spread, own)
-                for mean, error, drawn, spread in drawn_answers
+                EffectEstimate(mean, error, drawn, *own_quantiles, own)
+                for mean, error, drawn, own_quantiles in drawn_estimates
             ]
         errors = self._errors(state, averages, total, threads)
         values = [state.parts.get(("values", number)) for number in range(len(self.points))]
-        told = [quantile_state(self.request, None, None, kept, threads) for kept in values]
-        answers = zip(averages, errors, told, strict=True)
-        return [EffectEstimate(mean, error, None, *spread) for mean, error, spread in answers]
+        quantiles = [quantile_state(self.request, None, None, kept, threads) for kept in values]
+        estimates = zip(averages, errors, quantiles, strict=True)
+        return [EffectEstimate(mean, error, None, *own_quantiles) for mean, error, own_quantiles in estimates]
 
     @cached_property
     def _sizes(self) -> tuple[int, int] | None:
