@@ -239,7 +239,7 @@ def test_the_free_memory_changes_nothing(monkeypatch):
     found = []
     for free in (300_000_000, 8_000_000_000):
         monkeypatch.setattr(budget, "free_memory", lambda free=free: free)
-        monkeypatch.setattr("paribus.api.statistics.effects_statistic.SPREAD_BYTES", 200_000)
+        monkeypatch.setattr("paribus.api.statistics.effects_statistic.QUANTILE_BYTES", 200_000)
         found.append(pd_of(tree("histgb class"), table(), "gap", quantiles=Q, grid_resolution=40).quantiles)
     assert found[0].rank_error == found[1].rank_error > 0
     assert found[0].values.tobytes() == found[1].values.tobytes()

@@ -15,7 +15,7 @@ FLOAT = 8  # bytes
 FREE_FRACTION = 0.5  # of the memory that is free when the call starts, unless max_memory says otherwise
 AHEAD = 2  # blocks that wait per thread, so that no thread waits for the next one
 LEAST_FREE = 64_000_000  # to begin with, however little there is
-# Where a Linux container tells its limit and what it uses, in version 2 of control groups and in version 1.
+# Where a Linux container states its limit and what it uses, in version 2 of control groups and in version 1.
 CONTAINER = (
     ("/sys/fs/cgroup", "memory.max", "memory.current"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
@@ -90,7 +90,7 @@ def _cores() -> int:
 
 
 def format_bytes(size: float) -> str:
-    """Return a number of bytes for a person.
+    """Return a number of bytes as text.
 
     >>> in_words(2_500_000)
     '2.5 MB'

@@ -74,7 +74,7 @@ class BlockInfo(Protocol):
 class Blocks(Protocol[B_co]):
     """Blocks in order, and all that an engine needs to cut and ship them.
 
-    ``count`` and ``rows`` are None where only reading them all can tell. ``in_memory`` says that they need
+    ``count`` and ``rows`` are None where it takes reading them all. ``in_memory`` says that they need
     not be read, so that there is nothing to prefetch.
     """
 

@@ -75,13 +75,13 @@ class RefusalCode(StrEnum):
     UNSUPPORTED = "unsupported"  # it cannot give this statistic of this model
     NONLINEAR_LINK = "nonlinear link"  # the response is no sum over leaves
     DIFFERS = "differs"  # what was read does not give the predictions of the model
-    DATA = "data"  # values of X cannot be told apart as the model does
+    DATA = "data"  # values of X cannot be distinguished as the model does
     MEMORY = "memory"  # it needs more than max_memory
     OTHER = "other"  # the reason is in the text alone
 
 
 class RefusalError(ParibusError):
-    """The method requested by name cannot give this answer; the message and ``code`` say why."""
+    """The method requested by name cannot give this estimate; the message and ``code`` say why."""
 
     def __init__(self, message: str, code: RefusalCode = RefusalCode.OTHER) -> None:
         super().__init__(message)

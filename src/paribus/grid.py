@@ -1,4 +1,4 @@
-"""Where we ask: the axis of each feature and the points of a question."""
+"""Where models are evaluated: the axis of each feature and the points of a grid."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CONSTANT = 0.95  # share of the data that has one value, from which a feature ha
 UNORDERED: tuple[Kind, ...] = (
     "category",
     "string",
-)  # kinds whose categories have an order only if it is told
-MAX_LEVELS = 100  # categories of a nominal feature that are shown, unless grid_resolution requests more
+)  # kinds whose categories have an order only if it is given
+MAX_CATEGORIES = 100  # categories of a nominal feature that are shown, unless grid_resolution requests more
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Axis:
     """One feature's values on the grid.
 
     ``cells`` holds them in the column's own dtype, followed by the missing value when the data has
-    any. ``values`` is what is reported: numpy, and text for categories of any other type. ``ordered`` tells
-    whether their order has a meaning. ``counted`` is how many rows lie in each cell, where the look at the
-    column that laid out the axis told.
+    any. ``values`` is what is reported: numpy, and text for categories of any other type. ``ordered`` says
+    whether their order has a meaning. ``cell_counts`` is how many rows lie in each cell, where the survey of
+    the column that laid out the axis counted.
     """
 
     feature: int
@@ -97,7 +97,7 @@ class Axis:
 
     @cached_property
     def _codes(self) -> dict[Any, int]:
-        return {level: code for code, level in enumerate(dict.fromkeys(self.cells.values.tolist()))}
+        return {category: code for code, category in enumerate(dict.fromkeys(self.cells.values.tolist()))}
 
     @property
     def n_cells(self) -> int:
@@ -109,7 +109,7 @@ class Axis:
         """The cell around each point."""
         if not self.nominal:
             return self.distinct[1]
-        codes = (self._codes[level] for level in self.cells.values.tolist())
+        codes = (self._codes[category] for category in self.cells.values.tolist())
         return np.fromiter(codes, np.int64, len(self))
 
     def locate(self, column: Column) -> Integers:
@@ -118,19 +118,19 @@ class Axis:
         The cell of a number reaches half-way to its neighbors, the upper end included, and as far
         on the outer side of an end point; a single point has only the rows equal to it.
         """
-        found = np.full(len(column.missing), -1, dtype=np.int64)
+        result = np.full(len(column.missing), -1, dtype=np.int64)
         if len(self):
-            found[~column.missing] = (
-                self._of_levels(column) if self.nominal else self._of_numbers(column.values)
+            result[~column.missing] = (
+                self._of_categories(column) if self.nominal else self._of_numbers(column.values)
             )
-        return found
+        return result
 
     def count(self, column: Column) -> Integers:
         """Return how many rows lie in each cell: `locate`, counted."""
         if not len(self):
             return np.zeros(0, dtype=np.int64)
         if self.nominal:
-            found = self._of_levels(column)
+            found = self._of_categories(column)
             return np.bincount(found[found >= 0], minlength=self.n_cells)
         return self.count_numbers(_ticks(column.values.astype(self.cells.values.dtype, copy=False)))
 
@@ -153,9 +153,9 @@ class Axis:
     def _edges(self) -> tuple[Array, Any]:
         return _edges(self.distinct[0])
 
-    def _of_levels(self, column: Column) -> Integers:
+    def _of_categories(self, column: Column) -> Integers:
         codes, found = column.factorized()
-        cells = (self._codes.get(_plain(level), -1) for level in found)
+        cells = (self._codes.get(_plain(category), -1) for category in found)
         return np.fromiter(cells, np.int64, len(found))[codes]
 
     def _of_numbers(self, values: Array) -> Integers:
@@ -217,7 +217,7 @@ class Grid:
 
     @property
     def replacements(self) -> dict[int, CellValues]:
-        """Return the cells of each column this question replaces."""
+        """Return the cells of each column this grid replaces."""
         return {axis.feature: axis.cells for axis in self.axes}
 
     @property
@@ -268,7 +268,7 @@ class ObservedValues(Grid):
 
     @property
     def replacements(self) -> dict[int, CellValues]:
-        """Return the cells of each column this question replaces."""
+        """Return the cells of each column this grid replaces."""
         return dict(self.cells)
 
     @property
@@ -309,7 +309,7 @@ def axis_of(
 
 
 def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions, given: Any = None) -> Axis:
-    """Lay out an axis from a summary; ``like`` is any rows of the table, which tell how to write values."""
+    """Lay out an axis from a summary; ``like`` is any rows of the table, which show how to write values."""
     notes: list[Note] = []
     if given is not None:
         values = given_values(given, summary)
@@ -346,9 +346,9 @@ def _hardly_varies(summary: Summary) -> list[Note]:
     """Return a note on a feature that is nearly always the same."""
     value, weight = summary.common or (0.0, 0.0)
     if summary.ends is None and summary.level_weights is not None and len(summary.level_weights):
-        place = int(np.argmax(summary.level_weights))
+        position = int(np.argmax(summary.level_weights))
         assert summary.levels is not None
-        value, weight = summary.levels[place], float(summary.level_weights[place])
+        value, weight = summary.levels[position], float(summary.level_weights[position])
     single = summary.levels is not None and len(summary.levels) == 1
     if single or weight < CONSTANT * summary.weight:
         return []
@@ -360,14 +360,16 @@ def _hardly_varies(summary: Summary) -> list[Note]:
 
 def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]:
     """Choose the values of an axis: the categories, the distinct values, or evenly spaced ones."""
-    levels, name = summary.levels, summary.name
-    if levels is not None and summary.level_weights is not None and summary.ends is None:
-        if not len(levels):
+    categories, name = summary.levels, summary.name
+    if categories is not None and summary.level_weights is not None and summary.ends is None:
+        if not len(categories):
             none = Note(NoteCode.NO_VALUE, f"{name} has no finite value for a grid", name)
-            return _as_unit(levels, summary.unit), [none]
-        return _most_frequent(summary, levels, summary.level_weights, max(options.resolution, MAX_LEVELS))
-    if levels is not None:
-        return _as_unit(levels, summary.unit), [] if len(levels) > 1 else [_single_value(name)]
+            return _as_unit(categories, summary.unit), [none]
+        return _most_frequent(
+            summary, categories, summary.level_weights, max(options.resolution, MAX_CATEGORIES)
+        )
+    if categories is not None:
+        return _as_unit(categories, summary.unit), [] if len(categories) > 1 else [_single_value(name)]
     assert summary.ends is not None
     assert summary.extremes is not None
     low, high = summary.ends
@@ -383,16 +385,20 @@ def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]
     return _on_steps(np.unique(np.append(around, common)), summary), [Note(NoteCode.NARROW_RANGE, text, name)]
 
 
-def _most_frequent(summary: Summary, levels: Array, weights: Floats, most: int) -> tuple[Array, list[Note]]:
+def _most_frequent(
+    summary: Summary, categories: Array, weights: Floats, most: int
+) -> tuple[Array, list[Note]]:
     name = summary.name
-    if len(levels) == 1:
-        return levels, [_single_value(name)]
-    if len(levels) <= most:
-        return levels, []
+    if len(categories) == 1:
+        return categories, [_single_value(name)]
+    if len(categories) <= most:
+        return categories, []
     kept = np.sort(np.argsort(-weights, kind="stable")[:most])
     share = weights[kept].sum() / summary.weight
-    text = f"{name} has {len(levels)} categories; the {most} most frequent are used, {share:.1%} of the data"
-    return levels[kept], [Note(NoteCode.RARE_CATEGORIES, text, name, share)]
+    text = (
+        f"{name} has {len(categories)} categories; the {most} most frequent are used, {share:.1%} of the data"
+    )
+    return categories[kept], [Note(NoteCode.RARE_CATEGORIES, text, name, share)]
 
 
 def _single_value(name: str) -> Note:
@@ -409,8 +415,8 @@ def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -
     dtype = np.uint64 if last > np.iinfo(np.int64).max else np.int64
     gaps = resolution - 1
     # As Python's integers, of which none is too large to be halved exactly.
-    places = (first + (2 * (last - first) * k + gaps) // (2 * gaps) for k in range(resolution))
-    return np.array(list(dict.fromkeys(places)), dtype=dtype)
+    positions = (first + (2 * (last - first) * k + gaps) // (2 * gaps) for k in range(resolution))
+    return np.array(list(dict.fromkeys(positions)), dtype=dtype)
 
 
 def _on_steps(values: Array, summary: Summary) -> Array:
@@ -456,7 +462,7 @@ def given_values(given: Any, summary: Summary) -> Array:
             f"as .missing if the data has missing values"
         )
     if summary.declared is not None:
-        _known_levels(name, items, summary.declared)
+        _check_categories(name, items, summary.declared)
     if summary.unit is not None:
         return _given_dates(name, items, summary.unit)
     array = np.asarray(list(given))
@@ -467,10 +473,10 @@ def given_values(given: Any, summary: Summary) -> Array:
     return items if array.dtype.kind in "OUST" else array
 
 
-def _known_levels(name: str, items: Array, levels: tuple[Any, ...]) -> None:
-    unknown = [item for item in items if item not in levels]
+def _check_categories(name: str, items: Array, categories: tuple[Any, ...]) -> None:
+    unknown = [item for item in items if item not in categories]
     if unknown:
-        shown = ", ".join(map(repr, levels[:8])) + (", ..." if len(levels) > 8 else "")
+        shown = ", ".join(map(repr, categories[:8])) + (", ..." if len(categories) > 8 else "")
         raise GridError(f"{unknown[0]!r} is not a category of {name!r}, which has {shown}")
 
 
@@ -502,7 +508,7 @@ def _naive(item: Any) -> Any:
             return item  # numpy knows more forms, such as 2026-01, and says so when it does not
     if getattr(item, "tzinfo", None) is not None:
         item = item.astimezone(datetime.UTC).replace(tzinfo=None)
-    # pandas knows nanoseconds, and numpy would not ask it for them.
+    # pandas knows nanoseconds, and numpy would not request them from it.
     exact = getattr(item, "to_datetime64", None) or getattr(item, "to_timedelta64", None)
     return item if exact is None else exact()
 
@@ -514,10 +520,10 @@ def written(table: Table, feature: int, values: Array, *, exact: bool) -> CellVa
     if len(cells.values) != len(values) or (not exact and not np.isfinite(cells.values).all()):
         raise GridError(f"some grid values of {name!r} cannot be represented in its dtype {dtype}")
     if exact:
-        for asked, got in zip(values.tolist(), cells.values.tolist(), strict=True):
-            if asked != got:
+        for requested, got in zip(values.tolist(), cells.values.tolist(), strict=True):
+            if requested != got:
                 raise GridError(
-                    f"{asked!r} is not a valid grid value of {name!r}, whose dtype is {dtype}; "
+                    f"{requested!r} is not a valid grid value of {name!r}, whose dtype is {dtype}; "
                     "pass representable values, or cast the column in X"
                 )
     return cells
@@ -527,9 +533,9 @@ def _ticks(values: Array) -> Array:
     return values.view(np.int64) if values.dtype.kind in "mM" else values
 
 
-def _plain(level: Any) -> Any:
+def _plain(category: Any) -> Any:
     """Return a category as ``tolist`` gives it, which is how axes know it."""
-    return level.item() if isinstance(level, np.generic) else level
+    return category.item() if isinstance(category, np.generic) else category
 
 
 def _reported(values: Array) -> Array:

@@ -29,7 +29,7 @@ def with_error(value: float, error: float) -> str:
 
 
 def at_value(value: Any) -> str:
-    """Return a grid value as a person writes it."""
+    """Return a grid value as text."""
     if isinstance(value, (float, np.floating)):
         return number(float(value))
     if isinstance(value, np.datetime64):
@@ -41,7 +41,7 @@ def at_value(value: Any) -> str:
 
 
 def duration_unit(days: float) -> tuple[float, str]:
-    """Return the unit a person would tell a duration in, as a number of days, and its name."""
+    """Return the unit a duration is usually written in, as a number of days, and its name."""
     units = {"days": 1.0, "hours": 1 / 24, "minutes": 1 / 1440, "seconds": 1 / 86_400, "ms": 1 / 86_400_000}
     for name, unit in units.items():
         if days >= unit:

@@ -57,31 +57,31 @@ class Alignment:
         """
         several = as_model_list(estimator) or (estimator,)
         known = [(own, None if own is None else own.places(header)) for own in map(fitted_on, several)]
-        named = [(own, places) for own, places in known if own is not None and places is not None]
-        unnamed = [one for one, (_, places) in zip(several, known, strict=True) if places is None]
-        every = tuple(place for place, name in enumerate(header) if name not in apart)
+        named = [(own, positions) for own, positions in known if own is not None and positions is not None]
+        unnamed = [one for one, (_, positions) in zip(several, known, strict=True) if positions is None]
+        every = tuple(position for position, name in enumerate(header) if name not in apart)
         for one in unnamed:
             check_width(one, len(every))
         if not named:
             return cls(every)
-        _check_same([tuple(p for p in places if p is not None) for _, places in named], header)
-        places = tuple(place for place in named[0][1] if place is not None)
-        if unnamed and places != every:
+        _check_same([tuple(p for p in positions if p is not None) for _, positions in named], header)
+        positions = tuple(position for position in named[0][1] if position is not None)
+        if unnamed and positions != every:
             raise ModelError(
                 f"The columns of X, or their order, differ from those a model of the list was fitted on, "
                 f"and {describe(unnamed[0])} does not store its columns; pass one model at a time, or X "
                 f"with exactly the fitted columns, in their order"
             )
-        used = {header[place] for place in places}
+        used = {header[position] for position in positions}
         return cls(
-            places,
+            positions,
             tuple(name for name in header if name not in used and name not in apart),
             _categories(named, header, content),
             {
-                header[place]: own.categories[column]
-                for own, places in named
-                for column, place in enumerate(places)
-                if own.closed and place is not None and column in own.categories
+                header[position]: own.categories[column]
+                for own, positions in named
+                for column, position in enumerate(positions)
+                if own.closed and position is not None and column in own.categories
             },
             any(own.pandas for own, _ in named),
             _open(named, header),
@@ -100,10 +100,10 @@ def check_width(estimator: Any, columns: int) -> None:
 
 def _check_same(each: list[tuple[int, ...]], header: tuple[str, ...]) -> None:
     """Refuse models of a list that were fitted on other columns than each other."""
-    one, other = each[0], next((places for places in each if places != each[0]), each[0])
+    one, other = each[0], next((positions for positions in each if positions != each[0]), each[0])
     if one == other:
         return
-    odd = next((place for place in (*one, *other) if (place in one) != (place in other)), None)
+    odd = next((position for position in (*one, *other) if (position in one) != (position in other)), None)
     differs = "in another order" if odd is None else f"some of them without {header[odd]!r}"
     raise ModelError(
         f"the models of a list were fitted on different columns, {differs}; pass one model at a time"
@@ -115,20 +115,20 @@ def _categories(
 ) -> dict[str, tuple[Any, ...]]:
     """Return the columns that must become categories; refuse what a model cannot have been fitted on."""
     made: dict[str, tuple[Any, ...]] = {}
-    for own, places in named:
-        for column, place in enumerate(places):
-            if place is None or not own.knows(column):
+    for own, positions in named:
+        for column, position in enumerate(positions):
+            if position is None or not own.knows(column):
                 continue
-            what, coded = content(place)
+            what, coded = content(position)
             known = own.categories.get(column)
             if _differs(what, coded, own, column):
                 has = f"categories of {what}" if coded else what
                 raise TableError(
-                    f"column {header[place]!r} of X holds {has}, and the model was fitted on "
+                    f"column {header[position]!r} of X holds {has}, and the model was fitted on "
                     f"{own.describe(column)}; pass what it was fitted on"
                 )
             if known is not None and own.typed and not coded:
-                made[header[place]] = tuple(dict.fromkeys((*made.get(header[place], ()), *known)))
+                made[header[position]] = tuple(dict.fromkeys((*made.get(header[position], ()), *known)))
     return made
 
 
@@ -136,13 +136,13 @@ def _open(
     named: list[tuple[FittedColumns, Places]], header: tuple[str, ...]
 ) -> dict[str, tuple[tuple[Any, ...], ...]]:
     """Return the categories each model knows of columns where others are missing values to it."""
-    found: dict[str, tuple[tuple[Any, ...], ...]] = {}
-    for own, places in named:
+    categories: dict[str, tuple[tuple[Any, ...], ...]] = {}
+    for own, positions in named:
         for column, known in own.categories.items():
-            place = places[column]
-            if place is not None and not own.closed:
-                found[header[place]] = (*found.get(header[place], ()), known)
-    return found
+            position = positions[column]
+            if position is not None and not own.closed:
+                categories[header[position]] = (*categories.get(header[position], ()), known)
+    return categories
 
 
 def _differs(what: str, coded: bool, own: FittedColumns, column: int) -> bool:
@@ -156,7 +156,7 @@ def _differs(what: str, coded: bool, own: FittedColumns, column: int) -> bool:
 def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header | None]:
     """Return a table in memory as the model was fitted on it, and its header if it has another one.
 
-    ``named`` tells that the user named the columns of an array, which has no names of its own.
+    ``named`` says that the user named the columns of an array, which has no names of its own.
     """
     if isinstance(table, ArrayTable):
         for one in as_model_list(estimator) or (estimator,):
@@ -169,23 +169,23 @@ def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header
 
     assert isinstance(table, FrameTable)
     own = tuple(map(str, table.frame.columns))
-    found = Alignment.of(estimator, own, contents_of(table))
-    for name in found.closed.keys() - found.categories.keys():
+    alignment = Alignment.of(estimator, own, contents_of(table))
+    for name in alignment.closed.keys() - alignment.categories.keys():
         declared = table.frame[:, own.index(name)].cat.get_categories()
-        check_known(name, found.closed[name], declared.to_list())
+        check_known(name, alignment.closed[name], declared.to_list())
     given, header = table.names, None
-    names = tuple(own[place] for place in found.places)
-    unknown = _unknown(table, own, found)
-    if found.places != tuple(range(len(given))):
-        table = table.pick(found.places)
+    names = tuple(own[position] for position in alignment.places)
+    unknown = _unknown(table, own, alignment)
+    if alignment.places != tuple(range(len(given))):
+        table = table.pick(alignment.places)
     if unknown or table.names != given:
-        unused = tuple(given[own.index(name)] for name in found.unused)
+        unused = tuple(given[own.index(name)] for name in alignment.unused)
         header = Header(table.names, given, unused, unknown)
     some = table.slice(0, SOME_ROWS)
     as_shown = (
         table.backend in ("polars", "pyarrow")
         and find_spec("pandas") is not None
-        and (found.pandas or prefers_pandas(estimator, lambda: some, lambda: as_pandas(some, {}, {})))
+        and (alignment.pandas or prefers_pandas(estimator, lambda: some, lambda: as_pandas(some, {}, {})))
     )
 
     def reordered(order: tuple[int, ...]) -> Table:
@@ -194,24 +194,24 @@ def aligned(estimator: Any, table: Table, *, named: bool) -> tuple[Table, Header
 
     _check_order(estimator, names, reordered)
     if as_shown:
-        return as_pandas(table, found.categories, found.closed), header
-    categories = found.categories if table.backend == "pandas" else {}
-    return (categorized(table, categories, found.closed) if categories else table), header
+        return as_pandas(table, alignment.categories, alignment.closed), header
+    categories = alignment.categories if table.backend == "pandas" else {}
+    return (categorized(table, categories, alignment.closed) if categories else table), header
 
 
-def _unknown(table: FrameTable, own: tuple[str, ...], found: Alignment) -> tuple[str, ...]:
+def _unknown(table: FrameTable, own: tuple[str, ...], alignment: Alignment) -> tuple[str, ...]:
     """Return which values of columns are none of the models' categories; what cannot be read is none."""
     from paribus.data.categories import unknown_to
 
     texts = []
-    for name, known in found.open.items():
-        place = own.index(name)
+    for name, known in alignment.open.items():
+        position = own.index(name)
         try:
-            codes, declared = table.column(place).factorized()
+            codes, declared = table.column(position).factorized()
         except FeatureError:  # it is refused where it is made a category, or given to the model
             continue
         occurring = [declared[code] for code in np.flatnonzero(np.bincount(codes))]
-        texts.append(unknown_to(table.names[place], known, occurring))
+        texts.append(unknown_to(table.names[position], known, occurring))
     return tuple(text for text in texts if text is not None)
 
 
@@ -227,13 +227,13 @@ def _check_order(estimator: Any, names: tuple[str, ...], shown: Callable[[tuple[
     every = tuple(range(len(names)))
     for one in as_model_list(estimator) or (estimator,):
         for order in orders_within(one, names):
-            found, other = (_predictions(one, shown(places)) for places in (every, order))
-            if found is None or other is None or _close(found, other):
+            predictions, other = (_predictions(one, shown(positions)) for positions in (every, order))
+            if predictions is None or other is None or _close(predictions, other):
                 continue  # a model that fails does so in the call itself, which reports it
-            moved = [place for place in every if order[place] != place]
+            moved = [position for position in every if order[position] != position]
             own, fitted = (
-                ", ".join(repr(names[places[at]]) for at in moved[:SHOWN]) + ", ..." * (len(moved) > SHOWN)
-                for places in (every, order)
+                ", ".join(repr(names[positions[at]]) for at in moved[:SHOWN]) + ", ..." * (len(moved) > SHOWN)
+                for positions in (every, order)
             )
             raise TableError(
                 f"X has columns in the order {own}, the model within {describe(one)} was fitted on {fitted}, "
@@ -281,21 +281,21 @@ def _predicts(estimator: Any, table: Callable[[], Table]) -> bool:
     return True
 
 
-def aligned_reading(estimator: Any, reading: TableReader, found: Alignment) -> TableReader:
+def aligned_reading(estimator: Any, reading: TableReader, alignment: Alignment) -> TableReader:
     """Return how rows are read as the models were fitted on them: as categories they know, as pandas."""
     import pyarrow as pa
 
     schema = reading.source.schema
-    for name in found.categories:
-        place = schema.get_field_index(name)
-        schema = schema.set(place, pa.field(name, pa.dictionary(pa.int32(), schema.field(place).type)))
+    for name in alignment.categories:
+        position = schema.get_field_index(name)
+        schema = schema.set(position, pa.field(name, pa.dictionary(pa.int32(), schema.field(position).type)))
     source: Any = replace(reading.source, schema=schema)  # type: ignore[type-var]
     reading = replace(
-        reading, source=source, categories=found.categories, closed=found.closed, open=found.open
+        reading, source=source, categories=alignment.categories, closed=alignment.closed, open=alignment.open
     )
     if source.library != "pandas" and find_spec("pandas"):
         shown = replace(reading, source=replace(source, library="pandas"))
-        if found.pandas or (
+        if alignment.pandas or (
             source.library == "polars" and prefers_pandas(estimator, reading.head, shown.head)
         ):
             reading = shown
@@ -305,5 +305,5 @@ def aligned_reading(estimator: Any, reading: TableReader, found: Alignment) -> T
 
 def _head_in_order(reading: TableReader, order: tuple[int, ...]) -> Table:
     """Return a few rows with their columns in another order."""
-    columns, names = (tuple(of[place] for place in order) for of in (reading.columns, reading.names))
+    columns, names = (tuple(of[position] for position in order) for of in (reading.columns, reading.names))
     return replace(reading, columns=columns, names=names).table(reading.source.head(reading.read))

@@ -23,31 +23,31 @@ from paribus.results.model_spread import mean_of
 WORDS = ("response", "scale", "estimand", "why")
 
 
-def label(what: str, place: int, count: int) -> str:
+def label(what: str, index: int, count: int) -> str:
     """Return what is done: for which of several models, each of which has a pass over the rows of its own."""
-    return what if count == 1 else f"{what}-{place + 1}-of-{count}"
+    return what if count == 1 else f"{what}-{index + 1}-of-{count}"
 
 
-def mean_estimate(answers: Sequence[EffectEstimate]) -> EffectEstimate:
+def mean_estimate(estimates: Sequence[EffectEstimate]) -> EffectEstimate:
     """Return the mean estimate of several models, with the estimate of each."""
-    values = np.stack([answer.average for answer in answers])
-    error = _mean([answer.standard_error for answer in answers])
+    values = np.stack([estimate.average for estimate in estimates])
+    error = _mean([estimate.standard_error for estimate in estimates])
     return EffectEstimate(mean_of(values), error, None, by_model=values)
 
 
-def mean_ale_estimate(answers: Sequence[AleEstimate]) -> AleEstimate:
+def mean_ale_estimate(estimates: Sequence[AleEstimate]) -> AleEstimate:
     """Return the mean of several models' local effects; where the rows lie is the same for all."""
-    values = np.stack([answer.ale for answer in answers])
-    found = [answer.missing for answer in answers if answer.missing is not None]
+    values = np.stack([estimate.ale for estimate in estimates])
+    at_missing = [estimate.missing for estimate in estimates if estimate.missing is not None]
     return replace(
-        answers[0],
+        estimates[0],
         ale=mean_of(values),
-        error=_mean([answer.error for answer in answers]),
-        local=_mean([answer.local for answer in answers]),
-        local_error=_mean([answer.local_error for answer in answers]),
-        missing=_mean(found) if found else None,
+        error=_mean([estimate.error for estimate in estimates]),
+        local=_mean([estimate.local for estimate in estimates]),
+        local_error=_mean([estimate.local_error for estimate in estimates]),
+        missing=_mean(at_missing) if at_missing else None,
         by_model=values,
-        missing_by_model=np.stack([missing[0] for missing in found]) if found else None,
+        missing_by_model=np.stack([missing[0] for missing in at_missing]) if at_missing else None,
     )
 
 
@@ -57,18 +57,18 @@ def mean_cells(cells: Sequence[CellEstimate]) -> CellEstimate:
     return replace(cells[0], mean=mean_of(means), error=_mean([one.error for one in cells]), by_model=means)
 
 
-def mean_statistics(found: Sequence[InteractionStatistics]) -> InteractionStatistics:
+def mean_statistics(statistics: Sequence[InteractionStatistics]) -> InteractionStatistics:
     """Return the mean of several models' own statistics, a strength the root of the mean square."""
     ratios: dict[str, Any] = {
-        name: _mean_ratio([getattr(one, name) for one in found])
+        name: _mean_ratio([getattr(one, name) for one in statistics])
         for name in ("main", "left_out", "pairwise", "overall", "total")
-        if getattr(found[0], name) is not None
+        if getattr(statistics[0], name) is not None
     }
     return replace(
-        found[0],
-        variance=_mean([one.variance for one in found]),
-        predictions=sum(one.predictions for one in found),
-        floor=np.max([np.broadcast_to(one.floor, one.variance.shape) for one in found], axis=0),
+        statistics[0],
+        variance=_mean([one.variance for one in statistics]),
+        predictions=sum(one.predictions for one in statistics),
+        floor=np.max([np.broadcast_to(one.floor, one.variance.shape) for one in statistics], axis=0),
         **ratios,
     )
 
@@ -85,17 +85,17 @@ def _mean(arrays: list[Floats]) -> Floats:
 
 
 def combine_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Note, ...]]:
-    """Return the remarks on each question, those of several models with the place of each in the list."""
+    """Return the remarks on each grid, those of several models with the position of each in the list."""
     if len(remarks) == 1:
         return remarks[0]
     return [
-        tuple(remark.of(f"model {place + 1}") for place, one in enumerate(each) for remark in one)
+        tuple(remark.of(f"model {index + 1}") for index, one in enumerate(each) for remark in one)
         for each in zip(*remarks, strict=True)
     ]
 
 
 def combine_facts(
-    found: Sequence[Estimated],
+    estimated: Sequence[Estimated],
     verified: Sequence[float | None] | None = None,
     models: Sequence[dict[str, str]] | None = None,
 ) -> dict[str, Any]:
@@ -103,11 +103,11 @@ def combine_facts(
 
     ``models`` says what is recorded of those that were not adapted.
     """
-    differences = verified or [None] * len(found)
-    each = models or [of_model(one.model) for one in found]
+    differences = verified or [None] * len(estimated)
+    each = models or [of_model(one.model) for one in estimated]
     facts = [
         {**own, **one.facts, "verified_difference": difference}
-        for own, one, difference in zip(each, found, differences, strict=True)
+        for own, one, difference in zip(each, estimated, differences, strict=True)
     ]
     if len(facts) == 1:
         return facts[0]
@@ -148,11 +148,11 @@ def _refusals(each: list[dict[str, str]]) -> dict[str, str]:
     joined: dict[str, str] = {}
     for name in dict.fromkeys(name for one in each for name in one):
         reasons: dict[str, list[int]] = {}
-        for place, one in enumerate(each):
+        for index, one in enumerate(each):
             if name in one:
-                reasons.setdefault(one[name], []).append(place + 1)
+                reasons.setdefault(one[name], []).append(index + 1)
         joined[name] = "; ".join(
-            reason if len(places) == len(each) else f"{reason} (model {', '.join(map(str, places))})"
-            for reason, places in reasons.items()
+            reason if len(positions) == len(each) else f"{reason} (model {', '.join(map(str, positions))})"
+            for reason, positions in reasons.items()
         )
     return joined

@@ -155,7 +155,7 @@ def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> CostEstim
 
     rounds = max((len(clock.per_row) for clock in clocks), default=0)
     passes = [
-        sum(clock.per_row[place] for clock in clocks if place < len(clock.per_row)) for place in range(rounds)
+        sum(clock.per_row[index] for clock in clocks if index < len(clock.per_row)) for index in range(rounds)
     ]
     if not trial.data.rows.in_memory:
         passes.insert(0, trial.surveying)

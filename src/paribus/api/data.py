@@ -174,7 +174,7 @@ class InMemoryData:
         """Return what is known of the rows."""
         table, weights = self.rows.table, ", weighted" if self.rows.weighted else ""
         some = table.slice(0, min(SHOWN_ROWS, len(table)))
-        kinds = Counter(_kind(some, place) for place in range(len(table.names)))
+        kinds = Counter(_kind(some, position) for position in range(len(table.names)))
         columns = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         rows = f"{len(table):,} rows in memory ({table.backend}){weights}"
         return f"{rows}, {len(table.names)} columns ({columns})"
@@ -223,13 +223,13 @@ class OutOfCoreData:
                 head = self.head()
                 if not self.reading.coded:
                     adapt(head)
-                found = self._survey(head, wanted, surveying, runner, attempt)
+                surveyed = self._survey(head, wanted, surveying, runner, attempt)
             except SourceError as error:
                 if self.on_error != "skip":
                     raise
                 self.reading = whole_files(self.reading, error)
                 continue
-            self._surveyed = found if self._surveyed is None else found.beside(self._surveyed)
+            self._surveyed = surveyed if self._surveyed is None else surveyed.beside(self._surveyed)
         adapt(self.rows.table)
 
     def head(self) -> ModelTable:
@@ -313,15 +313,15 @@ class OutOfCoreData:
         read = perf_counter()
         survey = Survey.of(reading, specs, surveying.seeds, head)
         state = survey.evaluate(reading.block(table, 0, 0))
-        looked = perf_counter()
-        found, seen = survey.finish(reading, state), len(table)
-        known, rows = reading.source.rows, found.rows
+        summarized = perf_counter()
+        surveyed, seen = survey.finish(reading, state), len(table)
+        known, rows = reading.source.rows, surveyed.rows
         block = rows.reading.block(table, 0, 0)
         whole = replace(rows, n_rows=known or seen, n_weighted=(known or seen) * rows.n_weighted // seen)
         other = OutOfCoreData(self.reading, self.on_error)
-        other._surveyed, other._memory = replace(found, rows=whole), self._memory
+        other._surveyed, other._memory = replace(surveyed, rows=whole), self._memory
         some = Rows(block.table, block.weights, rows.weight_scale, block.target, rows.header)
-        return Trial(other, some, known, (read - started) / seen, (looked - read) / seen)
+        return Trial(other, some, known, (read - started) / seen, (summarized - read) / seen)
 
     def with_target(self, y: Any) -> OutOfCoreData:
         """Return itself: the target is read with the rows."""
@@ -336,17 +336,17 @@ def _with_target(rows: Rows, y: Any) -> Rows:
 
     if isinstance(y, str):
         raise InputError(f"y={y!r} names a column, which needs an out-of-core X; pass the values")
-    found = target_of(y, rows)
-    if len(found) == len(rows):
-        return replace(rows, target=found)
-    target = np.zeros((len(rows), *found.shape[1:]), found.dtype)
-    target[rows.chosen(None, 0)] = found
+    given = target_of(y, rows)
+    if len(given) == len(rows):
+        return replace(rows, target=given)
+    target = np.zeros((len(rows), *given.shape[1:]), given.dtype)
+    target[rows.chosen(None, 0)] = given
     return replace(rows, target=target)
 
 
-def _kind(table: Table, place: int) -> str:
+def _kind(table: Table, position: int) -> str:
     try:
-        return table.column(place).kind
+        return table.column(position).kind
     except FeatureError:
         return "other"
 

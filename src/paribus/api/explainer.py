@@ -160,8 +160,8 @@ class Explainer:
         verify: bool = False,
     ) -> PartialDependence:
         """Compute the partial dependence on one feature, or on several together; see `partial_dependence`."""
-        found: PartialDependence = self._compute("partial_dependence", locals())
-        return found
+        result: PartialDependence = self._compute("partial_dependence", locals())
+        return result
 
     def effects(
         self,
@@ -176,8 +176,8 @@ class Explainer:
         verify: bool = False,
     ) -> Effects:
         """Compute many effects in one pass over the rows; see `paribus.effects`."""
-        found: Effects = self._compute("effects", locals())
-        return found
+        result: Effects = self._compute("effects", locals())
+        return result
 
     def accumulated_local_effects(
         self,
@@ -189,8 +189,8 @@ class Explainer:
         verify: bool = False,
     ) -> LocalEffects:
         """Compute the effect of each feature where the data is; see `paribus.accumulated_local_effects`."""
-        found: LocalEffects = self._compute("accumulated_local_effects", locals())
-        return found
+        result: LocalEffects = self._compute("accumulated_local_effects", locals())
+        return result
 
     def marginal(
         self,
@@ -201,8 +201,8 @@ class Explainer:
         custom_values: Mapping[Any, Any] | None = None,
     ) -> Marginals:
         """Average predictions, and what came out, over the rows near each value; see `paribus.marginal`."""
-        found: Marginals = self._compute("marginal", locals())
-        return found
+        result: Marginals = self._compute("marginal", locals())
+        return result
 
     def h_statistic(
         self,
@@ -217,8 +217,8 @@ class Explainer:
         verify: bool = False,
     ) -> HStatistics:
         """Compute how much of the model is interaction, and between whom; see `paribus.h_statistic`."""
-        found: HStatistics = self._compute("h_statistic", locals())
-        return found
+        result: HStatistics = self._compute("h_statistic", locals())
+        return result
 
     def feature_importance(
         self,
@@ -231,8 +231,8 @@ class Explainer:
         random_state: Any = None,
     ) -> Importance:
         """Compute how much each feature matters; see `paribus.feature_importance`."""
-        found: Importance = self._compute("feature_importance", locals())
-        return found
+        result: Importance = self._compute("feature_importance", locals())
+        return result
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Compute several statistics in shared passes over the rows.

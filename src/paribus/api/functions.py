@@ -177,8 +177,8 @@ def partial_dependence(
     >>> effect.average, effect.by_model.standard_deviation.round(3)
     (array([[3. , 4.5, 6. ]]), array([[0.   , 0.707, 1.414]]))
     """
-    found: PartialDependence = _computed("partial_dependence", locals())
-    return found
+    result: PartialDependence = _computed("partial_dependence", locals())
+    return result
 
 
 def effects(
@@ -234,8 +234,8 @@ checkpoint, on_error
     >>> result["x0"].average
     array([[12., 14., 16.]])
     """
-    found: Effects = _computed("effects", locals())
-    return found
+    result: Effects = _computed("effects", locals())
+    return result
 
 
 def accumulated_local_effects(
@@ -311,7 +311,7 @@ def accumulated_local_effects(
     -----
     ALE of a categorical feature depends on the order of its categories. Ordered categories have one.
     Unordered ones are arranged such that neighbors have similar distributions of the other features;
-    ``order`` and the notes report it, and partial dependence, which needs no order, should be looked at
+    ``order`` and the notes report it, and partial dependence, which needs no order, should be read
     first.
 
     Rows with a missing value are in no bin. The effect at missing is reported separately as ``.missing``: see
@@ -327,8 +327,8 @@ def accumulated_local_effects(
     >>> effects["x0"].ale
     array([[-2.,  0.,  2.]])
     """
-    found: LocalEffects = _computed("accumulated_local_effects", locals())
-    return found
+    result: LocalEffects = _computed("accumulated_local_effects", locals())
+    return result
 
 
 def marginal(
@@ -408,8 +408,8 @@ def marginal(
     >>> result["x0"].residual, result["x0"].residual_error
     (array([[0.5, 1. ]]), array([[0.5, 1. ]]))
     """
-    found: Marginals = _computed("marginal", locals())
-    return found
+    result: Marginals = _computed("marginal", locals())
+    return result
 
 
 def h_statistic(
@@ -508,8 +508,8 @@ def h_statistic(
     >>> (H["h_squared_pairwise"] > 0.5).tolist()
     [True, False, False]
     """
-    found: HStatistics = _computed("h_statistic", locals())
-    return found
+    result: HStatistics = _computed("h_statistic", locals())
+    return result
 
 
 def feature_importance(
@@ -589,14 +589,14 @@ def feature_importance(
     >>> predict = lambda X: 3 * X[:, 0] + X[:, 1]
     >>> paribus.feature_importance(predict, X).order
     [0, 1, 2]
-    >>> asked = {"method": "permutation", "features": [(0, 1), 2]}
-    >>> paribus.feature_importance(predict, X, y=predict(X), **asked).feature_names
+    >>> options = {"method": "permutation", "features": [(0, 1), 2]}
+    >>> paribus.feature_importance(predict, X, y=predict(X), **options).feature_names
     ('x0 + x1', 'x2')
     """
     if method == "model" and y is not None:
         raise OptionError("y has no meaning for method='model'; leave it out")
-    found: Importance = _computed("feature_importance", locals())
-    return found
+    result: Importance = _computed("feature_importance", locals())
+    return result
 
 
 def estimate_cost(

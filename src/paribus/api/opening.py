@@ -59,11 +59,13 @@ def _reading(
         )
     target = _target(y, every)
     apart = {sample_weight, *target}
-    found = Alignment.of(estimator, every, lambda place: content_of(source.schema.field(place).type), apart)
-    columns = tuple(every[place] for place in found.places)
+    alignment = Alignment.of(
+        estimator, every, lambda position: content_of(source.schema.field(position).type), apart
+    )
+    columns = tuple(every[position] for position in alignment.places)
     given = _reported(names, every, apart)
-    shown = tuple(given[place] for place in found.places)
-    unused = tuple(given[every.index(name)] for name in found.unused)
+    shown = tuple(given[position] for position in alignment.places)
+    unused = tuple(given[every.index(name)] for name in alignment.unused)
     if isinstance(source, Partitions):
         runner.join_cluster()  # the one that would compute the frame
         source = replace(source, client=runner.client)
@@ -76,7 +78,7 @@ def _reading(
     reading = replace(
         reading, source=source.project(reading.read, on_error), aligned=Header(shown, given, unused)
     )
-    return aligned_reading(estimator, reading, found)
+    return aligned_reading(estimator, reading, alignment)
 
 
 def _target(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:

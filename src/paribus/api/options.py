@@ -9,7 +9,7 @@ import numpy as np
 from paribus.errors import OptionError
 
 AUTO = "auto"
-SPREAD = (0.1, 0.25, 0.5, 0.75, 0.9)
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def check_flags(**flags: Any) -> None:
@@ -57,14 +57,14 @@ def probabilities_of(quantiles: Any) -> tuple[float, ...] | None:
     ((0.1, 0.25, 0.5, 0.75, 0.9), (0.5,))
     """
     if quantiles is None or isinstance(quantiles, bool):
-        return SPREAD if quantiles else None
-    way_out = f"must be None, True, or distinct probabilities in [0, 1], such as {SPREAD}"
+        return QUANTILES if quantiles else None
+    way_out = f"must be None, True, or distinct probabilities in [0, 1], such as {QUANTILES}"
     try:
-        found = tuple(float(p) for p in quantiles)
+        probabilities = tuple(float(p) for p in quantiles)
     except (TypeError, ValueError) as error:
         raise OptionError(f"quantiles={quantiles!r} {way_out}") from error
-    if isinstance(quantiles, str) or not found or not all(0 <= p <= 1 for p in found):
+    if isinstance(quantiles, str) or not probabilities or not all(0 <= p <= 1 for p in probabilities):
         raise OptionError(f"quantiles={quantiles!r} {way_out}")
-    if len({f"{p:.8g}" for p in found}) < len(found):
+    if len({f"{p:.8g}" for p in probabilities}) < len(probabilities):
         raise OptionError(f"quantiles={quantiles!r} has a duplicate probability; it {way_out}")
-    return found
+    return probabilities

@@ -41,7 +41,7 @@ def of_model(model: Model | None) -> dict[str, str]:
 
 
 def of_estimator(estimator: Any, response: str, scale: str) -> dict[str, str]:
-    """Return what is recorded of a model that was not adapted, because it was not asked to predict."""
+    """Return what is recorded of a model that was not adapted, because it does not predict here."""
     library, version = library_of(estimator)
     return {
         "model": describe(estimator),

@@ -20,23 +20,23 @@ ROUNDING = 1e-9  # of the numbers compared: a difference below this is none
 def recursion_notes(
     plan: Plan,
     exactly: Callable[[], list[EffectEstimate]],
-    questions: tuple[Grid, ...],
-    answers: list[EffectEstimate],
+    grids: tuple[Grid, ...],
+    estimates: list[EffectEstimate],
 ) -> list[tuple[Note, ...]]:
-    """Return for each answer by another estimand how far it is from the exact one; nothing for others."""
+    """Return for each estimate by another estimand how far it is from the exact one; nothing for others."""
     if plan.evaluator.estimand is not Estimand.PATH_DEPENDENT:
-        return [()] * len(questions)
+        return [()] * len(grids)
     try:
         exact = exactly()
     except (RefusalError, MemoryBoundError) as refusal:
         text = f"recursion could not be compared with exact: {refusal}"
-        return [(Note(NoteCode.RECURSION_UNCHECKED, text),)] * len(questions)
-    return [_apart(*one) for one in zip(questions, answers, exact, strict=True)]
+        return [(Note(NoteCode.RECURSION_UNCHECKED, text),)] * len(grids)
+    return [_apart(*one) for one in zip(grids, estimates, exact, strict=True)]
 
 
-def _apart(question: Grid, answer: EffectEstimate, exact: EffectEstimate) -> tuple[Note, ...]:
+def _apart(grid: Grid, estimate: EffectEstimate, exact: EffectEstimate) -> tuple[Note, ...]:
     """Return where the two differ most, if by more than the standard error."""
-    apart = np.abs(answer.average - exact.average)
+    apart = np.abs(estimate.average - exact.average)
     error = np.nan_to_num(exact.standard_error)
     beyond = np.where(apart > error + ROUNDING * np.abs(exact.average), apart, 0.0)
     if not beyond.any():
@@ -44,18 +44,14 @@ def _apart(question: Grid, answer: EffectEstimate, exact: EffectEstimate) -> tup
     output, point = np.unravel_index(np.argmax(beyond), beyond.shape)
     largest, one = float(beyond[output, point]), float(error[output, point])
     errors = f" ({number(largest / one)} standard errors)" if one else ""
-    text = (
-        f"recursion differs from exact by up to {number(largest)}{errors} at {_place(question, int(point))}"
-    )
+    text = f"recursion differs from exact by up to {number(largest)}{errors} at {_place(grid, int(point))}"
     return (Note(NoteCode.RECURSION_DIFFERS, text, value=largest),)
 
 
-def _place(question: Grid, point: int) -> str:
-    """Return a point as a person writes it."""
-    if question.includes_missing and point == question.n_points - 1:
-        return f"{question.names[0]} missing"
-    index = question.index(point, point + 1)[0]
-    values = (axis.values[place] for axis, place in zip(question.axes, index, strict=True))
-    return ", ".join(
-        f"{name} = {at_value(value)}" for name, value in zip(question.names, values, strict=True)
-    )
+def _place(grid: Grid, point: int) -> str:
+    """Return a point as text."""
+    if grid.includes_missing and point == grid.n_points - 1:
+        return f"{grid.names[0]} missing"
+    index = grid.index(point, point + 1)[0]
+    values = (axis.values[position] for axis, position in zip(grid.axes, index, strict=True))
+    return ", ".join(f"{name} = {at_value(value)}" for name, value in zip(grid.names, values, strict=True))

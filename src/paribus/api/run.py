@@ -79,7 +79,7 @@ class Statistic(Protocol):
 class Work:
     """What the statistics of a run share: the rows, the models, bounds, and who runs the passes.
 
-    ``threads`` None leaves their number to the evaluator; ``given`` tells that the user gave ``memory``.
+    ``threads`` None leaves their number to the evaluator; ``given`` says that the user gave ``memory``.
     """
 
     data: ExplainerData
@@ -149,7 +149,7 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """What the evaluators of one model found, in the order of the questions, and the plans that did it.
+    """Estimates of one model in the order of the grids, and the plans that made them.
 
     ``state`` is that of the first pass, with what was counted beside it.
     """
@@ -193,13 +193,13 @@ def lockstep(generators: Sequence[Rounds]) -> Rounds:
     waiting: dict[int, list[Pass]] = {}
 
     def advance(one: tuple[int, list[State] | None]) -> None:
-        place, states = one
+        index, states = one
         try:
-            waiting[place] = generators[place].send(states)  # type: ignore[arg-type]
+            waiting[index] = generators[index].send(states)  # type: ignore[arg-type]
         except StopIteration as done:
-            results[place] = done.value
+            results[index] = done.value
 
-    sent: list[tuple[int, list[State] | None]] = [(place, None) for place in range(len(generators))]
+    sent: list[tuple[int, list[State] | None]] = [(index, None) for index in range(len(generators))]
     while sent:
         waiting.clear()
         if len(sent) == 1:
@@ -209,9 +209,9 @@ def lockstep(generators: Sequence[Rounds]) -> Rounds:
                 list(pool.map(advance, sent))
         if not waiting:
             break
-        asked = {place: waiting[place] for place in sorted(waiting)}
-        states = yield [one for passes in asked.values() for one in passes]
-        sent = [(place, [states.pop(0) for _ in passes]) for place, passes in asked.items()]
+        requested = {index: waiting[index] for index in sorted(waiting)}
+        states = yield [one for passes in requested.values() for one in passes]
+        sent = [(index, [states.pop(0) for _ in passes]) for index, passes in requested.items()]
     return results
 
 
@@ -249,32 +249,34 @@ def evaluated(
             continue
         names = [_name(name, plan, several=len(plans) > 1 or bool(refused)) for plan in plans]
         driven = [
-            _driven(work, model, plan, own, beside if place == 0 else (), settings)
-            for place, (plan, own) in enumerate(zip(plans, names, strict=True))
+            _driven(work, model, plan, own, beside if index == 0 else (), settings)
+            for index, (plan, own) in enumerate(zip(plans, names, strict=True))
         ]
-        found = yield from lockstep(driven)
+        results = yield from lockstep(driven)
         refusals = {
             plan.evaluator.name: Refusal(plan.evaluator.name, one.code, str(one))
-            for plan, one in zip(plans, found, strict=True)
+            for plan, one in zip(plans, results, strict=True)
             if isinstance(one, RefusalError)
         }
         if refusals:
             refused |= refusals
             continue
-        return Estimated(model, plans, _in_order(plans, [estimates for estimates, _ in found]), found[0][1])
+        return Estimated(
+            model, plans, _in_order(plans, [estimates for estimates, _ in results]), results[0][1]
+        )
 
 
 def _name(name: str, plan: Plan, *, several: bool) -> str:
     return f"{name}-{plan.evaluator.name}" if several else name
 
 
-def _in_order(plans: list[Plan], found: list[Any]) -> list[Any]:
-    """Return the estimates of all plans in the order of the questions."""
-    if not isinstance(found[0], list):
-        return found
+def _in_order(plans: list[Plan], results: list[Any]) -> list[Any]:
+    """Return the estimates of all plans in the order of the grids."""
+    if not isinstance(results[0], list):
+        return results
     numbered = {
         number: estimate
-        for plan, estimates in zip(plans, found, strict=True)
+        for plan, estimates in zip(plans, results, strict=True)
         for number, estimate in zip(plan.numbers, estimates, strict=True)
     }
     return [numbered[number] for number in sorted(numbered)]
@@ -332,11 +334,11 @@ def estimates_here(plan: Plan, rows: Background) -> Any:
 
 def both_ways(model: Model, requested: Callable[[bool], Request], rows: Rows, method: str) -> list[list[Any]]:
     """Return the estimates of a statistic on a few rows by the evaluators of a method, and by the model."""
-    found = []
+    estimates_by_model = []
     for way in (method, "brute"):
         plans = choose(model, requested, way)
-        found.append(_in_order(plans, [estimates_here(plan, rows) for plan in plans]))
-    return found
+        estimates_by_model.append(_in_order(plans, [estimates_here(plan, rows) for plan in plans]))
+    return estimates_by_model
 
 
 def run(

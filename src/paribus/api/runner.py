@@ -26,7 +26,7 @@ class Pass:
     """One fold that is to be run: ``name`` is that of its folder in a checkpoint.
 
     ``memory`` is what it takes at most; with an ``identity``, which says what its states are states of,
-    finished ranges are kept if there is a checkpoint; ``reads`` tells that it goes through X, or which
+    finished ranges are kept if there is a checkpoint; ``reads`` says that it goes through X, or which
     ``rows`` it goes through.
     """
 
@@ -82,16 +82,16 @@ class Runner:
         twice = [name for name, count in Counter(one.name for one in passes).items() if count > 1]
         if twice:
             raise ValueError(f"two passes of a round have the same name: {twice}")
-        found: dict[str, Keyed | RefusalError] = {}
+        states: dict[str, Keyed | RefusalError] = {}
         stores = {one.name: self._store(one) for one in passes}
         self._rounds += 1
         for group in self._groups(passes, stores, memory):
             if len(group) > 1:
-                found |= self._together(group, stores)
+                states |= self._together(group, stores)
             else:
-                found[group[0].name] = self._alone(group[0], stores[group[0].name])
+                states[group[0].name] = self._alone(group[0], stores[group[0].name])
             self.passes += any(one.reads for one in group)
-        return [found[one.name] for one in passes]
+        return [states[one.name] for one in passes]
 
     def _groups(
         self, passes: Sequence[Pass], stores: Mapping[str, Any], memory: float
@@ -161,8 +161,8 @@ def announce(warning: str | None) -> None:
 
 def digest(*parts: Any) -> str:
     """Return a digest of settings: plain values by their text, arrays by their bytes."""
-    found = xxhash.xxh3_128()
+    hasher = xxhash.xxh3_128()
     for part in parts:
-        found.update(part.tobytes() if hasattr(part, "tobytes") else repr(part).encode())
-        found.update(b"\x1f")
-    return found.hexdigest()
+        hasher.update(part.tobytes() if hasattr(part, "tobytes") else repr(part).encode())
+        hasher.update(b"\x1f")
+    return hasher.hexdigest()

@@ -1,1 +1,1 @@
-"""What came in: tables, features, weights, and what a first look at the data tells."""
+"""What came in: tables, features, weights, and what a first survey of the data shows."""

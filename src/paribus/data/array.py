@@ -71,7 +71,7 @@ class ArrayTable:
 
     def column(self, feature: int) -> Column:
         """Read one column."""
-        # Gathered once; every look at it where it lies would fetch its neighbors as well.
+        # Gathered once; every read where it lies would fetch its neighbors as well.
         return _read(self.names[feature], np.ascontiguousarray(self.native[:, feature]))
 
     def floats(self, feature: int) -> Array | None:
@@ -103,7 +103,7 @@ class ArrayTable:
         return CellValues(native, cells.column.and_missing())
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> ArrayStack:
-        """Prepare to ask ``copies`` points at once."""
+        """Prepare to evaluate ``copies`` points at once."""
         return ArrayStack(self.native, scratch.array((copies, *self.native.shape), self.native.dtype))
 
     def content(self) -> Iterator[Any]:

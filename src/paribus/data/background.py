@@ -15,7 +15,7 @@ from paribus.data.table import Table
 class Background(Protocol):
     """Rows with their weights, wherever they are: all that a run needs to know of them.
 
-    ``Rows`` are in memory; ``ScannedRows`` are read in each pass. Weights are divided by ``unit``.
+    ``Rows`` are in memory; ``ScannedRows`` are read in each pass. Weights are divided by ``weight_scale``.
     """
 
     @property
@@ -44,7 +44,7 @@ class Background(Protocol):
 
     @property
     def total(self) -> float:
-        """Sum of the weights, divided by ``unit``."""
+        """Sum of the weights, divided by ``weight_scale``."""
 
     @property
     def source_label(self) -> str | None:
@@ -69,7 +69,7 @@ class Background(Protocol):
     def __len__(self) -> int: ...
 
     def blocks(self, size: int, parts: Parts = ONE_PART) -> Blocks[Block]:
-        """Return blocks of ``size`` rows, each once per part of the questions."""
+        """Return blocks of ``size`` rows, each once per part of the grids."""
 
     def sample(self, size: int, seed: int) -> Sample:
         """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more.

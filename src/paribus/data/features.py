@@ -19,7 +19,7 @@ class Header:
     """The columns of X as the user passed it, ``given``, and those of them the model gets, ``names``.
 
     Both are called as results call them. A position in ``features`` is one in ``given``, a column of a
-    question one in ``names``; ``unused`` are the columns of X that have no use in the call at all.
+    grid one in ``names``; ``unused`` are the columns of X that have no use in the call at all.
     ``unknown`` says which values of which columns are none of the model's categories.
     """
 
@@ -121,7 +121,7 @@ def resolve_set(argument: str, features: Any, names: Names) -> frozenset[int]:
 
 
 def values_by_position(custom_values: Any, names: Names, asked: set[int]) -> dict[int, Any]:
-    """Key ``custom_values`` by column; a key that no asked feature matches is an error."""
+    """Key ``custom_values`` by column; a key that no requested feature matches is an error."""
     if custom_values is None:
         return {}
     if not isinstance(custom_values, Mapping):
@@ -145,7 +145,7 @@ def values_by_position(custom_values: Any, names: Names, asked: set[int]) -> dic
 
 
 def position(token: Any, names: Names) -> int:
-    """Return the place, among the columns the model gets, of a column of X given by name or position."""
+    """Return the position, among the columns the model gets, of a column of X given by name or position."""
     header = Header.of(names)
     passed = header.given[_passed(token, header.given)]
     if passed not in header.names:

@@ -16,7 +16,7 @@ from paribus.data.table import CellValues, Column, ScratchBuffer, checked_names
 from paribus.errors import FeatureError, GridError, TableError
 
 CONTENT_ROWS = 65_536  # of text and objects given to a fingerprint at a time
-TEXT_SAMPLE = 256  # values that tell how long text is, and which Python type objects have
+TEXT_SAMPLE = 256  # values that show how long text is, and which Python type objects have
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class FrameTable:
         return CellValues(both["cells"].to_native(), cells.column.and_missing())
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> FrameStack:
-        """Prepare to ask ``copies`` points at once; repeated pandas rows get labels that are unique."""
+        """Prepare to evaluate ``copies`` points at once; repeated pandas rows get labels that are unique."""
         rows = len(self)
         if copies == 1:
             return FrameStack(self.frame, rows)
@@ -218,7 +218,7 @@ def _content(series: nw.Series[Any]) -> Iterator[Any]:
     if plain and series.dtype not in (nw.Int128, nw.UInt128):
         values = np.ascontiguousarray(series.to_numpy())
         if series.null_count():
-            yield np.packbits(series.is_null().to_numpy())  # polars and Arrow tell null from NaN
+            yield np.packbits(series.is_null().to_numpy())  # polars and Arrow distinguish null from NaN
         if values.dtype.kind in "fiumM":
             yield values.view(np.uint8)
             return
@@ -227,7 +227,7 @@ def _content(series: nw.Series[Any]) -> Iterator[Any]:
 
 
 def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
-    """Read the kind off the dtype; None when only the values can tell."""
+    """Read the kind off the dtype; None when only the values show it."""
     dtype = series.dtype
     if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
         return "integer"
@@ -267,7 +267,7 @@ def _zone(series: nw.Series[Any]) -> str | None:
 def _read(name: str, series: nw.Series[Any]) -> Column:
     kind = _kind(name, series)
     absent = series.is_null()
-    # Arrow and polars tell null from NaN; to the models both are a missing number.
+    # Arrow and polars distinguish null from NaN; to the models both are a missing number.
     if series.dtype.is_float():
         absent = absent | series.is_nan().fill_null(True)
     missing = np.asarray(absent.to_numpy(), dtype=bool)

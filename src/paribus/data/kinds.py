@@ -14,7 +14,7 @@ from paribus.contracts import Array, Flags, Kind
 from paribus.errors import FeatureError
 
 OBJECT_BYTES = 64  # a pointer and a typical small Python object behind it
-SAMPLE = 1000  # values that tell which Python type a column of objects holds
+SAMPLE = 1000  # values that show which Python type a column of objects holds
 
 
 def missing_objects(values: Array) -> Flags:
@@ -95,7 +95,7 @@ def objects(values: Iterable[Any]) -> Array:
 
 
 def some_present(values: Array) -> list[Any]:
-    """Return the first values that are not missing, which tell what Python type a column holds."""
+    """Return the first values that are not missing, which show what Python type a column holds."""
     return list(islice((value for value in values if not _is_missing(value)), SAMPLE))
 
 
@@ -116,7 +116,7 @@ def objects_like(values: Array, present: Iterable[Any]) -> Array:
 
 
 def kind_of_dtype(dtype: np.dtype[Any]) -> Kind | None:
-    """Read the kind off a numpy dtype; None when it does not tell."""
+    """Read the kind off a numpy dtype; None when it does not say."""
     kinds: dict[str, Kind] = {
         "f": "numeric",
         "i": "integer",

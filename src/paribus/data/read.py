@@ -13,7 +13,7 @@ from paribus.errors import TableError
 
 def source_of(X: Any, on_error: str) -> Any:
     """Return a source to read X from, or None when X is in memory."""
-    if isinstance(X, np.ndarray):  # a list of lists of numbers is a table as well, and needs a closer look
+    if isinstance(X, np.ndarray):  # a list of lists of numbers is a table as well, and needs a closer check
         return None
     from paribus.data.scan.open import source_of as opened
 
@@ -26,7 +26,7 @@ def table_of(X: Any, names: Any = None) -> Table:
         raise TableError(
             f"X is a sparse {type(X).__name__}; pass X.toarray(), or a slice of it that fits in memory"
         )
-    # A frame is told from an array by what it can do, so that no frame library is imported here.
+    # A frame is distinguished from an array by what it can do, so that no frame library is imported here.
     is_frame = any(hasattr(X, attribute) for attribute in ("collect_schema", "column_names", "columns"))
     if is_frame:
         from paribus.data.frame import FrameTable  # narwhals is only loaded for frames

@@ -17,17 +17,17 @@ from paribus.data.sampling import PrioritySample, Sample, head_rows, sample_numb
 from paribus.data.table import Column, Table
 from paribus.errors import WeightError
 
-Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # of the questions, each with its points
+Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # of the grids, each with its points
 ONE_PART: Parts = (((0,), 1),)
 DERIVING = tuple(RLock() for _ in range(64))  # so that evaluators of a block do not derive the same at once
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Consecutive rows with their weights, and the numbers of the questions to ask them.
+    """Consecutive rows with their weights, and the numbers of the grids to evaluate on them.
 
     ``start`` is the number of the first row, ``number`` that of the block, ``share`` how much of all points
-    those questions have. ``target`` is what came out for each row, ``(n,)`` or ``(n, o)``, if that is known.
+    those grids have. ``target`` is what came out for each row, ``(n,)`` or ``(n, o)``, if that is known.
     """
 
     table: Table
@@ -40,7 +40,7 @@ class Block:
 
     @property
     def work(self) -> float:
-        """Rows, times the share of the questions."""
+        """Rows, times the share of the grids."""
         return len(self.table) * self.share
 
     @cached_property
@@ -89,7 +89,7 @@ class Block:
             yield self.between(first, min(first + size, len(self.table)))
 
     def restrict(self, parts: Parts) -> Iterator[Self]:
-        """Yield the block once per part of the questions."""
+        """Yield the block once per part of the grids."""
         total = sum(points for _, points in parts)
         for questions, points in parts:
             share = points / total if total else 1 / len(parts)
@@ -98,7 +98,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class InMemoryBlocks:
-    """Blocks of ``size`` of the rows of ``whole``, which are in memory, each once per part of the questions.
+    """Blocks of ``size`` of the rows of ``whole``, which are in memory, each once per part of the grids.
 
     ``first`` is the number of the first one.
     """
@@ -154,7 +154,7 @@ class InMemoryBlocks:
 class Rows:
     """The background: a table and the weights of its rows, None when all count the same.
 
-    Weights are held divided by ``unit``, a power of two near the largest, so that no square of a very
+    Weights are held divided by ``weight_scale``, a power of two near the largest, so that no square of a very
     large or very small one overflows; what is reported is multiplied by it again. ``target`` is what came out
     for each row, where that is requested. ``aligned`` is the header of X where that is not the table's own.
     """
@@ -190,11 +190,11 @@ class Rows:
         return len(self) if self.weights is None else int((self.weights > 0).sum())
 
     def blocks(self, size: int, parts: Parts = ONE_PART) -> InMemoryBlocks:
-        """Return blocks of ``size`` rows, each once per part ``(questions, points)`` of the questions."""
+        """Return blocks of ``size`` rows, each once per part ``(grids, points)`` of the grids."""
         return InMemoryBlocks(Block(self.table, self.weights, 0, target=self.target), size, parts)
 
     def sample(self, size: int, seed: int) -> Sample:
-        """Choose rows for a sum of squares: all that have weight, or ``size`` where there are more.
+        """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more.
 
         A row is the likelier chosen the more it counts in the sum, by the square of its weight.
         """

@@ -1,4 +1,4 @@
-"""Rows that stand for all of them, the same whoever looked at which rows."""
+"""Rows that stand for all of them, the same whoever read which rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus.contracts import Floats, Integers
 
-MOST_FEW, LEAST_FEW, FEW_CELLS = 4_096, 512, 2**20  # rows that tell how columns are binned
+MOST_FEW, LEAST_FEW, FEW_CELLS = 4_096, 512, 2**20  # rows that show how columns are binned
 PORTION = 16_384  # rows whose hash is found at once
 TINY = 1e-290  # of a very small weight the square must not vanish altogether
 
@@ -42,7 +42,7 @@ class PrioritySample:
     With :math:`\tau` the highest priority that is left out, :math:`\sum_i \max(w_i^2, \tau) d_i^2` over the
     rows that are in is an unbiased estimate of :math:`\sum_i w_i^2 d_i^2` over all (priority sampling). As
     :math:`u_i`, of which ``chances`` are those of the rows that are in, is a hash of a row's number, it does
-    not matter who looked at which rows. The highest priority comes first.
+    not matter who read which rows. The highest priority comes first.
     """
 
     most: int
@@ -52,7 +52,7 @@ class PrioritySample:
 
     @classmethod
     def of(cls, numbers: Integers, weights: Floats, seed: int, most: int) -> Self:
-        """Look at some rows and their weights; a row of weight zero has no priority."""
+        """Read some rows and their weights; a row of weight zero has no priority."""
         counted = weights > 0
         numbers, weights = numbers[counted], weights[counted]
         return cls(most, numbers, weights, _uniform(numbers, seed))._first(most)
@@ -84,9 +84,9 @@ class PrioritySample:
 
 
 def sample_numbers(numbers: Integers, seed: int, most: int) -> Integers:
-    """Return the places of ``most`` rows, in order, chosen by a hash of their numbers alone.
+    """Return the positions of ``most`` rows, in order, chosen by a hash of their numbers alone.
 
-    Whoever looks at which rows, those chosen among the chosen of parts are those chosen among all.
+    Whoever reads which rows, those chosen among the chosen of parts are those chosen among all.
     """
     size = len(numbers)
     if size <= most:
@@ -104,7 +104,7 @@ def sample_numbers(numbers: Integers, seed: int, most: int) -> Integers:
 
 
 def head_rows(columns: int) -> int:
-    """Return how many rows tell how columns are binned: fewer of very wide tables, which are held."""
+    """Return how many rows show how columns are binned: fewer of very wide tables, which are held."""
     return max(LEAST_FEW, min(MOST_FEW, FEW_CELLS // max(1, columns)))
 
 

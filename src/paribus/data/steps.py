@@ -1,4 +1,4 @@
-"""Which dates and durations a column could hold, as those it holds tell."""
+"""Which dates and durations a column could hold, as those it holds show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a first look at a column tells: quantiles, categories, how much is missing."""
+"""What a survey of a column reports: quantiles, categories, how much is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paribus.data.steps import Steps
 from paribus.data.table import Column, Table
 
 DECILES = tuple(q / 10 for q in range(11))
-PROBE = 4_096  # of sorted values looked at before all of them are, to count the distinct ones
+PROBE = 4_096  # of sorted values read before all of them are, to count the distinct ones
 ROUNDING = 1e-10  # of the total: ranks that differ by less are the same
 SMALLEST = 1e-12  # of the total: a weight below this is no unit for ranks
 
@@ -229,7 +229,7 @@ def edges_of(values: Array, weights: Floats | None, bins: int) -> Array:
 def distinct_of(values: Array, weights: Floats | None, limit: int) -> tuple[Array | None, Floats | None]:
     """Return the distinct ones of sorted values and their weights when there are fewer than ``limit``."""
     some = values[:: max(1, len(values) // PROBE)]
-    if np.count_nonzero(some[1:] != some[:-1]) >= limit:  # many distinct ones among a few tell enough
+    if np.count_nonzero(some[1:] != some[:-1]) >= limit:  # many distinct ones among a few show enough
         return None, None
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.empty(0, int)
     if len(starts) >= limit:

@@ -18,9 +18,9 @@ from paribus.errors import TableError
 class Column:
     """One column as numpy: the present values ``(n_present,)`` and where it is missing ``(n,)``.
 
-    ``levels`` is the declared order of a category column, else None; ``ranked`` tells that it is one of rank,
-    as of ordered categories. ``codes`` and ``found`` spell the values as ``found[codes]`` where the library
-    knows such codes. ``zone`` is the time zone of dates that have one; their values are in UTC.
+    ``levels`` is the declared order of a category column, else None; ``ranked`` says that it is one of rank,
+    as of ordered categories. ``codes`` and ``codes_in_use`` spell the values as ``codes_in_use[codes]`` where
+    the library knows such codes. ``zone`` is the time zone of dates that have one; their values are in UTC.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Table(Protocol):
         """Append this table's first value, which is missing, in the form the model knows it."""
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> Stack:
-        """Prepare to ask ``copies`` points at once."""
+        """Prepare to evaluate ``copies`` points at once."""
 
     def content(self) -> Iterator[Any]:
         """Yield buffers that depend on the values alone, for a fingerprint."""

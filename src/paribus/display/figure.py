@@ -2,12 +2,12 @@
 
 A result becomes a `Figure` (``paribus.display.panels``), and a drawer makes it visible
 (``paribus.display.drawers``). Nothing here knows a plotting package; two figures are equal if every number
-and word in them is, so that what a picture says can be tested without looking at pixels.
+and word in them is, so that what a picture says can be tested without reading pixels.
 
-All places are floats in the units of their axis: numbers as they are, dates as days since 1970, categories as
-0, 1, 2, ... Text is as people read it, with signs that cannot be drawn written out; each drawer escapes what
-has a meaning to it. ``hover`` is what a pointer over a point tells, lines separated by newlines, one text for
-each point.
+All positions are floats in the units of their axis: numbers as they are, dates as days since 1970, categories
+as 0, 1, 2, ... Text is as people read it, with signs that cannot be drawn written out; each drawer escapes
+what has a meaning to it. ``hover`` is what a pointer over a point shows, lines separated by newlines, one
+text for each point.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Line(FigureData):
 
     With ``steps`` a height holds until the next point. ``strength (g,)``, between 0 and 1, is how much of its
     color the line has around each point: it fades where the data thins out. ``width`` is in points.
-    ``single (g,)`` tells which heights are those of a single row: they do not make an axis longer.
+    ``single (g,)`` says which heights are those of a single row: they do not make an axis longer.
     """
 
     x: Floats
@@ -162,7 +162,7 @@ class Rug(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Heat(FigureData):
-    """Colored cells ``values (y, x)`` between ``edges``; NaN has no color.
+    """Colored cells ``values (y, x)`` between ``x_edges`` and ``y_edges``; NaN has no color.
 
     ``colors`` is the name of a color map, or its colors from low to high, evenly apart. ``written`` are
     numbers to stand in the cells, row by row, or nothing. ``low`` and ``high`` are the ends of the colors,
@@ -213,7 +213,7 @@ class Rule(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Text(FigureData):
-    """Words at a place, moved by ``offset`` points; ``align`` is which side of them the place is at."""
+    """Words at a position, moved by ``offset`` points; ``align`` is which side of them the position is at."""
 
     x: float
     y: float
@@ -234,7 +234,7 @@ Mark: TypeAlias = Line | Band | Points | Bars | Strip | Rug | Heat | Contours | 
 class PanelAxis(FigureData):
     """One side of a panel.
 
-    ``ticks`` are places and words; None leaves them to the drawer. ``turned`` words are written upwards.
+    ``ticks`` are positions and words; None leaves them to the drawer. ``turned`` words are written upwards.
     ``low`` and ``high`` are the ends of the axis; None leaves them to the marks. Without ``numbers`` ticks
     have no words, as on panels beside one that has them. Panels of one ``unit`` have one axis, whatever their
     labels.

@@ -173,7 +173,7 @@ def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
 
 
 def _heights_of(panels: Sequence[Panel], *, single: bool) -> list[tuple[Floats, Floats]]:
-    """Return the lowest and highest of what marks have at each place, with the narrow panels beside them.
+    """Return the lowest and highest of what marks have at each position, with the narrow panels beside them.
 
     Of heights of a ``single`` row these alone, else all but these.
     """
@@ -187,7 +187,7 @@ def _heights_of(panels: Sequence[Panel], *, single: bool) -> list[tuple[Floats, 
 
 
 def _heights(mark: Mark) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the lowest and highest of what a mark has at each place, but not of a single row."""
+    """Yield the lowest and highest of what a mark has at each position, but not of a single row."""
     if isinstance(mark, Line | Points):
         y = mark.y if mark.single is None else np.where(mark.single, np.nan, mark.y)
         if isinstance(mark, Line):

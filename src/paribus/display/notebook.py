@@ -30,7 +30,7 @@ def bundle(result: Any) -> dict[str, Any]:
 
 
 def _png(result: Any) -> bytes | None:
-    """Return the picture; None where matplotlib is not there, or nothing can be drawn without being asked."""
+    """Return the picture; None where matplotlib is not there, or nothing can be drawn without a request."""
     if find_spec("matplotlib") is None:
         return None
     try:

@@ -107,7 +107,7 @@ def _together(results: Sequence[Any]) -> bool:
 
 
 def _of_one_size(results: Sequence[Any]) -> bool:
-    """Return whether outputs can share an axis without one of them looking flat."""
+    """Return whether outputs can share an axis without one of them appearing flat."""
     curves = [result.ale if isinstance(result, LocalEffect) else result.average for result in results]
     known = [curve for curve in curves if curve is not None and curve.shape[1]]
     if not known or results[0].provenance.scale == Scale("probability"):

@@ -16,7 +16,7 @@ def printable(text: str) -> str:
     >>> printable("a\x00b\tc")
     'a\\x00b c'
     """
-    if text.isprintable():  # nearly all text, at the cost of a look
+    if text.isprintable():  # nearly all text, at the cost of a check
         return text
     lines = BREAKS.sub("\n", text).replace("\t", " ")
     return UNDRAWN.sub(lambda found: repr(found[0])[1:-1], lines)

@@ -27,7 +27,7 @@ def _round_step(about: float) -> float:
 def fitting_ticks(low: float, high: float, fits: Callable[[list[float]], bool], most: int = 8) -> list[float]:
     """Return round numbers between two ends, at most so many of them and as many as fit.
 
-    Where only one would be left, two less round ones at a distance tell how long the axis is.
+    Where only one would be left, two less round ones at a distance show how long the axis is.
     """
     if not high > low:
         return [low] if high == low else []
@@ -47,7 +47,7 @@ def _multiples(low: float, high: float, step: float) -> list[float]:
 
 
 def in_words(values: Sequence[float]) -> list[str]:
-    """Write numbers in full and all alike, with as many digits as tell them from each other.
+    """Write numbers in full and all alike, with as many digits as distinguish them.
 
     Only where they are millions apart, or far less than one, they have a power of ten. Thousands are apart
     from ten of them on, as numbers of four digits may be years.

@@ -26,7 +26,7 @@ class RowSample:
     """Some rows, each column as ``values (p, i)``: numbers, or the bins of categories, NaN where missing.
 
     ``features`` are the columns that can be read, ``bins`` theirs and ``codes (p, i)`` those the rows lie in;
-    ``nominal`` tells columns of categories.
+    ``nominal`` marks columns of categories.
     """
 
     features: tuple[int, ...]
@@ -39,7 +39,7 @@ class RowSample:
     @classmethod
     def of(cls, table: Table, nominal: frozenset[int], most: int) -> RowSample:
         """Read and bin the columns of some rows; one that cannot be read is left out."""
-        found: dict[int, tuple[ColumnBins, Bytes, Floats]] = {}
+        binned_columns: dict[int, tuple[ColumnBins, Bytes, Floats]] = {}
         for feature in range(len(table.names)):
             try:
                 column = table.column(feature)
@@ -47,70 +47,70 @@ class RowSample:
                 continue  # of which nothing can be said; requested, it is refused elsewhere
             bins = bins_of(column, nominal=feature in nominal, most=most)
             codes = binned(column, bins, kernels_of(small=True))
-            levels = np.where(codes == bins.missing, np.nan, codes.astype(np.float64))
-            found[feature] = bins, codes, numbers_of(column) if bins.levels is None else levels
-        shape = len(found), len(table)
+            categories = np.where(codes == bins.missing, np.nan, codes.astype(np.float64))
+            binned_columns[feature] = bins, codes, numbers_of(column) if bins.levels is None else categories
+        shape = len(binned_columns), len(table)
         return cls(
-            tuple(found),
-            tuple(bins for bins, _, _ in found.values()),
-            np.array([codes for _, codes, _ in found.values()], np.uint8).reshape(shape),
-            np.array([values for _, _, values in found.values()], np.float64).reshape(shape),
-            np.array([bins.levels is not None for bins, _, _ in found.values()], bool),
+            tuple(binned_columns),
+            tuple(bins for bins, _, _ in binned_columns.values()),
+            np.array([codes for _, codes, _ in binned_columns.values()], np.uint8).reshape(shape),
+            np.array([values for _, _, values in binned_columns.values()], np.float64).reshape(shape),
+            np.array([bins.levels is not None for bins, _, _ in binned_columns.values()], bool),
         )
 
     def between(self, one: int, other: int) -> tuple[float, Association]:
         """Return how strongly two features go together, from 0 to 1 or with a sign, and by which measure."""
-        places = self.features.index(one), self.features.index(other)
-        both = np.asarray(~np.isnan(self.values[list(places)]).any(axis=0))
-        first, second = (self._ranked(place, both) for place in places)
-        if not self.nominal[list(places)].any():
+        positions = self.features.index(one), self.features.index(other)
+        both = np.asarray(~np.isnan(self.values[list(positions)]).any(axis=0))
+        first, second = (self._ranked(position, both) for position in positions)
+        if not self.nominal[list(positions)].any():
             return _correlation(first, second), SPEARMAN
-        if self.nominal[list(places)].all():
+        if self.nominal[list(positions)].all():
             return _cramer(first, second), CRAMER
-        levels, ranks = (first, second) if self.nominal[places[0]] else (second, first)
-        return float(_ratios(levels, ranks[None])[0]), RATIO
+        categories, ranks = (first, second) if self.nominal[positions[0]] else (second, first)
+        return float(_ratios(categories, ranks[None])[0]), RATIO
 
-    def _ranked(self, place: int, chosen: Flags) -> Floats:
+    def _ranked(self, position: int, chosen: Flags) -> Floats:
         """Return the ranks of numbers, or the bins of categories, of some rows."""
-        if self.nominal[place]:
-            return np.asarray(self.values[place, chosen])
+        if self.nominal[position]:
+            return np.asarray(self.values[position, chosen])
         if not chosen.all():
-            return _ranks(self.values[place, chosen])
-        if place not in self._ranks:
-            self._ranks[place] = _ranks(self.values[place])
-        return self._ranks[place]
+            return _ranks(self.values[position, chosen])
+        if position not in self._ranks:
+            self._ranks[position] = _ranks(self.values[position])
+        return self._ranks[position]
 
-    def strongest(self, asked: tuple[int, ...], most: int) -> dict[int, tuple[int, ...]]:
+    def strongest(self, features: tuple[int, ...], most: int) -> dict[int, tuple[int, ...]]:
         """Return for each feature requested the ``most`` others that go with it most."""
-        ranks = np.array([self._centered(place) for place in range(len(self.features))])
-        levels = np.flatnonzero(self.nominal)
-        places = {feature: place for place, feature in enumerate(self.features)}
-        found: dict[int, tuple[int, ...]] = {}
-        for first in range(0, len(asked), AT_ONCE):
-            some = [places[feature] for feature in asked[first : first + AT_ONCE]]
+        ranks = np.array([self._centered(position) for position in range(len(self.features))])
+        categories = np.flatnonzero(self.nominal)
+        positions = {feature: position for position, feature in enumerate(self.features)}
+        result: dict[int, tuple[int, ...]] = {}
+        for first in range(0, len(features), AT_ONCE):
+            some = [positions[feature] for feature in features[first : first + AT_ONCE]]
             table = np.abs(ranks[some] @ ranks.T)
-            for k in levels.tolist():
-                table[:, k] = self._in_levels(k, ranks[some])
-            for place, row in zip(some, table, strict=True):
-                if self.nominal[place]:
-                    row = self._in_levels(place, ranks)
-                    row[levels] = [_cramer(self.codes[place], self.codes[k]) for k in levels]
-                order = [k for k in np.argsort(-row, kind="stable") if k != place]
-                found[self.features[place]] = tuple(sorted(self.features[k] for k in order[:most]))
-        return found
+            for k in categories.tolist():
+                table[:, k] = self._in_categories(k, ranks[some])
+            for position, row in zip(some, table, strict=True):
+                if self.nominal[position]:
+                    row = self._in_categories(position, ranks)
+                    row[categories] = [_cramer(self.codes[position], self.codes[k]) for k in categories]
+                order = [k for k in np.argsort(-row, kind="stable") if k != position]
+                result[self.features[position]] = tuple(sorted(self.features[k] for k in order[:most]))
+        return result
 
-    def _in_levels(self, place: int, ranks: Floats) -> Floats:
+    def _in_categories(self, position: int, ranks: Floats) -> Floats:
         """Return how much of the spread of some ranks ``(p, i)`` is between the categories of a column."""
-        known = ~np.isnan(self.values[place])
-        return _ratios(self.values[place, known], ranks[:, known])
+        known = ~np.isnan(self.values[position])
+        return _ratios(self.values[position, known], ranks[:, known])
 
-    def _centered(self, place: int) -> Floats:
+    def _centered(self, position: int) -> Floats:
         """Return the ranks of numbers as a vector of length one, 0 where missing; of categories, none."""
         centered = np.zeros(self.values.shape[1])
-        known = ~np.isnan(self.values[place])
-        if self.nominal[place] or not known.any():
+        known = ~np.isnan(self.values[position])
+        if self.nominal[position] or not known.any():
             return centered
-        ranks = self._ranked(place, known)
+        ranks = self._ranked(position, known)
         centered[known] = ranks - ranks.mean()
         length = float(np.linalg.norm(centered))
         return centered / length if length else centered
@@ -131,11 +131,11 @@ def _correlation(one: Floats, other: Floats) -> float:
     return float(first @ second) / size if size else 0.0
 
 
-def _ratios(levels: Floats, numbers: Floats) -> Floats:
+def _ratios(categories: Floats, numbers: Floats) -> Floats:
     r"""Return :math:`\eta`, the share of the spread of numbers ``(p, i)`` between categories, as a root."""
-    if not len(levels):
+    if not len(categories):
         return np.zeros(len(numbers))
-    codes = np.unique(levels, return_inverse=True)[1]
+    codes = np.unique(categories, return_inverse=True)[1]
     member = np.equal.outer(np.arange(codes.max() + 1), codes).astype(np.float64)
     centered = numbers - numbers.mean(axis=1, keepdims=True)
     between = ((centered @ member.T) ** 2 / member.sum(axis=1)).sum(axis=1)

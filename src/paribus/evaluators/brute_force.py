@@ -51,7 +51,7 @@ class BruteForce(SinglePass):
     .. math:: PD_S(x_S) = \frac{1}{W} \sum_i w_i f(x_S, x_{i,\bar S})
 
     Some rows are repeated once per grid point, the columns in S are replaced, and one ``predict`` evaluates
-    as many points as fit. Rows are stacked and summed in portions that depend on the question alone,
+    as many points as fit. Rows are stacked and summed in portions that depend on the grid alone,
     whatever the number of threads; where memory is short, a portion is predicted in several calls.
     """
 
@@ -67,7 +67,7 @@ class BruteForce(SinglePass):
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> BruteForce:
-        """Prepare to answer; portions follow from the ask."""
+        """Prepare to evaluate; portions follow from the request."""
         return cls(model, request)
 
     @property
@@ -94,20 +94,20 @@ class BruteForce(SinglePass):
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: enough for a few predicts of the smallest question, if the table has them."""
+        """Rows per block: enough for a few predicts of the smallest grid, if the table has them."""
         if not self.model.row_independent:
             return self.call_rows
-        fewest = min(max(1, question.n_points) for question in self.request.grids)
+        fewest = min(max(1, grid.n_points) for grid in self.request.grids)
         wanted = min(-(-self.request.rows // BLOCKS), PART_CALLS * self._most_rows // fewest)
         return max(1, min(self._most_rows, max(STACK_ROWS, wanted)) // self.request.block_cut)
 
     @property
     def parts(self) -> Parts:
-        """Group questions until a block has a few predicts to make."""
+        """Group grids until a block has a few predicts to make."""
         parts: list[tuple[tuple[int, ...], int]] = []
         most = PART_CALLS * self._most_rows // self.block_rows
-        for number, question in enumerate(self.request.grids):
-            points = question.n_points
+        for number, grid in enumerate(self.request.grids):
+            points = grid.n_points
             if parts and parts[-1][1] + points <= most:
                 numbers, before = parts[-1]
                 parts[-1] = (*numbers, number), before + points
@@ -133,7 +133,7 @@ class BruteForce(SinglePass):
 
     @property
     def state_bytes(self) -> int:
-        """Memory of the states of all questions: up to three numbers a point, and what tells quantiles."""
+        """Memory of the states of all grids: up to three numbers a point, and what gives quantiles."""
         _, sketches = self.request.collected_bytes(self.model.n_outputs)
         return 3 * self.request.points * self.model.n_outputs * FLOAT + sketches
 
@@ -146,41 +146,41 @@ class BruteForce(SinglePass):
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most."""
-        found: dict[tuple[str, int], Any] = {}
+        patterns: dict[tuple[str, int], Any] = {}
         totals = {}
-        for number, question in enumerate(self.request.grids):
-            shape = self.model.n_outputs, question.n_points
-            found["moments", number] = Moments.expected(*shape, rows)
+        for number, grid in enumerate(self.request.grids):
+            shape = self.model.n_outputs, grid.n_points
+            patterns["moments", number] = Moments.expected(*shape, rows)
             if self.request.individual:
                 totals[f"curves {number}"] = rows
-                found["curves", number] = RowCurves.expected(f"curves {number}", *shape)
-            found |= self.request.expected_values(number, *shape)
+                patterns["curves", number] = RowCurves.expected(f"curves {number}", *shape)
+            patterns |= self.request.expected_values(number, *shape)
         if self.request.individual and self.request.weighted:
             totals["row weights"] = rows
-            found["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
-        return Expected(found, totals=totals)
+            patterns["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
+        return Expected(patterns, totals=totals)
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return moments, and curves or what tells their quantiles when requested, of each question."""
+        """Return moments, and curves or what gives their quantiles when requested, of each grid."""
         first, last = block.start, block.start + len(block.table) - 1
         if not self.request.individual:
             block = block.weighted()
         states: dict[tuple[str, int], Any] = {}
         for number in block.questions if len(block.table) else ():
-            question = self.request.grids[number]
-            with reraise_with_rows(self.model, first, last, question.names):
-                answers = [self._answer(question, rows) for rows in block.cut(self.stack_rows(question))]
-            moments = [moments for moments, _ in answers if moments is not None]
+            grid = self.request.grids[number]
+            with reraise_with_rows(self.model, first, last, grid.names):
+                estimates = [self._evaluate_grid(grid, rows) for rows in block.cut(self.stack_rows(grid))]
+            moments = [moments for moments, _ in estimates if moments is not None]
             if moments:
                 states["moments", number] = merge_in_order(moments)
             if self.request.individual:
-                parts = tuple((start, curves) for _, (start, curves) in answers)
+                parts = tuple((start, curves) for _, (start, curves) in estimates)
                 states["curves", number] = RowCurves(parts)
             if self._sizes is not None:
                 most, capacity = self._sizes
-                values = np.concatenate([values for _, (_, values) in answers], axis=2)
+                values = np.concatenate([values for _, (_, values) in estimates], axis=2)
                 states["values", number] = PointValues.of(values, block.weights, most=most, capacity=capacity)
-        # Once per block of rows, whatever the parts its questions are evaluated in.
+        # Once per block of rows, whatever the parts its grids are evaluated in.
         if self.request.individual and block.weights is not None and 0 in block.questions:
             states["row weights", 0] = RowCurves(((block.start, block.weights[None]),))
         return Keyed(states)
@@ -189,27 +189,27 @@ class BruteForce(SinglePass):
         """Read averages, errors, curves and their quantiles off the merged states."""
         own = state.parts.get(("row weights", 0))
         weights = None if own is None else own.finish()[0]
-        answers = []
+        estimates = []
         for number in range(len(self.request.grids)):
             moments = state.parts["moments", number]
             curves = state.parts["curves", number].finish() if self.request.individual else None
             spread = quantile_state(
                 self.request, curves, weights, state.parts.get(("values", number)), threads
             )
-            answers.append(EffectEstimate(moments.mean, moments.standard_error(), curves, *spread, weights))
-        return answers
+            estimates.append(EffectEstimate(moments.mean, moments.standard_error(), curves, *spread, weights))
+        return estimates
 
     @cached_property
     def _sizes(self) -> tuple[int, int] | None:
         return self.request.collects(self.model.n_outputs)
 
-    def stack_rows(self, question: Grid) -> int:
-        """Rows that are repeated together, so that the points of a question fill a predict."""
+    def stack_rows(self, grid: Grid) -> int:
+        """Rows that are repeated together, so that the points of a grid fill a predict."""
         if not self.model.row_independent:
             return self.call_rows
-        return max(self._most_rows // max(1, question.n_points), min(STACK_ROWS, self._most_rows))
+        return max(self._most_rows // max(1, grid.n_points), min(STACK_ROWS, self._most_rows))
 
-    def _answer(self, question: Grid, block: Block) -> tuple[Moments | None, tuple[int, Floats]]:
+    def _evaluate_grid(self, grid: Grid, block: Block) -> tuple[Moments | None, tuple[int, Floats]]:
         """Return the moments of the rows with positive weight, and where the curves of all rows belong.
 
         Of curves, ``(o, i, g)`` are returned when they are requested and ``(o, g, i)`` for their quantiles.
@@ -219,7 +219,7 @@ class BruteForce(SinglePass):
         counted = weights if weights is None or mask is None else weights[mask]
         moments: list[Moments] = []
         curves: list[Floats] = []
-        for predictions in self._portions(question, block):
+        for predictions in self._portions(grid, block):
             if mask is None or mask.any():
                 moments.append(Moments.of(predictions if mask is None else predictions[..., mask], counted))
             if self.request.individual:
@@ -230,14 +230,14 @@ class BruteForce(SinglePass):
         points = 2 if self.request.individual else 1
         return joined, (block.start, np.concatenate(curves, axis=points) if curves else np.empty(0))
 
-    def _portions(self, question: Grid, block: Block) -> Iterator[Floats]:
+    def _portions(self, grid: Grid, block: Block) -> Iterator[Floats]:
         """Yield predictions of shape ``(o, b, i)`` for as many points at a time as a predict takes."""
-        if not question.n_points:
+        if not grid.n_points:
             yield np.empty((self.model.n_outputs, 0, len(block.table)))
             return
-        yield from self.predicted(question, block.table, question.index(0, question.n_points))
+        yield from self.predicted(grid, block.table, grid.index(0, grid.n_points))
 
-    def predicted(self, question: Grid, table: Table, index: Integers) -> Iterator[Floats]:
+    def predicted(self, grid: Grid, table: Table, index: Integers) -> Iterator[Floats]:
         """Yield predictions ``(o, b, i)`` at points ``index (b, d)``, or ``(b, i, d)`` of each row's own."""
         rows, most = len(table), self.call_rows
         copies = max(1, most // rows) if self.model.row_independent else 1
@@ -245,18 +245,20 @@ class BruteForce(SinglePass):
         for first in range(0, len(index), copies):
             some = index[first : first + copies]
             if whole is not None:
-                yield self._outputs(whole.at(question.replacements, some), len(some), rows)
+                yield self._outputs(whole.at(grid.replacements, some), len(some), rows)
                 continue
             parts = []
             for start in range(0, rows, most):
                 part = table.slice(start, min(start + most, rows))
                 own = some[:, start : start + most] if some.ndim == 3 else some
-                stacked = part.stack(1, self.scratch).at(question.replacements, own)
+                stacked = part.stack(1, self.scratch).at(grid.replacements, own)
                 # A copy, because a model may return a part of what it is given, which is written anew.
                 parts.append(self._outputs(stacked, len(some), len(part)).copy())
             yield np.concatenate(parts, axis=2)
 
     def _outputs(self, stacked: Any, copies: int, rows: int) -> Floats:
         """Return the predictions ``(o, b, i)`` of stacked rows."""
-        answer = self.model.predict(stacked, copies * rows)
-        return np.ascontiguousarray(answer.reshape(copies, rows, self.model.n_outputs).transpose(2, 0, 1))
+        predictions = self.model.predict(stacked, copies * rows)
+        return np.ascontiguousarray(
+            predictions.reshape(copies, rows, self.model.n_outputs).transpose(2, 0, 1)
+        )

@@ -42,7 +42,7 @@ class MarginalRequest(EvaluationRequest):
     @property
     def settings(self) -> tuple[Any, ...]:
         """All that a kept state depends on besides the rows, the model and how both are cut."""
-        axes = [question.axes[0] for question in self.grids]
+        axes = [grid.axes[0] for grid in self.grids]
         return (
             self.outcome,
             [(axis.name, axis.kind, len(axis)) for axis in axes],
@@ -121,7 +121,7 @@ class CellMeans(SinglePass):
     @property
     def axes(self) -> tuple[Axis, ...]:
         """One for each feature."""
-        return tuple(question.axes[0] for question in self.request.grids)
+        return tuple(grid.axes[0] for grid in self.request.grids)
 
     @property
     def row_cost(self) -> int:
@@ -200,8 +200,8 @@ class CellMeans(SinglePass):
         with reraise_with_rows(self.model, first, last):
             predicted = np.empty((len(block.table), self.model.n_outputs))
             for part in block.cut(self.call_rows):
-                place = part.start - block.start
-                predicted[place : place + len(part.table)] = self._predicted(self.model, part)
+                position = part.start - block.start
+                predicted[position : position + len(part.table)] = self._predicted(self.model, part)
         if observed is None:
             return np.ascontiguousarray(predicted.T)
         with np.errstate(invalid="ignore"):  # an infinite prediction is noted

@@ -23,10 +23,10 @@ from paribus.states import Counts, Keyed, Occupied
 from paribus.states.expected import Expected
 
 FEWEST, MOST = 2, 20  # bins of numbers
-TELLING = 3  # bins from which the corners of two features tell something
+TELLING = 3  # bins from which the corners of two features say something
 CELL_ROWS = 20  # rows that a cell of two features would have on average if they were independent, at least
 EXPECTED = 10  # of them from which a cell without any is no accident: that has a chance of exp(-10)
-AT_ONCE = 1_024  # pairs of which a few rows are looked at together
+AT_ONCE = 1_024  # pairs of which a few rows are read together
 PARTNERS = 24  # features each is compared with; those that go with it most where there are more
 SMALL = 2_000_000  # rows times pairs that NumPy marks before numba is worth loading
 LOCATING = 4  # pairs whose marking costs as much as finding the bins of a feature
@@ -42,7 +42,7 @@ class Occupancy:
     """Marks the cells of pairs of features that some row lies in, and counts the rows in each bin.
 
     A pair whose cells are all occupied in a small sample needs no further check: only the ``pairs (q, 2)``
-    that are left, places among ``features``, are marked. Rows of weight zero do not count.
+    that are left, positions among ``features``, are marked. Rows of weight zero do not count.
     """
 
     features: tuple[int, ...]
@@ -54,8 +54,8 @@ class Occupancy:
     def of(cls, outlook: PairSelection) -> Occupancy:
         """Choose the pairs that a few rows leave open."""
         used = tuple(sorted({feature for pair in outlook.open for feature in pair}))
-        places = {feature: place for place, feature in enumerate(used)}
-        pairs = np.array([(places[j], places[k]) for j, k in outlook.open], np.int32).reshape(-1, 2)
+        positions = {feature: position for position, feature in enumerate(used)}
+        pairs = np.array([(positions[j], positions[k]) for j, k in outlook.open], np.int32).reshape(-1, 2)
         bins = tuple(outlook.bins[j] for j in used)
         return cls(used, bins, pairs, outlook.rows * (len(pairs) + LOCATING * len(used)) <= SMALL)
 
@@ -76,16 +76,16 @@ class Occupancy:
             return Expected({})
         counts = Counts.expected((len(self.features), BINS), rows)
         tables = Occupied.expected(len(self.pairs), BINS * BINS)
-        found = {("occupied", 0): tables, ("bin rows", 0): counts, ("bin weights", 0): counts}
-        return Expected(found, frozenset({("bin weights", 0)}))
+        patterns = {("occupied", 0): tables, ("bin rows", 0): counts, ("bin weights", 0): counts}
+        return Expected(patterns, frozenset({("bin weights", 0)}))
 
     def evaluate(self, block: Block) -> Keyed:
         """Mark the cells of a block; a block that is evaluated in parts is marked with the first part."""
         if not len(self.pairs) or 0 not in block.questions:
             return Keyed({})
         codes = np.empty((len(self.features), len(block.table)), np.uint8)
-        for place, (feature, bins) in enumerate(zip(self.features, self.bins, strict=True)):
-            codes[place] = _located(block, feature, bins, self.kernels)
+        for position, (feature, bins) in enumerate(zip(self.features, self.bins, strict=True)):
+            codes[position] = _located(block, feature, bins, self.kernels)
         weights = block.weights
         if weights is not None and not weights.all():
             codes, weights = np.ascontiguousarray(codes[:, weights > 0]), weights[weights > 0]
@@ -99,7 +99,7 @@ class Occupancy:
         return Keyed(states)
 
     def finish(self, state: Keyed, outlook: PairSelection) -> OccupiedCells:
-        """Return which cells have rows; of a feature without open pairs, what a few rows tell of its bins."""
+        """Return which cells have rows; of a feature without open pairs, what a few rows show of its bins."""
         rows = {j: counts * (outlook.rows / max(1.0, counts.sum())) for j, counts in outlook.counts.items()}
         weights, tables = dict(rows), {}
         if len(self.pairs):
@@ -114,10 +114,10 @@ class Occupancy:
 
 @dataclass(frozen=True, eq=False)
 class PairSelection:
-    """Which pairs of features are compared, and what a few of ``rows`` rows tell of them.
+    """Which pairs of features are compared, and what a few of ``rows`` rows show of them.
 
     ``partners`` are the features that each one requested is compared with, ``pairs`` all of them and those
-    within a question; ``open`` the pairs with cells that none of the few rows lies in. ``counts`` are the
+    within a grid; ``open`` the pairs with cells that none of the few rows lies in. ``counts`` are the
     few rows in each bin of a feature.
     """
 
@@ -134,26 +134,26 @@ class PairSelection:
         return cls(0, {}, frozenset(), (), {}, {})
 
     @classmethod
-    def of(cls, probe: RowSample, questions: Iterable[Grid], rows: int) -> PairSelection:
+    def of(cls, probe: RowSample, grids: Iterable[Grid], rows: int) -> PairSelection:
         """Choose partners and pairs; with too few rows to expect some in a cell there are none."""
-        groups = [tuple(axis.feature for axis in question.axes) for question in questions]
+        groups = [tuple(axis.feature for axis in grid.axes) for grid in grids]
         known = set(probe.features)
-        asked = tuple(sorted({feature for group in groups for feature in group} & known))
+        requested = tuple(sorted({feature for group in groups for feature in group} & known))
         if bins_for(rows) < TELLING:
             return cls.of_nothing()
         if len(known) - 1 <= PARTNERS:
-            partners = {j: tuple(k for k in probe.features if k != j) for j in asked}
+            partners = {j: tuple(k for k in probe.features if k != j) for j in requested}
         else:
-            partners = probe.strongest(asked, PARTNERS)
+            partners = probe.strongest(requested, PARTNERS)
         wanted = {(min(j, k), max(j, k)) for j, others in partners.items() for k in others}
         wanted.update(pair for group in groups for pair in combinations(sorted(set(group) & known), 2))
-        places = {feature: place for place, feature in enumerate(probe.features)}
+        positions = {feature: position for position, feature in enumerate(probe.features)}
         pairs = sorted(wanted)
-        numbers = np.array([(places[j], places[k]) for j, k in pairs], np.int32).reshape(-1, 2)
+        numbers = np.array([(positions[j], positions[k]) for j, k in pairs], np.int32).reshape(-1, 2)
         kernels = kernels_of(small=probe.codes.shape[1] * len(pairs) <= SMALL)
         counts = kernels.tally(probe.codes).astype(np.float64)
         occurring = counts > 0
-        occurring[np.arange(len(counts)), [bins.pooled for bins in probe.bins]] = False  # tells nothing
+        occurring[np.arange(len(counts)), [bins.pooled for bins in probe.bins]] = False  # says nothing
         left = _open(probe.codes, numbers, occurring, kernels)
         return cls(
             rows,
@@ -167,13 +167,13 @@ class PairSelection:
 
 def _open(codes: Array, pairs: Ints, occurring: Flags, kernels: ModuleType) -> list[bool]:
     """Return which pairs have empty cells of non-empty bins."""
-    found: list[bool] = []
+    result: list[bool] = []
     for first in range(0, len(pairs), AT_ONCE):
         some = pairs[first : first + AT_ONCE]
         tables = kernels.mark(codes, some).reshape(-1, BINS, BINS) > 0
         possible = occurring[some[:, 0], :, None] & occurring[some[:, 1], None, :]
-        found.extend((possible & ~tables).any(axis=(1, 2)).tolist())
-    return found
+        result.extend((possible & ~tables).any(axis=(1, 2)).tolist())
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +197,7 @@ class OccupiedCells:
     def cells(self, one: int, other: int) -> tuple[Flags, Flags]:
         """Return for the bins ``(b, c)`` of two features where rows are to be expected, and where none is.
 
-        Values that share a bin for want of another, such as rare categories, tell nothing.
+        Values that share a bin for want of another, such as rare categories, say nothing.
         """
         expected = np.outer(self.rows[one], self.rows[other]) >= EXPECTED * self.rows[one].sum()
         expected[self.outlook.bins[one].pooled] = False
@@ -221,7 +221,7 @@ def probe_of(table: Table, nominal: frozenset[int], rows: int) -> RowSample:
 
 
 def _located(block: Block, feature: int, bins: ColumnBins, kernels: ModuleType) -> Array:
-    """Return the bin of each row; floats are looked at as they lie."""
+    """Return the bin of each row; floats are read as they lie."""
     floats = block.table.floats(feature) if bins.levels is None else None
     if floats is not None:
         codes: Array = kernels.locate(floats, bins.edges, bins.missing)
@@ -229,4 +229,4 @@ def _located(block: Block, feature: int, bins: ColumnBins, kernels: ModuleType) 
     try:
         return binned(block.column(feature), bins, kernels)
     except FeatureError:
-        return np.full(len(block.table), bins.pooled, np.uint8)  # values that cannot be told apart
+        return np.full(len(block.table), bins.pooled, np.uint8)  # values that cannot be distinguished

@@ -256,8 +256,8 @@ class Shuffler:
 
     def worker_bytes(self, rows: int) -> int:
         """Return the memory of a group while it is shuffled among so many rows."""
-        asked = min(self.call_rows, rows * self.repeats) if isinstance(self.score, RowScore) else rows
-        return FLOAT * ROW_ARRAYS * rows + self._row_cost * asked
+        predicted = min(self.call_rows, rows * self.repeats) if isinstance(self.score, RowScore) else rows
+        return FLOAT * ROW_ARRAYS * rows + self._row_cost * predicted
 
     def expected(self, rows: int) -> Expected:
         """Rows in memory leave no states in a checkpoint."""
@@ -354,8 +354,8 @@ class Shuffler:
         for part in block.cut(self.call_rows):
             rows = len(part.table)
             lent = donors[:, part.start : part.start + rows]
-            answer = model.predict(self._table(part, cells, lent), lent.size)
-            yield part.start, answer.reshape(*lent.shape, model.n_outputs)
+            predictions = model.predict(self._table(part, cells, lent), lent.size)
+            yield part.start, predictions.reshape(*lent.shape, model.n_outputs)
 
     def _table(self, part: Block, cells: dict[int, CellValues], donors: Integers) -> Any:
         """Return the rows of a part once per shuffle ``(b, m)``, with cells of the rows they borrow from."""
@@ -368,20 +368,20 @@ def donors_of(rows: int, weights: Floats | None, rng: np.random.Generator) -> In
 
     Where all count the same it is a permutation. Else the rows lie side by side on a circle, each as wide as
     its weight, and once more in random order and turned by a random angle; each borrows from the row that
-    lies under a random place of its own. With equal weights that would be a permutation as well.
+    lies under a random position of its own. With equal weights that would be a permutation as well.
     """
     if weights is None or (weights == weights[0]).all():
         return rng.permutation(rows)
     order = rng.permutation(rows)
     ends = np.cumsum(weights[order])
-    places = np.cumsum(weights) - weights * rng.random(rows) + ends[-1] * rng.random()
-    under = np.searchsorted(ends, places % ends[-1], side="right")
-    under = np.minimum(under, rows - 1)  # rounding may put a place at the very end
+    positions = np.cumsum(weights) - weights * rng.random(rows) + ends[-1] * rng.random()
+    under = np.searchsorted(ends, positions % ends[-1], side="right")
+    under = np.minimum(under, rows - 1)  # rounding may put a position at the very end
     return np.asarray(order[under])
 
 
 class RowChanges:
-    r"""Sums over repeats that tell the mean change of a loss and its standard error.
+    r"""Sums over repeats that give the mean change of a loss and its standard error.
 
     A change :math:`d_{ik}` depends on two rows: the one that is predicted and the one it borrows from. So
     does its mean, and another sample would change both roles:

@@ -40,7 +40,7 @@ NOT_COVERED = "pairs of features are evaluated on the model itself"
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which evaluator computes which questions, why, why the others do not, on how many threads."""
+    """Which evaluator computes which grids, why, why the others do not, on how many threads."""
 
     evaluator: StatisticEvaluator
     numbers: tuple[int, ...]
@@ -56,7 +56,7 @@ def choose(
     method: str = "auto",
     refused: Mapping[str, Refusal] | None = None,
 ) -> list[Plan]:
-    """Choose the first evaluators that can compute all questions.
+    """Choose the first evaluators that can compute all grids.
 
     ``requested`` returns the request for a shortcut, or for evaluating the model itself, which may be on
     fewer rows; ``method`` may insist on a shortcut, or on none. ``refused`` are the evaluators that refused

@@ -31,7 +31,8 @@ SKETCHES = 16  # as many sketches as fill the memory for them: a state per level
 class QuantileRequest:
     """Which quantiles of the rows' curves are wanted, and in how many bytes to hold what they need.
 
-    The bytes are the user's, or fixed: the free memory, which is never the same, must not change the answer.
+    The bytes are the user's, or fixed: the free memory, which is never the same, must not change the
+    estimate.
     """
 
     probabilities: tuple[float, ...]
@@ -54,9 +55,9 @@ class QuantileRequest:
 class EvaluationRequest:
     """Grids to evaluate on ``rows`` rows of ``row_bytes`` each, ``n_weighted`` of them with positive weight.
 
-    ``threads`` None leaves their number to the evaluator. ``sample`` are the rows whose curves tell the
-    standard errors of averages that need no curves, None for all. ``read`` tells that rows are not in memory,
-    so that blocks that wait for a thread are. ``quantiles`` requests quantiles of the rows' curves.
+    ``threads`` None leaves their number to the evaluator. ``sample`` are the rows whose curves give the
+    standard errors of averages that need no curves, None for all. ``out_of_core`` says that rows are not in
+    memory, so that blocks that wait for a thread are. ``quantiles`` requests quantiles of the rows' curves.
 
     What is worked on at once has fixed sizes, so that memory changes no number, divided by ``cut``, a power
     of two: first what one call or drawing takes, and beyond `CALLS_FIRST` also blocks, which changes how sums
@@ -97,8 +98,8 @@ class EvaluationRequest:
 
     @property
     def points(self) -> int:
-        """Number of points over all questions."""
-        return sum(question.n_points for question in self.grids)
+        """Number of points over all grids."""
+        return sum(grid.n_points for grid in self.grids)
 
     def collects(self, outputs: int) -> tuple[int, int] | None:
         """Return the sizes of what is collected for the spread; None where no fold needs to collect it."""
@@ -107,7 +108,7 @@ class EvaluationRequest:
         return self.quantiles.sizes(self.n_weighted, self.points, outputs)
 
     def expected_values(self, number: int, outputs: int, points: int) -> dict[tuple[str, int], Constructed]:
-        """Return the pattern of what is collected of a question, if anything is."""
+        """Return the pattern of what is collected of a grid, if anything is."""
         sizes = self.collects(outputs)
         if sizes is None:
             return {}
@@ -118,24 +119,24 @@ class EvaluationRequest:
 
     @property
     def n_parts(self) -> int:
-        """Number of questions."""
+        """Number of grids."""
         return len(self.grids)
 
     @property
     def n_results(self) -> int:
-        """Number of questions."""
+        """Number of grids."""
         return len(self.grids)
 
     @property
     def settings(self) -> tuple[Any, ...]:
         """All that a kept state depends on besides the rows, the model and how both are cut."""
-        points = [cells.values for question in self.grids for cells in question.replacements.values()]
-        asked = [(question.names, question.n_points) for question in self.grids]
+        points = [cells.values for grid in self.grids for cells in grid.replacements.values()]
+        shapes = [(grid.names, grid.n_points) for grid in self.grids]
         sample = self.sample.numbers if self.sample is not None else ()
-        return (self.kind, self.quantiles, asked), sample, *map(plain, points)
+        return (self.kind, self.quantiles, shapes), sample, *map(plain, points)
 
     def only(self, numbers: tuple[int, ...]) -> Self:
-        """Return the request for some of the questions."""
+        """Return the request for some of the grids."""
         return replace(self, grids=tuple(self.grids[number] for number in numbers))
 
     def result_bytes(self, outputs: int, block_rows: int, state_bytes: int) -> int:
@@ -159,7 +160,7 @@ class EvaluationRequest:
 
 @dataclass(frozen=True, eq=False)
 class EffectEstimate:
-    """One question answered: average and error ``(o, g)``, and curves ``(o, n, g)`` when requested.
+    """The estimate of one grid: average and error ``(o, g)``, and curves ``(o, n, g)`` when requested.
 
     ``quantiles (o, q, g)`` of all rows' curves have ranks that may be off by ``rank_error`` as a share of the
     weight. ``row_weights (n,)`` are those of the curves, None when all count the same. ``by_model (m, o, g)``
@@ -179,8 +180,8 @@ class EffectEstimate:
 class Fold:
     """One pass over the rows: blocks of ``block_rows``, each once per part, are evaluated and merged.
 
-    ``name`` tells it from others of the same evaluator, ``settings`` are all that its states depend on
-    besides the rows, the model and how the rows are cut.
+    ``name`` distinguishes it from others of the same evaluator, ``settings`` are all that its states depend
+    on besides the rows, the model and how the rows are cut.
     """
 
     name: str
@@ -246,9 +247,9 @@ class Request(Protocol):
 class StatisticEvaluator(Protocol):
     """A way to compute a statistic of one model: it refuses with a reason, or gives the defined number.
 
-    It is built for one request, shipped to workers, and holds no table. ``shortcut`` tells it from evaluating
-    the model itself; one of another ``estimand`` is only taken by name; ``threaded`` ones take every core
-    unless told otherwise. ``block_rows`` depends on the request alone, never on the number of workers.
+    It is built for one request, shipped to workers, and holds no table. ``shortcut`` distinguishes it from
+    evaluating the model itself; one of another ``estimand`` is only taken by name; ``threaded`` ones take
+    every core by default. ``block_rows`` depends on the request alone, never on the number of workers.
     """
 
     name: ClassVar[str]
@@ -262,7 +263,7 @@ class StatisticEvaluator(Protocol):
 
     @property
     def threaded(self) -> bool:
-        """Whether it takes every core unless told otherwise."""
+        """Whether it takes every core by default."""
         ...
 
     @property
@@ -292,7 +293,7 @@ class StatisticEvaluator(Protocol):
 
     @classmethod
     def covers(cls, request: Any) -> tuple[int, ...]:
-        """Return the numbers of the requested questions that it can evaluate."""
+        """Return the numbers of the requested grids that it can evaluate."""
         ...
 
     def memory(self, threads: int) -> int:
@@ -313,16 +314,16 @@ class StatisticEvaluator(Protocol):
 
 
 class SinglePass(ABC):
-    """What evaluators share that go through the rows once, for a list of questions."""
+    """What evaluators share that go through the rows once, for a list of grids."""
 
     name: ClassVar[str]
     shortcut: ClassVar[bool]
-    shortcut_passes: ClassVar[int] = 1  # predictions that a shortcut for all questions takes the time of
+    shortcut_passes: ClassVar[int] = 1  # predictions that a shortcut for all grids takes the time of
     request: EvaluationRequest
 
     @classmethod
     def covers(cls, request: EvaluationRequest) -> tuple[int, ...]:
-        """Return the numbers of all questions."""
+        """Return the numbers of all grids."""
         return tuple(range(len(request.grids)))
 
     @property
@@ -337,7 +338,7 @@ class SinglePass(ABC):
 
     @property
     def parts(self) -> Parts:
-        """Groups of questions that a block is evaluated for, with their points: all together."""
+        """Groups of grids that a block is evaluated for, with their points: all together."""
         return ((tuple(range(len(self.request.grids))), self.request.points),)
 
     @property
@@ -367,7 +368,7 @@ class SinglePass(ABC):
 
     @abstractmethod
     def evaluate(self, block: Block) -> Keyed:
-        """Return the states of the block's questions."""
+        """Return the states of the block's grids."""
 
     @abstractmethod
     def expected(self, rows: int) -> Expected:
@@ -375,7 +376,7 @@ class SinglePass(ABC):
 
     @abstractmethod
     def finish(self, state: Keyed, threads: int) -> list[Any]:
-        """Return the estimate of every question."""
+        """Return the estimate of every grid."""
 
     def prepare(self) -> None:  # noqa: B027  # most have nothing to prepare
         """Do once what threads would each do."""

@@ -45,8 +45,8 @@ EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # what the numbers of all f
 CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # numbers kept of each feature once there are more
 MOST_LEVELS = 100_000  # of a nominal feature
 MOST_CATEGORIES = 1_000_000  # of a column of categories, requested or not
-SEED = 0  # of the few rows that tell how columns are binned
-DRAWN = 4_097  # rows of highest priority: one more than the most that tell errors of strengths
+SEED = 0  # of the few rows that show how columns are binned
+DRAWN = 4_097  # rows of highest priority: one more than the most that give errors of strengths
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def merged_specs(specs: Iterable[SketchSpec]) -> tuple[SketchSpec, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WeightTotals:
-    """Rows, those that have weight, the sum of weights and of their squares in terms of ``unit``."""
+    """Rows, those with positive weight, the sum of weights and of their squares in units of ``weight_scale``."""
 
     rows: int
     n_weighted: int
@@ -135,7 +135,7 @@ class WeightTotals:
 
     @classmethod
     def of(cls, rows: int, weights: Floats | None) -> Self:
-        """Add up the weights of some rows; ``unit`` is a power of two near the largest."""
+        """Add up the weights of some rows; ``weight_scale`` is a power of two near the largest."""
         if weights is None:
             return cls(rows, rows, float(rows), float(rows), 1.0)
         largest = float(weights.max(initial=0.0))
@@ -303,9 +303,9 @@ def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any
 
 @dataclass(frozen=True)
 class Survey:
-    """Looks at every row once; ``specs`` say what is kept of which column.
+    """Reads every row once; ``specs`` say what is kept of which column.
 
-    ``seeds`` are those of the draws of rows by weight, of which the first also tells how columns are binned.
+    ``seeds`` are those of the draws of rows by weight, of which the first also shows how columns are binned.
     """
 
     specs: tuple[SketchSpec, ...]
@@ -326,7 +326,7 @@ class Survey:
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most; the first rows show their types."""
         table = self.head.arrow.native
-        found: dict[tuple[str, int], Any] = {
+        patterns: dict[tuple[str, int], Any] = {
             ("weighed", 0): WeightTotals.expected(rows),
             ("gaps", 0): Counts.expected((table.num_columns,), rows),
             ("length", 0): Counts.expected((1,), rows),
@@ -334,30 +334,30 @@ class Survey:
             ("few", 0): KeptRows.expected(table, SEED, rows),
         }
         if self.weighted:
-            found |= {("heavy", seed): _heavy_expected(rows, seed) for seed in self.seeds}
+            patterns |= {("heavy", seed): _heavy_expected(rows, seed) for seed in self.seeds}
         for feature in self.coded:
-            found["declared", feature] = Constructed(
+            patterns["declared", feature] = Constructed(
                 DeclaredCategories, levels=_categories(table.schema.field(feature).type)
             )
         for feature in self.open:
-            found["occurring", feature] = Constructed(
+            patterns["occurring", feature] = Constructed(
                 DeclaredCategories, levels=_categories(table.schema.field(feature).type)
             )
         for number, spec in enumerate(self.specs):
-            found["look", number] = self._look_expected(spec)
-        return Expected(found, law=partial(_consistent, self.specs))
+            patterns["look", number] = self._expected_sketch(spec)
+        return Expected(patterns, law=partial(_consistent, self.specs))
 
-    def _look_expected(self, spec: SketchSpec) -> Any:
+    def _expected_sketch(self, spec: SketchSpec) -> Any:
         table, feature = self.head.arrow.native, spec.feature
         unvaried = Constructed(UnusableColumn, why=Where("text", lambda found: isinstance(found, str)))
         try:
-            like = self._look(Block(self.head, None, 0), spec)
+            like = self._sketch(Block(self.head, None, 0), spec)
         except FeatureError:
             return unvaried
         kind, name, dtype = table.schema.field(feature).type, f"look {feature}", np.dtype(like.dtype)
         sizes = {"exact": spec.exact, "capacity": spec.capacity, "limit": spec.limit}
         occurring = _categories(kind) if dtype.hasobject else _scalars(dtype)
-        look = Constructed(
+        sketched = Constructed(
             ColumnSketch,
             kind=like.kind,
             dtype=like.dtype,
@@ -371,10 +371,10 @@ class Survey:
             ranked=like.ranked,
             steps=Either((None, _steps_like(kind))) if like.kind == "datetime" else None,
         )
-        return Either((unvaried, look))
+        return Either((unvaried, sketched))
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return what one block tells."""
+        """Return what one block shows."""
         table = cast(ModelTable, block.table)
         rows, weights = len(table), block.weights
         states: dict[tuple[str, int], Any] = {
@@ -398,12 +398,12 @@ class Survey:
             states["occurring", feature] = DeclaredCategories(_occurring(table.arrow.native.column(feature)))
         for number, spec in enumerate(self.specs):
             try:
-                states["look", number] = self._look(block, spec)
+                states["look", number] = self._sketch(block, spec)
             except FeatureError as error:
                 states["look", number] = UnusableColumn(str(error))
         return Keyed(states)
 
-    def _look(self, block: Block, spec: SketchSpec) -> ColumnSketch:
+    def _sketch(self, block: Block, spec: SketchSpec) -> ColumnSketch:
         column, weights = block.column(spec.feature), block.weights
         missing = column.missing if weights is None else column.missing & (weights > 0)
         at = int(np.argmax(missing)) if missing.any() else -1
@@ -453,7 +453,7 @@ class Survey:
             weight_scale=reading.weight_scale * unit,  # survey weights were in the unit of the first ones
             levels=levels,
             starts=starts,
-            nullable=frozenset(reading.columns[place] for place in gaps),
+            nullable=frozenset(reading.columns[position] for position in gaps),
             aligned=replace(reading.header, unknown=tuple(text for text in unknown if text is not None)),
         )
         scanned = ScannedRows(
@@ -469,8 +469,8 @@ class Survey:
             reading.table(state.parts["few", 0].rows),
             f"{state.parts['digest', 0].total:032x}",
         )
-        looks = {spec: state.parts["look", number] for number, spec in enumerate(self.specs)}
-        return SurveyResult(scanned, looks, unit)
+        sketches = {spec: state.parts["look", number] for number, spec in enumerate(self.specs)}
+        return SurveyResult(scanned, sketches, unit)
 
 
 def _numbers(values: Array, weights: Floats | None, spec: SketchSpec) -> tuple[Sketch, float]:
@@ -492,69 +492,71 @@ class SurveyResult:
     """What a survey found: the rows, and what is kept of columns; weights of it are in ``unit``."""
 
     rows: ScannedRows
-    looks: Mapping[SketchSpec, ColumnSketch | UnusableColumn]
+    sketches: Mapping[SketchSpec, ColumnSketch | UnusableColumn]
     unit: float
 
     def covers(self, specs: Iterable[SketchSpec], seeds: Iterable[int]) -> bool:
         """Return whether it holds all that is requested, so that the rows need not be read again."""
         drawn = self.rows.heavy is None or all(seed in self.rows.heavy for seed in seeds)
-        return drawn and all(any(known.serves(spec) for known in self.looks) for spec in specs)
+        return drawn and all(any(known.serves(spec) for known in self.sketches) for spec in specs)
 
     def beside(self, other: SurveyResult) -> SurveyResult:
         """Return the same with what another survey of the same rows found."""
         heavy = None if self.rows.heavy is None else {**self.rows.heavy, **(other.rows.heavy or {})}
-        return SurveyResult(replace(self.rows, heavy=heavy), {**self.looks, **other.looks}, self.unit)
+        return SurveyResult(replace(self.rows, heavy=heavy), {**self.sketches, **other.sketches}, self.unit)
 
-    def _look(self, spec: SketchSpec) -> ColumnSketch | UnusableColumn:
-        look = next(self.looks[known] for known in self.looks if known.serves(spec))
-        if isinstance(look, UnusableColumn) or look.sketch is None:
-            return look
-        return replace(look, sketch=look.sketch.limited(spec.limit))
+    def _sketch(self, spec: SketchSpec) -> ColumnSketch | UnusableColumn:
+        sketched = next(self.sketches[known] for known in self.sketches if known.serves(spec))
+        if isinstance(sketched, UnusableColumn) or sketched.sketch is None:
+            return sketched
+        return replace(sketched, sketch=sketched.sketch.limited(spec.limit))
 
     def rank_error(self, specs: Iterable[SketchSpec]) -> float:
         """Return by how much the rank of a quantile may be off at most, as a share of the weight."""
-        looks = [self._look(spec) for spec in specs]
+        sketched_columns = [self._sketch(spec) for spec in specs]
         sketches = [
-            look.sketch for look in looks if isinstance(look, ColumnSketch) and look.sketch is not None
+            sketched.sketch
+            for sketched in sketched_columns
+            if isinstance(sketched, ColumnSketch) and sketched.sketch is not None
         ]
         return max((sketch.bound / self.rows.total / self.unit for sketch in sketches), default=0.0)
 
     def summary(self, spec: SketchSpec, wanted: SummarySpec) -> Summary:
         """Return what an axis needs, or raise what is wrong with the column; weights are those of rows."""
-        look, feature, rows, unit = self._look(spec), spec.feature, self.rows, self.unit
-        if isinstance(look, UnusableColumn):
-            raise FeatureError(look.why)
+        sketched, feature, rows, unit = self._sketch(spec), spec.feature, self.rows, self.unit
+        if isinstance(sketched, UnusableColumn):
+            raise FeatureError(sketched.why)
         facts: dict[str, Any] = {
             "name": rows.table.names[feature],
-            "kind": look.kind,
+            "kind": sketched.kind,
             "weight": rows.total,
-            "missing": look.missing / unit,
-            "missing_row": None if look.missing_row is None else rows.reading.table(look.missing_row),
-            "infinite": look.infinite / unit,
-            "ranked": look.ranked,
-            "steps": look.steps,
+            "missing": sketched.missing / unit,
+            "missing_row": None if sketched.missing_row is None else rows.reading.table(sketched.missing_row),
+            "infinite": sketched.infinite / unit,
+            "ranked": sketched.ranked,
+            "steps": sketched.steps,
         }
-        if look.sketch is not None:
-            return Summary(**facts, **_placed(look, look.sketch, wanted, unit))
-        assert look.levels is not None
-        if look.levels.too_many and not wanted.given:
+        if sketched.sketch is not None:
+            return Summary(**facts, **_placed(sketched, sketched.sketch, wanted, unit))
+        assert sketched.levels is not None
+        if sketched.levels.too_many and not wanted.given:
             raise FeatureError(
                 f"feature {facts['name']!r} has more than {MOST_LEVELS:,} categories, too many to be listed; "
                 "give those to ask in custom_values, or leave it out"
             )
-        found, weights = look.levels.found, look.levels.weights / unit
+        categories, weights = sketched.levels.found, sketched.levels.weights / unit
         declared = None
-        if look.declared is not None:
+        if sketched.declared is not None:
             declared = tuple(rows.reading.levels[rows.reading.columns[feature]].to_pylist())
-        ordered = order_categories(found, weights, declared, look.kind, np.dtype(look.dtype))
+        ordered = order_categories(categories, weights, declared, sketched.kind, np.dtype(sketched.dtype))
         return Summary(**facts, **ordered, declared=declared)
 
 
-def _placed(look: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float) -> dict[str, Any]:
+def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float) -> dict[str, Any]:
     """Return quantiles, extremes and few distinct values."""
-    told = sketch.capacity_weights()
-    few, weights = told.few, told.few_weights
-    ticks = np.dtype(look.dtype)
+    summary = sketch.capacity_weights()
+    few, weights = summary.few, summary.few_weights
+    ticks = np.dtype(sketched.dtype)
     dated = ticks if ticks.kind in "mM" else None
     facts: dict[str, Any] = {
         "unit": dated,
@@ -565,12 +567,12 @@ def _placed(look: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float
     if not len(sketch.values):
         return facts
     plain = sketch if dated is None else _as_ticks(sketch)
-    assert told.ends is not None
-    ends = told.ends if dated is None else told.ends.view(np.int64)
+    assert summary.ends is not None
+    ends = summary.ends if dated is None else summary.ends.view(np.int64)
     facts["edges"] = tuple(_edges(plain, ends, size) for size in wanted.bins)
     value, weight = common_of(plain.values, plain.weights)
     facts["common"] = value, weight / unit
-    return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES)), ends, look.kind)
+    return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES)), ends, sketched.kind)
 
 
 def _edges(sketch: Sketch, ends: Array, bins: int) -> Array:
@@ -606,7 +608,7 @@ def _levels(reading: TableReader, feature: int, declared: DeclaredCategories) ->
     if name in reading.categories:
         return categories_with(name, reading.categories[name], declared.levels)
     kind = reading.source.schema.field(name).type
-    return pa.array([level for level in declared.levels if level is not None], type=kind.value_type)
+    return pa.array([category for category in declared.levels if category is not None], type=kind.value_type)
 
 
 def _starts(reading: TableReader, state: Keyed) -> tuple[int, ...]:
@@ -634,17 +636,17 @@ def _digest(table: pa.Table, block: Block) -> int:
     if block.weights is not None:
         table = table.append_column("\0weights", pa.array(block.weights))
     if block.target is not None:
-        for place, values in enumerate(np.atleast_2d(block.target.T)):
-            table = table.append_column(f"\0target {place}", pa.array(values))
+        for position, values in enumerate(np.atleast_2d(block.target.T)):
+            table = table.append_column(f"\0target {position}", pa.array(values))
     return digest_of(table, block.start)
 
 
 def _rows_like(table: pa.Table, rows: int | None = None) -> Where:
     """Return the pattern of rows with the columns of a table."""
 
-    def test(found: Any) -> bool:
-        same = isinstance(found, type(table)) and found.schema.equals(table.schema)
-        return same and rows in (None, found.num_rows)
+    def test(value: Any) -> bool:
+        same = isinstance(value, type(table)) and value.schema.equals(table.schema)
+        return same and rows in (None, value.num_rows)
 
     return Where("rows of X", test)
 
@@ -668,9 +670,9 @@ def _categories(kind: pa.DataType) -> Where:
 
     own = kind.value_type if pa.types.is_dictionary(kind) else kind
 
-    def test(found: Any) -> bool:
+    def test(value: Any) -> bool:
         try:
-            return isinstance(found, tuple) and pa.array(found, own).to_pylist() == [*found]
+            return isinstance(value, tuple) and pa.array(value, own).to_pylist() == [*value]
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             return False
 
@@ -680,8 +682,8 @@ def _categories(kind: pa.DataType) -> Where:
 def _scalars(dtype: np.dtype[Any]) -> Where:
     """Return the pattern of categories that are numbers, flags or dates of a dtype."""
 
-    def test(found: Any) -> bool:
-        return isinstance(found, tuple) and all(getattr(one, "dtype", None) == dtype for one in found)
+    def test(value: Any) -> bool:
+        return isinstance(value, tuple) and all(getattr(one, "dtype", None) == dtype for one in value)
 
     return Where(f"tuple of {dtype}", test)
 
@@ -694,12 +696,14 @@ def _consistent(specs: tuple[SketchSpec, ...], parts: Mapping[Any, Any]) -> str 
         return "there are other few rows than the weights say"
     if any(len(heavy.numbers) != min(heavy.most, counted) for heavy in drawn):
         return "there are other heavy rows than the weights say"
-    for (name, number), look in parts.items():
+    for (name, number), sketched in parts.items():
         feature = specs[number].feature if name == "look" else -1
         declared = (
-            parts.get(("declared", feature)) if name == "look" and isinstance(look, ColumnSketch) else None
+            parts.get(("declared", feature))
+            if name == "look" and isinstance(sketched, ColumnSketch)
+            else None
         )
-        occurring = () if declared is None or look.levels is None else look.levels.found
+        occurring = () if declared is None or sketched.levels is None else sketched.levels.found
         if declared is not None and not set(occurring) <= set(declared.levels):
             return f"column {feature} has categories that are not declared"
     return None
@@ -707,7 +711,7 @@ def _consistent(specs: tuple[SketchSpec, ...], parts: Mapping[Any, Any]) -> str 
 
 def _steps_like(kind: pa.DataType) -> Constructed:
     """Return the pattern of steps between dates of an Arrow type."""
-    zone = Where("time zone of its column", lambda found: found in (None, getattr(kind, "tz", None)))
+    zone = Where("time zone of its column", lambda value: value in (None, getattr(kind, "tz", None)))
     return Constructed(
         Steps, first=Number(int, -(2**63), 2**63 - 1), length=Number(int, 0, 2**64 - 1), zone=zone
     )

@@ -16,16 +16,16 @@ from paribus.models.trees import rounding_of
 from paribus.states import Moments
 from paribus.states.overflow import ignore_fp_errors
 
-POINTS = 8  # over all questions, and at least one of each
+POINTS = 8  # over all grids, and at least one of each
 
 
 def largest_difference(
-    model: Model, rows: Background, questions: tuple[Grid, ...], answers: list[EffectEstimate]
+    model: Model, rows: Background, grids: tuple[Grid, ...], estimates: list[EffectEstimate]
 ) -> float:
     """Return by how much the averages differ from brute force on every row, at a few points, at most."""
-    worst, picked = 0.0, _picked(questions)
-    for (number, point), asked in zip(picked, _asked(model, rows, questions, picked), strict=True):
-        worst = max(worst, apart(asked, answers[number].average[:, point]))
+    worst, picked = 0.0, _picked(grids)
+    for (number, point), brute in zip(picked, _asked(model, rows, grids, picked), strict=True):
+        worst = max(worst, apart(brute, estimates[number].average[:, point]))
     return within_rounding(model, worst)
 
 
@@ -50,32 +50,30 @@ def within_rounding(model: Model, worst: float, terms: int = 1, more: float = 0.
     return worst
 
 
-def _picked(questions: tuple[Grid, ...]) -> list[tuple[int, int]]:
-    """Return some points, each with the number of its question: the ends, or the middle."""
-    each = -(-POINTS // len(questions))
+def _picked(grids: tuple[Grid, ...]) -> list[tuple[int, int]]:
+    """Return some points, each with the number of its grid: the ends, or the middle."""
+    each = -(-POINTS // len(grids))
     picked = []
-    for number, question in enumerate(questions):
-        last = question.n_points - 1
+    for number, grid in enumerate(grids):
+        last = grid.n_points - 1
         points = np.linspace(0, last, each) if each > 1 else np.array([last / 2])
-        picked += [(number, int(point)) for point in np.unique(points.astype(int)) if question.n_points]
+        picked += [(number, int(point)) for point in np.unique(points.astype(int)) if grid.n_points]
     return picked
 
 
-def _asked(
-    model: Model, rows: Background, questions: tuple[Grid, ...], picked: list[tuple[int, int]]
-) -> Floats:
+def _asked(model: Model, rows: Background, grids: tuple[Grid, ...], picked: list[tuple[int, int]]) -> Floats:
     """Return the weighted averages of the model's predictions at some points, in one pass over the rows."""
-    found: dict[int, Moments] = {}
+    moments_of: dict[int, Moments] = {}
     for block in rows.blocks(CALL_ROWS):
         kept = block.weighted()
         if not len(kept.table):
             continue
         stack = kept.table.stack(1, ScratchBuffer())
-        for place, (number, point) in enumerate(picked):
-            question, last = questions[number], block.start + len(block.table) - 1
-            table = stack.at(question.replacements, question.index(point, point + 1))
-            with reraise_with_rows(model, block.start, last, question.names):
+        for position, (number, point) in enumerate(picked):
+            grid, last = grids[number], block.start + len(block.table) - 1
+            table = stack.at(grid.replacements, grid.index(point, point + 1))
+            with reraise_with_rows(model, block.start, last, grid.names):
                 predictions = np.ascontiguousarray(model.predict(table, len(kept.table)).T)
             moments = Moments.of(predictions[:, None], kept.weights)
-            found[place] = found[place].merge(moments) if place in found else moments
-    return np.array([found[place].mean[:, 0] for place in range(len(picked))])
+            moments_of[position] = moments_of[position].merge(moments) if position in moments_of else moments
+    return np.array([moments_of[position].mean[:, 0] for position in range(len(picked))])

@@ -149,7 +149,7 @@ def _raised(found: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """The task whose result is the state of a range, and the tasks that tell which parts are done.
+    """The task whose result is the state of a range, and the tasks that report which parts are done.
 
     ``keys`` are the names of the tasks that evaluate parts.
     """

@@ -24,7 +24,7 @@ Done: TypeAlias = tuple[int, float, S]  # the number of a block, its work, and i
 class LocalExecutor:
     """Fold over blocks with threads; they help where the model releases the interpreter lock.
 
-    ``doing`` says on the bar what is done.
+    ``task`` says on the bar what is done.
     """
 
     threads: int = 1

@@ -102,7 +102,7 @@ class _Bar:
         self._start = perf_counter(), before
 
     def shown_later(self) -> Timer:
-        """Show the bar when patience ends, in the notebook cell that asked."""
+        """Show the bar when patience ends, in the notebook cell that started it."""
         timer = Timer(PATIENCE, copy_context().run, (self.show,))
         timer.daemon = True
         timer.start()

@@ -94,7 +94,7 @@ def fold_together(
 
 
 def _interleaved(cuts: Sequence[Blocks[Any]]) -> Iterator[tuple[int, Any]]:
-    """Yield the blocks of all cuts, each with the place of its cut, in the order of the rows."""
+    """Yield the blocks of all cuts, each with the position of its cut, in the order of the rows."""
     if not cuts[0].in_memory:
         return iter(SharedRead(cuts))  # type: ignore[arg-type]
     numbered: list[tuple[int, Any]] = []

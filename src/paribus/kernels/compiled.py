@@ -69,7 +69,7 @@ def tally(codes: Bytes) -> Integers:
 def mark(codes: Bytes, pairs: Ints) -> Bytes:
     """Return 1 for each cell of pairs of columns that some row lies in, ``(q, 32 * 32)``.
 
-    ``pairs (q, 2)`` are places among the columns of the codes ``(p, i)``, which are less than 32.
+    ``pairs (q, 2)`` are positions among the columns of the codes ``(p, i)``, which are less than 32.
     """
     from paribus.kernels.jit.cell_counts import mark as store
 
@@ -150,20 +150,20 @@ def weigh(program: Program, fraction: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Where the curves of some questions change: which leaf each point reaches.
+    """Where the curves of some grids change: which leaf each point reaches.
 
     Attributes
     ----------
     visit_first : (e + 1,)
-        Where the visits of each entry begin; a visit is a leaf that tests a question's features.
+        Where the visits of each entry begin; a visit is a leaf that tests a grid's features.
     visits : (v, 5)
-        The active set that must be free, the question's first point, and where its edges begin and end.
+        The active set that must be free, the grid's first point, and where its edges begin and end.
     edges : (h, 2)
         A point, and 1 where the leaf begins to be reached or -1 where it ends.
     starts : (q,)
-        The first point of each question.
+        The first point of each grid.
     size : int
-        Number of points of all questions.
+        Number of points of all grids.
     """
 
     visit_first: Integers
@@ -174,7 +174,7 @@ class Trace:
 
 
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Trace:
-    """Find, once for all rows, where the curves of the questions can change."""
+    """Find, once for all rows, where the curves of the grids can change."""
     starts = np.cumsum([0, *(points.size for points in questions)])
     with ThreadPoolExecutor(threads) as pool:
         found = list(pool.map(lambda *one: _edges(program, *one), questions, starts.tolist()[:-1]))
@@ -194,7 +194,7 @@ def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Tr
 
 
 def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
-    """Return the margins of at most ``CHUNK`` rows at each point of the questions, ``(m, g, i)``."""
+    """Return the margins of at most ``CHUNK`` rows at each point of the grids, ``(m, g, i)``."""
     rows = codes.shape[1]
     drawn = np.zeros((program.n_margins, traced.size, rows))
     plain = np.repeat(program.base, rows)
@@ -420,13 +420,13 @@ def _reach(program: Program, points: PointCodes) -> tuple[Bytes, Ints, Ints]:
 
 
 def trace_bytes(program: Program, points: PointCodes) -> int:
-    """Return the memory that the trace of a question takes."""
+    """Return the memory that the trace of a grid takes."""
     visits, edges = _listed(program, points, 0, NO_VISITS, NO_VISITS)
     return (5 * visits + 2 * edges) * NO_VISITS.itemsize
 
 
 def _edges(program: Program, points: PointCodes, start: int) -> tuple[Ints, Ints]:
-    """Return the visits and edges of one question, whose first point is number ``start``."""
+    """Return the visits and edges of one grid, whose first point is number ``start``."""
     # First to know how many there are, then to write them.
     n_visits, n_edges = _listed(program, points, start, NO_VISITS, NO_VISITS)
     visits, edges = np.empty((n_visits, 5), np.int32), np.empty((n_edges, 2), np.int32)

@@ -1,8 +1,8 @@
 """What the kernels are given: trees as flat arrays, with everything already decided that rows do not decide.
 
-Numbers are compared once: each becomes the *code* of its place among the thresholds of its column, and
+Numbers are compared once: each becomes the *code* of its position among the thresholds of its column, and
 every test is then one of codes. A *slot* is a leaf together with a set of features that are free, of which
-the *family* lists those that some question needs.
+the *family* lists those that some grid needs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Bytes = NDArray[np.uint8]
 COLUMN, CUT, MISSING_LEFT, TABLE = range(4)
 # Columns of `Program.entries`. TEST, ABOVE and UPS are those of the node above.
 END, DEPTH, TEST, ABOVE, UPS, ACTIVE, SIDE, SLOT, NODE, MARGIN = range(10)
-FINE, COARSE = 16, 4  # even cells per threshold in the table that tells nearly where a number is
+FINE, COARSE = 16, 4  # even cells per threshold in the table that says nearly where a number is
 BINS = 32  # of a feature at most, where pairs of features are marked
 FEW = 2_048  # thresholds whose table may be fine: it should stay in the nearest cache
 
@@ -38,7 +38,7 @@ class CodeColumn:
         The encoding the numbers come from.
     known : (k,)
         Sorted thresholds: the code of a number is how many of them are smaller, 0 to k. Of categories, the
-        sorted categories: the code of a level is its place, k that of any other.
+        sorted categories: the code of a category is its position, k that of any other.
     categories : bool
         Which of the two.
     scale, below : float, (cells + 2,)
@@ -80,7 +80,7 @@ class FeatureSets:
     features : tuple of int
         Features that some set contains, as positions in the table.
     sets : tuple of frozenset
-        The sets, as places in ``features``; the first is empty.
+        The sets, as positions in ``features``; the first is empty.
     step : (sets, features + 1)
         The union of a set with a feature, -1 where nothing requests it; the last column stands for every
         feature that is not requested.
@@ -109,7 +109,7 @@ class Program:
     truth : (b,)
         Whether each code goes left, for tests of categories.
     feature : (c,)
-        The feature a test is about, as a place in the family, or the number of those for any other.
+        The feature a test is about, as a position in the family, or the number of those for any other.
     entries : (e, 10)
         Nodes of each tree in preorder. END: the entry after its subtree. DEPTH. TEST: the condition that
         leads here. ABOVE: how many sets were active there, 0 at a root. UPS: where their unions begin in
@@ -173,7 +173,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class PointCodes:
-    """The points of one question, as codes.
+    """The points of one grid, as codes.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class Walk:
     ----------
     columns : tuple of CodeColumn
     owner : (c,)
-        The feature each column belongs to, as a place among those that are moved; -1 for any other.
+        The feature each column belongs to, as a position among those that are moved; -1 for any other.
     features : int
         How many features are moved.
     nodes : (n, 6)
@@ -359,7 +359,7 @@ class Items:
     group : (items,)
         The group of each.
     places : (items, d)
-        Its features, as places among those the leaf tests; -1 where it has fewer than the largest group.
+        Its features, as positions among those the leaf tests; -1 where it has fewer than the largest group.
     """
 
     first: Integers
@@ -376,7 +376,7 @@ class Boxes:
     first : (leaves + 1,)
         Where the features of each leaf begin.
     feature : (t,)
-        The features a leaf tests, as places in the family.
+        The features a leaf tests, as positions in the family.
     sides : Runs
         For each of these the cells that pass.
     value : (leaves, k)

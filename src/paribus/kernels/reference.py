@@ -53,7 +53,7 @@ def tally(codes: Bytes) -> Integers:
 def mark(codes: Bytes, pairs: Ints) -> Bytes:
     """Return 1 for each cell of pairs of columns that some row lies in, ``(q, 32 * 32)``.
 
-    ``pairs (q, 2)`` are places among the columns of the codes ``(p, i)``, which are less than 32.
+    ``pairs (q, 2)`` are positions among the columns of the codes ``(p, i)``, which are less than 32.
     """
     tables = np.zeros((len(pairs), BINS, BINS), np.uint8)
     for table, (one, other) in zip(tables, pairs, strict=True):
@@ -172,7 +172,7 @@ def reaches(program: Program, leaf: Leaf, points: PointCodes) -> Flags:
 
 
 def evaluated(program: Program, points: PointCodes) -> frozenset[int]:
-    """Return the features a question is about, as places in the family."""
+    """Return the features a grid is about, as positions in the family."""
     return frozenset(int(feature) for feature in np.unique(program.feature[points.row >= 0]))
 
 
@@ -212,7 +212,7 @@ def trace_bytes(program: Program, points: PointCodes) -> int:
 
 
 def curves(program: Program, traced: list[PointCodes], codes: Ints) -> Floats:
-    """Return the margins of at most ``CHUNK`` rows at each point of the questions, ``(m, g, i)``."""
+    """Return the margins of at most ``CHUNK`` rows at each point of the grids, ``(m, g, i)``."""
     drawn = []
     for points in traced:
         margins = np.zeros((program.n_margins, points.size, codes.shape[1])) + program.base[:, None, None]

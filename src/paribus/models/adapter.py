@@ -107,14 +107,14 @@ def _firsts(table: Table, feature: int) -> Integers:
 def _is_row_independent(predictor: Predictor, sample: Table, name: str, prediction: Floats) -> bool:
     """Return whether predictions of repeated rows, under new labels and without the others, are unchanged.
 
-    Not so for a model that looks rows up by their label, or that answers a row by the rows beside it.
+    Not so for a model that looks rows up by their label, or that predicts a row by the rows beside it.
     """
     chosen = np.arange(len(sample)) % 2 == 0
     half = sample.keep(chosen)
     try:
         twice = as_outputs(_predicted(predictor, half, name, 2), 2 * len(half), name)
     except ModelError:
-        return False  # it answered the rows themselves, so it is the repetition it cannot bear
+        return False  # it predicted the rows themselves, so it is the repetition it cannot bear
     once = np.concatenate([prediction[chosen]] * 2)
     if twice.shape != once.shape:
         return False
@@ -139,7 +139,7 @@ def is_model(estimator: Any) -> bool:
 
 
 def _predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]:
-    """Choose how to ask, and say by which response."""
+    """Choose how to predict, and return by which response."""
     library = library_for(estimator, boosting=True)
     if library is not None and library.is_native(estimator):
         return _native_predictor(library, estimator, response_method)
@@ -178,7 +178,7 @@ def _margin_predictor(estimator: Any) -> Predictor | None:
 
 
 def has_margin(estimator: Any) -> bool:
-    """Tell whether a model can predict its margin."""
+    """Return whether a model can predict its margin."""
     return hasattr(estimator, "decision_function") or boosting_library(estimator) is not None
 
 

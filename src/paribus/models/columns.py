@@ -15,7 +15,7 @@ from paribus.models.libraries.library import Library
 
 # Where a search, a calibration, a vote or a transformed target keeps the models it hands its table on to.
 INNER = ("best_estimator_", "regressor_", "estimator_", "estimators_", "calibrated_classifiers_", "estimator")
-DEEPEST = 3  # models within models that are looked at for names
+DEEPEST = 3  # models within models that are searched for names
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Encoding:
     zero_is_missing : bool
         Zero is missing as well.
     accepts_missing, accepts_infinite : bool
-        Whether the library answers such values; where it does not, neither do we.
+        Whether the library predicts such values; where it does not, neither do we.
     """
 
     plain: ClassVar[bool] = True  # floats may be read as they lie; not so where `numbers` is refined
@@ -60,7 +60,7 @@ class Encoding:
     accepts_infinite: bool = True
 
     def read(self, table: Table) -> Floats:
-        """Return the numbers of a table's column; floats need no look at where they are missing."""
+        """Return the numbers of a table's column; floats need no search for where they are missing."""
         floats = table.floats(self.feature) if self.plain and self.levels is None else None
         if floats is None:
             return self.numbers(table.column(self.feature))
@@ -131,11 +131,11 @@ class CategorySet:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    r"""Trees that add up to margins, and the links from margins to what the model answers.
+    r"""Trees that add up to margins, and the links from margins to what the model predicts.
 
     .. math:: F_m(x) = base_m + \sum_t value_{leaf_t(x), m}
 
-    Nodes of all trees lie one after another; a child is named by its place among all nodes.
+    Nodes of all trees lie one after another; a child is named by its position among all nodes.
 
     Attributes
     ----------
@@ -340,7 +340,7 @@ def check(ensemble: Ensemble) -> None:
 
 
 def within(what: str, places: Array, first: int, stop: int) -> None:
-    """Refuse places out of range; NaN is out of any."""
+    """Refuse positions out of range; NaN is out of any."""
     if len(places) and not (places.min() >= first and places.max() < stop):
         raise RefusalError(f"its trees cannot be read: {what} out of range")
 

@@ -41,7 +41,7 @@ def kind_of(estimator: Any) -> Any:
     """Return the kind of a model as scikit-learn calls it, such as ``"clusterer"``; None where unknown."""
     try:
         return estimator.__sklearn_tags__().estimator_type
-    except Exception:  # it has no tags, or a mixin that asks its bases for them has none beside it
+    except Exception:  # it has no tags, or a mixin that calls its bases for them has none beside it
         return attribute(estimator, "_estimator_type")
 
 

@@ -1,4 +1,4 @@
-"""From the margins a tree ensemble adds up to what a model answers."""
+"""From the margins a tree ensemble adds up to what a model predicts."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _tested(ensemble: Ensemble) -> list[int]:
 
 
 def _decisive(ensemble: Ensemble, sample: Table, feature: int, most: int) -> Array:
-    """Return values of a column that the trees tell apart, at most so many."""
+    """Return values of a column that the trees separate, at most so many."""
     column = sample.column(feature)
     if column.values.dtype.kind == "b":
         return np.array([False, True])

@@ -1,4 +1,4 @@
-"""The trees behind a model's answers, if they can be read and give the model's own answers."""
+"""The trees behind a model's predictions, if they can be read and give the model's own predictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paribus.errors import ModelError, RefusalCode, RefusalError
 from paribus.models.ensemble import LEAF, Ensemble
 from paribus.models.link import Link
 
-TOLERANCE = 1e-4  # of the spread of answers, between our sum over leaves and the model's own
+TOLERANCE = 1e-4  # of the spread of predictions, between our sum over leaves and the model's own
 SINGLE, DOUBLE = 1e-5, 1e-9  # of their size: sums of leaves in single precision, and in double
 LARGEST = 900.0  # the power of two that a response may reach such that sums of it do not overflow
 
@@ -78,7 +78,7 @@ def refuse_difference(ours: Floats, prediction: Floats, where: str) -> None:
 
 
 def rounding_of(prediction: Floats) -> float:
-    """Return what a library may lose by adding leaves, which shows in the precision of its answers."""
+    """Return what a library may lose by adding leaves, which shows in the precision of its predictions."""
     finite = prediction[np.isfinite(prediction)]
     with np.errstate(over="ignore"):  # of what single precision cannot hold
         single = bool((finite.astype(np.float32) == finite).all())

@@ -14,16 +14,16 @@ from paribus.evaluators.occupancy import OccupiedCells, bins_for
 from paribus.grid import Axis, Grid
 from paribus.results.extrapolation import Extrapolation
 
-KNOWN = 0.5  # of the points of a curve about which a partner must tell something to count
+KNOWN = 0.5  # of the points of a curve about which a partner must say something to count
 
 
 def extrapolation_of(
     question: Grid, joint: OccupiedCells | None, probe: RowSample, names: tuple[str, ...]
 ) -> Extrapolation | None:
-    """Find the partner with which most points of a question are off the data."""
+    """Find the partner with which most points of a grid are off the data."""
     if joint is None:
         return None
-    # A pair whose cells all have rows has a share of zero, and is looked at if no other tells anything.
+    # A pair whose cells all have rows has a share of zero, and is read if no other says anything.
     found = max(_shares(question, joint, open_=True), key=lambda one: one.share, default=None)
     found = found or next(_shares(question, joint, open_=False), None)
     if found is None:
@@ -55,7 +55,7 @@ class _Share:
 
 
 def _shares(question: Grid, joint: OccupiedCells, *, open_: bool) -> Iterator[_Share]:
-    """Yield what each pair tells: those of the grid itself, and each feature with each of its partners.
+    """Yield what each pair shows: those of the grid itself, and each feature with each of its partners.
 
     ``open_`` chooses those of whose cells some had no row at first sight, or the others.
     """

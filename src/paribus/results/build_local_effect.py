@@ -1,4 +1,4 @@
-"""From answers about moves to local effects."""
+"""From estimates on ALE grids to local effects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def local_effect_of(
 ) -> LocalEffect:
     """Return a local effect; ``total`` is the weight of all rows, ``unit`` turns weights into those given.
 
-    ``models``, which all have the same outputs, are who answered.
+    ``models``, which all have the same outputs, are who predicted.
     """
     output_names, refits = models[0].output_names, None
     values, weights = found.ale.reshape(len(output_names), -1), found.node_weight.ravel()

@@ -34,7 +34,7 @@ def effect_of(
 ) -> PartialDependence:
     """Return the effect of a grid; ``unit`` converts computed weights to given weights.
 
-    ``remarks`` are notes about how it was computed; ``models``, all with the same outputs, who answered.
+    ``remarks`` are notes about how it was computed; ``models``, all with the same outputs, who predicted.
     """
     own = answer.average, answer.standard_error, answer.individual, answer.quantiles, answer.by_model
     for array in own:

@@ -23,7 +23,7 @@ from paribus.results.repr_text import format_comparison, format_comparisons
 from paribus.results.tidy import comparison_frame, comparisons_frame
 from paribus.text import at_value, number
 
-NOTE_SHARE = 0.05  # of the range: a larger difference is told in a note, if errors do not account for it
+NOTE_SHARE = 0.05  # of the range: a larger difference is reported in a note, if errors do not account for it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,7 +214,7 @@ def _check_alike(effect: PartialDependence, other: LocalEffect | Marginal, name:
         )
     if one.rows != two.rows:
         raise InputError(f"{name}= is over {two.rows:,} rows and effect= over {one.rows:,}; compare the same")
-    # A fingerprint tells other values of y as well, which partial dependence does not know.
+    # A fingerprint reveals other values of y as well, which partial dependence does not know.
     if one.weights != two.weights or (
         one.fingerprint != two.fingerprint and not (isinstance(other, Marginal) and "observed" in other)
     ):
@@ -246,7 +246,7 @@ def _apart(
 ) -> tuple[Floats, Floats, Floats, tuple[Any, ...], Flags]:
     """Lay local effects on the partial dependence, and find where they are furthest from it.
 
-    The last tells for which outputs that is more than two standard errors of both.
+    The last says for which outputs that is more than two standard errors of both.
     """
     assert effect.average is not None
     nominal = effect.kinds[0] in NOMINAL

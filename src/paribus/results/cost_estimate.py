@@ -73,7 +73,7 @@ class CostEstimate:
 
 
 def _duration(seconds: float) -> str:
-    """Return a duration for a person.
+    """Return a duration as text.
 
     >>> _duration(0.25), _duration(90), _duration(10_000)
     ('0.25 seconds', '90 seconds', '2.8 hours')

@@ -9,7 +9,7 @@ from paribus.meaning import Association
 from paribus.notes import Note, NoteCode
 from paribus.results.frozen import Frozen
 
-NOTE_SHARE = 0.05  # share of a curve's points from which a note tells
+NOTE_SHARE = 0.05  # share of a curve's points from which a note reports it
 LOOSE = 0.3  # a correlation below this is not what keeps two features apart
 
 

@@ -35,7 +35,7 @@ class Importance(NotebookReprMixin, saved=True):
     features : tuple
         The features or groups as requested.
     feature_names, output_names : tuple of str
-        Their names, a group's joined with ``" + "``, and those of the outputs that values tell apart (one
+        Their names, a group's joined with ``" + "``, and those of the outputs that values distinguish (one
         unless ``method`` is effect).
     values, standard_error : ndarray of shape (k,), or (k, n_outputs) with several outputs
         The importance and its standard error; NaN where it has none.
@@ -78,7 +78,7 @@ class Importance(NotebookReprMixin, saved=True):
 
     @property
     def order(self) -> list[int]:
-        """Places of the features, most important first; with several outputs, by the root mean square."""
+        """Positions of the features, most important first; with several outputs, by the root mean square."""
         values = self.values if self.values.ndim == 1 else np.sqrt(np.mean(self.values**2, axis=1))
         return [int(place) for place in np.argsort(-values, kind="stable")]
 

@@ -68,11 +68,12 @@ class LocalEffect(Result, saved=True):
     local_error : ndarray of the shape of ``local``
         Its sampling error.
     support : ndarray
-        Weight of the data in each bin ``(g0 - 1,)`` or at each level ``(g0,)``; of two features in each cell.
+        Weight of the data in each bin ``(g0 - 1,)`` or at each category ``(g0,)``; of two features in each
+        cell.
     rows : ndarray of the shape of ``support``
         Number of rows there.
     empty : ndarray of bool of shape (g0 - 1,) or (g0 - 1, g1 - 1)
-        Where no row tells the change: the nearest one that some do was taken, in proportion to the distance,
+        Where no row shows the change: the nearest one that some do was taken, in proportion to the distance,
         of two features never more than it was there.
     missing : LocalMissing or None
         The effect at a missing value, for a single feature with missing values.
@@ -132,7 +133,7 @@ class LocalEffect(Result, saved=True):
 
         One row per output and value: columns ``output``, the features, ``ale``, ``standard_error``, and for
         one feature ``local`` (the change that leads there), ``local_error`` and ``support`` (the weight of
-        the rows that tell it; of a category, the weight of its own); of several models ``between_models``,
+        the rows that show it; of a category, the weight of its own); of several models ``between_models``,
         the standard deviation between them. The effect at a missing value is the row with a null feature.
 
         Parameters

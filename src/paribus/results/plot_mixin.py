@@ -108,7 +108,7 @@ class PlotMixin(NotebookReprMixin):
         figsize : tuple of two numbers, optional
             Width and height of a new figure in inches; by default as large as its panels need.
         backend : {"matplotlib", "plotly"}
-            Plotting library. With plotly a pointer tells values, effects, standard errors and shares of the
+            Plotting library. With plotly a pointer shows values, effects, standard errors and shares of the
             data.
 
         Returns

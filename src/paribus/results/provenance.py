@@ -30,7 +30,7 @@ class Provenance:
     model, model_library, model_version : str
         The explained model; for a list the number of each kind, such as ``"5 x RandomForestRegressor"``.
     response : str
-        The method that answered.
+        The method that was used.
     scale : Scale
         The unit of the numbers; a plain name is that of the predictions themselves.
     estimand : Estimand

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from paribus.results.partial_dependence import PartialDependence
     from paribus.results.provenance import Provenance
 
-SHOWN = 5  # entries of a ranking that are told
+SHOWN = 5  # entries of a ranking that are shown
 FEW = 10  # rows of a cell whose standard error is no more than a guess
 ROUNDING = 1e-12  # of what came out: a smaller residual is none
 
@@ -205,7 +205,7 @@ def furthest_off(marginal: Marginal, o: int) -> str:
     residual, error, observed = (marginal[name][o] for name in ("residual", "residual_error", "observed"))
     size, largest = np.abs(residual), np.abs(observed[np.isfinite(observed)]).max(initial=0.0)
     known = (marginal.rows >= FEW) & (error > 0) & np.isfinite(size) & (size > ROUNDING * largest)
-    # Where all rows are of one class, or none is, nothing tells how likely another was.
+    # Where all rows are of one class, or none is, nothing says how likely another was.
     known &= marginal["observed_error"][o] > 0
     if not known.any():
         return ""

@@ -13,7 +13,8 @@ from paribus.results.plot_mixin import PlotMixin
 class Result(PlotMixin, Mapping[str, Any]):
     """A frozen dataclass whose fields are keys as well.
 
-    Those in ``asked`` come first, and are absent where they were not requested, which is where they are None.
+    Those in ``optional_keys`` come first, and are absent where they were not requested, which is where they
+    are None.
     """
 
     optional_keys: ClassVar[tuple[str, ...]] = ()

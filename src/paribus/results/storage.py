@@ -99,7 +99,7 @@ def _lost(result: object, body: Any) -> str | None:
 
 
 def _digest(body: Any) -> str:
-    """Return what tells a file that was changed after it was saved; the order of keys is that of parts."""
+    """Return what reveals a file that was changed after it was saved; the order of keys is that of parts."""
     return hashlib.sha256(json.dumps(body, allow_nan=False).encode()).hexdigest()
 
 

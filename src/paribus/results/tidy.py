@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TAKEN = ("output", "row", "average", "standard_error", "support", "prediction", "ale", "local", "local_error")
 BETWEEN = "between_models"
 BACKENDS: tuple[FrameBackend, ...] = get_args(FrameBackend)
-Columns: TypeAlias = dict[Any, Any]  # by name, and the values of features by the place of their axis
+Columns: TypeAlias = dict[Any, Any]  # by name, and the values of features by the position of their axis
 
 
 def effect_frame(effect: PartialDependence, kind: str | None, backend: str | None) -> Any:
@@ -151,7 +151,7 @@ def _free(name: str, taken: Collection[Any]) -> str:
 
 
 def _named(columns: Columns, names: list[str]) -> dict[str, Any]:
-    """Put the names of features in for the places of their axes."""
+    """Put the names of features in for the positions of their axes."""
     return {names[key] if isinstance(key, int) else key: values for key, values in columns.items()}
 
 
@@ -410,7 +410,7 @@ def importance_frame(result: Importance, backend: str | None) -> Any:
 
 
 def _frame(columns: dict[str, Any], table: str, backend: str | None, texts: tuple[str, ...] = ()) -> Any:
-    """Build a native frame: as asked, else as the user's table was, else what is installed.
+    """Build a native frame: as requested, else as the user's table was, else what is installed.
 
     Columns of ``texts`` are of text even where they hold nothing.
     """

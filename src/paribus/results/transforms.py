@@ -179,7 +179,7 @@ def kept_notes(effect: PartialDependence) -> tuple[Note, ...]:
 
 
 def _places(effect: PartialDependence, at: Any) -> tuple[int, ...]:
-    """Return the place of a point on each axis; the first one where none is named."""
+    """Return the position of a point on each axis; the first one where none is named."""
     names = effect.feature_names
     if at is None:
         return (0,) * len(names)

@@ -19,7 +19,8 @@ class CellMoments:
 
     What `Moments` holds of all rows at each point, this holds of the rows of each cell: ``weight`` :math:`W_c
     = \sum w_i` and ``weight_sq`` :math:`V_c = \sum w_i^2` of shape ``(c,)``; ``mean``, ``mean_sq`` and
-    ``quantiles`` of shape ``(q, c)``, the last in squares of ``unit``. A cell without rows has zeros.
+    ``sum_of_squares`` of shape ``(q, c)``, the last in squares of ``value_scale``. A cell without rows has
+    zeros.
     """
 
     rows: Integers

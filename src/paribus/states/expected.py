@@ -1,7 +1,7 @@
 """What a stored state must look like before anybody computes with it.
 
 A digest shows that a file is as it was written, not that whoever wrote it knew what this run expects. Numbers
-of kept states become places in memory, so each array is compared with a pattern first.
+of kept states become positions in memory, so each array is compared with a pattern first.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, eq=False)
 class Keyed:
-    """States by key, such as ``("moments", 3)`` for the moments of question 3; without any it is neutral."""
+    """States by key, such as ``("moments", 3)`` for the moments of grid 3; without any it is neutral."""
 
     parts: Mapping[tuple[str, int], Any]
 

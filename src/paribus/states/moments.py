@@ -21,11 +21,12 @@ class Moments:
 
     - ``mean`` :math:`m = \sum w_i f_i / W`, shape ``(o, g)``, with ``weight`` :math:`W = \sum w_i`
     - ``mean_sq`` :math:`m' = \sum w_i^2 f_i / V`, with ``weight_sq`` :math:`V = \sum w_i^2`
-    - ``quantiles`` :math:`Q = \sum w_i^2 (f_i - m')^2`, in squares of ``unit``
+    - ``sum_of_squares`` :math:`Q = \sum w_i^2 (f_i - m')^2`, in squares of ``value_scale``
 
     The second set is what the sampling error of a *weighted* mean needs: see `standard_error`.
-    Without weights ``mean_sq`` is ``mean``, the same array. ``unit`` is 1, or `LARGE` at points where sums
-    or squares of finite predictions overflow, so that mean and error are finite if a float can hold them.
+    Without weights ``mean_sq`` is ``mean``, the same array. ``value_scale`` is 1, or `LARGE` at points where
+    sums or squares of finite predictions overflow, so that mean and error are finite if a float can hold
+    them.
     """
 
     rows: int

@@ -1,4 +1,4 @@
-"""Every row's prediction at each point: all of them, or as many as tell the quantiles."""
+"""Every row's prediction at each point: all of them, or as many as give the quantiles."""
 
 from __future__ import annotations
 

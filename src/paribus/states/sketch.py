@@ -145,14 +145,14 @@ class Sketch:
         )
 
     def _evenly(self) -> tuple[Integers, Floats, Floats]:
-        """Return the places kept, what each then stands for, and by how much it may move a rank."""
+        """Return the positions kept, what each then stands for, and by how much it may move a rank."""
         edges = np.arange(self.capacity + 1) * len(self.values) // self.capacity
         group = np.diff(edges)
         middle = edges[:-1] + (group - 1) // 2
         return middle, group.astype(np.float64), (edges[1:] - 1 - middle).astype(np.float64)
 
     def _by_weight(self, weights: Floats) -> tuple[Integers, Floats, Floats]:
-        """Return the same for numbers that have weights; a heavy one stands by itself."""
+        """Return the same for weighted numbers; a heavy one stands by itself."""
         upper = np.cumsum(weights)
         cuts = np.searchsorted(upper, upper[-1] * np.arange(1, self.capacity) / self.capacity)
         starts = np.append(0, cuts[np.diff(cuts, prepend=0) > 0])

@@ -61,27 +61,27 @@ class AleStatistic:
     def evaluate(self, work: Work) -> Rounds:
         """Lay out the bins, sampling rows where categories need an order, then evaluate every model."""
         try:
-            moves, skipped = self._moves(work, _no_order)
+            grids, skipped = self._grids(work, _no_order)
         except OrderNeededError:
             # Fewer rows of wide tables.
             size = min(DRAWN, head_rows(len(work.rows.table.names)) * DRAWN // MOST_FEW)
             some = yield from work.subsample(size, SEED, self.verb)
-            moves, skipped = self._moves(work, partial(similar_order, some))
-        request = self._ask(work, moves)
-        found = yield from each_model(
+            grids, skipped = self._grids(work, partial(similar_order, some))
+        request = self._request(work, grids)
+        estimated = yield from each_model(
             [
                 evaluated(
                     work,
                     model,
                     lambda shortcut: request,
                     self.method,
-                    label(self.verb, place, len(work.models)),
+                    label(self.verb, index, len(work.models)),
                 )
-                for place, model in enumerate(work.models)
+                for index, model in enumerate(work.models)
             ]
         )
-        verified = [self._verified(work, one, request) for one in found] if self.verify else None
-        return partial(self._result, work, request, found, skipped, verified)
+        verified = [self._verified(work, one, request) for one in estimated] if self.verify else None
+        return partial(self._result, work, request, estimated, skipped, verified)
 
     def _verified(self, work: Work, one: Estimated, request: AleRequest) -> float:
         """Compare with the model itself on a few rows."""
@@ -91,47 +91,47 @@ class AleStatistic:
         few = replace(request, rows=len(rows), n_weighted=len(rows), weighted=False, out_of_core=False)
         exact, brute = both_ways(one.model, lambda shortcut: few, rows, self.method)
         worst = max(apart(mine.ale, theirs.ale) for mine, theirs in zip(exact, brute, strict=True))
-        terms = max(2 * int(np.prod(move.nodes)) for move in request.moves)  # differences are added up
+        terms = max(2 * int(np.prod(grid.nodes)) for grid in request.ale_grids)  # differences are added up
         return within_rounding(one.model, worst, terms)
 
-    def _moves(
+    def _grids(
         self, work: Work, order: Callable[[int, Array], tuple[Array, str]]
     ) -> tuple[tuple[AleGrid, ...], tuple[str, ...]]:
         """Lay out the bins of each feature, for curves and for surfaces."""
         wanted = sorted({(j, len(group) - 1) for group in self.groups for j in group})
 
         def laid_out(one: tuple[int, int]) -> AleBins | FeatureError:
-            feature, place = one
+            feature, index = one
             try:
                 return bins_of(
                     work.data.summary(feature, self.wanted),
                     work.rows.table,
                     feature,
-                    place,
+                    index,
                     given=self.axes.given.get(feature),
                     ordered=partial(order, feature),
                 )
             except FeatureError as error:
                 return error
 
-        found = dict(zip(wanted, work.pool.map(laid_out, wanted), strict=True))
-        refused = {one: bins for one, bins in found.items() if isinstance(bins, FeatureError)}
-        if refused and (not self.axes.skip or len(refused) == len(found)):
+        bins_or_errors = dict(zip(wanted, work.pool.map(laid_out, wanted), strict=True))
+        refused = {one: bins for one, bins in bins_or_errors.items() if isinstance(bins, FeatureError)}
+        if refused and (not self.axes.skip or len(refused) == len(bins_or_errors)):
             raise next(iter(refused.values()))
-        groups = [[found[j, len(group) - 1] for j in group] for group in self.groups]
-        moves = tuple(
+        groups = [[bins_or_errors[j, len(group) - 1] for j in group] for group in self.groups]
+        grids = tuple(
             AleGrid.along(*(bins for bins in group if isinstance(bins, AleBins)))
             for group in groups
             if not any(isinstance(bins, FeatureError) for bins in group)
         )
-        for move in moves:
-            _check_pair(move)
-        return moves, tuple(str(error) for error in refused.values())
+        for grid in grids:
+            _check_pair(grid)
+        return grids, tuple(str(error) for error in refused.values())
 
-    def _ask(self, work: Work, moves: tuple[AleGrid, ...]) -> AleRequest:
+    def _request(self, work: Work, grids: tuple[AleGrid, ...]) -> AleRequest:
         rows = work.rows
         return AleRequest(
-            moves,
+            grids,
             "average",
             len(rows),
             rows.n_weighted,
@@ -147,29 +147,30 @@ class AleStatistic:
         self,
         work: Work,
         request: AleRequest,
-        found: list[Estimated],
+        estimated: list[Estimated],
         skipped: tuple[str, ...],
         verified: list[float] | None,
     ) -> LocalEffects:
         provenance = work.record(
-            **combine_facts(found, verified),
+            **combine_facts(estimated, verified),
             grid_resolution=self.axes.bins[min(len(group) for group in self.groups) - 1],
             points=request.points,
             rank_error=work.data.rank_error(self.wanted),
         )
         rows = work.rows
         effects = [
-            local_effect_of(move, estimate, rows.total, rows.weight_scale, work.models, provenance)
-            for move, estimate in zip(request.moves, self._joined(work, found), strict=True)
+            local_effect_of(grid, estimate, rows.total, rows.weight_scale, work.models, provenance)
+            for grid, estimate in zip(request.ale_grids, self._joined(work, estimated), strict=True)
         ]
         return LocalEffects(effects, skipped)
 
-    def _joined(self, work: Work, found: list[Estimated]) -> list[AleEstimate]:
+    def _joined(self, work: Work, estimated: list[Estimated]) -> list[AleEstimate]:
         """Return each effect: that of the one model, or the mean of those of a list."""
         if not work.several:
-            return found[0].estimates
+            return estimated[0].estimates
         return [
-            mean_ale_estimate(estimates) for estimates in zip(*(one.estimates for one in found), strict=True)
+            mean_ale_estimate(estimates)
+            for estimates in zip(*(one.estimates for one in estimated), strict=True)
         ]
 
 
@@ -177,13 +178,13 @@ class OrderNeededError(Exception):
     """Raised where categories have no order of their own and no rows were sampled that suggest one."""
 
 
-def _no_order(feature: int, levels: Array) -> tuple[Array, str]:
+def _no_order(feature: int, categories: Array) -> tuple[Array, str]:
     raise OrderNeededError
 
 
-def _check_pair(move: AleGrid) -> None:
-    if len(move.bins) == 2 and all(bins.nominal for bins in move.bins):
-        names = " and ".join(repr(bins.axis.name) for bins in move.bins)
+def _check_pair(grid: AleGrid) -> None:
+    if len(grid.bins) == 2 and all(bins.nominal for bins in grid.bins):
+        names = " and ".join(repr(bins.axis.name) for bins in grid.bins)
         raise FeatureError(
             f"ALE of two categorical features ({names}) is not defined; use partial_dependence or h_statistic"
         )

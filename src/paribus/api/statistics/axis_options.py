@@ -43,7 +43,7 @@ class AxisOptions:
     def of(
         cls,
         header: Header,
-        asked: tuple[tuple[int, ...], ...],
+        groups: tuple[tuple[int, ...], ...],
         grid: GridOptions,
         categorical_features: Any,
         custom_values: Any,
@@ -51,7 +51,7 @@ class AxisOptions:
         bins: tuple[int, ...] = (),
     ) -> AxisOptions:
         """Read what is said of features."""
-        features = tuple(sorted({feature for group in asked for feature in group}))
+        features = tuple(sorted({feature for group in groups for feature in group}))
         nominal = resolve_set("categorical_features", categorical_features, header)
         given = values_by_position(custom_values, header, set(features))
         return cls(header, features, grid, nominal, given, skip, bins)
@@ -66,7 +66,7 @@ class AxisOptions:
         }
 
     def laid_out(self, work: Work) -> tuple[dict[int, Axis], tuple[str, ...]]:
-        """Lay out each axis once, however many questions share it."""
+        """Lay out each axis once, however many grids share it."""
         like, sides = work.rows.table, _sides(work.models) if self.grid.splits else None
 
         def axis(j: int) -> Axis | FeatureError:
@@ -82,18 +82,18 @@ class AxisOptions:
             except FeatureError as error:
                 return error
 
-        found = dict(zip(self.features, work.pool.map(axis, self.features), strict=True))
-        refused = [error for error in found.values() if isinstance(error, FeatureError)]
+        axes_or_errors = dict(zip(self.features, work.pool.map(axis, self.features), strict=True))
+        refused = [error for error in axes_or_errors.values() if isinstance(error, FeatureError)]
         if refused and not self.skip:
             raise refused[0]
         if len(refused) == len(self.features):
             raise FeatureError(f"no column of X can be varied: {refused[0]}")
-        axes = {j: axis for j, axis in found.items() if isinstance(axis, Axis)}
+        axes = {j: axis for j, axis in axes_or_errors.items() if isinstance(axis, Axis)}
         return axes, tuple(str(error) for error in refused)
 
 
 def _sides(models: tuple[Model, ...]) -> Callable[[int, np.dtype[Any]], Array]:
-    """Return what tells the numbers on both sides of the thresholds of all models."""
+    """Return a function for the numbers on both sides of the thresholds of all models."""
     each = []
     for model in models:
         try:

@@ -27,10 +27,10 @@ from paribus.results.build_extrapolation import extrapolation_of
 from paribus.results.build_partial_dependence import effect_of
 from paribus.states import Keyed
 
-SPREAD_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
-SPREAD_SHARE = 4  # one part in so many of it
+QUANTILE_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
+QUANTILE_SHARE = 4  # one part in so many of it
 SAMPLE = 1_024  # draws of rows for standard errors: they are then known to about 2 %
-# The weight around the points of each question, and which cells of two features have rows.
+# The weight around the points of each grid, and which cells of two features have rows.
 Counted: TypeAlias = tuple[list[Floats], OccupiedCells | None]
 
 
@@ -64,28 +64,28 @@ class EffectsStatistic:
     def evaluate(self, work: Work) -> Rounds:
         """Lay out the grids, then evaluate every model in one pass; rows are counted with the first."""
         axes, skipped = self.axes.laid_out(work)
-        questions = tuple(
+        grids = tuple(
             Grid(tuple(axes[j] for j in group)) for group in self.groups if all(j in axes for j in group)
         )
-        rows, request = work.rows, self._ask(work, questions)
+        rows, request = work.rows, self._request(work, grids)
         probe = probe_of(rows.head_sample(SEED), self.axes.nominal, rows.n_weighted)
-        outlook = PairSelection.of(probe, questions, rows.n_weighted)
+        outlook = PairSelection.of(probe, grids, rows.n_weighted)
         # Training paths are about no rows that might not exist.
-        counting = SupportCounts.of(questions, outlook, rows.weight_scale, joint=self.method != "recursion")
-        found = yield from each_model(
-            [self._evaluated(work, request, place, counting) for place in range(len(work.models))]
+        counting = SupportCounts.of(grids, outlook, rows.weight_scale, joint=self.method != "recursion")
+        estimated = yield from each_model(
+            [self._evaluated(work, request, index, counting) for index in range(len(work.models))]
         )
-        supports, joint = counting.finish(found[0].state)
-        remarks = combine_remarks([self._remarks(work, one, request) for one in found])
-        verified = [self._verified(work, one, questions) for one in found]
-        far = [extrapolation_of(question, joint, probe, work.data.header.names) for question in questions]
-        several = zip(questions, self._joined(work, found), supports, far, remarks, strict=True)
-        return partial(self._result, work, request, found, verified, list(several), skipped)
+        supports, joint = counting.finish(estimated[0].state)
+        remarks = combine_remarks([self._remarks(work, one, request) for one in estimated])
+        verified = [self._verified(work, one, grids) for one in estimated]
+        far = [extrapolation_of(grid, joint, probe, work.data.header.names) for grid in grids]
+        several = zip(grids, self._joined(work, estimated), supports, far, remarks, strict=True)
+        return partial(self._result, work, request, estimated, verified, list(several), skipped)
 
-    def _ask(self, work: Work, questions: tuple[Grid, ...]) -> EvaluationRequest:
+    def _request(self, work: Work, grids: tuple[Grid, ...]) -> EvaluationRequest:
         rows = work.rows
         return EvaluationRequest(
-            questions,
+            grids,
             self.kind,
             len(rows),
             rows.n_weighted,
@@ -95,26 +95,28 @@ class EffectsStatistic:
             rows.weighted,
             rows.sample(SAMPLE, SEED),
             out_of_core=not rows.in_memory,
-            quantiles=self._spread(work),
+            quantiles=self._quantile_request(work),
             given=work.given,
         )
 
-    def _spread(self, work: Work) -> QuantileRequest | None:
+    def _quantile_request(self, work: Work) -> QuantileRequest | None:
         if self.quantiles is None:
             return None
-        return QuantileRequest(self.quantiles, work.memory // SPREAD_SHARE if work.given else SPREAD_BYTES)
+        return QuantileRequest(
+            self.quantiles, work.memory // QUANTILE_SHARE if work.given else QUANTILE_BYTES
+        )
 
     def _evaluated(
-        self, work: Work, request: EvaluationRequest, place: int, counting: SupportCounts
+        self, work: Work, request: EvaluationRequest, index: int, counting: SupportCounts
     ) -> Rounds:
         return evaluated(
             work,
-            work.models[place],
+            work.models[index],
             lambda shortcut: request,
             self.method,
-            label(self.verb, place, len(work.models)),
-            beside=() if place else counting.parts,
-            settings=() if place else counting.settings,
+            label(self.verb, index, len(work.models)),
+            beside=() if index else counting.parts,
+            settings=() if index else counting.settings,
         )
 
     def _remarks(self, work: Work, one: Estimated, request: EvaluationRequest) -> list[tuple[Note, ...]]:
@@ -138,31 +140,33 @@ class EffectsStatistic:
         estimates: list[EffectEstimate] = estimates_here(plan, rows)
         return estimates
 
-    def _verified(self, work: Work, one: Estimated, questions: tuple[Grid, ...]) -> float | None:
+    def _verified(self, work: Work, one: Estimated, grids: tuple[Grid, ...]) -> float | None:
         if not self.verify:
             return None
         assert one.model is not None
         work.runner.passes += not work.rows.in_memory
-        return largest_difference(one.model, work.rows, questions, one.estimates)
+        return largest_difference(one.model, work.rows, grids, one.estimates)
 
-    def _joined(self, work: Work, found: list[Estimated]) -> list[EffectEstimate]:
-        """Return the estimate of each question: that of the one model, or the mean of those of a list."""
+    def _joined(self, work: Work, estimated: list[Estimated]) -> list[EffectEstimate]:
+        """Return the estimate of each grid: that of the one model, or the mean of those of a list."""
         if not work.several:
-            return found[0].estimates
-        return [mean_estimate(answers) for answers in zip(*(one.estimates for one in found), strict=True)]
+            return estimated[0].estimates
+        return [
+            mean_estimate(estimates) for estimates in zip(*(one.estimates for one in estimated), strict=True)
+        ]
 
     def _result(
         self,
         work: Work,
         request: EvaluationRequest,
-        found: list[Estimated],
+        estimated: list[Estimated],
         verified: list[float | None],
         several: list[Any],
         skipped: tuple[str, ...],
     ) -> Effects | PartialDependence:
         grid = self.axes.grid
         provenance = work.record(
-            **combine_facts(found, verified),
+            **combine_facts(estimated, verified),
             percentiles=grid.percentiles,
             grid_resolution=SPLITS if grid.splits else grid.resolution,
             points=request.points,
@@ -188,10 +192,10 @@ class SupportCounts:
 
     @classmethod
     def of(
-        cls, questions: tuple[Grid, ...], outlook: PairSelection, unit: float, *, joint: bool
+        cls, grids: tuple[Grid, ...], outlook: PairSelection, unit: float, *, joint: bool
     ) -> SupportCounts:
-        """Prepare to count; ``joint`` tells that it matters which values occur together."""
-        return cls(SupportCounter(questions), Occupancy.of(outlook) if joint else None, outlook, unit)
+        """Prepare to count; ``joint`` says that it matters which values occur together."""
+        return cls(SupportCounter(grids), Occupancy.of(outlook) if joint else None, outlook, unit)
 
     @property
     def parts(self) -> tuple[SupportCounter | Occupancy, ...]:

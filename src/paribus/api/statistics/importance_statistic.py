@@ -45,16 +45,16 @@ class PermutationStatistic:
 
     def evaluate(self, work: Work) -> Rounds:
         """Shuffle for each model."""
-        asks = [self._ask(work, estimator) for estimator in self.estimators]
-        found = yield from each_model(
+        requests = [self._request(work, estimator) for estimator in self.estimators]
+        estimated = yield from each_model(
             [
-                evaluated(work, None, partial(_same, request), "auto", label(self.verb, place, len(asks)))
-                for place, request in enumerate(asks)
+                evaluated(work, None, partial(_same, request), "auto", label(self.verb, index, len(requests)))
+                for index, request in enumerate(requests)
             ]
         )
-        return partial(self._result, work, asks, found)
+        return partial(self._result, work, requests, estimated)
 
-    def _ask(self, work: Work, estimator: Any) -> PermutationRequest:
+    def _request(self, work: Work, estimator: Any) -> PermutationRequest:
         rows = work.data.in_memory("method='permutation'")
         counted, chosen = rows.chosen(None, self.seed), rows.chosen(self.max_rows, self.seed)
         target = target_of(self.y, rows)[chosen[counted]]
@@ -71,17 +71,19 @@ class PermutationStatistic:
         bounds = int(counted.sum()), work.memory, threads
         return PermutationRequest(rows, score, self.groups, self.repeats, self.seed, *bounds)
 
-    def _result(self, work: Work, asks: list[PermutationRequest], found: list[Estimated]) -> Importance:
-        permuted: list[PermutationImportances] = [one.estimates[0] for one in found]
-        rows, table = len(asks[0].rows), work.rows.table
+    def _result(
+        self, work: Work, requests: list[PermutationRequest], estimated: list[Estimated]
+    ) -> Importance:
+        permuted: list[PermutationImportances] = [one.estimates[0] for one in estimated]
+        rows, table = len(requests[0].rows), work.rows.table
         models = [
             of_estimator(estimator, request.score.response, "score")
             if isinstance(request.score, Scorer)
             else of_model(request.score.model)
-            for estimator, request in zip(self.estimators, asks, strict=True)
+            for estimator, request in zip(self.estimators, requests, strict=True)
         ]
         provenance = work.record(
-            **{**combine_facts(found, models=models), "why": "requested by method='permutation'"},
+            **{**combine_facts(estimated, models=models), "why": "requested by method='permutation'"},
             sampled_rows=rows if rows < work.rows.n_weighted else None,
             seed=self.seed,
         )

@@ -24,7 +24,7 @@ from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.build_interactions import h_statistics_of, importance_of
 
 VERIFIED = 40  # rows on which strengths of trees are compared with the definition
-SUBSAMPLE = 500  # rows crossed with each other where the model itself is evaluated, unless told otherwise
+SUBSAMPLE = 500  # rows crossed with each other where the model itself is evaluated, by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,17 +65,17 @@ class InteractionStatistic:
                 f"differ, but estimator is a list of {len(work.models)}; pass one model"
             )
         try:
-            found = yield from each_model(
+            estimated = yield from each_model(
                 [
                     evaluated(
                         work,
                         model,
                         partial(self._requested, work),
                         self.method,
-                        label(self.verb, place, len(work.models)),
+                        label(self.verb, index, len(work.models)),
                         sample=partial(self._sample, work),
                     )
-                    for place, model in enumerate(work.models)
+                    for index, model in enumerate(work.models)
                 ]
             )
         except FeatureError as error:
@@ -83,8 +83,8 @@ class InteractionStatistic:
         verified = None
         if self.verify:
             some = yield from work.subsample(VERIFIED, self.seed, self.verb)
-            verified = [self._verified(work, one, some) for one in found]
-        return partial(self._result, work, found, verified)
+            verified = [self._verified(work, one, some) for one in estimated]
+        return partial(self._result, work, estimated, verified)
 
     def _verified(self, work: Work, one: Estimated, rows: Rows) -> float:
         """Compare with the definition on a few rows, all of which are crossed with each other."""
@@ -132,25 +132,25 @@ class InteractionStatistic:
         return rows.subsample(None, self.seed)
 
     def _result(
-        self, work: Work, found: list[Estimated], verified: list[float] | None
+        self, work: Work, estimated: list[Estimated], verified: list[float] | None
     ) -> HStatistics | Importance:
-        provenance = self._provenance(work, found, verified)
-        statistics: list[InteractionStatistics] = [one.estimates[0] for one in found]
-        request = found[0].plans[0].evaluator.request
+        provenance = self._provenance(work, estimated, verified)
+        statistics: list[InteractionStatistics] = [one.estimates[0] for one in estimated]
+        request = estimated[0].plans[0].evaluator.request
         assert isinstance(request, InteractionRequest)
         joined = mean_statistics(statistics) if work.several else statistics[0]
         build = h_statistics_of if self.pairwise else importance_of
         every = statistics if work.several else []
         return build(joined, request, self.tokens, work.models, provenance, every)
 
-    def _provenance(self, work: Work, found: list[Estimated], verified: list[float] | None) -> Provenance:
-        evaluators = [one.plans[0].evaluator for one in found]
+    def _provenance(self, work: Work, estimated: list[Estimated], verified: list[float] | None) -> Provenance:
+        evaluators = [one.plans[0].evaluator for one in estimated]
         used, all_rows = (evaluators[0].request.background or work.rows).n_weighted, work.rows.n_weighted
         witnesses = min(one.error_rows for one in evaluators)
         return work.record(
             **{
-                **combine_facts(found, verified),
-                "predictions": sum(one.estimates[0].predictions for one in found),
+                **combine_facts(estimated, verified),
+                "predictions": sum(one.estimates[0].predictions for one in estimated),
             },
             sampled_rows=used if used < all_rows else None,
             seed=self.seed if used < all_rows or witnesses < used else None,

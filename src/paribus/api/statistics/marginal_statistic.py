@@ -53,15 +53,15 @@ class MarginalStatistic:
         estimators = self.estimators or (None,)
         outcomes = [self._outcome(work, model, one) for model, one in zip(models, estimators, strict=True)]
         axes, skipped = self.axes.laid_out(work)
-        questions = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
-        asks = [self._ask(work, questions, outcome) for outcome in outcomes]
-        found = yield from each_model(
+        grids = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
+        requests = [self._request(work, grids, outcome) for outcome in outcomes]
+        estimated = yield from each_model(
             [
-                evaluated(work, model, partial(_same, request), "auto", label(self.verb, place, len(models)))
-                for place, (model, request) in enumerate(zip(models, asks, strict=True))
+                evaluated(work, model, partial(_same, request), "auto", label(self.verb, index, len(models)))
+                for index, (model, request) in enumerate(zip(models, requests, strict=True))
             ]
         )
-        return partial(self._result, work, found, skipped)
+        return partial(self._result, work, estimated, skipped)
 
     def _outcome(self, work: Work, model: Model | None, estimator: Any) -> Outcome | None:
         """Return how what came out becomes numbers that predictions can be compared with."""
@@ -76,10 +76,10 @@ class MarginalStatistic:
             outcome.numbers(some.target[some.chosen(None, SEED)])
         return outcome
 
-    def _ask(self, work: Work, questions: tuple[Grid, ...], outcome: Outcome | None) -> MarginalRequest:
+    def _request(self, work: Work, grids: tuple[Grid, ...], outcome: Outcome | None) -> MarginalRequest:
         rows = work.rows
         return MarginalRequest(
-            questions,
+            grids,
             "average",
             len(rows),
             rows.n_weighted,
@@ -92,11 +92,11 @@ class MarginalStatistic:
             outcome=outcome,
         )
 
-    def _result(self, work: Work, found: list[Estimated], skipped: tuple[str, ...]) -> Marginals:
-        grid, means = self.axes.grid, found[0].plans[0].evaluator
+    def _result(self, work: Work, estimated: list[Estimated], skipped: tuple[str, ...]) -> Marginals:
+        grid, means = self.axes.grid, estimated[0].plans[0].evaluator
         assert isinstance(means, CellMeans)
         provenance = work.record(
-            **{**combine_facts(found), "why": "the only way"},
+            **{**combine_facts(estimated), "why": "the only way"},
             percentiles=grid.percentiles,
             grid_resolution=SPLITS if grid.splits else grid.resolution,
             points=means.request.points,
@@ -110,14 +110,14 @@ class MarginalStatistic:
             unit=work.rows.weight_scale,
             provenance=provenance,
         )
-        joined = found[0].estimates
+        joined = estimated[0].estimates
         if work.several:
-            joined = [mean_cells(each) for each in zip(*(one.estimates for one in found), strict=True)]
+            joined = [mean_cells(each) for each in zip(*(one.estimates for one in estimated), strict=True)]
         return Marginals([build(*one) for one in zip(means.axes, joined, strict=True)], skipped)
 
     def _outputs(self, work: Work) -> tuple[str, ...]:
         """Return the names of what is averaged where there is no model."""
-        several = tuple(f"y {place}" for place in range(work.data.n_targets))
+        several = tuple(f"y {index}" for index in range(work.data.n_targets))
         return named_outputs(self.target_names, ("y",) if len(several) == 1 else several)
 
 

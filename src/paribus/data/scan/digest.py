@@ -44,7 +44,7 @@ def _content(column: Any) -> Iterator[Any]:
         yield repr(codes.dictionary.to_pylist()).encode()
         yield np.ascontiguousarray(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False))
     elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        # The places of nulls are known; as floats, integers beside them would lose digits.
+        # The positions of nulls are known; as floats, integers beside them would lose digits.
         yield np.ascontiguousarray(column.fill_null(0).to_numpy()).view(np.uint8)
     elif pa.types.is_temporal(kind) and kind.bit_width in (32, 64):
         whole = pa.int32() if kind.bit_width == 32 else pa.int64()

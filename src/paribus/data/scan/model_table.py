@@ -19,7 +19,7 @@ LIKE_ROWS = 2_048  # that show how values of a column are written
 
 @dataclass(frozen=True, eq=False)
 class ModelTable:
-    """Rows as they were read, which is what we look at, and as ``library`` has them, for the model alone."""
+    """Rows as they were read, which is what we read, and as ``library`` has them, for the model alone."""
 
     arrow: FrameTable
     library: str
@@ -99,7 +99,7 @@ class ModelTable:
         return self.shown.with_missing(feature, cells)
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> FrameStack:
-        """Prepare to ask ``copies`` points at once."""
+        """Prepare to evaluate ``copies`` points at once."""
         return self.shown.stack(copies, scratch)
 
     def content(self) -> Iterator[Any]:

@@ -23,7 +23,7 @@ NOWHERE = "\0"  # a folder under which no file lies, so that no folder says anyt
 def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | None:
     """Return a source to read from, or None when X is in memory.
 
-    Libraries are told by the module of X's class, so that none is imported here.
+    Libraries are known by the module of X's class, so that none is imported here.
     """
     if is_path(X):
         return parquet_files(X, on_error)

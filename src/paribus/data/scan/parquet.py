@@ -23,10 +23,10 @@ from paribus.errors import SourceError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FOOTERS_AT_ONCE = 16  # object stores answer slowly, and many at a time
+FOOTERS_AT_ONCE = 16  # object stores respond slowly, and many at a time
 TRIES, PAUSE = 3, 0.2  # of a read that fails, and seconds before the second
 WAY_OUT = "; on_error='skip' leaves such files out, and says so"
-HEAD_PLACES, HEAD_ROWS = 8, 256  # row groups that a first look reads from, and rows of each
+HEAD_PLACES, HEAD_ROWS = 8, 256  # row groups that the head is read from, and rows of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class ParquetFiles:
 
     @property
     def stamp(self) -> str:
-        """A digest of all footers, which tell sizes and extremes, and of when the files were written."""
+        """A digest of all footers, which hold sizes and extremes, and of when the files were written."""
         digest = xxhash.xxh3_128()
         for file in self.files:
             digest.update(file.stamp.encode())
@@ -251,7 +251,7 @@ def _file(filesystem: Any, path: str, base: str, only: set[str] | None) -> File 
 
 
 def _footer(metadata: Any) -> str:
-    """Return a digest of a footer, which tells the sizes and extremes of every column."""
+    """Return a digest of a footer, which holds the sizes and extremes of every column."""
     return xxhash.xxh3_128_hexdigest(pickle.dumps(metadata))
 
 

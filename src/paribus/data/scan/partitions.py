@@ -53,12 +53,12 @@ class Partitions:
 
     @property
     def rows(self) -> int | None:
-        """Only computing tells."""
+        """None: it takes computing to know."""
         return None
 
     @property
     def stamp(self) -> str | None:
-        """Only computing tells."""
+        """None: it takes computing to know."""
         return None
 
     @property

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 class TableReader:
     """How rows are read: ``columns`` for the model, called ``names`` in results, one of weights, a target.
 
-    ``levels`` are those of each column of categories over all rows, once known, ``unit`` what weights are
-    divided by, ``gaps`` the columns where some row has no value, and ``starts`` the numbers of the first rows
-    of partitions that a cluster computes. ``categories`` are those the model knows of columns that hold plain
-    values, ``closed`` those of columns where others are refused, ``open`` those of each model where they are
-    missing values. ``aligned`` is the header of X.
+    ``levels`` are those of each column of categories over all rows, once known, ``weight_scale`` what weights
+    are divided by, ``nullable`` the columns where some row has no value, and ``starts`` the numbers of the
+    first rows of partitions that a cluster computes. ``categories`` are those the model knows of columns that
+    hold plain values, ``closed`` those of columns where others are refused, ``open`` those of each model
+    where they are missing values. ``aligned`` is the header of X.
     """
 
     source: Source
@@ -95,7 +95,7 @@ class TableReader:
     def blocks(
         self, size: int, parts: Parts = ONE_PART, rows: int | None = None
     ) -> ReadBlocks | PartitionBlocks:
-        """Return blocks of ``size`` rows, each once per part of the questions."""
+        """Return blocks of ``size`` rows, each once per part of the grids."""
         if isinstance(self.source, Partitions) and self.source.cluster:
             return PartitionBlocks(self, size, parts, rows)
         return ReadBlocks(self, size, parts, self.source.rows if rows is None else rows)
@@ -195,7 +195,7 @@ class ReadBlocks:
 
     @property
     def rows(self) -> int | None:
-        """Number of rows, None if only reading tells."""
+        """Number of rows, None if it takes reading to know."""
         if self.total is None:
             return None
         stop = self.total if self.stop is None else min(self.stop * self.size, self.total)
@@ -203,7 +203,7 @@ class ReadBlocks:
 
     @property
     def count(self) -> int | None:
-        """Number of blocks of rows, None if only reading tells or if there is no beginning in between."""
+        """Number of blocks of rows, None if it takes reading to know or none begins in between."""
         if self.rows is None or not self.reading.source.shippable:
             return None
         return -(-self.rows // self.size)
@@ -253,7 +253,7 @@ class ReadBlocks:
 class SharedRead:
     """The blocks of several cuts of the same rows, which are read once.
 
-    Each comes with the place of its cut, in the order of the rows, and is the block of that cut alone.
+    Each comes with the position of its cut, in the order of the rows, and is the block of that cut alone.
     """
 
     cuts: Sequence[ReadBlocks]

@@ -1,4 +1,4 @@
-"""The background when it is read, once a first pass has told what it is."""
+"""The background when it is read, once a first pass has surveyed it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ TAKE_ROWS = 65_536  # read at a time where only some are taken
 
 @dataclass(frozen=True, eq=False)
 class ScannedRows:
-    """Out-of-core rows. ``table`` are a few of them, which tell names and dtypes.
+    """Out-of-core rows. ``table`` are a few of them, which give names and dtypes.
 
-    ``total`` and ``squares`` are the sums of weights and of their squares, in ``unit``; ``heavy`` the rows of
-    highest priority by weight, for each seed, None without weights; ``some`` those that tell how columns are
-    binned.
+    ``total`` and ``squares`` are the sums of weights and of their squares, in ``weight_scale``; ``heavy`` the
+    rows of highest priority by weight, for each seed, None without weights; ``some`` those that show how
+    columns are binned.
     """
 
     reading: TableReader
@@ -82,18 +82,18 @@ class ScannedRows:
         return self.reading.weight_scale
 
     def blocks(self, size: int, parts: Parts = ONE_PART) -> ReadBlocks | PartitionBlocks:
-        """Return blocks of ``size`` rows, each once per part of the questions."""
+        """Return blocks of ``size`` rows, each once per part of the grids."""
         return self.reading.blocks(size, parts, self.n_rows)
 
     def sample(self, size: int, seed: int) -> Sample:
-        """Choose rows for a sum of squares: all that have weight, or ``size`` where there are more."""
+        """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more."""
         if self.heavy is None:
             return sample_of(self.n_rows, size, seed)
         heavy = self.heavy[seed]
         return heavy.sample(min(size, heavy.most - 1), 1.0)
 
     def head_sample(self, seed: int) -> ModelTable:
-        """Return the few rows the first pass chose by their numbers: they tell how columns are binned."""
+        """Return the few rows the first pass chose by their numbers: they show how columns are binned."""
         return self.some
 
     def subsample(self, size: int | None, seed: int) -> Rows:

@@ -17,8 +17,8 @@ BATCH_ROWS, BATCH_BYTES = 65_536, 32_000_000  # read at a time, whichever is les
 class Source(Protocol):
     """Out-of-core rows. Columns have one type throughout.
 
-    ``rows`` is None where only reading tells; ``stamp`` is a digest that tells a source that was changed,
-    None where there is none; ``shippable`` tells that other processes can read it.
+    ``rows`` is None where it takes reading to know; ``stamp`` is a digest that reveals a source that was
+    changed, None where there is none; ``shippable`` says that other processes can read it.
     """
 
     @property

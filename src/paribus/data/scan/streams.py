@@ -12,7 +12,7 @@ from paribus.errors import ParibusError, SourceError, failure
 if TYPE_CHECKING:
     import pyarrow as pa
 
-HEAD_ROWS = 2_048  # of a first look
+HEAD_ROWS = 2_048  # of the head
 SPOOL = "paribus-"  # how the names of temporary files begin
 
 
@@ -29,12 +29,12 @@ class Stream:
 
     @property
     def rows(self) -> int | None:
-        """Only reading tells."""
+        """None: it takes reading to know."""
         return None
 
     @property
     def stamp(self) -> str | None:
-        """Only reading tells."""
+        """None: it takes reading to know."""
         return None
 
     @property

@@ -1,4 +1,4 @@
-"""What drawers compute before they draw: how lines fade, which numbers are told, where words break."""
+"""What drawers compute before they draw: how lines fade, which numbers are shown, where words break."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paribus.contracts import Floats
 from paribus.display.figure import Contours, Line, Strip
 from paribus.display.style import STRIP
 
-FADES = 4  # strengths of a line that can be told apart
+FADES = 4  # strengths of a line that can be distinguished
 JOINT = "\x00"  # stands in no text, so that the space after it is known as one that was added
 FADED = 0.25  # of its color that a line keeps where there is no data at all
 
@@ -45,7 +45,7 @@ def labeled_levels(mark: Contours) -> list[float]:
 
 
 def lined_levels(mark: Contours) -> list[float]:
-    """Return the levels that have a line: those that are told, as far as they are reached."""
+    """Return the levels that have a line: those that are labeled, as far as they are reached."""
     reached = mark.values[np.isfinite(mark.values)]
     return [level for level in labeled_levels(mark) if (reached < level).any() and (reached > level).any()]
 

@@ -1,4 +1,4 @@
-"""Where the values of an axis go: numbers and dates at their place, categories one after the other."""
+"""Where the values of an axis go: numbers and dates at their position, categories one after the other."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from paribus.display.ticks import nice_ticks
 from paribus.results import Provenance
 from paribus.text import at_value, duration_unit, number
 
-MOST = 20  # categories that have a place of their own; of more, the rarest share one
-LABEL = 60  # letters of a category that are written; what a pointer tells has all
+MOST = 20  # categories that have a position of their own; of more, the rarest share one
+LABEL = 60  # letters of a category that are written; what a pointer shows has all
 LINE = 24  # letters of one line of a label
 ACROSS = 22  # turned lines of labels that have room beside each other below a panel
 ROOM = 36  # letters that have room beside each other below a panel
@@ -57,11 +57,12 @@ class EffectLike(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class AxisLayout:
-    """The places ``at (p,)`` of an axis, ascending, and which of its values ``g`` stand at each.
+    """The positions ``at (p,)`` of an axis, ascending, and which of its values ``g`` stand at each.
 
-    Every number has a place of its own. ``labels`` are those of categories, None for numbers; ``texts`` name
-    the value of each place in full. ``weights (g,)`` is the data at each value, by which the categories that
-    share a place are averaged. ``split`` is whether numbers are those on both sides of each split of a tree.
+    Every number has a position of its own. ``labels`` are those of categories, None for numbers; ``texts``
+    name the value of each position in full. ``weights (g,)`` is the data at each value, by which the
+    categories that share a position are averaged. ``split`` is whether numbers are those on both sides of
+    each split of a tree.
     """
 
     at: Floats
@@ -74,7 +75,7 @@ class AxisLayout:
 
     @property
     def levels(self) -> bool:
-        """Whether places are categories, between which nothing lies."""
+        """Whether positions are categories, between which nothing lies."""
         return self.labels is not None
 
     @property
@@ -84,7 +85,7 @@ class AxisLayout:
         return self.split and len(gaps) > 1 and bool(gaps.min() < CROWDED * np.ptp(self.at))
 
     def average(self, values: Floats) -> Floats:
-        """Return values ``(..., g)`` at each place ``(..., p)``: where categories share one, their average.
+        """Return values ``(..., g)`` at each position ``(..., p)``, the average where categories share one.
 
         Of standard errors it is an upper bound: that of an average is no more than the average of theirs.
         """
@@ -94,7 +95,7 @@ class AxisLayout:
         return found
 
     def total(self, values: Floats) -> Floats:
-        """Return the sum ``(..., p)`` of values ``(..., g)`` at each place."""
+        """Return the sum ``(..., p)`` of values ``(..., g)`` at each position."""
         found = np.empty((*values.shape[:-1], len(self.groups)))
         for p, group in enumerate(self.groups):
             found[..., p] = values[..., group].sum(axis=-1)
@@ -126,7 +127,7 @@ def place_of(
     by : ndarray of shape (g,), optional
         What categories are sorted by, upwards; in their own order otherwise.
     most : int
-        Categories that have a place of their own.
+        Categories that have a position of their own.
     """
     values, name = result.grid_values[axis], result.feature_names[axis]
     if result.kinds[axis] in NOMINAL:
@@ -152,7 +153,7 @@ def numbers_of(values: Array, name: str, weights: Floats) -> AxisLayout:
 
 
 def _in_its_unit(axis: PanelAxis, days: Floats) -> PanelAxis:
-    """Return the axis of durations with ticks in the unit that a person would tell them in."""
+    """Return the axis of durations with ticks in the unit they are usually written in."""
     unit, name = duration_unit(float(np.abs(days).max()))
     low, high = float(days.min()) / unit, float(days.max()) / unit
     ticks = tuple((tick * unit, text) for tick, text in nice_ticks(low, high)) if high > low else None
@@ -166,11 +167,11 @@ def _ends(at: Floats) -> tuple[float, float] | tuple[None, None]:
 
 
 def on_the_same(place: AxisLayout, values: Array, result: EffectLike, weights: Floats) -> AxisLayout:
-    """Return the place of a result's own values on an axis that is laid out for other ``values``.
+    """Return the position of a result's own values on an axis that is laid out for other ``values``.
 
-    Categories share the places that are there, and one that the result does not know has none of its values;
-    numbers have their own, as far as they lie on the axis, and one more to each side, so that no curve ends
-    before the others.
+    Categories share the positions that are there, and one that the result does not know has none of its
+    values; numbers have their own, as far as they lie on the axis, and one more to each side, so that no
+    curve ends before the others.
     """
     if place.levels:
         own = {level: g for g, level in enumerate(result.grid_values[0].tolist())}
@@ -226,7 +227,7 @@ def _brief(labels: list[str]) -> list[str]:
 
 
 def _rare(weights: Floats, most: int) -> Integers:
-    """Return the categories without a place of their own: the rarest, if there are too many."""
+    """Return the categories without a position of their own: the rarest, if there are too many."""
     if len(weights) <= most:
         return np.array([], dtype=np.int64)
     return np.argsort(-weights, kind="stable")[most - 1 :]
@@ -239,7 +240,7 @@ def _named(name: str, labels: list[str]) -> PanelAxis:
 
 
 def short(text: str, most: int = LABEL) -> str:
-    """Return a label not longer than can be read: both its ends, as they tell similar names apart."""
+    """Return a label not longer than can be read: both its ends, as they distinguish similar names."""
     return text if len(text) <= most else text[: most // 2] + "…" + text[-(most // 2 - 1) :]
 
 

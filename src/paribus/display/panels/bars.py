@@ -33,7 +33,7 @@ class Ranking:
     """Entries by name, in any order, of which the longest bars are drawn.
 
     ``noun`` is what one entry is called and ``axis`` what the bars measure, without their errors.
-    ``faint`` entries are gray, ``remarks`` are written beside their bars, ``told`` is what a pointer tells.
+    ``faint`` entries are gray, ``remarks`` are written beside their bars, ``hover`` is what a pointer shows.
     """
 
     labels: list[str]
@@ -107,7 +107,7 @@ def _interactions(result: HStatistics, statistic: str, o: int) -> Ranking:
 
 
 def interaction_hover(result: HStatistics, statistic: str, entry: int, o: int) -> str:
-    """Return what a pointer tells of one entry of a statistic: its strength and its H², with their errors."""
+    """Return what a pointer shows of one entry of a statistic: its strength and its H², with their errors."""
     ratio = result.ratio(statistic)
     strength = height("strength", float(ratio.strength[entry, o]), float(ratio.strength_error[entry, o]))
     if np.isnan(ratio.share[entry, o]):

@@ -38,7 +38,7 @@ LEAN = 0.5  # how far from the middle the first and last of several points at on
 class Curve:
     """Heights ``(g,)`` along an axis, and how they look.
 
-    ``error`` is how uncertain each is, told by a pointer as what it is ``called``; two of it are drawn to
+    ``error`` is how uncertain each is, shown by a pointer as what it is ``called``; two of it are drawn to
     each side, as a band or error bars, which a legend calls ``around``, and nothing where it is not known.
     ``missing`` is height and error at a missing value. ``models (m, g)`` are the curves whose standard
     deviation the error is, if it is one. ``name`` is what a pointer calls a height, ``label`` what the legend
@@ -152,7 +152,7 @@ def curve_marks(place: AxisLayout, curve: Curve, data: CurveData) -> Iterator[Ma
 
 
 def _error_at(place: AxisLayout, curve: Curve) -> Floats | None:
-    """Return how uncertain heights are at each place, infinite ones as not known."""
+    """Return how uncertain heights are at each position, infinite ones as not known."""
     if curve.error is None:
         return None
     error = place.average(curve.error)
@@ -229,7 +229,7 @@ def _cells(place: AxisLayout, data: CurveData) -> tuple[Floats, Floats]:
     """Return the edges of the cells of numbers and the weight in each.
 
     A cell reaches half-way to the next point, and beyond the last as far as before it; points on both sides
-    of a step have one together, as have those too close to be told apart. Of bins the edges are known.
+    of a step have one together, as have those too close to be distinguished. Of bins the edges are known.
     """
     if data.edges is not None:
         return data.edges, data.support
@@ -243,7 +243,7 @@ def _cells(place: AxisLayout, data: CurveData) -> tuple[Floats, Floats]:
 
 
 def _apart(at: Floats) -> list[int]:
-    """Return the places that can be told from the one before."""
+    """Return the positions that can be distinguished from the one before."""
     reach = CROWDED * np.ptp(at) if len(at) else 0.0
     starts, next_ = [], 0
     while next_ < len(at):
@@ -253,7 +253,7 @@ def _apart(at: Floats) -> list[int]:
 
 
 def strength_of_data(place: AxisLayout, data: CurveData) -> Floats | None:
-    """Return how much of its color a curve keeps at each place, by the density of the data around it."""
+    """Return how much of its color a curve keeps at each position, by the density of the data around it."""
     if place.levels or len(place.at) < 3:
         return None
     edges, weights = _cells(place, data)

@@ -18,7 +18,7 @@ from paribus.states import curve_quantiles
 
 QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the rows' curves, between which bands are drawn
 ICE_LINES = 12  # curves of rows that are drawn
-SHADE = (0.18, 0.35, 0.5)  # of bands of rows, the widest first, so that a legend tells them apart
+SHADE = (0.18, 0.35, 0.5)  # of bands of rows, the widest first, so that a legend distinguishes them
 MODELS = 50  # whose own curves are drawn; mean and standard deviation are always of all
 SURE = " ± 2 standard errors"  # what is around an average
 ROW_BAR = 0.5  # width of a band of rows at a category
@@ -133,7 +133,7 @@ def _of_rows(
     effect: PartialDependence, place: AxisLayout, outputs: list[int]
 ) -> tuple[list[Mark], list[Mark]]:
     """Return bands of rows' curves and a few of these curves; at categories and at missing, bars."""
-    if len(outputs) > 1:  # bands of rows of several outputs could not be told from each other
+    if len(outputs) > 1:  # bands of rows of several outputs could not be distinguished
         return [], []
     o = outputs[0]
     spread = _pooled_spread(effect, place)
@@ -146,10 +146,10 @@ def _of_rows(
 
 
 def _pooled_spread(effect: PartialDependence, place: AxisLayout) -> IceQuantiles | None:
-    """Return quantiles ``(o, q, p)`` of the rows' curves at each place.
+    """Return quantiles ``(o, q, p)`` of the rows' curves at each position.
 
-    Where categories share a place, each row's own average over them is taken first; without the rows' curves
-    nothing is known there.
+    Where categories share a position, each row's own average over them is taken first; without the rows'
+    curves nothing is known there.
     """
     curves, wanted, missing = effect.individual, effect.quantiles, effect.missing
     if curves is None or not curves.size:
@@ -203,7 +203,7 @@ def _row_bars(at: Floats, low: Floats, high: Floats, shade: float, label: str | 
 
 
 def _lone(spread: IceQuantiles) -> list[tuple[int, str, str]]:
-    """Return the quantiles that are no end of a band: place, dashes and name."""
+    """Return the quantiles that are no end of a band: position, dashes and name."""
     ends = {place for _, *places in spread.bands() for place in places}
     named = enumerate(spread.probabilities.tolist())
     return [
@@ -214,7 +214,7 @@ def _lone(spread: IceQuantiles) -> list[tuple[int, str, str]]:
 
 
 def _some_rows(effect: PartialDependence, place: AxisLayout, o: int) -> list[Mark]:
-    """Return the curves of a few rows, from low to high ones: bands do not tell how rows differ in shape.
+    """Return the curves of a few rows, from low to high ones: bands do not show how rows differ in shape.
 
     Rows are taken at even distances in the order of their curves' height, so that the same picture comes out
     every time.

@@ -25,7 +25,7 @@ class CurveFamily:
     """One curve per category: heights, errors, weights and whether outside the data, all ``(l, g)``.
 
     ``cells (l, c)`` is the data of each category between ``edges``; ``beside`` follows the share of it that a
-    pointer tells.
+    pointer shows.
     """
 
     numbers: AxisLayout

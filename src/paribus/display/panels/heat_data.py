@@ -14,7 +14,7 @@ from paribus.display.style import DIVERGING, SEQUENTIAL
 from paribus.results import PartialDependence
 
 ROUNDING = 1e-9  # of the largest: what is smaller is no hill
-TOLD = 10_000  # cells that are told in words; those of more would make a page of tens of megabytes
+TOLD = 10_000  # cells that are described in words; those of more would make a page of tens of megabytes
 NOTHING = 1e-13  # in units of the prediction: what is left where numbers cancel out
 
 
@@ -30,7 +30,7 @@ class HeatData:
     whole: float
 
     def hover(self, across: Sequence[str], up: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """Return what a pointer tells of each cell; of very many cells, nothing but their numbers."""
+        """Return what a pointer shows of each cell; of very many cells, nothing but their numbers."""
         if self.heights.size > TOLD:
             return ()
         return tuple(
@@ -69,7 +69,7 @@ def colors_of(values: Floats, *, zero: bool) -> tuple[str, float, float]:
         largest = float(np.abs(known).max(initial=0.0))
         largest = largest if largest > NOTHING else 1.0
         return DIVERGING, -largest, largest
-    if flat(values):  # ends that are numbers a person can read
+    if flat(values):  # ends that are readable numbers
         middle = float(known.mean()) if len(known) else 0.0
         aside = 0.1 * abs(middle) if abs(middle) > NOTHING else 1.0
         return SEQUENTIAL, middle - aside, middle + aside

@@ -26,12 +26,12 @@ def heights(result: EffectLike, outputs: list[int]) -> PanelAxis:
 
 
 def one_line(text: str) -> str:
-    """Return words without breaks, as a pointer tells them."""
+    """Return words without breaks, as a pointer shows them."""
     return text.replace("\n", " ")
 
 
 def height(name: str, value: float, error: float | None, called: str = "standard error") -> str:
-    """Return what a pointer tells: a height, and how uncertain it is if that is known."""
+    """Return what a pointer shows: a height, and how uncertain it is if that is known."""
     told = f"{name} {number(value)}"
     if error is None or not np.isfinite(error):
         return told

@@ -19,7 +19,7 @@ NARROW = 1 / 60  # of an axis: cells of the data that are closer share a bar
 
 
 def asked_at(place: AxisLayout) -> Integers:
-    """Return which value of the result stands at each place of numbers."""
+    """Return which value of the result stands at each position of numbers."""
     return np.concatenate(place.groups)
 
 
@@ -59,7 +59,7 @@ def with_margins(
 def density(place: AxisLayout, edges: Floats, weights: Floats, whole: float) -> Bars:
     """Return bars as high as the data is dense, none of them too narrow to be seen.
 
-    The cells of the first and the last value reach beyond the axis, and are told whole.
+    The cells of the first and the last value reach beyond the axis, and are shown whole.
     """
     passed = np.concatenate([[0.0], np.cumsum(weights)])
     low, high = float(place.at[0]), float(place.at[-1])
@@ -80,7 +80,7 @@ def density(place: AxisLayout, edges: Floats, weights: Floats, whole: float) -> 
 
 
 def text_at(place: AxisLayout, at: float) -> str:
-    """Return a place between values as a person writes it."""
+    """Return a position between values as text."""
     if place.axis.scale == "date":
         return at_value(np.datetime64(round(86400 * at), "s"))
     return number(at)

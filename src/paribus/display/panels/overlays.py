@@ -1,4 +1,4 @@
-"""Several answers about one feature on one axis: methods, averages, models, slices of the data."""
+"""Several estimates for one feature on one axis: methods, averages, models, slices of the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from paribus.results import Comparison, Difference, LocalEffect, Marginal, Parti
 
 Part: TypeAlias = PartialDependence | LocalEffect | Marginal
 
-# What each answer is called, and how it looks.
+# What each estimate is called, and how it looks.
 LOOKS: dict[str, tuple[str, str, Dash, Marker]] = {
     "effect": ("partial dependence", PALETTE[0], "solid", "circle"),
     "local": ("accumulated local effects", PALETTE[1], "dashed", "diamond"),
@@ -35,7 +35,7 @@ AVERAGES = ("predicted", "observed")
 
 
 def comparison_panel(comparison: Comparison, o: int) -> Panel:
-    """Return the answers there are for one output, on the axis of the partial dependence."""
+    """Return the estimates there are for one output, on the axis of the partial dependence."""
     effect, local, marginal = comparison.effect, comparison.local, comparison.marginal
     place = place_of(effect, 0, effect.support, by=sorted_by(effect, o))
     curves = [_looking(effect_curves(effect, [o])[0], "effect")]
@@ -55,7 +55,7 @@ def marginal_panel(marginal: Marginal, o: int) -> Panel:
 
 
 def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
-    """Return the same answer by several models, or of several slices of the data, for one output.
+    """Return the same estimate by several models, or of several slices of the data, for one output.
 
     What lies along the bottom is the data that all have in common: slices have none.
     """
@@ -103,7 +103,7 @@ def difference_panel(found: Difference, o: int) -> Panel:
 
 
 def _laid(place: AxisLayout, curves: list[Curve], data: CurveData | None, y: PanelAxis) -> Panel:
-    """Return the panel of answers, and say what is drawn around them: once, if it is the same for all."""
+    """Return the panel of estimates, and say what is drawn around them: once, if it is the same for all."""
     around = {curve.around for curve in curves if curve.error is not None}
     if len(around) > 1:
         curves = [
@@ -115,7 +115,7 @@ def _laid(place: AxisLayout, curves: list[Curve], data: CurveData | None, y: Pan
 
 
 def _answers(part: Part, o: int) -> list[Curve]:
-    """Return the curves of a part, labeled with what tells them from each other."""
+    """Return the curves of a part, labeled with what distinguishes them."""
     if isinstance(part, Marginal):
         curves = marginal_curves(part, o)
         if len(curves) == 1:
@@ -186,7 +186,7 @@ def _looking(curve: Curve, which: str) -> Curve:
 
 
 def _elsewhere(curve: Curve, place: AxisLayout, effect: PartialDependence, other: Part) -> Curve:
-    """Return the curve of another answer at its own places on the axis of the partial dependence."""
+    """Return the curve of another estimate at its own positions on the axis of the partial dependence."""
     own = on_the_same(place, effect.grid_values[0], other, _weights(other))
     return replace(curve, place=own, data=data_of(other))
 

@@ -17,10 +17,10 @@ from paribus.display.text_metrics import wide
 from paribus.results import HStatistics
 from paribus.text import count, number
 
-LABEL = 22  # letters of a feature's name; what a pointer tells has all
+LABEL = 22  # letters of a feature's name; what a pointer shows has all
 LETTER = 0.075  # inches, about
 
-# The color maps Blues and Oranges from a fifth of the way up: a weak cell is told from a blank one.
+# The color maps Blues and Oranges from a fifth of the way up: a weak cell differs from a blank one.
 BLUES = ("#d0e1f2", "#a3cce3", "#64a9d3", "#3383be", "#0e59a2", "#08306b")
 ORANGES = ("#fdd9b4", "#fdb271", "#fb8735", "#e65a0b", "#b33b02", "#7f2704")
 WRITTEN = 8  # features of a heat map whose cells have room for their numbers
@@ -41,8 +41,8 @@ ALONG = np.linspace(0.0, 1.0, 11)  # where on a link a pointer finds it
 class Pairs:
     """The features to draw, strongest first: ``matrix (j, k)`` of strengths and each feature's own.
 
-    The matrix is symmetric, its diagonal is zero, and pairs that were not requested are NaN. ``told`` is what
-    a pointer tells of each pair, and on its diagonal of each feature.
+    The matrix is symmetric, its diagonal is zero, and pairs that were not requested are NaN. ``hover`` is
+    what a pointer shows of each pair, and on its diagonal of each feature.
     """
 
     names: list[str]
@@ -187,8 +187,8 @@ def _circle(labels: list[str], angles: Floats) -> tuple[float, PanelAxis, PanelA
     """
     inch, level, cos = 1 / RADIUS, len(labels) <= LEVEL, np.cos(angles)
     long = np.array([len(label) for label in labels]) * LETTER * inch
-    # Category labels begin at their place right of the circle and end there left of it; those at its top and
-    # bottom lie around theirs.
+    # Horizontal labels begin at their position right of the circle and end there left of it; those at its
+    # top and bottom lie around theirs.
     upright = np.abs(cos) < 1e-9
     after, before = (
         long * (np.where(upright, 0.5, side > 0) if level else np.maximum(side, 0.0)) for side in (cos, -cos)

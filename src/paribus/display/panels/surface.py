@@ -1,4 +1,4 @@
-"""Effects of two features: contours, maps of cells, and a curve for each level of a mixed pair."""
+"""Effects of two features: contours, maps of cells, and a curve for each category of a mixed pair."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ CONTOURS = 10  # steps of color between the lowest and the highest contour, abou
 def surface_panel(effect: PartialDependence, o: int) -> Panel:
     """Return the panel of one output of an effect of two features; of several models their mean.
 
-    Numbers and dates are contours, or cells where the effect is flat or has steps; levels are a map of cells,
-    and a number with categories is a curve for each category.
+    Numbers and dates are contours, or cells where the effect is flat or has steps; categories are a map of
+    cells, and a number with categories is a curve for each category.
     """
     if effect.average is None:
         raise DrawingError("individual surfaces cannot be plotted; use kind='average' or 'both'")

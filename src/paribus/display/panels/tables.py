@@ -18,7 +18,7 @@ from paribus.results import PartialDependence
 
 WRITTEN = 64  # cells that have room for a number each
 ABREAST = 12  # such cells in a row or column
-LETTERS = 10  # of a number in a cell; shorter ones would not be told apart
+LETTERS = 10  # of a number in a cell; shorter ones would not be distinct
 LEVEL_BAR = 0.8  # width of the bar of a category
 
 
@@ -62,7 +62,7 @@ def _level_place(effect: PartialDependence, values: Floats, axis: int) -> AxisLa
 
 
 def _pooled(values: Floats, support: Floats, x: AxisLayout, y: AxisLayout) -> Floats:
-    """Return values ``(y, x)`` of cells; where categories share a place, their average over its data."""
+    """Return values ``(y, x)`` of cells; where categories share a position, their average over its data."""
     cells = ((np.ix_(i, j) for i in x.groups) for j in y.groups)
     return np.array([[_over(values[cell], support[cell]) for cell in row] for row in cells])
 
@@ -97,7 +97,7 @@ def _level_bars(place: AxisLayout, weights: Floats, whole: float) -> Bars:
 
 
 def _written(values: Floats, off: Flags | None) -> tuple[tuple[str, ...], ...]:
-    """Return numbers for the cells, with as many decimals as tell them apart, if there is room.
+    """Return numbers for the cells, with as many decimals as distinguish them, if there is room.
 
     Cells that are struck out have none, as it could not be read.
     """

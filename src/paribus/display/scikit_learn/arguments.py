@@ -1,4 +1,4 @@
-"""What the user passed: checked, and told with scikit-learn's words where it would refuse."""
+"""What the user passed: checked, and reported in scikit-learn's words where it would refuse."""
 
 from __future__ import annotations
 

@@ -113,22 +113,22 @@ n_jobs
             with more columns than the model was fitted on, the first are taken, with a warning.
         features : list of str, int or pairs of them
             One panel each. Two numbers are drawn as contours, two categories as a heat map, and a number
-            with a category as one line per level.
+            with a category as one line per category.
         target : label, int or str, optional
             Which output is drawn where there are several: a class by its label, an output of a regression by
             its position, or any by its name.
         response_method : {"auto", "predict_proba", "decision_function", "predict"}
-            What the model answers. ``"auto"`` is the probability of a class where there is one, whatever the
+            What the model predicts. ``"auto"`` is the probability of a class where there is one, whatever the
             method; only with ``method="recursion"`` it is the decision function, as in scikit-learn.
         n_cols : int
             Most panels beside each other where ``ax`` is None or a single Axes.
         custom_values : mapping, optional
-            Values to ask instead, keyed by the name or position of a feature.
+            Values to evaluate instead, keyed by the name or position of a feature.
         method : {"auto", "brute", "recursion", "exact"}
             ``"auto"`` always is the average prediction over the rows of ``X``, read off the trees where that
             is faster. scikit-learn's ``"auto"`` is that too for most models, but for some trees it means
             ``"recursion"``: averages along the paths of the training data, and of a classifier the decision
-            function instead of the probability. Asked for by name, recursion is that here too, but with the
+            function instead of the probability. Requested by name, recursion is that here too, but with the
             baseline of a gradient boosting (``init``), which scikit-learn leaves out: the curves differ by a
             constant.
         verbose : int

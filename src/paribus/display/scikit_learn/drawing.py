@@ -35,7 +35,7 @@ class Drawing:
 
     @classmethod
     def of(cls, ax: Any, fixed: bool, *styles: dict[str, Any] | None) -> Drawing:
-        """Look at the axes before anything is drawn, and spell out the styles of lines and bars."""
+        """Check the axes before anything is drawn, and spell out the styles of lines and bars."""
         from matplotlib.cbook import normalize_kwargs
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
@@ -65,7 +65,7 @@ class Drawing:
 
     @property
     def level_style(self) -> dict[str, Any]:
-        """How lines per level look, whose color and dashes say which level it is."""
+        """How lines per category look, whose color and dashes say which one it is."""
         style = {**self.line, **self.average}
         return {key: value for key, value in style.items() if key not in ("color", "linestyle", "label")}
 

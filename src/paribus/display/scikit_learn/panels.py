@@ -1,6 +1,6 @@
 """Panels that scikit-learn refuses to draw, or draws wrong.
 
-Individual curves over levels, a line per level, the deciles of a second feature, dates.
+Individual curves over categories, a line per category, the deciles of a second feature, dates.
 """
 
 from __future__ import annotations

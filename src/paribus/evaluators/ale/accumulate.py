@@ -23,7 +23,7 @@ class AleEstimate:
     """A local effect found.
 
     ``ale`` and ``error`` are at the nodes ``(o, g0, ...)``; ``local`` and ``local_error`` of the steps
-    ``(o, b0, ...)``, NaN where no row takes one, which ``empty`` tells; ``rows`` and ``weight`` of the cells;
+    ``(o, b0, ...)``, NaN where no row takes one, which ``empty`` marks; ``rows`` and ``weight`` of the cells;
     ``node_weight`` is how much data each node stands for, and ``missing`` the effect of the missing value and
     its error, ``(2, o)``, with how much data has it. ``by_model (m, o, g0, ...)`` and ``missing_by_model
     (m, o)`` are the effects of each of several models, whose means the others then are.
@@ -43,42 +43,42 @@ class AleEstimate:
     missing_by_model: Floats | None = None
 
 
-def accumulated(move: AleGrid, moments: CellMoments, places: Floats, outputs: int) -> AleEstimate:
-    """Return the effect; of ``moments`` and ``places (q, cells + 1)`` the last cell is of missing values."""
+def accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs: int) -> AleEstimate:
+    """Return the effect; of ``moments`` and ``positions (q, cells + 1)`` the last cell is of missing values."""
     with ignore_fp_errors():
-        found = _accumulated(move, moments.within(1.0), places, outputs)
-        if np.isfinite(found.ale).all() and np.isfinite(found.error).all():
-            return found
-        large = _accumulated(move, moments.within(LARGE), places, outputs)
+        result = _accumulated(grid, moments.within(1.0), positions, outputs)
+        if np.isfinite(result.ale).all() and np.isfinite(result.error).all():
+            return result
+        large = _accumulated(grid, moments.within(LARGE), positions, outputs)
     numbers: dict[str, Any] = {}
     for name in ("ale", "error", "local", "local_error", "missing"):
-        plain, beyond = getattr(found, name), getattr(large, name)
+        plain, beyond = getattr(result, name), getattr(large, name)
         numbers[name] = None if plain is None else np.where(np.isfinite(plain), plain, enlarged(beyond))
-    return replace(found, **numbers)
+    return replace(result, **numbers)
 
 
-def _accumulated(move: AleGrid, moments: CellMoments, places: Floats, outputs: int) -> AleEstimate:
-    count = len(move.n_differences)
-    means = moments.mean.reshape(outputs, -1, move.n_cells + 1)
+def _accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs: int) -> AleEstimate:
+    count = len(grid.n_differences)
+    means = moments.mean.reshape(outputs, -1, grid.n_cells + 1)
     variances = _steadied(moments).reshape(means.shape)
-    flow = AleAccumulator(move, moments.weight[:-1], places[:, :-1])
+    flow = AleAccumulator(grid, moments.weight[:-1], positions[:, :-1])
     changes = np.ascontiguousarray(means[:, :count, :-1].transpose(0, 2, 1))
     covariance = _covariance(variances[..., :-1], count)
     ale = flow.effect(changes)
     error = np.sqrt(flow.variance(covariance))
     local, local_error = flow.steps(changes), np.sqrt(flow.step_variance(covariance))
     missing = None
-    if move.includes_missing:
+    if grid.includes_missing:
         change = means[:, count - 1, -1], variances[:, count - 1, -1]
-        missing = _at_missing(move.bins[0].anchor, ale, error, *change)
+        missing = _at_missing(grid.bins[0].anchor, ale, error, *change)
     return AleEstimate(
         ale,
         error,
         np.where(flow.empty, np.nan, local),
         np.where(flow.empty, np.nan, local_error),
         flow.empty,
-        moments.rows[:-1].reshape(move.cells),
-        moments.weight[:-1].reshape(move.cells),
+        moments.rows[:-1].reshape(grid.cells),
+        moments.weight[:-1].reshape(grid.cells),
         flow.node_weight,
         missing,
         float(moments.weight[-1]),
@@ -111,13 +111,13 @@ def _steadied(moments: CellMoments) -> Floats:
 def _covariance(variances: Floats, count: int) -> Floats:
     """Return the covariance of the means of moves in each cell, ``(o, c, m, m)``, from variances of sums."""
     outputs, _, cells = variances.shape
-    found = np.zeros((outputs, cells, count, count))
+    result = np.zeros((outputs, cells, count, count))
     for one in range(count):
-        found[..., one, one] = variances[:, one]
-    for place, (one, two) in enumerate(combinations(range(count), 2), count):
-        both = (variances[:, place] - variances[:, one] - variances[:, two]) / 2
-        found[..., one, two] = found[..., two, one] = both
-    return found
+        result[..., one, one] = variances[:, one]
+    for position, (one, two) in enumerate(combinations(range(count), 2), count):
+        both = (variances[:, position] - variances[:, one] - variances[:, two]) / 2
+        result[..., one, two] = result[..., two, one] = both
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,26 +129,26 @@ class AleAccumulator:
     they are :math:`h(z)`. Of two axes its own first-order effects are taken away, and from the rest its
     average over the rows, between nodes as if it were straight.
 
-    ``weight (c,)`` and ``places (q, c)`` are those of the cells.
+    ``weight (c,)`` and ``positions (q, c)`` are those of the cells.
     """
 
-    move: AleGrid
+    grid: AleGrid
     weight: Floats
-    places: Floats
+    positions: Floats
 
     @cached_property
     def _target(self) -> Integers:
         """The step, as one number, that each move of each cell is, -1 where there is none: ``(c, m)``."""
-        grids = np.meshgrid(*(np.arange(cells) for cells in self.move.cells), indexing="ij")
-        targets = np.full((self.move.n_cells, len(self.move.n_differences)), -1)
-        for place, moves in enumerate(self.move.n_differences):
+        grids = np.meshgrid(*(np.arange(cells) for cells in self.grid.cells), indexing="ij")
+        targets = np.full((self.grid.n_cells, len(self.grid.n_differences)), -1)
+        for column, differences in enumerate(self.grid.n_differences):
             along = [
                 bins.step_of[grid.ravel(), way]
-                for bins, grid, way in zip(self.move.bins, grids, moves, strict=True)
+                for bins, grid, way in zip(self.grid.bins, grids, differences, strict=True)
             ]
             some = np.logical_and.reduce([steps >= 0 for steps in along])
             at = tuple(steps[some] for steps in along)
-            targets[some, place] = np.ravel_multi_index(at, self.move.steps) if some.any() else at[0]
+            targets[some, column] = np.ravel_multi_index(at, self.grid.steps) if some.any() else at[0]
         return targets
 
     @cached_property
@@ -156,13 +156,13 @@ class AleAccumulator:
         target = self._target
         weight = np.repeat(self.weight[:, None], target.shape[1], axis=1)
         taken = target >= 0
-        count = int(np.prod(self.move.steps))
+        count = int(np.prod(self.grid.steps))
         return np.bincount(target[taken], weight[taken], minlength=count).astype(np.float64)
 
     @cached_property
     def empty(self) -> Flags:
         """Which steps no row takes."""
-        return self._step_weight.reshape(self.move.steps) <= 0
+        return self._step_weight.reshape(self.grid.steps) <= 0
 
     @cached_property
     def _share(self) -> Floats:
@@ -178,10 +178,10 @@ class AleAccumulator:
         target = self._target
         taken = target >= 0
         terms = (changes * self._share)[:, taken]
-        found = np.zeros((len(changes), int(np.prod(self.move.steps))))
-        for place, one in enumerate(terms):
-            found[place] = np.bincount(target[taken], one, minlength=found.shape[1])
-        return found.reshape(len(changes), *self.move.steps)
+        changes_of = np.zeros((len(changes), int(np.prod(self.grid.steps))))
+        for position, one in enumerate(terms):
+            changes_of[position] = np.bincount(target[taken], one, minlength=changes_of.shape[1])
+        return changes_of.reshape(len(changes), *self.grid.steps)
 
     def step_variance(self, covariance: Floats) -> Floats:
         """Return the squared errors of steps; no two moves of one cell are the same step."""
@@ -191,14 +191,16 @@ class AleAccumulator:
     @cached_property
     def _filled_from(self) -> tuple[Integers, Floats]:
         """The step that stands for each, and by how much further it leads."""
-        bins = self.move.bins
+        bins = self.grid.bins
         middles = [_middles(one) for one in bins]
         at = np.stack([grid.ravel() for grid in np.meshgrid(*middles, indexing="ij")], axis=1)
         known, source = np.flatnonzero(~self.empty.ravel()), np.arange(len(at))
-        for place in np.flatnonzero(self.empty.ravel()) if len(known) else ():
-            source[place] = known[np.argmin(((at[known] - at[place]) ** 2).sum(axis=1))]
+        for position in np.flatnonzero(self.empty.ravel()) if len(known) else ():
+            source[position] = known[np.argmin(((at[known] - at[position]) ** 2).sum(axis=1))]
         ratio = np.ones(len(at))
-        here, there = (np.unravel_index(places, self.move.steps) for places in (np.arange(len(at)), source))
+        here, there = (
+            np.unravel_index(positions, self.grid.steps) for positions in (np.arange(len(at)), source)
+        )
         with np.errstate(over="ignore"):
             for one, to, taken in zip(bins, here, there, strict=True):
                 ratio *= np.minimum(one.widths[to] / one.widths[taken], MOST)
@@ -208,26 +210,26 @@ class AleAccumulator:
     @cached_property
     def node_weight(self) -> Floats:
         """How much data each node stands for: rows between two count for both, by how near they are."""
-        cells = self.move.cells
-        total, *moved = (one.reshape(cells) for one in (self.weight, *self.places))
+        cells = self.grid.cells
+        total, *moved = (one.reshape(cells) for one in (self.weight, *self.positions))
         if len(cells) == 1:
-            return _onto_nodes(total, moved[0], self.move.bins[0], 0)
+            return _onto_nodes(total, moved[0], self.grid.bins[0], 0)
         along, across, both = moved
-        near = _onto_nodes(total, along, self.move.bins[0], 0)
-        far = _onto_nodes(across, both, self.move.bins[0], 0)
-        return _onto_nodes(near, far, self.move.bins[1], 1)
+        near = _onto_nodes(total, along, self.grid.bins[0], 0)
+        far = _onto_nodes(across, both, self.grid.bins[0], 0)
+        return _onto_nodes(near, far, self.grid.bins[1], 1)
 
     def effect(self, changes: Floats) -> Floats:
         """Return the centered effects ``(b, nodes...)`` of changes ``(b, c, m)``."""
-        if not all(self.move.steps):
-            return np.zeros((len(changes), *self.move.nodes))
+        if not all(self.grid.steps):
+            return np.zeros((len(changes), *self.grid.nodes))
         source, ratio = self._filled_from
         flat = self.steps(changes).reshape(len(changes), -1)
-        rises = (flat[:, source] * ratio).reshape(len(changes), *self.move.steps)
-        for axis in range(len(self.move.bins)):
+        rises = (flat[:, source] * ratio).reshape(len(changes), *self.grid.steps)
+        for axis in range(len(self.grid.bins)):
             rises = np.cumsum(rises, axis=1 + axis)
-        heights = np.pad(rises, [(0, 0), *((1, 0) for _ in self.move.bins)])
-        if len(self.move.bins) == 2:
+        heights = np.pad(rises, [(0, 0), *((1, 0) for _ in self.grid.bins)])
+        if len(self.grid.bins) == 2:
             heights = heights - self._main(heights, 0)[:, :, None] - self._main(heights, 1)[:, None]
         return heights - self._average(heights)
 
@@ -248,8 +250,8 @@ class AleAccumulator:
     @cached_property
     def _shares_along(self) -> tuple[Floats, Floats]:
         """How the rows of each step of an axis lie along the other one: ``(b0, g1)`` and ``(g0, b1)``."""
-        one, two = self.move.bins
-        total, along, across = (a.reshape(self.move.cells) for a in (self.weight, *self.places[:2]))
+        one, two = self.grid.bins
+        total, along, across = (a.reshape(self.grid.cells) for a in (self.weight, *self.positions[:2]))
         first = _taking(one) @ _onto_nodes(total, across, two, 1)
         second = _onto_nodes(total, along, one, 0) @ _taking(two).T
         return _normal(first, 1), _normal(second, 0)
@@ -257,8 +259,8 @@ class AleAccumulator:
     def variance(self, covariance: Floats) -> Floats:
         """Return the squared errors ``(o, nodes...)``, given where rows lie; cells vary independently."""
         outputs, cells, count, _ = covariance.shape
-        size = int(np.prod(self.move.nodes))
-        found = np.zeros((outputs, size))
+        size = int(np.prod(self.grid.nodes))
+        result = np.zeros((outputs, size))
         portion = max(1, AT_ONCE // max(1, size * count))
         filled = np.flatnonzero(self.weight > 0)  # a cell without rows has nothing that could vary
         for first in range(0, len(filled), portion):
@@ -266,9 +268,9 @@ class AleAccumulator:
             basis = np.zeros((len(some), count, cells, count))
             for way in range(count):
                 basis[np.arange(len(some)), way, some, way] = 1.0
-            answers = self.effect(basis.reshape(-1, cells, count)).reshape(len(some), count, size)
-            found += np.einsum("cmg,cng,ocmn->og", answers, answers, covariance[:, some], optimize=True)
-        return np.maximum(found, 0.0).reshape(outputs, *self.move.nodes)
+            effects = self.effect(basis.reshape(-1, cells, count)).reshape(len(some), count, size)
+            result += np.einsum("cmg,cng,ocmn->og", effects, effects, covariance[:, some], optimize=True)
+        return np.maximum(result, 0.0).reshape(outputs, *self.grid.nodes)
 
 
 def _middles(bins: AleBins) -> Floats:

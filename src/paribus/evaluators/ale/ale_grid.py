@@ -32,8 +32,8 @@ class AleBins:
     The values are those of ``axis``, *nodes* 0 to k. A *step* leads from one node to the next. For a numeric
     feature a *cell* is a right-closed bin (the first one includes the minimum); its rows contribute one
     finite difference. For a categorical feature each category is a cell; its rows contribute two: from the
-    previous category and to the next. ``order`` tells how categories were put in order, and is empty for
-    numbers. ``anchor`` is the node from which missing values are told: a median, or the most frequent
+    previous category and to the next. ``order`` says how categories were put in order, and is empty for
+    numbers. ``anchor`` is the node from which missing values are reached: a median, or the most frequent
     category. ``alone`` is the weight of the rows whose number is the only one there is: there is no step, so
     that they are in no cell.
     """
@@ -83,24 +83,24 @@ class AleBins:
         if self.nominal or not self.steps:
             cells = self.axis.locate(column) if self.nominal else np.full(rows, OUTSIDE)
             return cells, np.zeros(rows)
-        found, share = self._across(_ticks(column.values), search)
-        if len(found) == rows:
-            return found, share
+        present_cells, share = self._across(_ticks(column.values), search)
+        if len(present_cells) == rows:
+            return present_cells, share
         cells, across = np.full(rows, OUTSIDE), np.zeros(rows)
-        cells[~column.missing], across[~column.missing] = found, share
+        cells[~column.missing], across[~column.missing] = present_cells, share
         return cells, across
 
     def _across(self, values: Array, search: Search) -> tuple[Integers, Floats]:
         edges = _ticks(self.axis.cells.values)
         values = values.astype(edges.dtype, copy=False)
-        found = search(edges[1:], values)
-        outside = (values < edges[0]) | (found >= self.steps)
+        bins = search(edges[1:], values)
+        outside = (values < edges[0]) | (bins >= self.steps)
         some = bool(outside.any())
         if some:
-            found = np.where(outside, 0, found)
+            bins = np.where(outside, 0, bins)
         with np.errstate(invalid="ignore", over="ignore"):  # of rows that lie at infinity, outside
-            share = _above(values, edges[:-1][found], edges) / self.widths[found]
-        return (np.where(outside, OUTSIDE, found), np.where(outside, 0.0, share)) if some else (found, share)
+            share = _above(values, edges[:-1][bins], edges) / self.widths[bins]
+        return (np.where(outside, OUTSIDE, bins), np.where(outside, 0.0, share)) if some else (bins, share)
 
     @property
     def widths(self) -> Floats:
@@ -133,7 +133,7 @@ def _above(values: Array, lower: Array, edges: Array) -> Floats:
 class RowCells:
     """The evaluated rows of a block: which ones, their cell, their position in it, and their cell index.
 
-    ``kept`` is None where all are. ``cells (i,)`` number the cells of the question, the last one that of rows
+    ``kept`` is None where all are. ``cells (i,)`` number the cells of the grid, the last one that of rows
     without a value. ``across (q, i)`` are what is summed up by cell of where rows lie: the place along each
     axis, and with two their product. ``index (b, i, d)`` are the nodes of each axis.
     """
@@ -155,7 +155,7 @@ class AleGrid(Grid):
 
     @classmethod
     def along(cls, *bins: AleBins) -> AleGrid:
-        """Return the question about one or two features."""
+        """Return the grid along one or two features."""
         return cls(tuple(one.axis for one in bins), bins)
 
     @property
@@ -200,22 +200,22 @@ class AleGrid(Grid):
 
     @property
     def silent(self) -> bool:
-        """Whether there is nothing to ask: no step to take, and no missing value."""
+        """Whether there is nothing to evaluate: no step to take, and no missing value."""
         return not all(self.steps) and not self.includes_missing
 
     def locate(self, block: Block, search: Search = np.searchsorted) -> RowCells:
         """Return which rows of a block are evaluated, and where."""
         columns = [block.column(one.axis.feature) for one in self.bins]
         located = [one.locate(column, search) for one, column in zip(self.bins, columns, strict=True)]
-        found, across = [cells for cells, _ in located], [place for _, place in located]
+        by_axis, across = [cells for cells, _ in located], [share for _, share in located]
         missing = columns[0].missing if self.includes_missing and columns[0].missing.any() else None
-        kept = np.logical_and.reduce([cells != OUTSIDE for cells in found])
+        kept = np.logical_and.reduce([cells != OUTSIDE for cells in by_axis])
         if missing is not None:
             kept |= missing
         if not kept.all():
-            found, across = [cells[kept] for cells in found], [place[kept] for place in across]
+            by_axis, across = [cells[kept] for cells in by_axis], [share[kept] for share in across]
             missing = None if missing is None else missing[kept]
-        inside = found if missing is None else [np.maximum(cells, 0) for cells in found]
+        inside = by_axis if missing is None else [np.maximum(cells, 0) for cells in by_axis]
         cells = inside[0] if len(inside) == 1 else np.ravel_multi_index(tuple(inside), self.cells)
         if missing is not None:
             cells = np.where(missing, self.n_cells, cells)
@@ -256,19 +256,19 @@ def bins_of(
     summary: Summary,
     like: Table,
     feature: int,
-    place: int,
+    position: int,
     *,
     given: Any = None,
     ordered: Callable[[Array], tuple[Array, str]] | None = None,
 ) -> AleBins:
     """Lay out the values of a feature: edges between bins, or categories in order.
 
-    ``place`` says which of the summary's edges are meant. ``ordered`` puts categories in order that have
-    none, and tells how.
+    ``position`` says which of the summary's edges are meant. ``ordered`` puts categories in order that have
+    none, and says how.
     """
-    options = GridOptions(resolution=max(2, len(summary.edges[place]) if summary.edges else 2))
+    options = GridOptions(resolution=max(2, len(summary.edges[position]) if summary.edges else 2))
     if summary.kind not in NOMINAL:
-        return _of_numbers(summary, like, feature, options, place, given)
+        return _of_numbers(summary, like, feature, options, position, given)
     axis = axis_from(summary, like, feature, options, given)
     if given is not None:
         _distinct(axis, summary.name)
@@ -278,17 +278,17 @@ def bins_of(
     elif len(axis) <= 2 or ordered is None:
         order = LISTED
     else:
-        levels, order = ordered(axis.cells.values)
-        known = replace(summary, levels=levels, level_weights=_weights(levels, summary))
+        categories, order = ordered(axis.cells.values)
+        known = replace(summary, levels=categories, level_weights=_weights(categories, summary))
         axis = replace(axis_from(known, like, feature, options), notes=axis.notes)
     weights = _weights(axis.cells.values, summary)
     return AleBins(axis, order, int(np.argmax(weights)) if len(weights) else 0)
 
 
 def _of_numbers(
-    summary: Summary, like: Table, feature: int, options: GridOptions, place: int, given: Any
+    summary: Summary, like: Table, feature: int, options: GridOptions, position: int, given: Any
 ) -> AleBins:
-    edges = summary.edges[place] if summary.edges else np.empty(0)
+    edges = summary.edges[position] if summary.edges else np.empty(0)
     known = edges if summary.unit is None else edges.astype(np.int64).view(summary.unit)
     axis = axis_from(summary, like, feature, options, known if given is None and len(known) else given)
     ticks = _ticks(axis.cells.values)
@@ -308,12 +308,12 @@ def _of_numbers(
     return AleBins(axis, "", anchor, alone)
 
 
-def _weights(levels: Array, summary: Summary) -> Floats:
+def _weights(categories: Array, summary: Summary) -> Floats:
     """Return how much of the data has each category."""
     if summary.levels is None or summary.level_weights is None:
-        return np.zeros(len(levels))
+        return np.zeros(len(categories))
     weights = dict(zip(summary.levels.tolist(), summary.level_weights.tolist(), strict=True))
-    return np.array([weights.get(level, 0.0) for level in levels.tolist()])
+    return np.array([weights.get(category, 0.0) for category in categories.tolist()])
 
 
 def _distinct(axis: Axis, name: str) -> None:

@@ -19,19 +19,19 @@ from paribus.states.expected import Expected
 
 @dataclass(frozen=True, eq=False)
 class AleRequest(EvaluationRequest):
-    """The effects to accumulate: each question is a `AleGrid` along one feature or two."""
+    """The effects to accumulate: each is an `AleGrid` along one feature or two."""
 
     statistic: ClassVar[str] = "ale"
 
     @property
-    def moves(self) -> tuple[AleGrid, ...]:
-        """The questions."""
-        return tuple(question for question in self.grids if isinstance(question, AleGrid))
+    def ale_grids(self) -> tuple[AleGrid, ...]:
+        """The grids."""
+        return tuple(grid for grid in self.grids if isinstance(grid, AleGrid))
 
     @property
     def settings(self) -> tuple[Any, ...]:
         """All that a kept state depends on besides the rows, the model and how both are cut."""
-        return ([tuple(_settings(bins) for bins in move.bins) for move in self.moves],)
+        return ([tuple(_settings(bins) for bins in grid.bins) for grid in self.ale_grids],)
 
 
 def _settings(bins: AleBins) -> tuple[Any, ...]:
@@ -40,47 +40,47 @@ def _settings(bins: AleBins) -> tuple[Any, ...]:
 
 
 class AlePass(SinglePass):
-    """Moments of differences in each cell of every move, whoever found the differences."""
+    """Moments of differences in each cell of every grid, whoever computed the differences."""
 
     estimand: ClassVar[Estimand] = Estimand.ACCUMULATED_LOCAL
     request: AleRequest
 
     @property
-    def moves(self) -> tuple[AleGrid, ...]:
+    def ale_grids(self) -> tuple[AleGrid, ...]:
         """The effects to find."""
-        return self.request.moves
+        return self.request.ale_grids
 
     @property
     def state_bytes(self) -> int:
-        """Memory of the states of all questions: three numbers a quantity and cell."""
-        cells = ((columns_of(move), move.n_cells + 1) for move in self.moves)
+        """Memory of the states of all grids: three numbers a quantity and cell."""
+        cells = ((columns_of(grid), grid.n_cells + 1) for grid in self.ale_grids)
         return sum(8 * (3 * self.outputs * columns + 6) * count for columns, count in cells)
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most; a move that no row makes has none."""
-        found = {}
-        for number, move in enumerate(self.moves):
-            count = move.n_cells + 1
-            found["local", number] = CellMoments.expected(self.outputs * columns_of(move), count, rows)
-            found["places", number] = Counts.expected((2 * len(move.bins) - 1, count), rows)
-        return Expected(found, frozenset(found))
+        patterns = {}
+        for number, grid in enumerate(self.ale_grids):
+            count = grid.n_cells + 1
+            patterns["local", number] = CellMoments.expected(self.outputs * columns_of(grid), count, rows)
+            patterns["places", number] = Counts.expected((2 * len(grid.bins) - 1, count), rows)
+        return Expected(patterns, frozenset(patterns))
 
     def finish(self, state: Keyed, threads: int) -> list[AleEstimate]:
         """Accumulate each effect; no rows at all leave no states."""
-        return [self._accumulated(number, move, state) for number, move in enumerate(self.moves)]
+        return [self._accumulated(number, grid, state) for number, grid in enumerate(self.ale_grids)]
 
-    def _accumulated(self, number: int, move: AleGrid, state: Keyed) -> AleEstimate:
-        none = np.zeros(move.n_cells + 1)
-        nothing = np.zeros((self.outputs * columns_of(move), len(none)))
+    def _accumulated(self, number: int, grid: AleGrid, state: Keyed) -> AleEstimate:
+        none = np.zeros(grid.n_cells + 1)
+        nothing = np.zeros((self.outputs * columns_of(grid), len(none)))
         no_moments = CellMoments(none.astype(np.int64), none, none, nothing, nothing, nothing)
         moments = state.parts.get(("local", number), no_moments)
-        no_places = Counts(np.zeros((2 * len(move.bins) - 1, len(none))))
-        places = state.parts.get(("places", number), no_places)
-        return accumulated(move, moments, places.cells, self.outputs)
+        no_positions = Counts(np.zeros((2 * len(grid.bins) - 1, len(none))))
+        positions = state.parts.get(("places", number), no_positions)
+        return accumulated(grid, moments, positions.cells, self.outputs)
 
 
 def collected(
-    move: AleGrid, located: RowCells, predictions: Floats, weights: Floats | None
+    grid: AleGrid, located: RowCells, predictions: Floats, weights: Floats | None
 ) -> tuple[CellMoments, Counts]:
     """Return the moments of what moves change in each cell, and where in it rows lie.
 
@@ -89,19 +89,19 @@ def collected(
     + 1)``, the last cell that of missing values.
     """
     with np.errstate(invalid="ignore", over="ignore"):  # an infinite prediction has no difference
-        changes = move.contrasts(predictions)
+        changes = grid.contrasts(predictions)
         sums = [changes[:, a] + changes[:, b] for a, b in combinations(range(changes.shape[1]), 2)]
     columns = np.concatenate([changes, *(one[:, None] for one in sums)], axis=1)
     values = columns.reshape(-1, columns.shape[-1])
     weights = weights if weights is None or located.kept is None else weights[located.kept]
-    count = move.n_cells + 1
+    count = grid.n_cells + 1
     moments = CellMoments.of(values, located.cells, weights, count)
     terms = located.across if weights is None else located.across * weights
-    places = np.stack([np.bincount(located.cells, one, minlength=count) for one in terms])
-    return moments, Counts(places)
+    positions = np.stack([np.bincount(located.cells, one, minlength=count) for one in terms])
+    return moments, Counts(positions)
 
 
-def columns_of(move: AleGrid) -> int:
+def columns_of(grid: AleGrid) -> int:
     """Return the quantities whose moments are held, per output."""
-    moves = len(move.n_differences)
-    return moves + moves * (moves - 1) // 2
+    differences = len(grid.n_differences)
+    return differences + differences * (differences - 1) // 2

@@ -46,57 +46,57 @@ class BruteAle(AlePass):
         return self.model.n_outputs
 
     @cached_property
-    def asking(self) -> BruteForce:
+    def brute(self) -> BruteForce:
         """What stacks rows and predicts them."""
         return BruteForce(self.model, self.request)
 
     @property
     def block_rows(self) -> int:
         """Rows per block."""
-        return self.asking.block_rows
+        return self.brute.block_rows
 
     @property
     def parts(self) -> Parts:
         """Groups of grids evaluated per block."""
-        return self.asking.parts
+        return self.brute.parts
 
     @property
     def worker_bytes(self) -> int:
         """Memory that evaluating one block takes: a predict, and differences of its rows."""
         differences = (
-            4 * self.block_rows * self.asking.model.n_outputs * max(columns_of(m) for m in self.moves)
+            4 * self.block_rows * self.brute.model.n_outputs * max(columns_of(m) for m in self.ale_grids)
         )
-        return self.asking.call_bytes + 8 * differences
+        return self.brute.call_bytes + 8 * differences
 
     @property
     def predictions(self) -> int:
         """Number of rows to predict, at most."""
-        return self.request.n_weighted * sum(move.n_points for move in self.moves if not move.silent)
+        return self.request.n_weighted * sum(grid.n_points for grid in self.ale_grids if not grid.silent)
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return the moments of the differences in each cell, for each of the block's questions."""
+        """Return the moments of the differences in each cell, for each of the block's grids."""
         first, last = block.start, block.start + len(block.table) - 1
         block = block.weighted()
         states: dict[tuple[str, int], CellMoments | Counts] = {}
         for number in block.questions if len(block.table) else ():
-            move = self.moves[number]
-            if move.silent and not move.n_cells:
+            grid = self.ale_grids[number]
+            if grid.silent and not grid.n_cells:
                 continue
-            with reraise_with_rows(self.asking.model, first, last, move.names):
-                parts = [self._collected(move, some) for some in block.cut(self.asking.stack_rows(move))]
-            found = [part for part in parts if part is not None]
-            if found:
-                states["local", number] = merge_in_order(moments for moments, _ in found)
-                states["places", number] = merge_in_order(places for _, places in found)
+            with reraise_with_rows(self.brute.model, first, last, grid.names):
+                parts = [self._collected(grid, some) for some in block.cut(self.brute.stack_rows(grid))]
+            collected_parts = [part for part in parts if part is not None]
+            if collected_parts:
+                states["local", number] = merge_in_order(moments for moments, _ in collected_parts)
+                states["places", number] = merge_in_order(positions for _, positions in collected_parts)
         return Keyed(states)
 
-    def _collected(self, move: AleGrid, block: Block) -> tuple[CellMoments, Counts] | None:
-        located = move.locate(block)
+    def _collected(self, grid: AleGrid, block: Block) -> tuple[CellMoments, Counts] | None:
+        located = grid.locate(block)
         if not len(located.cells):
             return None
-        if move.silent:  # rows are counted all the same
-            none = np.zeros((self.asking.model.n_outputs, move.n_points, len(located.cells)))
-            return collected(move, located, none, block.weights)
+        if grid.silent:  # rows are counted all the same
+            none = np.zeros((self.brute.model.n_outputs, grid.n_points, len(located.cells)))
+            return collected(grid, located, none, block.weights)
         table = block.table if located.kept is None else block.table.keep(located.kept)
-        portions = list(self.asking.predicted(move, table, located.index))
-        return collected(move, located, np.concatenate(portions, axis=1), block.weights)
+        portions = list(self.brute.predicted(grid, table, located.index))
+        return collected(grid, located, np.concatenate(portions, axis=1), block.weights)

@@ -12,11 +12,11 @@ from paribus.data.rows import Rows
 from paribus.data.table import Column
 from paribus.errors import FeatureError
 
-RANKS = 256  # places at which two distributions of a number are compared, at most
-DRAWN = 16_384  # rows that tell, at most
+RANKS = 256  # positions at which two distributions of a number are compared, at most
+DRAWN = 16_384  # rows that are compared, at most
 
 
-def similar_order(rows: Rows, feature: int, levels: Array) -> tuple[Array, str]:
+def similar_order(rows: Rows, feature: int, categories: Array) -> tuple[Array, str]:
     r"""Put categories in an order in which neighbors have similar rows, and say how.
 
     Of two categories, and each other feature, the distance is the average difference between the
@@ -24,49 +24,51 @@ def similar_order(rows: Rows, feature: int, levels: Array) -> tuple[Array, str]:
     categories. The distances are added up over the features, and the categories put on a line that keeps them
     as well as a line can (classical scaling): the order is that on the line. This is what Apley and Zhu
     propose, but that they take the largest difference between distributions, which is the same for all
-    categories that do not overlap, however far apart. Where nothing tells categories apart, or they do not
+    categories that do not overlap, however far apart. Where nothing distinguishes categories, or they do not
     occur in ``rows``, they keep the order they come in.
     """
-    place = {level: number for number, level in enumerate(levels.tolist())}
-    codes, found = rows.table.column(feature).factorized()
-    of = np.array([place.get(_plain(level), -1) for level in found], dtype=np.int64)
+    codes_of = {category: number for number, category in enumerate(categories.tolist())}
+    codes, occurring = rows.table.column(feature).factorized()
+    of = np.array([codes_of.get(_plain(category), -1) for category in occurring], dtype=np.int64)
     own = np.full(len(rows), -1, np.int64)
     own[~rows.table.column(feature).missing] = of[codes] if len(codes) else np.empty(0, np.int64)
     kept = rows.keep(own >= 0)
-    distance = np.zeros((len(levels), len(levels)))
+    distance = np.zeros((len(categories), len(categories)))
     for other in range(len(rows.table.names)):
         if other != feature:
-            distance += _distances(kept, other, own[own >= 0], len(levels))
+            distance += _distances(kept, other, own[own >= 0], len(categories))
     order = _line(distance)
-    told = f"by how similar their rows are in the other features ({len(kept):,} rows)"
-    return _taken(levels, order), told if distance.any() else "as they come: nothing tells them apart"
+    order_text = f"by how similar their rows are in the other features ({len(kept):,} rows)"
+    return _taken(
+        categories, order
+    ), order_text if distance.any() else "as they come: nothing tells them apart"
 
 
-def _distances(rows: Rows, feature: int, own: Integers, levels: int) -> Floats:
-    """Return the distances of the categories in one other feature; one that cannot be read tells nothing."""
+def _distances(rows: Rows, feature: int, own: Integers, n_categories: int) -> Floats:
+    """Return the distances of the categories in one other feature; one that cannot be read says nothing."""
     try:
         column = rows.table.column(feature)
     except FeatureError:
-        return np.zeros((levels, levels))
+        return np.zeros((n_categories, n_categories))
     weights = np.ones(len(rows)) if rows.weights is None else rows.weights
     nominal = column.kind in NOMINAL
-    cells = _levels(column) if nominal else _ranks(column)
-    counts = np.zeros((levels, int(cells.max(initial=0)) + 1))
+    cells = _category_codes(column) if nominal else _ranks(column)
+    counts = np.zeros((n_categories, int(cells.max(initial=0)) + 1))
     some = cells >= 0
     np.add.at(counts, (own[some], cells[some]), weights[some])
     total = counts.sum(axis=1, keepdims=True)
     shares = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
     if not nominal:
         shares = np.cumsum(shares, axis=1)
-    distance = np.zeros((levels, levels))
-    for level in range(levels):
-        apart = np.abs(shares - shares[level])
-        distance[level] = apart.sum(axis=1) / 2 if nominal else apart.mean(axis=1)
+    distance = np.zeros((n_categories, n_categories))
+    for category in range(n_categories):
+        apart = np.abs(shares - shares[category])
+        distance[category] = apart.sum(axis=1) / 2 if nominal else apart.mean(axis=1)
     known = total[:, 0] > 0
     return np.where(known & known[:, None], distance, 0.0)
 
 
-def _levels(column: Column) -> Integers:
+def _category_codes(column: Column) -> Integers:
     """Return the category of each row; to miss it is one too."""
     cells = np.zeros(len(column.missing), np.int64)
     cells[~column.missing] = column.factorized()[0] + 1
@@ -99,9 +101,9 @@ def _line(distance: Floats) -> Integers:
     return np.argsort(along, kind="stable")
 
 
-def _taken(levels: Array, order: Integers) -> Array:
-    return objects(levels[k] for k in order) if levels.dtype == object else levels[order]
+def _taken(categories: Array, order: Integers) -> Array:
+    return objects(categories[k] for k in order) if categories.dtype == object else categories[order]
 
 
-def _plain(level: Any) -> Any:
-    return level.item() if isinstance(level, np.generic) else level
+def _plain(category: Any) -> Any:
+    return category.item() if isinstance(category, np.generic) else category

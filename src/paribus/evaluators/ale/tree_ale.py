@@ -48,19 +48,19 @@ class TreeAle(AlePass):
     @classmethod
     def covers(cls, request: Any) -> tuple[int, ...]:
         """Return the numbers of the effects of one feature."""
-        return tuple(number for number, move in enumerate(request.moves) if len(move.bins) == 1)
+        return tuple(number for number, grid in enumerate(request.ale_grids) if len(grid.bins) == 1)
 
     @classmethod
     def build(cls, model: Model, request: AleRequest) -> TreeAle:
         """Lay the trees out, and the values of each feature as codes."""
-        trees, moves = structure_of(model), request.moves
+        trees, grids = structure_of(model), request.ale_grids
         kernels = import_module("paribus.kernels.compiled")
-        walk = walk_of(trees.ensemble, tuple(move.axes[0].feature for move in moves))
+        walk = walk_of(trees.ensemble, tuple(grid.axes[0].feature for grid in grids))
         most = max((column.missing for column in walk.columns), default=0)
         if most > MOST_CODES:
             raise RefusalError(f"its trees compare a feature with {most:,} numbers, too many to be packed")
         walk.packed  # noqa: B018  # before threads request it
-        nodes = tuple(_codes_of_nodes(walk, trees, move, kernels) for move in moves)
+        nodes = tuple(_codes_of_nodes(walk, trees, grid, kernels) for grid in grids)
         return cls(request, trees, walk, nodes, model.n_outputs)
 
     @property
@@ -95,27 +95,27 @@ class TreeAle(AlePass):
         return self.walk.nodes.nbytes + self.walk.value.nbytes
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return the moments of the differences in each cell of every question."""
+        """Return the moments of the differences in each cell of every grid."""
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
         own = codes_of(self.walk, self.trees.ensemble, block, self.kernels)
         lower, upper = own.copy(), own.copy()
-        found = [move.locate(block, self._search) for move in self.moves]
-        for located, nodes in zip(found, self.nodes, strict=True):
+        cells = [grid.locate(block, self._search) for grid in self.ale_grids]
+        for located, nodes in zip(cells, self.nodes, strict=True):
             rows = slice(None) if located.kept is None else located.kept
             for column, codes in nodes:
                 lower[column, rows] = codes[located.index[0, :, 0]]
                 upper[column, rows] = codes[located.index[-1, :, 0]]
         plain, lowered, raised = self.kernels.shift(self.walk, own, lower, upper)
         states: dict[tuple[str, int], CellMoments | Counts] = {}
-        for number, located in enumerate(found):
+        for number, located in enumerate(cells):
             if not len(located.cells):
                 continue
             margins = (lowered[:, number], plain, raised[:, number])
             predictions = self._predictions(number, located, margins)
-            moments, places = collected(self.moves[number], located, predictions, block.weights)
-            states["local", number], states["places", number] = moments, places
+            moments, positions = collected(self.ale_grids[number], located, predictions, block.weights)
+            states["local", number], states["places", number] = moments, positions
         return Keyed(states)
 
     def _search(self, edges: Array, values: Array) -> Any:
@@ -130,22 +130,22 @@ class TreeAle(AlePass):
         if located.kept is not None:
             margins = tuple(margin[:, located.kept] for margin in margins)
         low, high = (self.trees.outputs(margin) for margin in margins[::2])
-        if not self.moves[number].bins[0].nominal:
+        if not self.ale_grids[number].bins[0].nominal:
             return np.stack([low, high], axis=1)
         own = self.trees.outputs(margins[1])
         # A row without a value is moved from the anchor, not from where it is.
-        missing = located.cells == self.moves[number].n_cells
+        missing = located.cells == self.ale_grids[number].n_cells
         return np.stack([low, np.where(missing, low, own), high], axis=1)
 
 
 def _codes_of_nodes(
-    walk: Walk, trees: Trees, move: AleGrid, kernels: ModuleType
+    walk: Walk, trees: Trees, grid: AleGrid, kernels: ModuleType
 ) -> tuple[tuple[int, Ints], ...]:
     """Return, for each column that belongs to the feature moved, the codes of its values, missing last."""
-    (feature, values), *_ = move.columns
-    found = []
-    for place, column in enumerate(walk.columns):
+    (feature, values), *_ = grid.columns
+    codes = []
+    for position, column in enumerate(walk.columns):
         encoding = trees.ensemble.encodings[column.encoding]
         if encoding.feature == feature:
-            found.append((place, code_of(column, encoding.numbers(values), kernels)))
-    return tuple(found)
+            codes.append((position, code_of(column, encoding.numbers(values), kernels)))
+    return tuple(codes)

@@ -50,7 +50,7 @@ class GroupSums:
 
 @dataclass(frozen=True, eq=False)
 class GroupPredictions:
-    """What is found of some groups, None of none, and how many rows were asked."""
+    """Estimates of some groups, None of none, and how many rows were predicted."""
 
     joint: JointMoments | None
     predictions: int
@@ -60,7 +60,7 @@ class GroupPredictions:
 class CrossedRows:
     """Evaluates groups of features, all rows at a time, and keeps their sums.
 
-    ``single`` has the curves of each feature; groups are of places among them.
+    ``single`` has the curves of each feature; groups are of positions among them.
     """
 
     brute: BruteForce
@@ -89,20 +89,20 @@ class CrossedRows:
             inner[0] += sign * curves[part].as_rest(weighed[:1])[0]
             if len(part) == 1:  # which is counted with the feature itself
                 inner[1] -= curves[part].as_rest(weighed[1:])[0]
-        asked = sum(one.curves[0].size for part, one in curves.items() if len(part) > 1)
-        return GroupSums(functions**2 @ self.share, functions, inner, asked)
+        predicted = sum(one.curves[0].size for part, one in curves.items() if len(part) > 1)
+        return GroupSums(functions**2 @ self.share, functions, inner, predicted)
 
     def _curves(self, block: Block, group: Group, part: Group) -> FeatureCurves:
         if len(part) == 1:
             return self.single[group[part[0]]]
-        question = ObservedValues.of(block.table, tuple(self.features[group[way]] for way in part))
-        return FeatureCurves(curves_of(self.brute, block, question), question.point)
+        grid = ObservedValues.of(block.table, tuple(self.features[group[way]] for way in part))
+        return FeatureCurves(curves_of(self.brute, block, grid), grid.point)
 
 
-def curves_of(brute: BruteForce, block: Block, question: Grid) -> Floats:
-    """Return the predictions of every row of a block at every point of a question, ``(o, g, i)``."""
-    asked = BruteForce(brute.model, replace(brute.request, grids=(question,)), brute.scratch)
-    state = asked.evaluate(Block(block.table, block.weights, block.start))
+def curves_of(brute: BruteForce, block: Block, grid: Grid) -> Floats:
+    """Return the predictions of every row of a block at every point of a grid, ``(o, g, i)``."""
+    single = BruteForce(brute.model, replace(brute.request, grids=(grid,)), brute.scratch)
+    state = single.evaluate(Block(block.table, block.weights, block.start))
     return np.asarray(state.parts["curves", 0].finish().swapaxes(1, 2))
 
 
@@ -158,7 +158,7 @@ class BruteInteractions(InteractionPasses):
 
     @property
     def _single_predictions(self) -> int:
-        return len(self.request.rows) * sum(question.n_points for question in self._singles)
+        return len(self.request.rows) * sum(grid.n_points for grid in self._singles)
 
     @property
     def error_rows(self) -> int:
@@ -195,7 +195,7 @@ class BruteInteractions(InteractionPasses):
     @property
     def held_bytes(self) -> int:
         """The curves of every row over each feature, twice while they are joined, and functions of pairs."""
-        curves = sum(question.n_points for question in self._singles) + 8 * len(self.request.pairs)
+        curves = sum(grid.n_points for grid in self._singles) + 8 * len(self.request.pairs)
         return 2 * FLOAT * curves * len(self.request.rows) * self.model.n_outputs
 
     @property
@@ -217,17 +217,17 @@ class BruteInteractions(InteractionPasses):
     def passes(self, threads: int) -> Passes:
         """Evaluate single features, then groups, and square."""
         state = yield self._fold("curves", self._brute, self._brute.block_rows, self._brute.parts)
-        answers = self._brute.finish(state)
+        estimates = self._brute.finish(state)
         single = tuple(
-            FeatureCurves(np.ascontiguousarray(answer.individual.swapaxes(1, 2)), question.point)
-            for answer, question in zip(answers, self._singles, strict=True)
-            if answer.individual is not None
+            FeatureCurves(np.ascontiguousarray(estimate.individual.swapaxes(1, 2)), grid.point)
+            for estimate, grid in zip(estimates, self._singles, strict=True)
+            if estimate.individual is not None
         )
         witnesses = InfluenceSample.of(self.sample, self.request.rows.total, self.request.rows.n_weighted)
         with ignore_fp_errors():
-            evidence, answer = self._evidence(single, witnesses.share)
+            evidence, predictions = self._evidence(single, witnesses.share)
         precision = {"single": self.model.is_float32, "single_own": self.model.is_float32}
-        zero = ZeroThresholds.of(evidence.variance, answer, **precision)
+        zero = ZeroThresholds.of(evidence.variance, predictions, **precision)
         pairs = yield from self._joint("pairs", self.request.pairs, single, witnesses)
         ratios = ratios_of(evidence, pairs.joint, witnesses, zero, 1)
         triples = strongest_triples(ratios, len(single), self.request.threeway)

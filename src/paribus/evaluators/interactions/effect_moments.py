@@ -31,9 +31,9 @@ class ZeroThresholds:
     own: Floats
 
     @classmethod
-    def of(cls, variance: Floats, answer: Floats, *, single: bool, single_own: bool) -> ZeroThresholds:
-        """Return the floors for some answers ``(i, o)``; ``single`` tells of single precision."""
-        largest = np.abs(answer[np.isfinite(answer)]).max(initial=0.0)
+    def of(cls, variance: Floats, predictions: Floats, *, single: bool, single_own: bool) -> ZeroThresholds:
+        """Return the floors for some predictions ``(i, o)``; ``single`` says single precision."""
+        largest = np.abs(predictions[np.isfinite(predictions)]).max(initial=0.0)
         fine = DOUBLE * float(np.finfo(np.float64).eps) * largest
         coarse = SINGLE * float(np.finfo(np.float32).eps) * largest
         least = NEGLIGIBLE**2 * variance
@@ -84,7 +84,7 @@ class JointMoments:
     Attributes
     ----------
     groups : tuple
-        The groups, as places among the features.
+        The groups, as positions among the features.
     numerator, denominator : (t, o)
         Mean squares of the interaction and of the joint effect.
     interaction, effect : (t, o, i)
@@ -149,12 +149,12 @@ def _influence(
 ) -> _Influence:
     effect, loss = functions.effect[j], None if functions.loss is None else functions.loss[j]
     joint = functions.full[:0] if functions.joint is None else functions.joint[groups]
-    asked = [effect, functions.rest, *joint]
+    terms = [effect, functions.rest, *joint]
     if loss is None:
-        of_effect, of_rest, *of_joint = single.as_rest(np.stack(asked) * share)
+        of_effect, of_rest, *of_joint = single.as_rest(np.stack(terms) * share)
         return _Influence(effect**2 + 2 * of_effect, None, None, of_rest, _stacked(of_joint, effect))
     among = loss - effect  # F - F_j - F_without_j
-    of_among, of_effect, of_rest, *of_joint = single.as_rest(np.stack([among, *asked]) * share)
+    of_among, of_effect, of_rest, *of_joint = single.as_rest(np.stack([among, *terms]) * share)
     loss_away, among_away = single.as_value(np.stack([loss, among]) * share)
     return _Influence(
         effect**2 + 2 * of_effect,
@@ -208,13 +208,13 @@ def _of_singles(
 ) -> dict[str, Ratio]:
     every = np.broadcast_to(evidence.variance, evidence.main.shape)
     square = functions.full**2
-    asked: dict[str, tuple[Floats | None, list[Floats | None]]] = {
+    terms: dict[str, tuple[Floats | None, list[Floats | None]]] = {
         "main": (evidence.main, [one.main for one in found]),
         "left_out": (evidence.lost, [one.loss for one in found]),
         "overall": (evidence.overall, [one.overall for one in found]),
     }
     ratios = {}
-    for name, (numerator, influence) in asked.items():
+    for name, (numerator, influence) in terms.items():
         if numerator is not None:
             floor = zero.averages if name == "main" else zero.own
             ratios[name] = witnesses.ratio(numerator, every, np.array(influence), square, floor)

@@ -25,7 +25,7 @@ from paribus.evaluators.interactions.interaction_statistics import Ratio
 
 @dataclass(frozen=True, eq=False)
 class InfluenceSample:
-    """The rows whose influence tells the errors: ``share (i,)`` of a mean, ``square (i,)`` of a variance.
+    """The rows whose influence gives the errors: ``share (i,)`` of a mean, ``square (i,)`` of a variance.
 
     ``rows`` is how many rows they stand for.
     """

@@ -17,7 +17,7 @@ MOST_CUTS = 64 * BLOCKS_FIRST  # times all of them together, at most
 class InteractionRequest:
     """Which statistics of which features, over which rows.
 
-    ``features`` are positions in the table, in the requested order; pairs and triples are of places among
+    ``features`` are positions in the table, in the requested order; pairs and triples are of positions among
     them. ``seed`` is that of whatever is drawn. ``threads`` None leaves their number to the evaluator.
 
     Blocks and tables have fixed sizes, so that memory changes no number, divided by ``cut``, a power of two,

@@ -37,7 +37,7 @@ class Ratio:
             if array is not None:
                 array.setflags(write=False)
 
-    # Computed once: whoever looks at one entry after the other would compute all of them each time.
+    # Computed once: whoever reads one entry after the other would compute all of them each time.
     @cached_property
     def share(self) -> Floats:
         """The ratio; zero where the numerator is, NaN where only the denominator vanishes."""

@@ -43,7 +43,7 @@ from paribus.states import Keyed
 BLOCK_ROWS = 16_384
 BLOCKS = 8  # a table is cut into at least so many, for threads
 MERGED = 32  # numbers of a state per row of its block, at most, unless the table is too short
-WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence tells the standard errors, to 5 or 10 %
+WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence gives the standard errors, to 5 or 10 %
 WORK = 4_000_000_000  # leaves times pairs they test times witnesses, that errors may take
 HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how many these are in any case
 TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
@@ -95,7 +95,7 @@ class TreeInteractions(InteractionPasses):
         single = program_of(ensemble, family_of((feature,) for feature in request.features), kernels())
         groups = _sharing(single) if request.pairwise else ()
         features = single.family.features
-        named = [tuple(features[place] for place in group) for group in groups]
+        named = [tuple(features[position] for position in group) for group in groups]
         program = program_of(ensemble, family_of([*((f,) for f in features), *named]), kernels())
         return cls(model, request, ensemble, single, groups, program, Leaves.of(program, kernels()))
 
@@ -123,12 +123,12 @@ class TreeInteractions(InteractionPasses):
 
     @property
     def error_rows(self) -> int:
-        """Rows whose influence tells the standard errors."""
+        """Rows whose influence gives the standard errors."""
         return len(self.sample.numbers)
 
     @cached_property
     def sample(self) -> Sample:
-        """The rows whose influence tells the errors: fewer where many leaves test many pairs."""
+        """The rows whose influence gives the errors: fewer where many leaves test many pairs."""
         sizes = np.array([len(one) for one in self.program.family.sets])
         items = int((sizes[self.program.slot_set] > 1).sum())
         by_work = int(np.clip(WORK // max(1, items), FEWEST, WITNESSES))
@@ -143,7 +143,7 @@ class TreeInteractions(InteractionPasses):
 
     @cached_property
     def counting(self) -> CoveragePass:
-        """The first look at the rows."""
+        """The first pass over the rows."""
         leaves, cut = self.leaves, self.request.block_cut
         if cut > 1:
             leaves = replace(leaves, largest=leaves.largest // cut)
@@ -208,15 +208,15 @@ class TreeInteractions(InteractionPasses):
     def passes(self, threads: int) -> Passes:
         """Count, look up, and square."""
         state = yield self._fold("coverage", self.counting, self.block_rows)
-        looked = CoverageTables.of(self.counting, state)
-        walking = self._walking(looked)
+        tables = CoverageTables.of(self.counting, state)
+        walking = self._walking(tables)
         sums = yield self._fold("predictions", walking, min(BLOCK_ROWS, self.block_rows))
         witnesses = InfluenceSample.of(self.sample, self.request.rows.total, self.request.rows.n_weighted)
-        evidence = self._evidence(looked, walking, sums)
+        evidence = self._evidence(tables, walking, sums)
         # Averages are of sums in double precision, whatever the library does.
-        answer, single = evidence.full.T + walking.center, self.ensemble.single_sum
-        zero = ZeroThresholds.of(evidence.variance, answer, single=False, single_own=single)
-        joint = self._joint(looked, evidence, sums, witnesses, threads) if self.request.pairwise else None
+        predictions, single = evidence.full.T + walking.center, self.ensemble.single_sum
+        zero = ZeroThresholds.of(evidence.variance, predictions, single=False, single_own=single)
+        joint = self._joint(tables, evidence, sums, witnesses, threads) if self.request.pairwise else None
         ratios = ratios_of(evidence, joint, witnesses, zero, threads)
         triples = strongest_triples(ratios, len(self.request.features), self.request.threeway)
         threeway = None
@@ -240,61 +240,61 @@ class TreeInteractions(InteractionPasses):
         )
 
     @cached_property
-    def _place(self) -> list[int]:
+    def _position(self) -> list[int]:
         """Where each feature requested stands in the family, which is in the order of the table."""
         return [self.single.family.features.index(feature) for feature in self.request.features]
 
-    def _walking(self, looked: CoverageTables) -> PredictionPass:
+    def _walking(self, tables: CoverageTables) -> PredictionPass:
         walk = self.single
         if not self.request.overall:
             walk = program_of(self.ensemble, family_of([()]), kernels())
         share = np.zeros(walk.n_slots)
         if self.request.overall:
             leaves = Leaves.of(walk, kernels())
-            for place, counts in enumerate(looked.cells):
-                slots, weight = leaves.passing_weight(place, counts)
-                share[slots] = weight / looked.total
+            for position, counts in enumerate(tables.cells):
+                slots, weight = leaves.passing_weight(position, counts)
+                share[slots] = weight / tables.total
         cells = ThresholdCells(self.single)
         return PredictionPass(
-            walk, self.ensemble, cells, looked.effects, share, looked.center + self.ensemble.base
+            walk, self.ensemble, cells, tables.effects, share, tables.center + self.ensemble.base
         )
 
-    def _evidence(self, looked: CoverageTables, walking: PredictionPass, sums: Keyed) -> EffectMoments:
-        effect, full, lost = walking.functions(looked.sample)
-        first, second = (sums.parts[name, 0].cells / looked.total for name in ("first", "second"))
+    def _evidence(self, tables: CoverageTables, walking: PredictionPass, sums: Keyed) -> EffectMoments:
+        effect, full, lost = walking.functions(tables.sample)
+        first, second = (sums.parts[name, 0].cells / tables.total for name in ("first", "second"))
         square = np.maximum(second - first**2, 0.0)
-        features = len(self._place)
+        features = len(self._position)
         main = [
-            table**2 @ counts / looked.total
-            for table, counts in zip(looked.effects, looked.cells, strict=True)
+            table**2 @ counts / tables.total
+            for table, counts in zip(tables.effects, tables.cells, strict=True)
         ]
-        place = self._place
+        position = self._position
 
         def single(j: int) -> FeatureCurves:
-            return self._single(looked, place[j])
+            return self._single(tables, position[j])
 
         return EffectMoments(
             variance=square[0],
-            main=np.array(main)[place],
-            lost=square[2 : 2 + features][place] if self.request.overall else None,
-            overall=square[2 + features :][place] if self.request.overall else None,
+            main=np.array(main)[position],
+            lost=square[2 : 2 + features][position] if self.request.overall else None,
+            overall=square[2 + features :][position] if self.request.overall else None,
             total=square[1] if self.request.overall and self.request.every_column else None,
             full=full,
-            effect=effect[place],
-            loss=lost[place] if self.request.overall else None,
+            effect=effect[position],
+            loss=lost[position] if self.request.overall else None,
             single=single,
         )
 
-    def _single(self, looked: CoverageTables, place: int) -> FeatureCurves:
+    def _single(self, tables: CoverageTables, position: int) -> FeatureCurves:
         """Draw the witnesses' curves over a feature, at the cells they have."""
         cells = ThresholdCells(self.single)
-        found, point = np.unique(cells.of(looked.sample)[place], return_inverse=True)
-        points = cells.points(place, found)
+        occupied, point = np.unique(cells.of(tables.sample)[position], return_inverse=True)
+        points = cells.points(position, occupied)
         traced = kernels().trace(self.single, [points])
-        chunk, rows = int(kernels().CHUNK), looked.sample.shape[1]
+        chunk, rows = int(kernels().CHUNK), tables.sample.shape[1]
         curves = [
             kernels().curves(
-                self.single, traced, np.ascontiguousarray(looked.sample[:, first : first + chunk])
+                self.single, traced, np.ascontiguousarray(tables.sample[:, first : first + chunk])
             )
             for first in range(0, rows, chunk)
         ]
@@ -302,22 +302,22 @@ class TreeInteractions(InteractionPasses):
 
     def _joint(
         self,
-        looked: CoverageTables,
+        tables: CoverageTables,
         evidence: EffectMoments,
         sums: Keyed,
         witnesses: InfluenceSample,
         threads: int,
     ) -> JointMoments:
         """Return the statistics of all pairs; the effect of two that share no path is the sum of theirs."""
-        found = self._sharing_pairs(looked, witnesses, threads)
-        together = sums.parts["together", 0].cells / looked.total
+        found = self._sharing_pairs(tables, witnesses, threads)
+        together = sums.parts["together", 0].cells / tables.total
         squares, functions, inner = [], [], []
         for one, other in self.request.pairs:
-            places = self._place[one], self._place[other]
-            pair = found.get((min(places), max(places)))
+            positions = self._position[one], self._position[other]
+            pair = found.get((min(positions), max(positions)))
             if pair is None:
                 both = evidence.effect[one] + evidence.effect[other]
-                square = evidence.main[one] + evidence.main[other] + 2 * together[:, *places]
+                square = evidence.main[one] + evidence.main[other] + 2 * together[:, *positions]
                 nothing = np.zeros_like(both)
                 pair = np.stack([np.zeros_like(square), square]), np.stack([nothing, both]), nothing[None]
             squares.append(pair[0])
@@ -326,35 +326,35 @@ class TreeInteractions(InteractionPasses):
         return JointMoments.of(self.request.pairs, squares, functions, inner)
 
     def _sharing_pairs(
-        self, looked: CoverageTables, witnesses: InfluenceSample, threads: int
+        self, tables: CoverageTables, witnesses: InfluenceSample, threads: int
     ) -> dict[tuple[int, ...], tuple[Floats, Floats, Floats]]:
         """Return squares ``(2, m)``, functions and influence ``(2, m, i)`` of pairs that share a path."""
         if not self.groups:
             return {}
         with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(lambda number: self._pair(looked, number), range(len(self.groups))))
+            found = list(pool.map(lambda number: self._pair(tables, number), range(len(self.groups))))
         functions = np.stack([functions for _, functions in found])
         weighed = witnesses.centered(functions) * witnesses.share
-        inner = influence_within(self.ensemble, looked, self.groups, weighed, threads)
+        inner = influence_within(self.ensemble, tables, self.groups, weighed, threads)
         return {
             group: (found[number][0], functions[number], inner[number])
             for number, group in enumerate(self.groups)
         }
 
-    def _pair(self, looked: CoverageTables, number: int) -> tuple[Floats, Floats]:
+    def _pair(self, tables: CoverageTables, number: int) -> tuple[Floats, Floats]:
         group, pairs = self.groups[number], self.counting.pairs
         counted = None
         if pairs is not None:
-            sizes = looked.leaves.cells.size[pairs[: number + 1]].astype(np.int64).prod(axis=1)
+            sizes = tables.leaves.cells.size[pairs[: number + 1]].astype(np.int64).prod(axis=1)
             counted = slice(int(sizes[:-1].sum()), int(sizes.sum()))
-        at, weight, own = looked.points(group, counted)
-        interaction = looked.interaction(group, at)
-        effect = interaction + sum(looked.effects[place][:, at[way]] for way, place in enumerate(group))
-        return looked.squared(np.stack([interaction, effect]), weight, own)
+        at, weight, own = tables.points(group, counted)
+        interaction = tables.interaction(group, at)
+        effect = interaction + sum(tables.effects[position][:, at[way]] for way, position in enumerate(group))
+        return tables.squared(np.stack([interaction, effect]), weight, own)
 
 
 def _sharing(program: Program) -> tuple[tuple[int, ...], ...]:
-    """Return the pairs of features, as places in the family, that some path tests together."""
+    """Return the pairs of features, as positions in the family, that some path tests together."""
     leaves = np.flatnonzero(program.entries[:, SLOT] >= 0)
     active = program.entries[leaves, ACTIVE]
     tests = np.zeros((len(leaves), len(program.family.features)), np.float32)

@@ -1,4 +1,4 @@
-"""Looks at the rows of a tree ensemble: what is counted of them, and what is looked up for each."""
+"""Passes over the rows of a tree ensemble: what is counted of them, and what is looked up for each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def kernels() -> ModuleType:
 
 @dataclass(frozen=True, eq=False)
 class CoveragePass:
-    """The first look at the rows: who could reach which leaf, and how many lie in which cells.
+    """The first pass over the rows: who could reach which leaf, and how many lie in which cells.
 
     ``pairs`` are the pairs of features whose cells are counted together, None to keep each row's cells.
     """
@@ -40,29 +40,29 @@ class CoveragePass:
     sample: Integers
 
     def expected(self, rows: int) -> Expected:
-        """Return the patterns of states of ``rows`` rows at most; cells are places in tables."""
+        """Return the patterns of states of ``rows`` rows at most; cells are positions in tables."""
         size = self.leaves.cells.size
-        found: dict[tuple[str, int], Any] = {
+        patterns: dict[tuple[str, int], Any] = {
             ("weight", 0): Counts.expected((1,), rows),
             ("coverage", 0): Counts.expected((self.program.n_slots,), rows),
             ("sample", 0): codes_expected(self.program),
         }
-        for place, cells in enumerate(size.tolist()):
-            found["cells", place] = Counts.expected((cells,), rows)
+        for position, cells in enumerate(size.tolist()):
+            patterns["cells", position] = Counts.expected((cells,), rows)
         if self.pairs is None:
             last = size[:, None] - 1
-            found["rows", 0] = RowCurves.expected("rows", len(size), dtype="i4", low=0, high=last)
-            found["row weights", 0] = RowCurves.expected("rows", 1, low=0, high=LARGEST)
+            patterns["rows", 0] = RowCurves.expected("rows", len(size), dtype="i4", low=0, high=last)
+            patterns["row weights", 0] = RowCurves.expected("rows", 1, low=0, high=LARGEST)
         else:
             cells = int(size[self.pairs].astype(np.int64).prod(axis=1).sum())
-            found["pairs", 0] = Counts.expected((cells,), rows)
-        return Expected(found, totals={"sample": len(self.sample)})
+            patterns["pairs", 0] = Counts.expected((cells,), rows)
+        return Expected(patterns, totals={"sample": len(self.sample)})
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the coverage of a block, its counts, and the codes of the rows in the sample."""
-        places = np.arange(block.start, block.start + len(block.table))
+        positions = np.arange(block.start, block.start + len(block.table))
         if block.weights is not None and not block.weights.all():
-            places, block = places[block.weights > 0], block.weighted()
+            positions, block = positions[block.weights > 0], block.weighted()
         if not len(block.table):
             return Keyed({})
         weights = block.weights
@@ -72,13 +72,15 @@ class CoveragePass:
         states: dict[tuple[str, int], Any] = {
             ("weight", 0): Counts(np.array([len(codes.T) if weights is None else weights.sum()])),
             ("coverage", 0): Counts(kernels().cover(self.program, codes, weights)),
-            ("sample", 0): RowCurves(((block.start, codes[:, np.isin(places, self.sample)]),)),
+            ("sample", 0): RowCurves(((block.start, codes[:, np.isin(positions, self.sample)]),)),
         }
-        for place in range(len(size)):
-            states["cells", place] = Counts(np.bincount(cells[place], weights, minlength=int(size[place])))
+        for position in range(len(size)):
+            states["cells", position] = Counts(
+                np.bincount(cells[position], weights, minlength=int(size[position]))
+            )
         if self.pairs is None:
             states["rows", 0] = RowCurves(((block.start, cells),))
-            own = np.ones(len(places)) if weights is None else weights
+            own = np.ones(len(positions)) if weights is None else weights
             states["row weights", 0] = RowCurves(((block.start, own[None]),))
         else:
             states["pairs", 0] = Counts(kernels().count_pairs(cells, weights, self.pairs, size))
@@ -87,11 +89,11 @@ class CoveragePass:
 
 @dataclass(frozen=True, eq=False)
 class PredictionPass:
-    """The second look: every row's own prediction, effects, and what it loses with a feature averaged out.
+    """The second pass: every row's own prediction, effects, and what it loses with a feature averaged out.
 
     ``effects`` are the centered effects of each feature by cell, ``(m, c)``; ``walk`` is a program whose
-    family has the features that are averaged out, none if nothing asks; ``share`` is, by its slots, that of
-    the rows which pass a leaf's tests of a feature.
+    family has the features that are averaged out, none if nothing requests it; ``share`` is, by its slots,
+    that of the rows which pass a leaf's tests of a feature.
     """
 
     walk: Program
@@ -140,7 +142,7 @@ class PredictionPass:
 
 @dataclass(frozen=True, eq=False)
 class CoverageTables:
-    """What the first look found.
+    """What the first pass returned.
 
     Attributes
     ----------
@@ -174,10 +176,10 @@ class CoverageTables:
         """Read the effects of single features off the coverage."""
         leaves, total = counting.leaves, float(state.parts["weight", 0].cells[0])
         share = state.parts["coverage", 0].cells / total
-        cells = tuple(state.parts["cells", place].cells for place in range(len(leaves.cells.size)))
+        cells = tuple(state.parts["cells", position].cells for position in range(len(leaves.cells.size)))
         effects = []
-        for place, counts in enumerate(cells):
-            table = leaves.table((place,), leaves.testing((place,)), share)
+        for position, counts in enumerate(cells):
+            table = leaves.table((position,), leaves.testing((position,)), share)
             effects.append(table - (table @ counts / total)[:, None])
         center = share[leaves.slots(())] @ leaves.value
         sample = np.ascontiguousarray(state.parts["sample", 0].finish())
@@ -186,11 +188,11 @@ class CoverageTables:
     def interaction(self, group: tuple[int, ...], at: Ints) -> Floats:
         """Return the interaction of a group in cells ``(d, i)`` of its features, not centered, ``(m, i)``."""
         leaves = self.leaves.testing(group)
-        found = np.zeros((len(self.center), at.shape[1]))
+        result = np.zeros((len(self.center), at.shape[1]))
         for part, sign in parts_of(group):
-            places = tuple(group[way] for way in part)
-            found += sign * self.leaves.at(places, leaves, self.share, at[list(part)], kernels())
-        return found
+            positions = tuple(group[way] for way in part)
+            result += sign * self.leaves.at(positions, leaves, self.share, at[list(part)], kernels())
+        return result
 
     def points(self, group: tuple[int, ...], counted: slice | None) -> tuple[Ints, Floats, Integers]:
         """Return cells ``(d, g)`` of a group, the weight at the first of them, and which the witnesses have.
@@ -220,7 +222,7 @@ class CoverageTables:
 
 def influence_within(
     ensemble: Ensemble,
-    looked: CoverageTables,
+    tables: CoverageTables,
     groups: Sequence[tuple[int, ...]],
     functions: Floats,
     threads: int = 1,
@@ -230,15 +232,15 @@ def influence_within(
     ``functions (t, q, m, i)`` are weighed; so is the result. Whether a row reaches a leaf with a group free
     depends on every other feature the leaf tests, requested or not.
     """
-    leaves, features = looked.leaves, looked.leaves.program.family.features
+    leaves, features = tables.leaves, tables.leaves.program.family.features
     tested = {ensemble.encodings[column].feature for column in np.unique(ensemble.column) if column >= 0}
     if not tested <= set(features):
-        named = [tuple(features[place] for place in group) for group in groups]
+        named = [tuple(features[position] for position in group) for group in groups]
         every = [(feature,) for feature in tested | set(features)]
         leaves = Leaves.of(program_of(ensemble, family_of([*every, *named]), kernels()), kernels())
-        place = {feature: number for number, feature in enumerate(leaves.program.family.features)}
-        groups = [tuple(place[feature] for feature in group) for group in named]
+        position = {feature: number for number, feature in enumerate(leaves.program.family.features)}
+        groups = [tuple(position[feature] for feature in group) for group in named]
     boxes = leaves.boxes()
     items = leaves.items(list(groups), boxes)
-    found: Floats = kernels().interact(boxes, items, leaves.cells.of(looked.sample), functions, threads)
-    return found
+    result: Floats = kernels().interact(boxes, items, leaves.cells.of(tables.sample), functions, threads)
+    return result

@@ -43,38 +43,38 @@ def joint_of(
     request: InteractionRequest,
     triples: tuple[Group, ...],
     witnesses: InfluenceSample,
-    looked: CoverageTables,
+    tables: CoverageTables,
 ) -> JointMoments:
     """Return the statistics of triples from their coverage."""
-    features = looked.leaves.program.family.features
-    place = {feature: number for number, feature in enumerate(features)}
-    places = [tuple(place[feature] for feature in triple) for triple in _named(request, triples)]
-    found = [_triple(ensemble, looked, triple, witnesses) for triple in places]
+    features = tables.leaves.program.family.features
+    position = {feature: number for number, feature in enumerate(features)}
+    positions = [tuple(position[feature] for feature in triple) for triple in _named(request, triples)]
+    found = [_triple(ensemble, tables, triple, witnesses) for triple in positions]
     squares, functions, inner = zip(*found, strict=True)
     return JointMoments.of(triples, squares, functions, inner)
 
 
 def _triple(
-    ensemble: Ensemble, looked: CoverageTables, triple: Group, witnesses: InfluenceSample
+    ensemble: Ensemble, tables: CoverageTables, triple: Group, witnesses: InfluenceSample
 ) -> tuple[Floats, Floats, Floats]:
     """Return mean squares ``(2, m)``, functions at the witnesses and their inner influence ``(2, m, i)``."""
-    at, weight, own = looked.points(triple, None)
+    at, weight, own = tables.points(triple, None)
     sharing = [
-        group for size in (2, 3) for group in combinations(triple, size) if len(looked.leaves.testing(group))
+        group for size in (2, 3) for group in combinations(triple, size) if len(tables.leaves.testing(group))
     ]
-    effect = sum(looked.effects[place][:, at[way]] for way, place in enumerate(triple))
+    effect = sum(tables.effects[position][:, at[way]] for way, position in enumerate(triple))
     interaction = np.zeros_like(effect)
     for group in sharing:
-        values = looked.interaction(group, at[[triple.index(place) for place in group]])
+        values = tables.interaction(group, at[[triple.index(position) for position in group]])
         effect = effect + values
         interaction = values if len(group) == 3 else interaction
-    square, functions = looked.squared(np.stack([interaction, effect]), weight, own)
-    return square, functions, _inner(ensemble, looked, sharing, functions, witnesses)
+    square, functions = tables.squared(np.stack([interaction, effect]), weight, own)
+    return square, functions, _inner(ensemble, tables, sharing, functions, witnesses)
 
 
 def _inner(
     ensemble: Ensemble,
-    looked: CoverageTables,
+    tables: CoverageTables,
     sharing: list[Group],
     functions: Floats,
     witnesses: InfluenceSample,
@@ -84,5 +84,7 @@ def _inner(
         return np.zeros_like(functions)
     weighed = witnesses.centered(functions) * witnesses.share
     # The interaction of a pair has a part in the joint effect of the triple, and none in its interaction.
-    asked = np.stack([weighed if len(group) == 3 else weighed * [[[0.0]], [[1.0]]] for group in sharing])
-    return np.asarray(influence_within(ensemble, looked, sharing, asked).sum(axis=0))
+    functions_of = np.stack(
+        [weighed if len(group) == 3 else weighed * [[[0.0]], [[1.0]]] for group in sharing]
+    )
+    return np.asarray(influence_within(ensemble, tables, sharing, functions_of).sum(axis=0))

@@ -1,1 +1,1 @@
-"""Tree ensembles: what brute force answers, from the leaves and how many rows could reach them."""
+"""Tree ensembles: what brute force estimates, from the leaves and how many rows could reach them."""

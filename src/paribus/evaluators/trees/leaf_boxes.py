@@ -1,6 +1,6 @@
 """Features as cells, leaves as boxes of cells: effects of one, two or three features as tables.
 
-A *cell* of a feature is a set of values that no test of the ensemble tells apart.
+A *cell* of a feature is a set of values that no test of the ensemble separates.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from paribus.kernels.program import (
 )
 
 CROSSED = 100_000  # cells of a feature that is tested in several ways, at most
-SLOT_BYTES = 80  # of a slot's runs, leaf, place among its set's, and as an item for the kernels
+SLOT_BYTES = 80  # of a slot's runs, leaf, position among its set's, and as an item for the kernels
 TABLE_CELLS = 2**22  # numbers of a table, at most
 
 
@@ -54,7 +54,7 @@ class ThresholdCells:
     @cached_property
     def size(self) -> Ints:
         """How many cells each feature has."""
-        sizes = [prod(self._shape(place)) for place in range(len(self.columns))]
+        sizes = [prod(self._shape(position)) for position in range(len(self.columns))]
         for columns, size in zip(self.columns, sizes, strict=True):
             if len(columns) > 1 and size > CROSSED:
                 raise RefusalError(
@@ -62,29 +62,31 @@ class ThresholdCells:
                 )
         return np.array(sizes, np.int32)
 
-    def _shape(self, place: int) -> tuple[int, ...]:
-        return tuple(int(self.program.n_codes[column]) for column in self.columns[place])
+    def _shape(self, position: int) -> tuple[int, ...]:
+        return tuple(int(self.program.n_codes[column]) for column in self.columns[position])
 
     def of(self, codes: Ints) -> Ints:
         """Return the cell of each row in each feature, ``(f, i)``."""
         cells = np.zeros((len(self.columns), codes.shape[1]), np.int32)
-        for place, columns in enumerate(self.columns):
+        for position, columns in enumerate(self.columns):
             for column in columns:
-                cells[place] *= self.program.n_codes[column]
-                cells[place] += codes[column]
+                cells[position] *= self.program.n_codes[column]
+                cells[position] += codes[column]
         return cells
 
-    def codes(self, place: int) -> dict[int, Integers]:
+    def codes(self, position: int) -> dict[int, Integers]:
         """Return the codes that every cell of a feature has, by column."""
         found = (
-            np.unravel_index(np.arange(self.size[place]), self._shape(place)) if self.columns[place] else ()
+            np.unravel_index(np.arange(self.size[position]), self._shape(position))
+            if self.columns[position]
+            else ()
         )
-        return dict(zip(self.columns[place], found, strict=True))
+        return dict(zip(self.columns[position], found, strict=True))
 
-    def points(self, place: int, cells: Integers) -> PointCodes:
+    def points(self, position: int, cells: Integers) -> PointCodes:
         """Return some cells of a feature as points."""
         row = np.full(len(self.program.conditions), -1, np.int32)
-        codes = self.codes(place)
+        codes = self.codes(position)
         for number, column in enumerate(codes):
             row[self.program.conditions[:, COLUMN] == column] = number
         table = np.stack([found[cells] for found in codes.values()]) if codes else np.zeros((0, len(cells)))
@@ -122,10 +124,10 @@ class ThresholdCells:
         runs[left[missing_left] + 1] = missing[missing_left]
 
     def _by_cell(self, number: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        place = int(self.program.feature[number])
-        if place == len(self.columns):  # of a feature that nothing asks about
+        position = int(self.program.feature[number])
+        if position == len(self.columns):  # of a feature that no grid varies
             return [], []
-        codes = self.codes(place)[int(self.program.conditions[number, COLUMN])]
+        codes = self.codes(position)[int(self.program.conditions[number, COLUMN])]
         left = goes_left(self.program, number, codes)
         return runs_of(left), runs_of(~left)
 
@@ -134,7 +136,7 @@ class ThresholdCells:
 class Leaves:
     """The leaves of a program as boxes; ``passing`` has the cells of the slots that free one feature.
 
-    A *group* is a tuple of features, as places in the family, in order. A table of more than ``largest``
+    A *group* is a tuple of features, as positions in the family, in order. A table of more than ``largest``
     numbers is not built; those of its cells that are needed are looked up.
     """
 
@@ -190,8 +192,8 @@ class Leaves:
         """Return the slot of a group in the leaves that test all of it, or in some of those."""
         order, first = self._by_set
         number = self._numbers[frozenset(group)]
-        found = order[first[number] : first[number + 1]]
-        return found if leaves is None else found[np.searchsorted(self.of_slot[found], leaves)]
+        slots = order[first[number] : first[number + 1]]
+        return slots if leaves is None else slots[np.searchsorted(self.of_slot[slots], leaves)]
 
     def testing(self, group: tuple[int, ...]) -> Integers:
         """Return the leaves that test every feature of a group."""
@@ -214,25 +216,25 @@ class Leaves:
         number = np.repeat(np.arange(len(groups)), [len(found) for found in leaf])
         leaves = np.concatenate(leaf) if leaf else np.empty(0, np.int64)
         order = np.argsort(leaves, kind="stable")
-        place = np.full((len(self._entry), len(self.cells.size)), -1, np.int32)
-        place[np.repeat(np.arange(len(self._entry)), np.diff(boxes.first)), boxes.feature] = np.arange(
+        position = np.full((len(self._entry), len(self.cells.size)), -1, np.int32)
+        position[np.repeat(np.arange(len(self._entry)), np.diff(boxes.first)), boxes.feature] = np.arange(
             len(boxes.feature)
         ) - np.repeat(boxes.first[:-1], np.diff(boxes.first))
         features = np.full((len(groups), max(map(len, groups), default=1)), -1)
         for row, group in enumerate(groups):
             features[row, : len(group)] = group
-        asked = features[number[order]]
-        places = np.where(asked < 0, -1, place[leaves[order][:, None], asked]).astype(np.int32)
+        tested = features[number[order]]
+        positions = np.where(tested < 0, -1, position[leaves[order][:, None], tested]).astype(np.int32)
         first = np.searchsorted(leaves[order], np.arange(len(self._entry) + 1))
-        return Items(first, number[order].astype(np.int32), places)
+        return Items(first, number[order].astype(np.int32), positions)
 
-    def passing_weight(self, place: int, counts: Floats) -> tuple[Integers, Floats]:
+    def passing_weight(self, position: int, counts: Floats) -> tuple[Integers, Floats]:
         """Return the slots that free one feature, and the weight in the cells that pass there."""
-        leaves = self.testing((place,))
-        box, begin, end = self._rectangles((place,), leaves)
+        leaves = self.testing((position,))
+        box, begin, end = self._rectangles((position,), leaves)
         before = np.concatenate([[0.0], np.cumsum(counts)])
         weight = before[end[:, 0]] - before[begin[:, 0]]
-        return self.slots((place,)), np.bincount(box, weight, minlength=len(leaves)).astype(np.float64)
+        return self.slots((position,)), np.bincount(box, weight, minlength=len(leaves)).astype(np.float64)
 
     def table(self, group: tuple[int, ...], leaves: Integers, share: Floats) -> Floats:
         """Return what leaves add on average in every cell of a group, ``(m, c0, c1, ...)``.
@@ -241,7 +243,7 @@ class Leaves:
         """
         weight = self.value[leaves] * share[self.slots(group, leaves), None]
         box, begin, end = self._rectangles(group, leaves)
-        shape = tuple(int(self.cells.size[place]) + 1 for place in group)
+        shape = tuple(int(self.cells.size[position]) + 1 for position in group)
         table = np.zeros((self.program.n_margins, prod(shape)))
         for corner in product((0, 1), repeat=len(group)):
             at = np.ravel_multi_index(tuple(np.where(corner, end, begin).T), shape)
@@ -262,15 +264,15 @@ class Leaves:
             return np.asarray(self.table(group, leaves, share)[(slice(None), *cells)])
         weight = self.value[leaves] * share[self.slots(group, leaves), None]
         box, begin, end = self._rectangles(group, leaves)
-        found: Floats = kernels.look_up(begin, end, weight[box], cells, sizes)
-        return found
+        result: Floats = kernels.look_up(begin, end, weight[box], cells, sizes)
+        return result
 
     def _rectangles(self, group: tuple[int, ...], leaves: Integers) -> tuple[Integers, Ints, Ints]:
         """Return the rectangles of some leaves in a group: the leaf of each, and its ends ``(r, d)``."""
         box = np.arange(len(leaves))
         chosen: list[Integers] = []
-        for place in group:
-            slots = self.slots((place,), leaves)[box]
+        for position in group:
+            slots = self.slots((position,), leaves)[box]
             times = self.passing.stop[slots] - self.passing.first[slots]
             chosen = [runs.repeat(times) for runs in chosen]
             within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)

@@ -52,13 +52,13 @@ from paribus.states.expected import Constructed
 DEEP = 2_048  # leaves from which a tree is walked with lists of rows: masks would be mostly empty
 
 
-def family_of(asked: Iterable[tuple[int, ...]]) -> FeatureSets:
+def family_of(groups: Iterable[tuple[int, ...]]) -> FeatureSets:
     """Return the sets requested and all their parts, smaller ones first."""
-    wanted = {tuple(sorted(features)) for features in asked}
+    wanted = {tuple(sorted(features)) for features in groups}
     features = tuple(sorted({feature for group in wanted for feature in group}))
-    places = {feature: place for place, feature in enumerate(features)}
+    positions = {feature: position for position, feature in enumerate(features)}
     parts = {
-        frozenset(places[feature] for feature in part)
+        frozenset(positions[feature] for feature in part)
         for group in wanted
         for size in range(len(group) + 1)
         for part in combinations(group, size)
@@ -67,8 +67,8 @@ def family_of(asked: Iterable[tuple[int, ...]]) -> FeatureSets:
     numbers = {one: number for number, one in enumerate(sets)}
     step = np.full((len(sets), len(features) + 1), -1, np.int32)
     for number, one in enumerate(sets):
-        for place in one:
-            step[number, place] = step[numbers[one - {place}], place] = number
+        for position in one:
+            step[number, position] = step[numbers[one - {position}], position] = number
     members = np.full((len(sets), max(map(len, sets))), -1, np.int32)
     for number, one in enumerate(sets):
         members[number, : len(one)] = sorted(one)
@@ -80,8 +80,8 @@ def program_of(ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, dee
     inner = ensemble.column != LEAF
     columns, column, cut = _code_columns(ensemble, inner)
     conditions, truth, test = _conditions(ensemble, inner, columns, column, cut)
-    places = {feature: place for place, feature in enumerate(family.features)}
-    owner = np.array([places.get(e.feature, len(places)) for e in ensemble.encodings], np.int32)
+    positions = {feature: position for position, feature in enumerate(family.features)}
+    owner = np.array([positions.get(e.feature, len(positions)) for e in ensemble.encodings], np.int32)
     feature = np.full(len(inner), -1, np.int32)
     feature[inner] = owner[ensemble.column[inner]]
     order, shallow_trees = _deep_last(ensemble, inner, deep)
@@ -130,11 +130,11 @@ def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, .
 
 def _columns_of(ensemble: Ensemble, columns: tuple[CodeColumn, ...]) -> dict[int, tuple[int, ...]]:
     """Return the code columns that belong to each feature."""
-    found: dict[int, tuple[int, ...]] = {}
-    for place, column in enumerate(columns):
+    result: dict[int, tuple[int, ...]] = {}
+    for position, column in enumerate(columns):
         feature = ensemble.encodings[column.encoding].feature
-        found[feature] = (*found.get(feature, ()), place)
-    return found
+        result[feature] = (*result.get(feature, ()), position)
+    return result
 
 
 def _conditions(
@@ -191,13 +191,13 @@ def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
     conditions, truth, test = _conditions(ensemble, inner, columns, column, cut)
     missing = np.array([one.missing for one in columns], np.int32)
     nodes = np.full((len(inner), 6), -1, np.int32)
-    asked = conditions[test[inner]]
-    for place, column_of in ((AT, COLUMN), (LAST, CUT), (LEVELS, TABLE)):
-        nodes[inner, place] = asked[:, column_of]
-    nodes[inner, GAP] = np.where(asked[:, MISSING_LEFT] > 0, missing[asked[:, COLUMN]], -1)
+    tested = conditions[test[inner]]
+    for position, column_of in ((AT, COLUMN), (LAST, CUT), (LEVELS, TABLE)):
+        nodes[inner, position] = tested[:, column_of]
+    nodes[inner, GAP] = np.where(tested[:, MISSING_LEFT] > 0, missing[tested[:, COLUMN]], -1)
     nodes[:, LEFT], nodes[:, RIGHT] = ensemble.left, ensemble.right
-    places = {feature: place for place, feature in enumerate(features)}
-    owner = np.array([places.get(ensemble.encodings[c.encoding].feature, -1) for c in columns], np.int32)
+    positions = {feature: position for position, feature in enumerate(features)}
+    owner = np.array([positions.get(ensemble.encodings[c.encoding].feature, -1) for c in columns], np.int32)
     vector = ensemble.value.shape[1] > 1
     margin = np.full_like(ensemble.output, -1) if vector else ensemble.output
     return Walk(
@@ -216,16 +216,16 @@ def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
 def points_of(
     program: Program, ensemble: Ensemble, axes: tuple[tuple[int, Column], ...], size: int, kernels: ModuleType
 ) -> PointCodes:
-    """Return the points of a question as codes; an axis is a feature with a column of its values."""
+    """Return the points of a grid as codes; an axis is a feature with a column of its values."""
     first = np.cumsum([0, *(len(column.missing) for _, column in axes)]).astype(np.int32)
     row = np.full(len(program.conditions), -1, np.int32)
     codes: list[Ints] = []
     axis: list[int] = []
     for number, (feature, values) in enumerate(axes):
-        for place in program.columns_of.get(feature, ()):
-            column = program.columns[place]
+        for position in program.columns_of.get(feature, ()):
+            column = program.columns[position]
             numbers = ensemble.encodings[column.encoding].numbers(values)
-            row[program.conditions[:, COLUMN] == place] = len(codes)
+            row[program.conditions[:, COLUMN] == position] = len(codes)
             codes.append(np.zeros(first[-1], np.int32))
             codes[-1][first[number] : first[number + 1]] = code_of(column, numbers, kernels)
             axis.append(number)
@@ -234,12 +234,12 @@ def points_of(
 
 
 def laid_out(
-    ensemble: Ensemble, questions: tuple[Grid, ...], kernels: ModuleType
+    ensemble: Ensemble, grids: tuple[Grid, ...], kernels: ModuleType
 ) -> tuple[Program, tuple[PointCodes, ...]]:
-    """Lay an ensemble out for questions, and their points."""
-    asked = [tuple(axis.feature for axis in question.axes) for question in questions]
-    program = program_of(ensemble, family_of(asked), kernels)
-    points = (points_of(program, ensemble, q.columns, q.n_points, kernels) for q in questions)
+    """Lay an ensemble out for grids, and their points."""
+    groups = [tuple(axis.feature for axis in grid.axes) for grid in grids]
+    program = program_of(ensemble, family_of(groups), kernels)
+    points = (points_of(program, ensemble, q.columns, q.n_points, kernels) for q in grids)
     return program, tuple(points)
 
 
@@ -262,22 +262,22 @@ def codes_of(
     """
 
     @cache
-    def numbers(place: int) -> Floats:
-        encoding = ensemble.encodings[place]
+    def numbers(position: int) -> Floats:
+        encoding = ensemble.encodings[position]
         if encoding.feature in replaced:
             encoding = replace(encoding, accepts_missing=True, accepts_infinite=True)
         return encoding.read(block.table)
 
     used = {column.encoding for column in program.columns}
-    for place, encoding in enumerate(ensemble.encodings):
+    for position, encoding in enumerate(ensemble.encodings):
         strict = not (encoding.accepts_missing and encoding.accepts_infinite)
-        if place not in used and strict and encoding.feature not in replaced:
-            numbers(place)
+        if position not in used and strict and encoding.feature not in replaced:
+            numbers(position)
     codes = np.empty((len(program.columns), len(block.table)), np.int32)
-    for place, column in enumerate(program.columns):
+    for position, column in enumerate(program.columns):
         free = ensemble.encodings[column.encoding].feature in replaced
         key = "codes", id(ensemble), column.encoding, column.known.tobytes(), free
-        codes[place] = block.derived(key, partial(_code, column, numbers, kernels))
+        codes[position] = block.derived(key, partial(_code, column, numbers, kernels))
     return codes
 
 
@@ -286,6 +286,6 @@ def _code(column: CodeColumn, numbers: Callable[[int], Floats], kernels: ModuleT
 
 
 def codes_expected(program: Program) -> Constructed:
-    """Return the pattern of kept codes of sampled rows: the kernels take them as places in their tables."""
+    """Return the pattern of kept codes of sampled rows: kernels take them as positions in tables."""
     last = program.n_codes[:, None] - 1
     return RowCurves.expected("sample", len(program.columns), dtype="i4", low=0, high=last)

@@ -36,7 +36,7 @@ VISIT_BYTES, EDGE_BYTES = 20, 32
 
 @dataclass(frozen=True, eq=False)
 class TreeExact(SinglePass):
-    r"""Partial dependence of a sum of trees, exactly, for every question in one pass over the rows.
+    r"""Partial dependence of a sum of trees, exactly, for every grid in one pass over the rows.
 
     A leaf :math:`l` adds its value where all tests on the way are passed. With the features in S set to
     :math:`x_S`, the rows that reach it are those that pass its tests of the *other* features:
@@ -63,7 +63,7 @@ class TreeExact(SinglePass):
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> TreeExact:
-        """Lay the trees out for the questions."""
+        """Lay the trees out for the grids."""
         trees = structure_of(model)
         kernels = import_module("paribus.kernels.compiled")
         program, points = laid_out(trees.ensemble, request.grids, kernels)
@@ -104,8 +104,8 @@ class TreeExact(SinglePass):
         traced = sum(self.kernels.trace_bytes(self.program, points) for points in several)
         # Of one feature, a slot is visited once and a test adds a few edges.
         traced += VISIT_BYTES * self.program.n_slots + EDGE_BYTES * len(self.program.entries)
-        asked = sum(points.nbytes for points in self.points)
-        return int(self.program.nbytes + asked + 2 * traced)  # twice while it is sorted
+        codes = sum(points.nbytes for points in self.points)
+        return int(self.program.nbytes + codes + 2 * traced)  # twice while it is sorted
 
     @property
     def state_bytes(self) -> int:
@@ -126,25 +126,25 @@ class TreeExact(SinglePass):
 
     @property
     def error_rows(self) -> int:
-        """Rows whose curves tell the standard error."""
+        """Rows whose curves give the standard error."""
         if self.request.individual or self.request.sample is None:
             return self.request.n_weighted
         return len(self.request.sample.numbers)
 
     @cached_property
     def _always_free(self) -> frozenset[int]:
-        """The features that every question replaces."""
-        asked = (frozenset(axis.feature for axis in question.axes) for question in self.request.grids)
-        return frozenset.intersection(*asked)
+        """The features that every grid replaces."""
+        varied = (frozenset(axis.feature for axis in grid.axes) for grid in self.request.grids)
+        return frozenset.intersection(*varied)
 
     @property
     def _with_points(self) -> list[int]:
-        """The questions that have points; an axis without any finite value leaves none."""
+        """The grids that have points; an axis without any finite value leaves none."""
         return [number for number, points in enumerate(self.points) if points.size]
 
     @property
     def _curve_bytes(self) -> int:
-        """Memory of a drawing; that of one question, whose portions are summed, is not cut with calls."""
+        """Memory of a drawing; that of one grid, whose portions are summed, is not cut with calls."""
         sizes = [self.points[number].size for number in self._with_points]
         number = FLOAT * self.program.n_margins
         alone = number * max((self._portion(size) * size for size in sizes), default=0)
@@ -158,7 +158,7 @@ class TreeExact(SinglePass):
 
     @cached_property
     def _drawn(self) -> tuple[tuple[tuple[int, ...], Any, int], ...]:
-        """Groups of questions that are drawn together, each with its trace and rows drawn at once."""
+        """Groups of grids that are drawn together, each with its trace and rows drawn at once."""
         widest = self._curve_bytes // (FLOAT * self.program.n_margins)
         groups: list[list[int]] = []
         held = 0
@@ -179,32 +179,32 @@ class TreeExact(SinglePass):
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most."""
-        found: dict[tuple[str, int], Any] = {("weight", 0): Counts.expected((1,), rows)}
+        patterns: dict[tuple[str, int], Any] = {("weight", 0): Counts.expected((1,), rows)}
         outputs, totals = self.model.n_outputs, {}
         if self.trees.link.linear:
-            found["coverage", 0] = Counts.expected((self.program.n_slots,), rows)
+            patterns["coverage", 0] = Counts.expected((self.program.n_slots,), rows)
         for number, points in enumerate(self.points):
             if not self.trees.link.linear and points.size:
                 kind = BinnedSum if self.trees.bound is None else ExactSum
-                found["sums", number] = kind.expected(outputs, points.size)
+                patterns["sums", number] = kind.expected(outputs, points.size)
             if self.request.individual:
                 totals[f"curves {number}"] = rows
-                found["curves", number] = RowCurves.expected(f"curves {number}", outputs, points.size)
-            found |= self.request.expected_values(number, outputs, points.size)
+                patterns["curves", number] = RowCurves.expected(f"curves {number}", outputs, points.size)
+            patterns |= self.request.expected_values(number, outputs, points.size)
         if self.request.individual:
             totals["row weights"] = rows
-            found["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
+            patterns["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
         else:
             totals["sample"] = self.error_rows
-            found["sample", 0] = codes_expected(self.program)
-            found["squares", 0] = RowCurves.expected("sample", 1, low=0, high=LARGEST)
-        return Expected(found, totals=totals)
+            patterns["sample", 0] = codes_expected(self.program)
+            patterns["squares", 0] = RowCurves.expected("sample", 1, low=0, high=LARGEST)
+        return Expected(patterns, totals=totals)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return what the rows of a block add to the coverage, the curves and the sample."""
-        places = np.arange(block.start, block.start + len(block.table))
+        positions = np.arange(block.start, block.start + len(block.table))
         if not self.request.individual and block.weights is not None and not block.weights.all():
-            places = places[block.weights > 0]
+            positions = positions[block.weights > 0]
             block = block.weighted()
         if not len(block.table):
             return Keyed({})
@@ -217,18 +217,18 @@ class TreeExact(SinglePass):
         if self.request.individual or self._sizes is not None or not self.trees.link.linear:
             states |= self._curve_states(codes, weights, block.start)
         if not self.request.individual:
-            chosen, squares = self._chosen(places, weights)
+            chosen, squares = self._chosen(positions, weights)
             states["sample", 0] = RowCurves(((block.start, codes[:, chosen]),))
             states["squares", 0] = RowCurves(((block.start, squares[None]),))
         return Keyed(states)
 
-    def _chosen(self, places: Integers, weights: Floats | None) -> tuple[Flags, Floats]:
+    def _chosen(self, positions: Integers, weights: Floats | None) -> tuple[Flags, Floats]:
         """Return the sampled rows, and the weight of each squared deviation."""
         sample = self.request.sample
         if sample is None:
-            return np.ones(len(places), bool), np.ones(len(places)) if weights is None else weights**2
-        at = np.minimum(np.searchsorted(sample.numbers, places), len(sample.numbers) - 1)
-        chosen = sample.numbers[at] == places
+            return np.ones(len(positions), bool), np.ones(len(positions)) if weights is None else weights**2
+        at = np.minimum(np.searchsorted(sample.numbers, positions), len(sample.numbers) - 1)
+        chosen = sample.numbers[at] == positions
         return chosen, sample.squares[at[chosen]]
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
@@ -241,40 +241,40 @@ class TreeExact(SinglePass):
             curves = [state.parts["curves", number].finish() for number in range(len(self.points))]
             weights = state.parts["row weights", 0].finish()[0]
             spreads = [_spread(drawn, mean, weights**2) for drawn, mean in zip(curves, averages, strict=True)]
-            errors = [_error(spread, self.request.n_weighted, total) for spread in spreads]
+            errors = [_error(squares, self.request.n_weighted, total) for squares in spreads]
             own = weights if self.request.weighted else None
-            told = [quantile_state(self.request, drawn, own, None, threads) for drawn in curves]
-            drawn_answers = zip(averages, errors, curves, told, strict=True)
+            quantiles = [quantile_state(self.request, drawn, own, None, threads) for drawn in curves]
+            drawn_estimates = zip(averages, errors, curves, quantiles, strict=True)
             return [
-                EffectEstimate(mean, error, drawn, *spread, own)
-                for mean, error, drawn, spread in drawn_answers
+                EffectEstimate(mean, error, drawn, *own_quantiles, own)
+                for mean, error, drawn, own_quantiles in drawn_estimates
             ]
         errors = self._errors(state, averages, total, threads)
         values = [state.parts.get(("values", number)) for number in range(len(self.points))]
-        told = [quantile_state(self.request, None, None, kept, threads) for kept in values]
-        answers = zip(averages, errors, told, strict=True)
-        return [EffectEstimate(mean, error, None, *spread) for mean, error, spread in answers]
+        quantiles = [quantile_state(self.request, None, None, kept, threads) for kept in values]
+        estimates = zip(averages, errors, quantiles, strict=True)
+        return [EffectEstimate(mean, error, None, *own_quantiles) for mean, error, own_quantiles in estimates]
 
     @cached_property
     def _sizes(self) -> tuple[int, int] | None:
         return self.request.collects(self.model.n_outputs)
 
     def _codes(self, block: Block) -> Ints:
-        """Return the codes of a block's rows; what every question replaces is not shown to the model."""
+        """Return the codes of a block's rows; what every grid replaces is not shown to the model."""
         return codes_of(self.program, self.trees.ensemble, block, self.kernels, self._always_free)
 
     def _outputs(self, margins: Floats) -> Floats:
         return self.trees.outputs(margins)
 
     def _curves(self, codes: Ints) -> Iterator[tuple[tuple[int, ...], int, Floats]]:
-        """Yield outputs ``(o, g, i)`` per group of questions and portion of rows, with the first row."""
+        """Yield outputs ``(o, g, i)`` per group of grids and portion of rows, with the first row."""
         for group, trace, size in self._drawn:
             for first in range(0, codes.shape[1], size):
                 portion = np.ascontiguousarray(codes[:, first : first + size])
                 yield group, first, self._outputs(self.kernels.curves(self.program, trace, portion))
 
     def _split(self, group: tuple[int, ...], drawn: Floats) -> Iterator[tuple[int, Floats]]:
-        """Yield each question of a group with its part of what was drawn."""
+        """Yield each grid of a group with its part of what was drawn."""
         first = 0
         for number in group:
             yield number, drawn[:, first : first + self.points[number].size]

@@ -70,7 +70,7 @@ class TreeRecursion(SinglePass):
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> TreeRecursion:
-        """Lay the trees out for the questions."""
+        """Lay the trees out for the grids."""
         refusal = cls._refusal(model, request)
         if refusal is not None:
             raise RefusalError(refusal)
@@ -114,7 +114,7 @@ class TreeRecursion(SinglePass):
         return Expected({})
 
     def evaluate(self, block: Block) -> Keyed:
-        """Rows are not asked."""
+        """Rows are not read."""
         return Keyed({})
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:

@@ -23,7 +23,7 @@ SHORTS = ir.VectorType(ir.IntType(16), WORDS)
 
 @intrinsic
 def lowest(context: Any, word: Any) -> Any:
-    """Return the place of the lowest set bit of a word that is not zero."""
+    """Return the position of the lowest set bit of a word that is not zero."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, True))

@@ -234,7 +234,7 @@ def sweep(begin, end, events, weight, at, order, sums, values):
 
     ``events`` are rectangles in the order in which they begin along the first feature, and then, numbered
     on, in that in which they end; ``order`` is that of the points. Between two points the rectangles that
-    began or ended are added to ``sums``, whose partial sums over powers of two answer for any place.
+    began or ended are added to ``sums``, whose partial sums over powers of two give it for any position.
     """
     boxes, size = begin.shape[0], sums.shape[1]
     begun, ended = 0, 0

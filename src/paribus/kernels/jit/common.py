@@ -1,4 +1,4 @@
-"""What the kernels share: words for places, and adding to curves."""
+"""What the kernels share: words for positions, and adding to curves."""
 
 # The types of numba's decorated functions are unknown to a type checker.
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call,call-arg"
@@ -46,7 +46,7 @@ def kernel(*signatures):
 
 
 def _forgotten(function, error) -> bool:
-    """Empty the index of what is kept of a function, and tell whether that was possible."""
+    """Empty the index of what is kept of a function, and return whether that was possible."""
     cache = FunctionCache(function)
     logging.getLogger("paribus").warning(
         "the compiled %s in %s cannot be loaded (%s: %s) and is compiled anew; if this is said again, delete "
@@ -79,7 +79,7 @@ def add_single(sums, at, members, first, stop, amount):
 
 @njit(nogil=True)
 def visit(visits, number, edges, members, first, stop, amount, points, rows, margin, curves):
-    """Add what a leaf gives the rows that reach it when a question's features are free."""
+    """Add what a leaf gives the rows that reach it when a grid's features are free."""
     for edge in range(u8(visits[number, 2]), u8(visits[number, 3])):
         at = (margin * points + u8(edges[edge, 0])) * rows
         add(curves, at, members, first, stop, amount * f8(edges[edge, 1]))

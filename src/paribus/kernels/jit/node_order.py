@@ -25,7 +25,7 @@ def rank(numbers, thresholds, scale, below, codes):
         elif x > thresholds[u8(size) - ONE]:
             codes[i] = size
         else:
-            # Without a scale there is one cell; infinity times zero would be no place in it.
+            # Without a scale there is one cell; infinity times zero would be no position in it.
             cell = u8((x - thresholds[ZERO]) * scale) if scale > 0.0 else ZERO
             low, high = u8(below[cell]), u8(below[cell + ONE])
             if high - low <= ONE:  # as in most cells; without a branch that no processor could foresee

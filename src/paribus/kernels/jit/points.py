@@ -1,7 +1,7 @@
 """Points that reach a leaf, and the way from changes to curves.
 
 ``at[level]`` is the row of ``reach`` that holds at a level, because tests of other features change nothing;
-``tag[level]`` is the active set of the question's features tested so far.
+``tag[level]`` is the active set of the grid's features tested so far.
 """
 
 # The types of numba's decorated functions are unknown to a type checker.
@@ -69,7 +69,7 @@ def average(
     entries, up, n_codes, conditions, truth, row, axis, axis_first, codes, share, value, reach, at, tag,
     plain, averages
 ):  # fmt: skip
-    """Add the average margin at every point of a question."""
+    """Add the average margin at every point of a grid."""
     begin = axis_first[axis_first.size - 2]
     last = axis_first[axis_first.size - 1] - begin
     entry = 0
@@ -138,7 +138,7 @@ def list_edges(
     entries, up, n_codes, conditions, truth, row, axis, axis_first, codes, start, points, reach, at, tag,
     runs, visits, edges, totals
 ):  # fmt: skip
-    """Write where each leaf begins and ends to be reached along a question; only count while empty."""
+    """Write where each leaf begins and ends to be reached along a grid; only count while empty."""
     fill = visits.shape[0] > 0
     n_visits, n_edges = i8(0), i8(0)
     for entry in range(entries.shape[0]):
@@ -172,7 +172,7 @@ def list_edges(
 
 @kernel(void(f8[:, :, ::1], f8[:, ::1], i4[::1]))
 def accumulate(curves, plain, starts):
-    """Turn changes from point to point into margins; a question starts from the row itself."""
+    """Turn changes from point to point into margins; a grid starts from the row itself."""
     for m in range(curves.shape[0]):
         start = 0
         for p in range(curves.shape[1]):

@@ -147,7 +147,7 @@ def _links(estimator: Any, info: Mapping[str, Any]) -> tuple[dict[str, Link], di
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """What splits ask, arrays of one shape in the words of `Ensemble`."""
+    """What splits test, arrays of one shape in the words of `Ensemble`."""
 
     column: Integers
     threshold: Floats
@@ -167,7 +167,7 @@ class Splits:
 class Columns:
     """The columns of a model, and where its numeric and categorical features lie among them.
 
-    CatBoost puts NaN below all borders or, if told to, above: where it puts an infinity, so NaN is one.
+    CatBoost puts NaN below all borders or, if set so, above: where it puts an infinity, so NaN is one.
     """
 
     encodings: tuple[Encoding, ...]
@@ -320,7 +320,7 @@ def _nested(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
 
 
 def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> CatBoostForest:
-    """Expand trees that ask the same of all nodes at a depth; leave out the nodes that no row reaches.
+    """Expand trees that test the same at all nodes at a depth; leave out the nodes that no row reaches.
 
     The node ``i`` of a tree has the children ``2i + 1`` and ``2i + 2``. CatBoost's first split is the
     lowest bit of the leaf's number; with the last split at the root the leaves lie in its order.

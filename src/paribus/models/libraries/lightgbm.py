@@ -217,7 +217,7 @@ class _Layout:
         return spread
 
     def children(self, child: Integers) -> Integers:
-        """Return places among all nodes; the text names a leaf by -1 minus its number."""
+        """Return positions among all nodes; the text names a leaf by -1 minus its number."""
         leaf = self.sizes[self.tree] - 2 - child
         return self.first[self.tree] + np.where(child < 0, leaf, child)
 
@@ -250,10 +250,10 @@ class _Tests:
 
 @dataclass(frozen=True, eq=False)
 class _Number(Encoding):
-    """A column compared with ``splits``, which tell whether single precision would matter.
+    """A column compared with ``splits``, which show whether single precision would matter.
 
     LightGBM reads an array of integers in single precision and a frame of them in double precision; a
-    column does not say which it is from, so where the two part ways there is no answer.
+    column does not say which it is from, so where the two part ways there is no prediction.
     """
 
     splits: Floats = field(default_factory=lambda: np.empty(0))
@@ -395,7 +395,7 @@ def _places(fits: list[int], lists: int, plain: set[int], category: set[int]) ->
 
 
 def _range_of(info: str) -> tuple[float, float]:
-    """Return the smallest and largest number a feature had at training; an unused one tells none."""
+    """Return the smallest and largest number a feature had at training; an unused one has none."""
     if info == "none":
         return 0.0, 0.0
     seen = [float(number) for number in info.strip("[]").split(":")]

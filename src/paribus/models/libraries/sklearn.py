@@ -25,7 +25,7 @@ LINKS = {
     "HalfLogitLink": Link("sigmoid", 2.0),
     "MultinomialLogit": Link("softmax"),
 }
-CONSTANT = {  # strategies that answer every row alike
+CONSTANT = {  # strategies that predict every row alike
     "DummyRegressor": ("mean", "median", "quantile", "constant"),
     "DummyClassifier": ("prior", "most_frequent", "uniform", "constant"),
 }
@@ -309,7 +309,7 @@ def _bagging(estimator: Any) -> Ensemble:
     if hasattr(estimator, "classes_"):
         values = [_spread(v, t.classes_, estimator.n_classes_) for v, t in zip(values, trees, strict=True)]
     value = np.concatenate(values) / count
-    # Only the trees look at the values, so a column that no tree was given may hold anything.
+    # Only the trees read the values, so a column that no tree was given may hold anything.
     given = np.isin(np.arange(columns), np.concatenate(features))
     strict = _single_precision(columns, _accepts_missing(trees[0]))
     encodings = [strict[j] if given[j] else Encoding(j, single=True) for j in range(columns)]
@@ -379,7 +379,7 @@ def _adaboost(estimator: Any) -> Ensemble:
 
 
 def _votes(tree: Any, classes: Array) -> Integers:
-    """Return the place among ``classes`` of the label at each node."""
+    """Return the position among ``classes`` of the label at each node."""
     places = np.searchsorted(classes, tree.classes_)
     return np.asarray(places[np.argmax(_leaf_values(tree), axis=1)])
 
@@ -473,7 +473,7 @@ def _numbered(column: int, levels: Array) -> dict[Any, float]:
     found = (level.item() if isinstance(level, np.generic) else level for level in levels.tolist())
     plain = [level for level in found if level == level]
     if any(level is None for level in plain):
-        # None is a category of its own there and NaN is not, and a table does not tell them apart.
+        # None is a category of its own there and NaN is not, and a table does not distinguish them.
         raise RefusalError(
             f"column {column} had None among its categories in training, which the model tells from NaN"
         )

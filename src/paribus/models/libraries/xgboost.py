@@ -409,7 +409,7 @@ def _levels(stored: Json) -> dict[Any, float]:
 
 
 def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
-    """Return the nodes that are left of the trees, children named by their place among them."""
+    """Return the nodes that are left of the trees, children named by their position among them."""
     leaf, kept = forest.leaf, forest.feature != DELETED
     if np.isneginf(forest.condition[~leaf & (forest.level_set < 0)]).any():
         raise RefusalError("it has a threshold of minus infinity, which no number can be below")

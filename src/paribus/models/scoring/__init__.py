@@ -1,4 +1,4 @@
-"""How good predictions are: losses and scores of a model's answers."""
+"""How good predictions are: losses and scores of a model's predictions."""
 
 from paribus.models.scoring.choose import score_of
 from paribus.models.scoring.outcome import Outcome, outcome_of

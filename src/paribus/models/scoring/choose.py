@@ -49,7 +49,7 @@ def score_of(
           Greater is better.
         - a function ``loss(y_true, y_pred)`` that returns one value per row, or a number. Smaller is better,
           but for functions of ``sklearn.metrics`` called ``..._score``. A number of weighted rows needs the
-          keyword ``sample_weight``. It is given what ``response_method`` answers: ``(n,)`` for one output,
+          keyword ``sample_weight``. It is given what ``response_method`` returns: ``(n,)`` for one output,
           as of the positive class of two, else ``(n, o)``.
     target : ndarray of shape (n,) or (n, o)
         From `target_of`.

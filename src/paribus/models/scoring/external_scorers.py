@@ -25,7 +25,7 @@ from paribus.models.scoring.score import (
     squeezed,
 )
 
-TRIAL_ROWS = 32  # given to a function to see whether it answers row by row
+TRIAL_ROWS = 32  # given to a function to see whether it scores row by row
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class RowByRow:
 
 
 def from_function(given: ScoringInput, name: str, function: Callable[..., Any], weighted: bool) -> Score:
-    """Return the score that a function of ``y`` and predictions tells."""
+    """Return the score that a function of ``y`` and predictions returns."""
     model = given.model("auto")
     # A function of scikit-learn says by its name which way is better; any other is a loss.
     foreign = str(getattr(function, "__module__", "")).startswith("sklearn.metrics")
@@ -74,7 +74,7 @@ def _answers_rows(given: ScoringInput, model: Model, function: Callable[..., Any
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             losses = function(given.target[: len(some)], squeezed(predictions))
-    except Exception:  # it is evaluated again about all rows, where what it raises is told
+    except Exception:  # it is evaluated again about all rows, where what it raises is reported
         return False
     return bool(np.shape(losses) == (len(some),))
 
@@ -110,7 +110,7 @@ def scorer_called(name: str) -> Callable[..., Any]:
 def _parameters(function: Callable[..., Any]) -> Sequence[inspect.Parameter]:
     try:
         return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # compiled functions may not tell
+    except (TypeError, ValueError):  # compiled functions may not say
         return []
 
 

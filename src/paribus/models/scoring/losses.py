@@ -100,7 +100,7 @@ def _r_squared(given: ScoringInput) -> TotalScore:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """A classifier that answers with the place of its label among the classes, -1 for any other label."""
+    """A classifier that predicts the position of its label among the classes, -1 for any other label."""
 
     estimator: Any
     classes: tuple[Any, ...]
@@ -193,7 +193,7 @@ def _classes(given: ScoringInput, outputs: int) -> tuple[Any, ...]:
 
 
 def codes_of(target: Array, classes: tuple[Any, ...]) -> Integers:
-    """Return the place of each label among the classes, or refuse one that is not there."""
+    """Return the position of each label among the classes, or refuse one that is not there."""
     codes = _places(target, classes)
     if (codes < 0).any():
         stranger = target[codes < 0][:1].tolist()[0]  # as it is written, not as numpy holds it

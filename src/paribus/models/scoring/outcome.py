@@ -51,7 +51,7 @@ class Outcome:
 
 
 def outcome_of(model: Model | None, estimator: Any, columns: int) -> Outcome:
-    """Return how a target of so many columns is compared with what a model answers, or refuse."""
+    """Return how a target of so many columns is compared with what a model predicts, or refuse."""
     if model is None:
         return Outcome(columns)
     if model.response == "decision_function":

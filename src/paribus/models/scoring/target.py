@@ -13,7 +13,7 @@ from paribus.errors import FeatureError, InputError
 
 
 def target_of(y: Any, rows: Rows) -> Array:
-    """Read what should have come out for each row that has weight: shape ``(n,)``, or ``(n, o)`` for several.
+    """Read the target of each row with positive weight: shape ``(n,)``, or ``(n, o)`` for several.
 
     Anything numpy reads is taken: arrays, lists, series of pandas and polars, Arrow columns. A row of weight
     zero may be without.

@@ -28,6 +28,6 @@ class CellNumber(Text):
         wide, high = np.abs(ends[1] - ends[0]) * 72 / axes.figure.dpi
         size = min(self.largest, wide / (1.3 * LETTER * self.letters), high / 1.4)
         if size < SMALLEST:
-            return  # numbers that run into each other tell less than colors alone
+            return  # numbers that run into each other say less than colors alone
         self.set_fontsize(size)
         super().draw(renderer)

@@ -164,12 +164,12 @@ def _rug(ax: Axes, mark: Rug, zorder: float, place: PanelSize) -> None:
 
 
 def _facing(side: Literal["x", "y"], along: Floats, across: Floats) -> Floats:
-    """Return corners (shapes, corners, 2) from places along one axis and shares across the panel."""
+    """Return corners (shapes, corners, 2) from positions along one axis and shares across the panel."""
     return np.stack([along, across] if side == "x" else [across, along], axis=2)
 
 
 def _add_at_edge(ax: Axes, side: Literal["x", "y"], shapes: Floats, drawn: Collection) -> None:
-    """Add shapes whose places are values of one axis, and whose heights are shares of the panel."""
+    """Add shapes whose positions are values of one axis, and whose heights are shares of the panel."""
     drawn.set_transform(ax.get_xaxis_transform() if side == "x" else ax.get_yaxis_transform())
     ax.add_collection(drawn, autolim=False)
     ax.update_datalim(shapes.reshape(-1, 2), updatex=side == "x", updatey=side == "y")

@@ -59,7 +59,7 @@ def _shown_once(page: Page) -> None:
 
     if "inline" in plt.get_backend():
         plt.close(page)
-    raise NotImplementedError  # which tells IPython to show it as any other figure
+    raise NotImplementedError  # which makes IPython show it as any other figure
 
 
 def png(figure: Figure, dpi: int = 110) -> bytes:

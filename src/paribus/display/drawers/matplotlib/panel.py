@@ -50,7 +50,7 @@ def draw_panel(ax: Axes, panel: Panel, place: PanelSize) -> list[tuple[Axes, str
 
 
 def _without_sides(panel: Panel, place: PanelSize) -> PanelSize:
-    """Return the place left to a panel itself: less on given axes, the shorter side of one with a shape."""
+    """Return the space left to a panel itself: less on given axes, the shorter side of one with a shape."""
     width = place.width
     if place.given:
         wide = 0.0 if panel.right is None else panel.beside

@@ -1,6 +1,6 @@
 """Figures in a browser, drawn by plotly.
 
-What they tell when pointed at needs no network, and words keep the colors of plotly's template.
+What they show when pointed at needs no network, and words keep the colors of plotly's template.
 """
 
 from paribus.display.drawers.plotly.page import draw

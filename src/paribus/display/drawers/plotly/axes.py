@@ -194,7 +194,7 @@ def ends_of(panel: Panel, way: Way) -> tuple[float, float]:
 
 
 def _along(mark: Mark, way: Way) -> Iterator[Floats]:
-    """Yield the places a mark takes along an axis."""
+    """Yield the positions a mark takes along an axis."""
     if isinstance(mark, Line | Points | Contours):
         yield mark.x if way == "x" else mark.y
     elif isinstance(mark, Band):

@@ -69,7 +69,7 @@ def draw_contours(mark: Contours, frame: PanelContext) -> None:
     """Fill contours with lines at every other level."""
     frame.covered = True
     step = float(np.ptp(mark.levels)) / max(len(mark.levels) - 1, 1) or 1.0
-    # Plotly fills below the first and above the last level too, so that the outermost need not be told.
+    # Plotly fills below the first and above the last level too, so that the outermost need not be given.
     inner = mark.levels[1:-1] if len(mark.levels) > 3 else mark.levels
     field_of = {
         "type": "contour",

@@ -1,8 +1,8 @@
 """How many numbers and dates stand along an axis.
 
-Plotly is told how many ticks there may be, and not where: so numbers follow when somebody zooms. It makes the
-step between them a round one that is rather too long, which may leave a single tick; so what it would do is
-foreseen here.
+Plotly is given how many ticks there may be, and not where: so numbers follow when somebody zooms. It makes
+the step between them a round one that is rather too long, which may leave a single tick; so what it would do
+is foreseen here.
 """
 
 from __future__ import annotations
