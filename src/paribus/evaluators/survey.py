@@ -552,8 +552,8 @@ class SurveyResult:
 
 def _placed(look: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float) -> dict[str, Any]:
     """Return quantiles, extremes and few distinct values."""
-    told = sketch.capacity_weights()
-    few, weights = told.few, told.few_weights
+    complete = sketch.with_ends()
+    few, weights = complete.few, complete.few_weights
     ticks = np.dtype(look.dtype)
     dated = ticks if ticks.kind in "mM" else None
     facts: dict[str, Any] = {
@@ -565,8 +565,8 @@ def _placed(look: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float
     if not len(sketch.values):
         return facts
     plain = sketch if dated is None else _as_ticks(sketch)
-    assert told.ends is not None
-    ends = told.ends if dated is None else told.ends.view(np.int64)
+    assert complete.ends is not None
+    ends = complete.ends if dated is None else complete.ends.view(np.int64)
     facts["edges"] = tuple(_edges(plain, ends, size) for size in wanted.bins)
     value, weight = common_of(plain.values, plain.weights)
     facts["common"] = value, weight / unit
