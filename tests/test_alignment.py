@@ -413,10 +413,10 @@ def test_a_model_without_names_gets_no_columns_moved_for_another_of_its_list(sou
         have = call(models, SOURCES[source](table, tmp_path)).average
         np.testing.assert_allclose(have, want, rtol=0, atol=1e-12)
         X = SOURCES[source](table[["b", "a"]], tmp_path)
-        with pytest.raises(paribus.ModelError, match=r"does not know its columns; pass one model at a time"):
+        with pytest.raises(paribus.ModelError, match=r"does not store its columns; pass one model at a time"):
             call(models, X)
     wide = SOURCES[source](table.assign(id=1), tmp_path)
-    with pytest.raises(paribus.ModelError, match=r"does not know its columns"):
+    with pytest.raises(paribus.ModelError, match=r"does not store its columns"):
         call(models, wide)
     with pytest.raises(paribus.TableError, match=r"X has 3 features, but .* is expecting 2"):
         call([model("numbers"), by_place], wide)
@@ -824,7 +824,7 @@ def test_a_position_beyond_the_columns_is_no_rival_of_a_name():
     X = frame()[["a", "b"]].rename(columns={"a": "10", "b": "0"})
     for token, text in (
         (10, "which has 0 to 1; write '10' for the column of that name"),
-        (0, "could be the column"),
+        (0, "feature 0 is ambiguous: the column named 0 or the one at position 0; write '0' for the name"),
     ):
         with pytest.raises(paribus.FeatureError, match=text):
             paribus.partial_dependence(lambda t: t["10"], X, token)

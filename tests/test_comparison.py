@@ -93,7 +93,7 @@ def test_features_that_go_together_are_told_with_numbers():
     assert found.share[0] > 0.2
     first, second = found.notes[:2]
     assert first.startswith("x0 is correlated 0.9")
-    assert "combine values of the two that no row has" in first
+    assert "of this curve combines values of the two that do not occur together" in first
     assert second.startswith("ALE differs from PD by up to ")
     assert f"{found.share[0]:.0%} of the range" in second
     value = found.effect.grid_values[0]
@@ -142,8 +142,8 @@ def test_every_feature_at_once_and_one_picture_each():
     assert [said(panel) for panel in figure.panels] == [words, words]
     page = every.plot()
     assert explained(page) == words
-    assert any("no row has" in note for note in figure.notes)
-    assert "no row has" in page.get_supxlabel().replace("\n", " ")
+    assert any("do not occur together" in note for note in figure.notes)
+    assert "do not occur together" in page.get_supxlabel().replace("\n", " ")
     assert repr(every).startswith("Comparisons of predict: 2 features")
 
 
@@ -248,9 +248,18 @@ def test_other_features_rows_and_outputs_are_refused():
     with pytest.raises(paribus.InputError, match="other outputs"):
         paribus.compare(effect, both)
     pair = paribus.partial_dependence(curved, X, (0, 1), grid_resolution=3)
-    with pytest.raises(paribus.InputError, match="feature by itself"):
+    with pytest.raises(
+        paribus.InputError, match="average of a single feature, not an average of x0 x x1; request one"
+    ):
         paribus.compare(pair, local)
-    with pytest.raises(paribus.InputError, match="no feature by itself"):
+    curves = paribus.partial_dependence(curved, X, 0, grid_resolution=3, kind="individual")
+    with pytest.raises(
+        paribus.InputError, match="not individual curves of x0; request one feature, and kind"
+    ):
+        paribus.compare(curves, local)
+    with pytest.raises(
+        paribus.InputError, match="effect= has no effect of a single feature to compare; request one feature"
+    ):
         paribus.compare(paribus.effects(curved, X, [(0, 1)], grid_resolution=3))
 
 

@@ -376,7 +376,7 @@ def test_a_ring_leaves_its_middle_and_corners():
     assert not found.mask[np.abs(distance - 1) < 0.05].any()
     assert found.share == pytest.approx(found.mask[~np.isnan(found.by_point)].mean())
     (note,) = effect.notes
-    assert note.startswith("x0 and x1 do not vary freely of each other (Spearman correlation ")
+    assert note.startswith("x0 and x1 are not independent (Spearman correlation ")
     assert "behind this surface" in note
 
 

@@ -428,9 +428,9 @@ def test_who_cannot_draw_says_so(frame):
         found["a"].plot(backend="plotly", ax=ax)
     with pytest.raises(paribus.DrawingError, match="1 axes were given for 2 panels"):
         found.plot(ax=ax)
-    with pytest.raises(paribus.OptionError, match="outputs='color'"):
-        found.plot(outputs="color")
-    with pytest.raises(paribus.DrawingError, match="no effect to draw"):
+    with pytest.raises(paribus.OptionError, match="outputs='columns'"):
+        found.plot(outputs="columns")
+    with pytest.raises(paribus.DrawingError, match="there is no effect to plot"):
         type(found)([]).figure()
     assert not ax.has_data()
 

@@ -740,7 +740,7 @@ def test_options_out_of_range(arguments, message):
     [
         ([], "features is empty"),
         (["x9", 0], "'x9' is not a column"),
-        ([(0, 1), 2], "name single ones"),
+        ([(0, 1), 2], r"features=\[\(0, 1\), 2\] has a group of features; pass single ones"),
         ([0, 9], "9"),
         ([0, -1], "-1"),
         ([0, 0], "twice"),

@@ -711,7 +711,7 @@ codes = np.array([[0, 1, 1, 2]], np.uint8)
 
 def counts():
     rows = np.zeros((1, 32), np.int64)
-    importlib.reload(occupancy).tally(codes, rows)
+    importlib.reload(cell_counts).tally(codes, rows)
     return rows[0, :3].tolist()
 
 

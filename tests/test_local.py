@@ -895,7 +895,10 @@ def test_the_effect_at_missing_is_its_difference_from_the_mean_of_the_rest(weigh
     own = np.where(present, np.sqrt(np.nan_to_num(x)), 7.0)
     mean = np.average(own, weights=counted)
     assert found.strength == pytest.approx(np.sqrt(np.average((own - mean) ** 2, weights=counted)), rel=1e-2)
-    assert any("is missing in" in note and "a point of its own" in note for note in found.notes)
+    assert any(
+        "is missing in" in note and "; the effect at missing is reported separately" in note
+        for note in found.notes
+    )
 
 
 def test_bins_of_one_row_take_the_spread_of_bins_and_not_of_missing_values():
@@ -1112,7 +1115,7 @@ def test_levels_without_an_order_stand_next_to_those_with_similar_rows(noise, ki
     categorical = ["c"] if kind == "integer" else None
     found = one(of_number, tables[kind](), "c", categorical_features=categorical)
     assert found.order == ("by how similar their rows are in the other features (600 rows)",)
-    assert any("depend on it; partial_dependence does not" in note for note in found.notes)
+    assert any("ALE depends on this order; partial_dependence does not" in note for note in found.notes)
     want = [(k * 7) % 5 for k in range(5)] if kind == "integer" else LETTERS
     assert found.grid_values[0].tolist() in (want, want[::-1])
 
@@ -1190,7 +1193,7 @@ def test_more_than_a_hundred_levels_are_the_most_frequent_ones():
         found = one(of_number, X, "c")
     assert found.ale.shape == (1, 100)
     assert any("has 150 categories; the 100 most frequent are used" in note for note in found.notes)
-    assert any("of the data lies beyond the values asked" in note for note in found.notes)
+    assert any("of the data lies outside the grid and is ignored" in note for note in found.notes)
     assert {str(k) for k in range(90)} <= set(found.grid_values[0])
 
 
@@ -1306,7 +1309,7 @@ def test_moments_of_cells_merge_in_any_cut(seed, weighted, cuts):
         part = CellMoments.of(values[:, a:b], cells[a:b], None if weights is None else weights[a:b], 6)
         merged = part if merged is None else merged.merge(part)
     size = np.abs(values).max()
-    for name, power in {"rows": 0, "weight": 0, "mean": 1, "mean_sq": 1, "spread": 2}.items():
+    for name, power in {"rows": 0, "weight": 0, "mean": 1, "mean_sq": 1, "sum_of_squares": 2}.items():
         mine, theirs = getattr(merged, name), getattr(whole, name)
         np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12 * size**power, err_msg=name)
     np.testing.assert_allclose(merged.variance(), whole.variance(), rtol=1e-9, atol=1e-12 * size**2)

@@ -503,9 +503,17 @@ def test_a_row_without_a_target_is_named_unless_it_has_no_weight(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"features": [("a", "b")]}, paribus.FeatureError, "of one feature, not of 'a', 'b' together"),
+        (
+            {"features": [("a", "b")]},
+            paribus.FeatureError,
+            "takes single features, not 'a', 'b' together; pass them one by one",
+        ),
         ({"features": ["nope"]}, paribus.FeatureError, "'nope' is not a column"),
-        ({"estimator": None}, paribus.OptionError, "estimator=None leaves nothing to average without y"),
+        (
+            {"estimator": None},
+            paribus.OptionError,
+            "estimator=None needs y to average; pass a model, y, or both",
+        ),
         (
             {"estimator": None, "y": [1.0] * ROWS, "grid_resolution": "splits"},
             paribus.OptionError,
@@ -514,7 +522,7 @@ def test_a_row_without_a_target_is_named_unless_it_has_no_weight(tmp_path):
         (
             {"estimator": None, "y": [1.0] * ROWS, "response_method": "predict"},
             paribus.OptionError,
-            "response_method='predict' has no meaning without a model",
+            "response_method='predict' requires a model, and estimator=None; omit it",
         ),
         (
             {"estimator": None, "y": [1.0] * ROWS, "target_names": ["x", "y"]},
@@ -550,7 +558,7 @@ def test_names_of_targets_that_are_read_are_checked(tmp_path):
     folder = written(tmp_path / "rows")
     with pytest.raises(paribus.InputError, match="y='yy' is no column of X; did you mean 'y'"):
         paribus.marginal(model, folder, y="yy")
-    with pytest.raises(paribus.InputError, match="y must be the name of the column that has it"):
+    with pytest.raises(paribus.InputError, match="X is out of core, so y must be the name of a column"):
         paribus.marginal(model, folder, y=target())
 
 
@@ -703,7 +711,7 @@ def test_the_story_tells_where_the_model_is_off():
     X, y = frame(), target()
     found = paribus.marginal(model, X, y=y)
     story = repr(found["level"])
-    assert story.startswith("Marginal of model on category: 3 points, 1 output (prediction)")
+    assert story.startswith("Marginal of model on level: 3 points, 1 output (prediction)")
     assert "at level = high," in story
     assert "standard errors" in story
     assert "1,500 predictions" in story

@@ -435,7 +435,7 @@ def test_pictures_that_do_not_exist_say_so(found):
             with pytest.raises(paribus.DrawingError, match="kind='bars'"):
                 picture(found, kind, statistic=statistic)
     for kind in ("heatmap", "network"):
-        with pytest.raises(paribus.DrawingError, match="k=1 leaves no pair"):
+        with pytest.raises(paribus.DrawingError, match="k=1 gives no pairs to plot; pass k=2 or more"):
             picture(found, kind, k=1)
     for kind in ("bars", "panels"):
         with pytest.raises(paribus.OptionError, match="k=0"):

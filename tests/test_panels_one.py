@@ -471,12 +471,12 @@ def test_quantiles_of_rows_at_levels_and_without_a_value(awkward):
     effect = effect_of(numbers, awkward, "city", quantiles=(0.1, 0.5, 0.9))
     panel, order = panel_of(effect), order_of(effect, effect.average[0])
     bar = only(panel, Bars)
-    assert_allclose(bar.base, effect.spread.values[0, 0][order])
-    assert_allclose(bar.base + bar.length, effect.spread.values[0, 2][order])
+    assert_allclose(bar.base, effect.quantiles.values[0, 0][order])
+    assert_allclose(bar.base + bar.length, effect.quantiles.values[0, 2][order])
     median = next(mark for mark in of(panel, Points) if mark.label == "median of rows")
-    assert_array_equal(median.y, effect.spread.values[0, 1][order])
+    assert_array_equal(median.y, effect.quantiles.values[0, 1][order])
     gap = only(panel.right, Bars)
-    assert_allclose([gap.base[0], gap.base[0] + gap.length[0]], effect.spread.missing[0, [0, 2]])
+    assert_allclose([gap.base[0], gap.base[0] + gap.length[0]], effect.quantiles.missing[0, [0, 2]])
 
 
 def three(table):

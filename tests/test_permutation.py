@@ -270,8 +270,8 @@ def test_a_score_that_is_no_mean_has_the_error_of_its_shuffles():
     want = found.repeats.std(axis=1, ddof=1) / np.sqrt(8)
     np.testing.assert_allclose(found.standard_error, want)
     assert found.notes == (
-        "r2 is not a mean over rows, so standard errors tell how far 8 shuffles are apart, not what other "
-        "rows would give",
+        "r2 is not a mean over rows, so standard errors describe the variation over 8 permutations, not over "
+        "samples of rows",
     )
     once = importance(LINEAR, X, Y, scoring="r2", repeats=1)
     assert np.isnan(once.standard_error).all()

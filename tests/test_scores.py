@@ -179,7 +179,9 @@ def test_boosters_are_asked_for_what_their_objective_gives():
     assert value(scored(light, "log_loss", TWO)) == value(scored(light, "log_loss", codes))
     likely = extreme.predict(xgboost.DMatrix(X))[np.arange(150), THREE]
     assert value(scored(extreme, "log_loss", THREE)) == pytest.approx(-np.log(likely.astype(float)).mean())
-    with pytest.raises(OptionError, match="does not answer with labels"):
+    with pytest.raises(
+        OptionError, match="Booster does not predict labels such as 1; pass a function that does"
+    ):
         scored(light, "error_rate", codes)
 
 
@@ -382,7 +384,7 @@ def fails(y_true, y_pred):
             TWO,
             {"response_method": "decision_function"},
             OptionError,
-            "answers decision_function with numbers from -",
+            "scoring='log_loss' needs probabilities, and decision_function of LogisticRegression returns numbers from -",
         ),
         (TWO_CLASSES, "log_loss", np.full(150, "maybe"), {}, InputError, "'maybe'.* no class .*'no', 'yes'"),
         (TWO_CLASSES, "error_rate", THREE, {}, InputError, "pass y as it was in fit"),

@@ -92,7 +92,7 @@ def test_no_weight_is_lost_and_the_ends_are_exact(values, options, data):
     ]
     shuffled = data.draw(st.permutations(states), "order")
     for parts in (states, shuffled, states[::-1]):
-        sketch = merge_in_order(parts).told()
+        sketch = merge_in_order(parts).with_ends()
         held = len(sketch.values) if sketch.weights is None else sketch.weights.sum()
         assert held == pytest.approx(own.sum())
         assert sketch.ends.tolist() == [values.min().tolist(), values.max().tolist()]
@@ -105,7 +105,7 @@ def test_no_weight_is_lost_and_the_ends_are_exact(values, options, data):
 @given(columns, options(), st.data())
 def test_few_distinct_numbers_are_listed_with_their_weights(values, options, data):
     weights = drawn_weights(data, len(values))
-    sketch = sketched(values, weights, drawn_cuts(data, len(values)), **options).told()
+    sketch = sketched(values, weights, drawn_cuts(data, len(values)), **options).with_ends()
     distinct, place = np.unique(values, return_inverse=True)
     if len(distinct) >= options["limit"]:
         assert sketch.few is None
@@ -191,13 +191,13 @@ def test_any_split_in_any_order_chooses_the_same_rows(rows, size, seed, data):
     one, two = whole.sample(size, 2.0), merged.sample(size, 2.0)
     for name in ("numbers", "squares", "weights"):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
-    counted = np.flatnonzero(weights > 0)
-    assert len(one.numbers) == min(size, len(counted))
-    assert np.isin(one.numbers, counted).all()
+    n_weighted = np.flatnonzero(weights > 0)
+    assert len(one.numbers) == min(size, len(n_weighted))
+    assert np.isin(one.numbers, n_weighted).all()
     assert (np.diff(one.numbers) > 0).all()
-    if size >= len(counted):
-        assert one.numbers.tolist() == counted.tolist()
-        np.testing.assert_allclose(one.squares, np.maximum((weights[counted] / 2) ** 2, 1e-290))
+    if size >= len(n_weighted):
+        assert one.numbers.tolist() == n_weighted.tolist()
+        np.testing.assert_allclose(one.squares, np.maximum((weights[n_weighted] / 2) ** 2, 1e-290))
 
 
 @pytest.mark.parametrize("unit", [1.0, 8.0])
@@ -246,9 +246,9 @@ def test_any_split_of_the_rows_is_surveyed_alike(rows, data):
     merged = merge_in_order(data.draw(st.permutations(states), "order")).parts
     assert set(merged) == set(whole)
     one, two = whole["weighed", 0], merged["weighed", 0]
-    assert (one.rows, one.counted) == (two.rows, two.counted)
-    assert one.total * one.unit == two.total * two.unit
-    assert one.squares * one.unit**2 == two.squares * two.unit**2
+    assert (one.rows, one.n_weighted) == (two.rows, two.n_weighted)
+    assert one.total * one.weight_scale == two.total * two.weight_scale
+    assert one.squares * one.weight_scale**2 == two.squares * two.weight_scale**2
     assert merged["length", 0].cells.tolist() == [rows]
     for feature in range(len(SPECS)):
         one, two = whole["look", feature], merged["look", feature]
@@ -267,7 +267,7 @@ def test_any_split_of_the_rows_is_surveyed_alike(rows, data):
                 zip(two.levels.found, two.levels.weights, strict=True)
             )
         else:
-            mine, theirs = one.sketch.told(), two.sketch.told()
+            mine, theirs = one.sketch.with_ends(), two.sketch.with_ends()
             assert mine.values.tolist() == theirs.values.tolist()
             assert mine.ends.tolist() == theirs.ends.tolist()
             assert (mine.few is None) == (theirs.few is None)

@@ -389,7 +389,7 @@ def test_trees_walked_with_lists_of_rows_give_the_same_number(name, monkeypatch)
 
 
 class OwnForest(forests.RandomForestRegressor):
-    """May predict in a way of its own."""
+    """May customize its predictions."""
 
 
 def unreadable():
@@ -1105,10 +1105,16 @@ def test_what_predicts_in_a_way_of_its_own_is_asked_itself():
     own = Capped(**XGB).fit(FULL, SIGNAL)
     patched = forests.RandomForestRegressor(3).fit(FULL, SIGNAL)
     patched.predict = lambda X: np.zeros(len(X))
-    for model in (own, patched):
+    for model, reason in (
+        (own, "Capped is not a class of XGBoost, so its predictions may be customized"),
+        (
+            patched,
+            "the predict of this RandomForestRegressor was replaced, so its predictions are customized",
+        ),
+    ):
         effect = paribus.partial_dependence(model, FULL, 0, grid_resolution=4)
         assert effect.provenance.evaluator == "brute"
-        assert "in a way of its own" in effect.provenance.refusals["tree_exact"]
+        assert effect.provenance.refusals["tree_exact"] == reason
 
 
 def test_a_reader_that_fails_makes_way_for_brute_force(monkeypatch):

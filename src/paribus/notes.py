@@ -25,7 +25,11 @@ class NoteCode(StrEnum):
         member._value_, member.severity, member.meaning = code, severity, meaning
         return member
 
-    EXTRAPOLATION = "PAR101", "issue", "part of a curve combines values of two features that no row has"
+    EXTRAPOLATION = (
+        "PAR101",
+        "issue",
+        "part of a curve combines values of two features that do not occur together",
+    )
     MISSING_VALUES = "PAR102", "tip", "a feature is missing in part of the data"
     NEARLY_CONSTANT = "PAR103", "issue", "a feature has nearly always the same value"
     SINGLE_VALUE = "PAR104", "issue", "a feature has a single value, and no effect to show"

@@ -108,7 +108,7 @@ def merged_specs(specs: Iterable[SketchSpec]) -> tuple[SketchSpec, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WeightTotals:
-    """Rows, those with positive weight, the sum of weights and of their squares in units of ``weight_scale``."""
+    """Rows, those with positive weight, sums of weights and of their squares, in ``weight_scale``."""
 
     rows: int
     n_weighted: int
@@ -554,8 +554,8 @@ class SurveyResult:
 
 def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float) -> dict[str, Any]:
     """Return quantiles, extremes and few distinct values."""
-    summary = sketch.capacity_weights()
-    few, weights = summary.few, summary.few_weights
+    complete = sketch.with_ends()
+    few, weights = complete.few, complete.few_weights
     ticks = np.dtype(sketched.dtype)
     dated = ticks if ticks.kind in "mM" else None
     facts: dict[str, Any] = {
@@ -567,8 +567,8 @@ def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: f
     if not len(sketch.values):
         return facts
     plain = sketch if dated is None else _as_ticks(sketch)
-    assert summary.ends is not None
-    ends = summary.ends if dated is None else summary.ends.view(np.int64)
+    assert complete.ends is not None
+    ends = complete.ends if dated is None else complete.ends.view(np.int64)
     facts["edges"] = tuple(_edges(plain, ends, size) for size in wanted.bins)
     value, weight = common_of(plain.values, plain.weights)
     facts["common"] = value, weight / unit

@@ -41,7 +41,7 @@ def with_progress(
     at the pace so far, which is believed after half a second, and after two seconds in any case, although no
     block may be done by then. Where there is no terminal and no notebook, lines are logged instead.
     """
-    bar = _Bar(rows, before, format_duration(doing))
+    bar = _Bar(rows, before, describe_passes(doing))
     start = perf_counter()
     timer = bar.shown_later() if progress is None else None
     try:
@@ -58,12 +58,12 @@ def with_progress(
         bar.close()
 
 
-def format_duration(doing: str) -> str:
-    """Return what passes are for, as people say it.
+def describe_passes(doing: str) -> str:
+    """Return what passes compute, for the progress bar.
 
-    >>> in_words("accumulated_local_effects-2-of-3-tree_local")
+    >>> describe_passes("accumulated_local_effects-2-of-3-tree_local")
     'accumulated local effects, model 2 of 3'
-    >>> in_words("effects-1-of-2 and effects-2-of-2 and h_statistic-coverage")
+    >>> describe_passes("effects-1-of-2 and effects-2-of-2 and h_statistic-coverage")
     'partial dependence and interactions, first pass'
     """
     passes = doing.split(" and ")

@@ -209,7 +209,7 @@ def _method_predictor(estimator: Any, response_method: str) -> tuple[Predictor, 
 
 
 def _refuse_clusters(estimator: Any) -> None:
-    """Refuse to average the numbers of clusters, which are names."""
+    """Refuse to average cluster labels, which are names."""
     if kind_of(estimator) == "clusterer":
         raise ModelError(
             f"{describe(estimator)} predicts cluster labels, whose average is meaningless; pass a "

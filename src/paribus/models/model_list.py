@@ -13,7 +13,7 @@ from paribus.models.model import Model
 def as_model_list(estimator: Any) -> tuple[Any, ...] | None:
     """Return the models of a list or tuple; None for one model.
 
-    >>> listed([abs, max]), listed(abs)
+    >>> as_model_list([abs, max]), as_model_list(abs)
     ((<built-in function abs>, <built-in function max>), None)
     """
     if not isinstance(estimator, (list, tuple)) or is_model(estimator) or callable(estimator):

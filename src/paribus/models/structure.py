@@ -99,7 +99,7 @@ def read_trees(target: Any, table: Table) -> Ensemble:
 
 
 def _check_own(model: Any, library: Library) -> None:
-    """Refuse what may predict in a way of its own: a subclass, or an instance whose methods were replaced."""
+    """Refuse what may customize its predictions: a subclass, or an instance whose methods were replaced."""
     name = type(model).__name__
     if type(model).__module__.split(".")[0] != library.module:
         raise RefusalError(

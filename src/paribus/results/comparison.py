@@ -173,7 +173,9 @@ def compare(effect: Any, local: Any = None, marginal: Any = None) -> Comparison 
             if isinstance(key, str)
         ]
         if not several:
-            raise InputError("effect= has no one-way effect to compare")
+            raise InputError(
+                "effect= has no effect of a single feature to compare; request one feature at a time"
+            )
         return Comparisons(several)
     check_parts(effect, local, marginal)
     return _compared(effect, local, marginal)
@@ -200,7 +202,11 @@ def _check(result: Any, kind: type, name: str) -> None:
     if not isinstance(result, kind):
         raise InputError(f"{name}= must be a {kind.__name__}, not a {type(result).__name__}")
     if isinstance(result, PartialDependence) and (result.average is None or len(result.feature_names) != 1):
-        raise InputError("effect= must be the average of a single feature; request kind='average'")
+        what = "individual curves" if result.average is None else "an average"
+        raise InputError(
+            f"effect= must be the average of a single feature, not {what} of "
+            f"{' x '.join(result.feature_names)}; request one feature, and kind='average'"
+        )
 
 
 def _check_alike(effect: PartialDependence, other: LocalEffect | Marginal, name: str) -> None:

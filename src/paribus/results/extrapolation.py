@@ -89,11 +89,11 @@ class Extrapolation(Frozen):
             pair = f"{self.feature} is correlated {self.association:.2f} with {self.partner}"
         else:
             pair = (
-                f"{self.feature} and {self.partner} do not vary freely of each other ({self.measure} "
+                f"{self.feature} and {self.partner} are not independent ({self.measure} "
                 f"{self.association:.2f})"
             )
         text = (
-            f"{pair}; {self.share:.0%} of the points behind this {what} combine values of the two that do "
-            f"not occur together; compare accumulated_local_effects"
+            f"{pair}; {self.share:.0%} of this {what} combines values of the two that do not occur together; "
+            f"compare accumulated_local_effects"
         )
         return Note(NoteCode.EXTRAPOLATION, text, self.feature, self.share)

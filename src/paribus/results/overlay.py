@@ -264,7 +264,7 @@ def check_alike(parts: Any) -> dict[str, Any]:
 
 def _axis(part: Part) -> str:
     if part.kinds[0] in NOMINAL:
-        return "levels"
+        return "categories"
     return {"M": "dates", "m": "durations"}.get(part.grid_values[0].dtype.kind, "numbers")
 
 

@@ -71,7 +71,7 @@ class PartialDependence(Result, saved=True):
     support : ndarray of shape (g0, g1, ...)
         Weight of the data around each grid point, without rows with a missing value.
     extrapolation : Extrapolation or None
-        How many of the points behind the effect combine values of two features that no row has.
+        Share of the effect that combines values of two features that do not occur together.
     missing : Missing or None
         The effect at a missing value, for a single feature with missing values.
     deciles : tuple of ndarray or None

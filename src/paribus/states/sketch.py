@@ -87,11 +87,7 @@ class Sketch:
 
     def merge(self, other: Self) -> Self:
         """Return the sketch of both."""
-        one, two = (
-            (self, other)
-            if self.thinned == other.thinned
-            else (self.capacity_weights(), other.capacity_weights())
-        )
+        one, two = (self, other) if self.thinned == other.thinned else (self.with_ends(), other.with_ends())
         values = np.concatenate([one.values, two.values])
         if one.weights is None and two.weights is None:
             joined = replace(one, values=np.sort(values))
@@ -124,7 +120,7 @@ class Sketch:
             return replace(self, limit=limit)
         return replace(self, limit=limit, few=None, few_weights=None)
 
-    def capacity_weights(self) -> Self:
+    def with_ends(self) -> Self:
         """Return the sketch with what thinning would lose: its ends, and the distinct numbers if few."""
         if self.thinned:
             return self
@@ -138,7 +134,7 @@ class Sketch:
             return self
         middle, group, error = self._evenly() if self.weights is None else self._by_weight(self.weights)
         return replace(
-            self.capacity_weights(),
+            self.with_ends(),
             values=self.values[middle],
             weights=group,
             error=self.error + float(error.max()),

@@ -40,7 +40,9 @@ class MarginalStatistic:
         for group in self.groups:
             if len(group) > 1:
                 together = ", ".join(repr(self.axes.header.names[j]) for j in group)
-                raise FeatureError(f"marginal() takes single features, not {together} together")
+                raise FeatureError(
+                    f"marginal() takes single features, not {together} together; pass them one by one"
+                )
 
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
@@ -130,6 +132,8 @@ def check_without_model(y: Any, response_method: str, grid: GridOptions) -> None
     if y is None:
         raise OptionError("estimator=None needs y to average; pass a model, y, or both")
     if response_method != "auto":
-        raise OptionError(f"response_method={response_method!r} requires a model; omit it")
+        raise OptionError(
+            f"response_method={response_method!r} requires a model, and estimator=None; omit it"
+        )
     if grid.splits:
         raise OptionError(f"grid_resolution={SPLITS!r} needs the trees of a model; give an integer")

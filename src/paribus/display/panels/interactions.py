@@ -78,7 +78,7 @@ def _asked(result: HStatistics, kind: str, statistic: str, k: int, output: str |
     if statistic == "total":
         raise DrawingError("statistic='total' is one number for each output; read h_squared_total")
     if kind in ("heatmap", "network") and min(k, len(result.features)) < 2:
-        raise DrawingError(f"k={k} gives no pairs to plot; pass at least 2")
+        raise DrawingError(f"k={k} gives no pairs to plot; pass k=2 or more")
     if kind != "bars" and statistic != "pairwise":
         raise DrawingError(f"kind={kind!r} shows pairs; draw statistic={statistic!r} with kind='bars'")
     o = _one_output(result.output_names, output)

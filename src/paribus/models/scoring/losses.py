@@ -127,8 +127,9 @@ def _error_rate(given: ScoringInput) -> RowScore:
     model = adapt(labels, given.table)
     if model.sample_prediction is not None and (model.sample_prediction < 0).all():
         raise OptionError(
-            f"scoring='error_rate': {model.name} does not predict labels such as {given.target[0]!r}; "
-            "pass a function that does, or use 'log_loss' or 'squared_error'"
+            f"scoring='error_rate': {model.name} does not predict labels such as "
+            f"{given.target[:1].tolist()[0]!r}; pass a function that does, or use 'log_loss' or "
+            "'squared_error'"
         )
     named = replace(model, library=library_of(given.estimator)[0], response="predict")
     return RowScore("error_rate", named, codes_of(given.target, labels.classes), _wrong)
@@ -150,7 +151,7 @@ def _log_loss(given: ScoringInput) -> RowScore:
     answer = np.empty(0) if model.sample_prediction is None else model.sample_prediction
     if ((answer < -SLACK) | (answer > 1 + SLACK)).any():
         raise OptionError(
-            f"scoring='log_lossf' needs probabilities, and {model.response} of {model.name} returns numbers "
+            f"scoring='log_loss' needs probabilities, and {model.response} of {model.name} returns numbers "
             f"from {np.nanmin(answer):.6g} to {np.nanmax(answer):.6g}; choose another scoring or "
             "response_method"
         )
