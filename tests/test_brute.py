@@ -311,7 +311,8 @@ def test_the_plan_prefers_a_shortcut_takes_orders_and_keeps_refusals(monkeypatch
 
 def test_a_method_that_cannot_answer_says_why():
     with pytest.raises(
-        paribus.RefusalError, match=r"it is no shortcut\)\. method='brute' gives the same number"
+        paribus.RefusalError,
+        match=r"it is not a shortcut\)\. method='brute' gives the same result on the same rows",
     ):
         paribus.partial_dependence(MODELS["pipeline"], X, 0, method="exact")
     provenance = paribus.partial_dependence(MODELS["pipeline"], X, 0).provenance

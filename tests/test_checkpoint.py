@@ -451,7 +451,7 @@ def test_a_damaged_identity_says_what_to_remove(folder, tmp_path):
     file = next((tmp_path / "kept").rglob("identity.json"))
     for content in ("{", "[]", "null", '"text"'):
         file.write_text(content)
-        with pytest.raises(paribus.CheckpointError, match=r"identity\.json|belongs to a run with other"):
+        with pytest.raises(paribus.CheckpointError, match=r"identity\.json|belongs to another run \(other"):
             call()
 
 
@@ -461,7 +461,9 @@ def test_other_data_is_refused(folder, tmp_path):
     changed = frame().copy()
     changed.loc[1_234, "c"] += 1.0
     written(folder, changed)
-    with pytest.raises(paribus.CheckpointError, match=r"begun with other data; give another folder"):
+    with pytest.raises(
+        paribus.CheckpointError, match=r"belongs to another run \(other data\); use another folder, or remove"
+    ):
         call()
 
 
@@ -516,7 +518,9 @@ def test_other_settings_are_refused_or_lead_to_their_own_numbers(folder, tmp_pat
             return
         assert numbers(again) == numbers(found)
         return
-    with pytest.raises(paribus.CheckpointError, match=r"other .*settings; give another folder"):
+    with pytest.raises(
+        paribus.CheckpointError, match=r"another run \(other .*settings\); use another folder"
+    ):
         paribus.effects(trees(), folder, checkpoint=tmp_path / "kept", **first | OTHER[name])
 
 
@@ -712,13 +716,13 @@ def test_states_belong_to_their_range_pass_and_run(finished, copied):
 def test_a_pass_of_another_run_with_the_same_settings_is_refused(finished, copied):
     shutil.rmtree(copied / "01-effects")
     shutil.copytree(finished.twin / "01-effects", copied / "01-effects")
-    with pytest.raises(paribus.CheckpointError, match="other run; give another folder"):
+    with pytest.raises(paribus.CheckpointError, match="belongs to another run; use another folder"):
         finished.run(copied)
 
 
 def test_states_without_what_says_whose_they_are_are_refused(finished, copied):
     (copied / "run.json").unlink()
-    with pytest.raises(paribus.CheckpointError, match="other run"):
+    with pytest.raises(paribus.CheckpointError, match="belongs to another run; use another folder"):
         finished.run(copied)
     shutil.copy(finished.folder / "run.json", copied)
     (copied / "01-effects" / "identity.json").unlink()
@@ -735,8 +739,7 @@ def test_odd_notes_end_in_one_error(finished, copied, file, content):
     (copied / file).write_bytes(content.encode("latin1"))
     with pytest.raises(
         paribus.CheckpointError,
-        match=r"run\.json|identity\.json|belongs to a run with "
-        r"other",
+        match=r"run\.json|identity\.json|belongs to another run \(other",
     ):
         finished.run(copied)
 
@@ -769,7 +772,7 @@ def a_loop(file):
 )
 def test_what_is_no_file_is_refused(finished, copied, name, make):
     make(copied / name)
-    with pytest.raises(paribus.CheckpointError, match="it is no file; give another folder"):
+    with pytest.raises(paribus.CheckpointError, match="it is not a regular file; pass another folder"):
         finished.run(copied)
 
 
@@ -817,7 +820,7 @@ def test_a_full_disk_ends_in_one_error_and_leaves_no_half(folder, tmp_path, monk
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises(paribus.CheckpointError, match="No space left on device; give another folder"):
+        with pytest.raises(paribus.CheckpointError, match="No space left on device; pass another folder"):
             call()
     assert not list((tmp_path / "kept").rglob("*.half"))
     assert numbers(call()) == numbers(CALLS["trees"](X=folder))
@@ -829,7 +832,7 @@ def test_what_may_not_be_read_ends_in_one_error(finished, copied, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "read_bytes", denied)
-        with pytest.raises(paribus.CheckpointError, match="Permission denied; give another folder"):
+        with pytest.raises(paribus.CheckpointError, match="Permission denied; pass another folder"):
             finished.run(copied)
 
 

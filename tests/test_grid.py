@@ -230,7 +230,10 @@ def test_dates_may_be_given_in_any_form(awkward):
         "2001-01-01T10",
         "2002-01-01T00",
     ]
-    for values, words in ((["soon"], "read as dates"), ([2020], "no value of 'day'")):
+    for values, words in (
+        (["soon"], "read as dates"),
+        ([2020], "2020 is not a valid grid value of 'day'; pass dates"),
+    ):
         with pytest.raises(paribus.GridError, match=words):
             ask(awkward, "day", custom_values={"day": values})
     with pytest.raises(paribus.GridError, match="no value of 'wait'"):
@@ -327,7 +330,9 @@ def test_nanoseconds_and_mixed_durations():
     for column in frame:
         effect = ask(frame, column, custom_values={column: frame[column]})
         assert effect.grid_values[0].view(np.int64).tolist() == [0, 1, 2, 3, 4]
-    with pytest.raises(paribus.GridError, match="5 is no value"):
+    with pytest.raises(
+        paribus.GridError, match="5 is not a valid grid value of 'd'; pass dates, durations or text"
+    ):
         ask(frame, "d", custom_values={"d": [np.timedelta64(1, "h"), 5]})
     with pytest.raises(paribus.GridError, match="complex"):
         ask(np.zeros((3, 1)), custom_values={0: [1 + 1j]})
@@ -336,9 +341,9 @@ def test_nanoseconds_and_mixed_durations():
 @pytest.mark.parametrize(
     ("column", "values", "words"),
     [
-        ("count", [2.5], "'count' do not fit"),
-        ("small", [300], "do not fit"),
-        ("level", ["huge"], "'huge' is not a category of 'category'"),
+        ("count", [2.5], "'count' cannot be represented in its dtype Int64.*cast the column in X"),
+        ("small", [300], "'small' cannot be represented in its dtype Int8"),
+        ("level", ["huge"], "'huge' is not a category of 'level'"),
         ("gap", [], "non-empty"),
         ("gap", [[1.0, 2.0]], "one-dimensional"),
         ("gap", 3.0, "list of values"),
@@ -346,8 +351,8 @@ def test_nanoseconds_and_mixed_durations():
         ("gap", [np.nan], "missing"),
         ("city", [None, "Bern"], "missing"),
         ("gap", [np.inf], "infinite"),
-        ("gap", ["a"], "do not fit"),
-        ("flag", [2], "cannot be evaluated|do not fit"),
+        ("gap", ["a"], "'gap' cannot be represented in its dtype Float64"),
+        ("flag", [2], "2 is not a valid grid value of 'flag', whose dtype is Boolean"),
     ],
 )
 def test_values_a_column_cannot_hold_are_refused(awkward, column, values, words):
@@ -358,7 +363,9 @@ def test_values_a_column_cannot_hold_are_refused(awkward, column, values, words)
 def test_values_an_array_cannot_hold_are_refused():
     with pytest.raises(paribus.GridError, match="int64"):
         ask(np.zeros((3, 1), dtype=int), custom_values={0: [0.5]})
-    with pytest.raises(paribus.GridError, match="cannot be evaluated"):
+    with pytest.raises(
+        paribus.GridError, match="'long' is not a valid grid value of 'x0', whose dtype is <U1"
+    ):
         ask(np.array([["a"], ["b"]]), custom_values={0: ["long"]})
 
 
@@ -401,7 +408,7 @@ def test_several_features_are_one_joint_effect(rng, features):
         ([True, False], "mask of 2"),
         (1.5, "neither"),
         (None, "neither"),
-        ({"age", "bmi"}, "no order"),
+        ({"age", "bmi"}, "is unordered; pass a list"),
     ],
 )
 def test_features_that_are_not_there(rng, features, words):

@@ -817,7 +817,9 @@ def test_trees_are_not_asked_to_predict(monkeypatch):
 
 
 def test_a_model_without_trees_refuses_a_shortcut_with_its_reason():
-    with pytest.raises(paribus.RefusalError, match=r"tree_exact: .*SVR.*it is no shortcut.*method='brute'"):
+    with pytest.raises(
+        paribus.RefusalError, match=r"tree_exact: .*SVR.*it is not a shortcut.*method='brute'"
+    ):
         asked("support vectors", method="exact")
     provenance = asked("support vectors").provenance
     assert provenance.evaluator == "brute"

@@ -67,7 +67,7 @@ def test_rows_in_memory_and_rows_that_are_read_have_one_interface(tmp_path, weig
     assert isinstance(read, Background)
     assert held.in_memory
     assert not read.in_memory
-    for name in ("counted", "weighted", "header", "n_targets", "skipped"):
+    for name in ("n_weighted", "weighted", "header", "n_targets", "skipped"):
         assert getattr(held, name) == getattr(read, name), name
     assert len(held) == len(read) == ROWS
     assert held.total * held.weight_scale == pytest.approx(read.total * read.weight_scale, rel=1e-12)
@@ -87,13 +87,13 @@ def test_a_subsample_is_the_same_rows_in_memory_and_read(tmp_path, weighted, siz
     one, two = (rows.subsample(size, 3) for rows in (held, read))
     assert one.in_memory
     assert two.in_memory
-    assert len(one) == len(two) == (held.counted if size is None else size)
+    assert len(one) == len(two) == (held.n_weighted if size is None else size)
     for feature in range(len(COLUMNS)):
         np.testing.assert_array_equal(one.table.column(feature).values, two.table.column(feature).values)
     if weighted:
-        np.testing.assert_array_equal(one.weights * one.unit, two.weights * two.unit)
+        np.testing.assert_array_equal(one.weights * one.weight_scale, two.weights * two.weight_scale)
     np.testing.assert_array_equal(held.sample(50, 0).numbers, read.sample(50, 0).numbers)
-    np.testing.assert_array_equal(held.few(0).column(0).values, read.few(0).column(0).values)
+    np.testing.assert_array_equal(held.head_sample(0).column(0).values, read.head_sample(0).column(0).values)
 
 
 def test_an_interface_misses_no_member_that_its_implementations_lack(tmp_path):
@@ -167,11 +167,11 @@ def test_what_is_no_engine_is_refused():
 
     for wrong in (3, "threads", Half(), Sequential, object()):
         with pytest.raises(
-            paribus.OptionError, match=r"must be a dask.distributed Client; leave it out"
+            paribus.OptionError, match=r"must be a dask.distributed Client; omit it to compute locally"
         ) as caught:
             as_executor(wrong)
         assert str(caught.value).startswith(f"executor={wrong!r} ")
-        with pytest.raises(paribus.OptionError, match="n_jobs says on how many threads"):
+        with pytest.raises(paribus.OptionError, match="omit it to compute locally on n_jobs threads"):
             paribus.partial_dependence(lambda t: t[:, 0], np.eye(3), 0, executor=wrong)
 
 

@@ -211,7 +211,7 @@ def test_a_list_of_one_model_has_no_standard_deviation():
     assert np.isnan(effect.by_model.missing_deviation).all()
     assert effect.notes == (*one.notes, "a list of one model has no standard deviation between models")
     assert effect.provenance.model == one.provenance.model
-    assert "between" not in repr(effect)
+    assert "between 1 model" not in repr(effect)
     (panel,) = effect.figure().panels
     assert said(panel) == explained(effect.plot().figure) == ["average ± 2 standard errors"]
     assert panel.marks == one.figure().panels[0].marks
@@ -416,13 +416,15 @@ def test_models_that_read_rows_share_their_columns(files):
     def function(X):
         return np.asarray(X["temp"])
 
-    with pytest.raises(ModelError, match="function beside it does not know its columns; pass one model"):
+    with pytest.raises(ModelError, match="and function does not store its columns; pass one model at a time"):
         paribus.partial_dependence([function, named, forest], files, "temp", progress=False)
     other = LinearRegression().fit(X[["temp"]], y)
-    with pytest.raises(ModelError, match="other columns of X than each other, some of them without 'wind'"):
+    with pytest.raises(
+        ModelError, match="fitted on different columns, some of them without 'wind'; pass one"
+    ):
         paribus.partial_dependence([named, other], files, "temp")
     turned = LinearRegression().fit(X[["wind", "temp"]], y)
-    with pytest.raises(ModelError, match="in another order"):
+    with pytest.raises(ModelError, match="fitted on the same columns in another order; pass one"):
         paribus.partial_dependence([named, turned], files, "temp")
 
 
@@ -460,7 +462,7 @@ def test_a_checkpoint_keeps_what_each_model_has_finished(files, tmp_path, monkey
     assert dict(evaluated) == {place: blocks - kept[place] for place, blocks in every.items()}
     assert_array_equal(effect.by_model.values, whole.by_model.values)
     assert_array_equal(effect.support, whole.support)
-    with pytest.raises(CheckpointError, match="belongs to a run with other model"):
+    with pytest.raises(CheckpointError, match=r"belongs to another run \(other model\); use another folder"):
         paribus.partial_dependence(models[::-1], files, "gap", **options)
 
 
@@ -545,15 +547,15 @@ def test_averages_near_values_are_the_mean_of_the_models_own(weighted):
     alone = [paribus.marginal(model, X, ["gap", "city"], **options) for model in models]
     for key, mean in found.items():
         each = [one[key] for one in alone]
-        assert mean.refits.models == ("HistGradientBoostingRegressor",) * MODELS
-        assert_array_equal(mean.refits.values, [one.predicted for one in each])
+        assert mean.by_model.models == ("HistGradientBoostingRegressor",) * MODELS
+        assert_array_equal(mean.by_model.values, [one.predicted for one in each])
         assert_allclose(mean.predicted, np.mean([one.predicted for one in each], axis=0), rtol=1e-14)
         assert_allclose(mean.residual, np.mean([one.residual for one in each], axis=0), rtol=1e-9, atol=1e-12)
         assert_array_equal(mean.observed, each[0].observed)
         assert_array_equal(mean.rows, each[0].rows)
-        assert each[0].refits is None
+        assert each[0].by_model is None
     gap = found["gap"]
-    assert_array_equal(gap.refits.missing, [one["gap"].missing.predicted for one in alone])
+    assert_array_equal(gap.by_model.missing, [one["gap"].missing.predicted for one in alone])
     assert gap.provenance.model == "4 x HistGradientBoostingRegressor"
     assert gap.provenance.passes == 1
 
@@ -638,7 +640,7 @@ def test_results_are_saved_and_loaded_bit_for_bit(tmp_path):
         result.save(path)
         assert paribus.load(path) == result
     loaded = paribus.load(tmp_path / "0.json")
-    assert loaded.by_model.models == results[0].refits.models
+    assert loaded.by_model.models == results[0].by_model.models
     assert not loaded.by_model.values.flags.writeable
 
 

@@ -880,7 +880,12 @@ def test_weights_that_are_none_are_refused_with_their_row(tmp_path):
 
 def test_weights_of_what_is_read_are_a_column(folder):
     refused(paribus.WeightError, "'weight'", "no column", X=folder, sample_weight="weight")
-    refused(paribus.WeightError, "name of the column", X=folder, sample_weight=np.ones(ROWS))
+    refused(
+        paribus.WeightError,
+        "sample_weight must be the name of a column",
+        X=folder,
+        sample_weight=np.ones(ROWS),
+    )
     refused(paribus.WeightError, "'w'", "pass the weights", X=held(), sample_weight="w")
 
 

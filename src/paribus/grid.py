@@ -486,7 +486,8 @@ def _given_dates(name: str, items: Array, unit: np.dtype[Any]) -> Array:
     number = next((item for item in numbers if not isinstance(item, np.timedelta64)), None)
     if number is not None:
         raise GridError(
-            f"{number!r} is no value of {name!r}; give dates, durations or text such as 2026-01-31"
+            f"{number!r} is not a valid grid value of {name!r}; pass dates, durations or text such as "
+            "2026-01-31"
         )
     finest = "ns" if np.datetime_data(unit)[0] == "ns" else "us"
     try:

@@ -104,10 +104,10 @@ def _check_same(each: list[tuple[int, ...]], header: tuple[str, ...]) -> None:
     if one == other:
         return
     odd = next((position for position in (*one, *other) if (position in one) != (position in other)), None)
-    differs = "in another order" if odd is None else f"some of them without {header[odd]!r}"
-    raise ModelError(
-        f"the models of a list were fitted on different columns, {differs}; pass one model at a time"
-    )
+    differs = "the same columns in another order"
+    if odd is not None:
+        differs = f"different columns, some of them without {header[odd]!r}"
+    raise ModelError(f"the models of a list were fitted on {differs}; pass one model at a time")
 
 
 def _categories(

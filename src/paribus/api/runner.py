@@ -101,9 +101,10 @@ class Runner:
         A cluster goes through them for each evaluator, and so does a run that goes on from a checkpoint.
         """
         groups: list[list[Pass]] = []
+        begun = {name for name, store in stores.items() if store is not None and store.begun}
         for one in passes:
-            alone = self.executor is not None or (stores[one.name] is not None and stores[one.name].begun)
-            fits = groups and not alone and _same_rows(groups[-1][0], one)
+            alone = self.executor is not None or one.name in begun
+            fits = groups and not alone and groups[-1][0].name not in begun and _same_rows(groups[-1][0], one)
             if fits and sum(each.memory for each in groups[-1]) + one.memory <= memory:
                 groups[-1].append(one)
             else:

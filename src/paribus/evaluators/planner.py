@@ -129,7 +129,7 @@ def _not_meant(candidate: type[StatisticEvaluator], method: str) -> str | None:
     if (candidate.estimand is Estimand.PATH_DEPENDENT) != (method == "recursion"):
         return f"method={method!r} was requested by name" if method == "recursion" else OTHER_ESTIMAND
     if method == "exact" and not candidate.shortcut:
-        return "it is no shortcut"
+        return "it is not a shortcut"
     if method == "brute" and candidate.shortcut:
         return f"method={method!r} was requested by name"
     return None

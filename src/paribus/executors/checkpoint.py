@@ -78,9 +78,10 @@ class Checkpoint:
     def _compare(self, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
         differing = [name for name, value in wanted.items() if found.get(name) != value]
         if differing:
+            others = ", ".join(name for name in differing if name != "run")
             raise CheckpointError(
-                f"checkpoint={os.fspath(self.folder)!r} belongs to another run (other "
-                f"{' and '.join(differing)}); use another folder, or remove this one to start over"
+                f"checkpoint={os.fspath(self.folder)!r} belongs to another run"
+                f"{others and f' (other {others})'}; use another folder, or remove this one to start over"
             )
 
 
@@ -152,7 +153,7 @@ def _naming(file: Path) -> Iterator[None]:
     except (OSError, ValueError, MemoryError) as error:
         raise CheckpointError(
             f"{file} cannot be used: {error or type(error).__name__}; pass another folder to checkpoint=, "
-            f"or remove this one to start over"
+            "or remove this one to start over"
         ) from error
 
 
@@ -161,7 +162,7 @@ def _content(file: Path, most: int | None = None) -> bytes:
     with _naming(file):
         found = file.stat()
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a regular file")
         if most is not None and found.st_size > most:
             raise ValueError(f"it has {found.st_size:,} bytes where {most:,} are the most")
         return file.read_bytes()
