@@ -84,10 +84,10 @@ def _some_rows(table: Table) -> Table:
     mask[np.linspace(0, len(table) - 1, SAMPLE_ROWS).astype(int)] = True
     nominal = [j for j in range(len(table.names)) if table.dtype(j).startswith(NOMINAL_DTYPES)]
     if nominal and len(table) > SAMPLE_ROWS:
-        looked_at = np.unique(np.linspace(0, len(table) - 1, LOOKED_AT).astype(int))
-        few = table.keep(np.isin(np.arange(len(table)), looked_at))
+        searched = np.unique(np.linspace(0, len(table) - 1, LOOKED_AT).astype(int))
+        few = table.keep(np.isin(np.arange(len(table)), searched))
         for feature in nominal:
-            added = looked_at[_firsts(few, feature)]
+            added = searched[_firsts(few, feature)]
             mask[added[: MOST_SAMPLE_ROWS - int(mask.sum())]] = True
     return table.keep(mask)
 

@@ -98,7 +98,7 @@ class LightGBM(Library):
     def categories(self, model: Any) -> Mapping[int, Any]:
         """Return those of each pandas category column; `RefusalError` where it does not say which."""
         booster = getattr(model, "booster_", model)
-        lists = [_plain(levels) for levels in booster.pandas_categorical or []]
+        lists = [_plain(categories) for categories in booster.pandas_categorical or []]
         return _pandas_levels(lists, _Text.of(booster.model_to_string(num_iteration=1))) if lists else {}
 
     def importance(self, model: Any) -> Any:
@@ -118,7 +118,7 @@ def read(estimator: Any) -> Ensemble:
     """
     _check_own(estimator)
     booster = getattr(estimator, "booster_", estimator)
-    lists = [_plain(levels) for levels in booster.pandas_categorical or []]
+    lists = [_plain(categories) for categories in booster.pandas_categorical or []]
     return parsed(estimator, booster.model_to_string(), lists)
 
 
@@ -234,16 +234,16 @@ class _Tests:
     @classmethod
     def of(cls, text: _Text) -> _Tests:
         decision = text.integers("decision_type", 0, 15)
-        by_level = (decision & CATEGORICAL) > 0
+        by_category = (decision & CATEGORICAL) > 0
         threshold = text.numbers("threshold")
         # Numbers that are nearly zero become zero first: all of them pass a threshold among them, or none.
         # Arrow and polars tables are spared this, which shows at the one number -ZERO only.
-        near = ~by_level & (np.abs(threshold) <= ZERO)
+        near = ~by_category & (np.abs(threshold) <= ZERO)
         below = np.nextafter(-ZERO, -np.inf)
         return cls(
             text.integers("split_feature", 0, int(text.header["max_feature_idx"])),
-            np.where(by_level, LEVELS, (decision >> MISSING_SHIFT) & 3),
-            ((decision & DEFAULT_LEFT) > 0) & ~by_level,
+            np.where(by_category, LEVELS, (decision >> MISSING_SHIFT) & 3),
+            ((decision & DEFAULT_LEFT) > 0) & ~by_category,
             np.where(near, np.where(threshold < 0, below, ZERO), threshold),
         )
 
@@ -284,19 +284,19 @@ class _Category(Encoding):
         return super().numbers(column)
 
 
-def _encodings(codes: Integers, tests: _Tests, levels: Mapping[int, list[Any]]) -> tuple[Encoding, ...]:
+def _encodings(codes: Integers, tests: _Tests, categories: Mapping[int, list[Any]]) -> tuple[Encoding, ...]:
     """Return one encoding for each feature and way of treating what is missing.
 
     Category columns that no node tests are encoded too, to check that they are what they were taken for.
     """
-    untested = [feature * 4 + LEVELS for feature in levels if feature not in tests.feature]
+    untested = [feature * 4 + LEVELS for feature in categories if feature not in tests.feature]
     encodings: list[Encoding] = []
     for code in [*codes.tolist(), *untested]:
         feature, kind = divmod(code, 4)
         missing = 0.0 if kind == AS_ZERO else np.nan
         zero = kind == ZERO_OR_NAN
-        if feature in levels:
-            numbered = {level: float(number) for number, level in enumerate(levels[feature])}
+        if feature in categories:
+            numbered = {category: float(number) for number, category in enumerate(categories[feature])}
             encodings.append(
                 _Category(feature, levels=numbered, unseen=missing, missing=missing, zero_is_missing=zero)
             )
@@ -311,8 +311,8 @@ def _encodings(codes: Integers, tests: _Tests, levels: Mapping[int, list[Any]]) 
 def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, tuple[CategorySet, ...]]:
     """Read the bits of the categories that go left, and which of these sets each inner node tests."""
     chosen = np.full(len(tests.feature), -1)
-    by_level = tests.missing == LEVELS
-    if not by_level.any():
+    by_category = tests.missing == LEVELS
+    if not by_category.any():
         return chosen, ()
     words = text.integers("cat_threshold", 0, 2**32 - 1).astype(np.uint32)
     counts = text.integers("num_cat")
@@ -323,19 +323,19 @@ def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, 
     bits = np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
     listed = np.split(bits, np.searchsorted(bits, starts[1:] * 32))
     first = np.cumsum(counts) - counts
-    own = tests.threshold[by_level]  # the number of the set among those of its tree
-    if not ((own >= 0) & (own < counts[layout.tree[by_level]])).all() or len(listed) != counts.sum():
+    own = tests.threshold[by_category]  # the number of the set among those of its tree
+    if not ((own >= 0) & (own < counts[layout.tree[by_category]])).all() or len(listed) != counts.sum():
         raise RefusalError("its trees cannot be read: sets of categories out of range")
-    which = first[layout.tree[by_level]] + own.astype(np.int64)
+    which = first[layout.tree[by_category]] + own.astype(np.int64)
     known: dict[bytes, int] = {}
     sets: list[CategorySet] = []
     numbers = np.empty(len(listed), np.int64)
-    for at, places in enumerate(listed):
-        levels = places - starts[at] * 32
-        numbers[at] = known.setdefault(levels.tobytes(), len(known))
+    for at, positions in enumerate(listed):
+        categories = positions - starts[at] * 32
+        numbers[at] = known.setdefault(categories.tobytes(), len(known))
         if len(known) > len(sets):
-            sets.append(CategorySet(levels))
-    chosen[by_level] = numbers[which]
+            sets.append(CategorySet(categories))
+    chosen[by_category] = numbers[which]
     return chosen, tuple(sets)
 
 
@@ -350,21 +350,21 @@ def _pandas_levels(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any
     if not lists:
         return {}
     infos = text.header["feature_infos"].split(" ")
-    largest = np.array([len(levels) - 1 for levels in lists])
+    largest = np.array([len(categories) - 1 for categories in lists])
     fits = [_bits(*_range_of(info), largest) for info in infos]
     unused = {feature for feature, info in enumerate(infos) if info == "none"}
     ordered = {feature for feature, info in enumerate(infos) if info.startswith("[")}
-    by_level = set(range(len(infos))) - unused - ordered
+    by_category = set(range(len(infos))) - unused - ordered
     for category, plain in (
-        (by_level, unused | ordered),
-        (by_level, ordered),
-        (by_level, set[int]()),
+        (by_category, unused | ordered),
+        (by_category, ordered),
+        (by_category, set[int]()),
         (set[int](), set[int]()),
     ):
-        places = _places(fits, len(lists), plain, category)
-        if len(places) == len(lists) and min(places.values()) >= 0:
-            return {feature: lists[place] for feature, place in places.items()}
-        if places:
+        positions = _places(fits, len(lists), plain, category)
+        if len(positions) == len(lists) and min(positions.values()) >= 0:
+            return {feature: lists[position] for feature, position in positions.items()}
+        if positions:
             break
     raise RefusalError(
         "it does not tell which of its columns are pandas categories; declare them unordered, and leave "
@@ -385,13 +385,15 @@ def _places(fits: list[int], lists: int, plain: set[int], category: set[int]) ->
     for feature in reversed(range(len(fits))):
         after.append((after[-1] >> 1) & taken[feature] | (0 if feature in category else after[-1]))
     after.reverse()
-    places: dict[int, int] = {}
+    positions: dict[int, int] = {}
     for feature, fit in enumerate(taken):
         possible = before[feature] & fit & (after[feature + 1] >> 1)
         without = feature not in category and before[feature] & after[feature + 1]
         if possible:
-            places[feature] = possible.bit_length() - 1 if possible.bit_count() == 1 and not without else -1
-    return places
+            positions[feature] = (
+                possible.bit_length() - 1 if possible.bit_count() == 1 and not without else -1
+            )
+    return positions
 
 
 def _range_of(info: str) -> tuple[float, float]:
@@ -406,12 +408,12 @@ def _bits(low: float, high: float, largest: Integers) -> int:
     """Return the lists of categories whose codes hold what was seen, as bits."""
     if low < 0 or not (low.is_integer() and high.is_integer()):
         return 0
-    return sum(1 << int(place) for place in np.flatnonzero(largest >= high))
+    return sum(1 << int(position) for position in np.flatnonzero(largest >= high))
 
 
-def _plain(levels: list[Any]) -> list[Any]:
-    plain = [level.item() if isinstance(level, np.generic) else level for level in levels]
-    if not all(isinstance(level, (str, int, float)) for level in plain):
+def _plain(categories: list[Any]) -> list[Any]:
+    plain = [category.item() if isinstance(category, np.generic) else category for category in categories]
+    if not all(isinstance(category, (str, int, float)) for category in plain):
         raise RefusalError("its categories are neither text nor numbers, so they cannot be told apart safely")
     return plain
 

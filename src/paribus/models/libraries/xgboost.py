@@ -131,10 +131,12 @@ class XGBoost(Library):
         Before version 3.1 it kept none, and of codes given as numbers there are none to keep.
         """
         booster = _booster(model)
-        coded = [place for place, kind in enumerate(booster.feature_types or ()) if kind == "c"]
+        coded = [position for position, kind in enumerate(booster.feature_types or ()) if kind == "c"]
         read = getattr(booster, "get_categories", None) if coded else None
         stored = read(export_to_arrow=True).to_arrow() if read else ()
-        found = {place: values.to_pylist() for place, (_, values) in enumerate(stored) if values is not None}
+        found = {
+            position: values.to_pylist() for position, (_, values) in enumerate(stored) if values is not None
+        }
         return found if len(found) == len(coded) else None
 
     def importance(self, model: Any) -> Any:
@@ -385,9 +387,9 @@ def _encodings(
     categorical = np.zeros(columns, dtype=bool)
     types = learner.get("feature_types", ())
     categorical[: len(types)] = [kind == "c" for kind in types]
-    of_levels = forest.level_set >= 0
-    categorical[forest.feature[of_levels]] = True
-    compared = forest.feature[~forest.leaf & ~of_levels]
+    of_categories = forest.level_set >= 0
+    categorical[forest.feature[of_categories]] = True
+    compared = forest.feature[~forest.leaf & ~of_categories]
     if categorical[compared].any():
         raise RefusalError("it compares the codes of a category column with a threshold")
     stored = cats.get("enc") or [{}] * columns
@@ -405,7 +407,7 @@ def _levels(stored: Json) -> dict[Any, float]:
     if "offsets" in stored:
         text, ends = np.array(values, np.int8).tobytes(), stored["offsets"]
         values = [text[begin:end].decode() for begin, end in pairwise(ends)]
-    return {level: float(code) for code, level in enumerate(values)}
+    return {category: float(code) for code, category in enumerate(values)}
 
 
 def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
@@ -415,13 +417,13 @@ def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
         raise RefusalError("it has a threshold of minus infinity, which no number can be below")
     for children in (forest.left, forest.right):
         within("children", children[~leaf], 0, len(leaf))
-    place = np.cumsum(kept) - 1
+    position = np.cumsum(kept) - 1
     start = forest.first[forest.tree]
-    left = place[np.where(leaf, 0, forest.left + start)]
-    right = place[np.where(leaf, 0, forest.right + start)]
+    left = position[np.where(leaf, 0, forest.left + start)]
+    right = position[np.where(leaf, 0, forest.right + start)]
     threshold = np.nextafter(forest.condition.astype(np.float64), -np.inf)
     return Ensemble(
-        roots=place[forest.first].astype(np.int32),
+        roots=position[forest.first].astype(np.int32),
         column=np.where(leaf, LEAF, forest.feature)[kept].astype(np.int32),
         threshold=threshold[kept],
         left=left[kept].astype(np.int32),

@@ -147,11 +147,11 @@ def _log_loss(given: ScoringInput) -> RowScore:
             "use 'error_rate'"
         )
     model = given.model("auto")
-    answer = np.empty(0) if model.sample_prediction is None else model.sample_prediction
-    if ((answer < -SLACK) | (answer > 1 + SLACK)).any():
+    prediction = np.empty(0) if model.sample_prediction is None else model.sample_prediction
+    if ((prediction < -SLACK) | (prediction > 1 + SLACK)).any():
         raise OptionError(
             f"scoring='log_lossf' needs probabilities, and {model.response} of {model.name} returns numbers "
-            f"from {np.nanmin(answer):.6g} to {np.nanmax(answer):.6g}; choose another scoring or "
+            f"from {np.nanmin(prediction):.6g} to {np.nanmax(prediction):.6g}; choose another scoring or "
             "response_method"
         )
     classes = _classes(given, max(2, model.n_outputs))
@@ -208,7 +208,7 @@ def _shown(classes: tuple[Any, ...]) -> str:
 
 
 def _places(labels: Array, classes: Sequence[Any]) -> Integers:
-    known = {label: place for place, label in enumerate(classes)}
+    known = {label: position for position, label in enumerate(classes)}
     return np.fromiter((known.get(label, -1) for label in labels.tolist()), np.int64, len(labels))
 
 
