@@ -108,7 +108,7 @@ def merged_specs(specs: Iterable[SketchSpec]) -> tuple[SketchSpec, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WeightTotals:
-    """Rows, those with positive weight, the sum of weights and of their squares in units of ``weight_scale``."""
+    """Rows, those with positive weight, sums of weights and squares in units of ``weight_scale``."""
 
     rows: int
     n_weighted: int

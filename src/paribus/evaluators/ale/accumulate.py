@@ -44,7 +44,7 @@ class AleEstimate:
 
 
 def accumulated(grid: AleGrid, moments: CellMoments, positions: Floats, outputs: int) -> AleEstimate:
-    """Return the effect; of ``moments`` and ``positions (q, cells + 1)`` the last cell is of missing values."""
+    """Return the effect; of ``moments`` and ``positions (q, cells + 1)`` the last cell is of missing ones."""
     with ignore_fp_errors():
         result = _accumulated(grid, moments.within(1.0), positions, outputs)
         if np.isfinite(result.ale).all() and np.isfinite(result.error).all():
