@@ -90,7 +90,7 @@ def _cores() -> int:
 
 
 def format_bytes(size: float) -> str:
-    """Return a number of bytes as text.
+    """Return a number of bytes with its unit.
 
     >>> in_words(2_500_000)
     '2.5 MB'

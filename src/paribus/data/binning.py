@@ -40,7 +40,7 @@ class ColumnBins:
         """The bin of missing values."""
         return self.own + 1
 
-    def of_levels(self, column: Column) -> Array:
+    def of_categories(self, column: Column) -> Array:
         """Return the bin of each row of a column of categories."""
         assert self.levels is not None
         codes, occurring = column.factorized()

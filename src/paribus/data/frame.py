@@ -275,7 +275,7 @@ def _read(name: str, series: nw.Series[Any]) -> Column:
     missing = np.asarray(absent.to_numpy(), dtype=bool)
     present = series.filter(~absent) if missing.any() else series
     if kind in ("category", "string"):
-        return _read_levels(name, kind, series, present, missing)
+        return _read_categories(name, kind, series, present, missing)
     if kind == "datetime":
         return Column(name, kind, _date_values(present), missing, zone=_zone(series))
     if kind is None:
@@ -294,7 +294,7 @@ def _date_values(present: nw.Series[Any]) -> Array:
     return np.asarray(present.to_numpy())
 
 
-def _read_levels(
+def _read_categories(
     name: str, kind: Kind, series: nw.Series[Any], present: nw.Series[Any], missing: Flags
 ) -> Column:
     """Read text and categories by the codes that Arrow gives them; a million rows are not looped over."""
@@ -385,13 +385,13 @@ def _arrow_like(pa: Any, like: Any, values: Array) -> Any:
         ticks = pa.array(values if unit != "D" else values.astype("datetime64[s]"))
         return pa.chunked_array([ticks.cast(like.type)])
     if pa.types.is_dictionary(like.type):
-        return _arrow_levels(pa, like, values)
+        return _arrow_categories(pa, like, values)
     if pa.types.is_decimal(like.type):
         return pa.chunked_array([pa.array(values.tolist()).cast(like.type)])
     return pa.chunked_array([pa.array(values.tolist(), type=like.type)])
 
 
-def _arrow_levels(pa: Any, like: Any, values: Array) -> Any:
+def _arrow_categories(pa: Any, like: Any, values: Array) -> Any:
     """Write categories with the column's own dictionary, for models that read the codes behind them."""
     categories = like.unify_dictionaries().chunk(0).dictionary
     known = {category: code for code, category in enumerate(categories.to_pylist())}

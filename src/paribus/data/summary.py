@@ -92,7 +92,7 @@ def summarize(
     }
     present = None if weights is None else weights[~column.missing]
     if kind in NOMINAL:
-        return Summary(**facts, **_levels(column, present, kind))
+        return Summary(**facts, **_categories(column, present, kind))
     values = column.values
     if present is not None and not present.all():
         values, present = values[present > 0], present[present > 0]
@@ -244,7 +244,7 @@ def distinct_of(values: Array, weights: Floats | None, limit: int) -> tuple[Arra
     return values[starts], np.diff(np.append(starts, len(values))).astype(np.float64)
 
 
-def _levels(column: Column, weights: Floats | None, kind: Kind) -> dict[str, Any]:
+def _categories(column: Column, weights: Floats | None, kind: Kind) -> dict[str, Any]:
     """Return the categories that occur, and their weights."""
     codes, occurring = column.factorized()
     counts = np.bincount(codes, weights, minlength=len(occurring)).astype(np.float64)

@@ -441,7 +441,10 @@ class Survey:
             raise TableError(f"X has no rows ({reading.source.label}); at least one is needed")
         if reading.weight is not None and not weighed.n_weighted:
             raise WeightError(f"sample_weight={reading.weight!r} is zero in every row")
-        levels = {reading.columns[j]: _levels(reading, j, state.parts["declared", j]) for j in self.coded}
+        levels = {
+            reading.columns[j]: _declared_categories(reading, j, state.parts["declared", j])
+            for j in self.coded
+        }
         unknown = [
             unknown_to(reading.names[j], reading.open[reading.columns[j]], state.parts["occurring", j].levels)
             for j in self.open
@@ -552,11 +555,11 @@ class SurveyResult:
         return Summary(**facts, **ordered, declared=declared)
 
 
-def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float) -> dict[str, Any]:
+def _placed(look: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float) -> dict[str, Any]:
     """Return quantiles, extremes and few distinct values."""
-    summary = sketch.capacity_weights()
-    few, weights = summary.few, summary.few_weights
-    ticks = np.dtype(sketched.dtype)
+    told = sketch.capacity_weights()
+    few, weights = told.few, told.few_weights
+    ticks = np.dtype(look.dtype)
     dated = ticks if ticks.kind in "mM" else None
     facts: dict[str, Any] = {
         "unit": dated,
@@ -567,12 +570,12 @@ def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: f
     if not len(sketch.values):
         return facts
     plain = sketch if dated is None else _as_ticks(sketch)
-    assert summary.ends is not None
-    ends = summary.ends if dated is None else summary.ends.view(np.int64)
+    assert told.ends is not None
+    ends = told.ends if dated is None else told.ends.view(np.int64)
     facts["edges"] = tuple(_edges(plain, ends, size) for size in wanted.bins)
     value, weight = common_of(plain.values, plain.weights)
     facts["common"] = value, weight / unit
-    return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES)), ends, sketched.kind)
+    return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES)), ends, look.kind)
 
 
 def _edges(sketch: Sketch, ends: Array, bins: int) -> Array:
@@ -598,7 +601,7 @@ def _occurring(column: Any) -> tuple[Any, ...]:
     return tuple(value for value in values if value is not None and value == value)
 
 
-def _levels(reading: TableReader, feature: int, declared: DeclaredCategories) -> Any:
+def _declared_categories(reading: TableReader, feature: int, declared: DeclaredCategories) -> Any:
     """Return the categories of a column of categories as Arrow holds them."""
     import pyarrow as pa
 

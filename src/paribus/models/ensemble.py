@@ -77,7 +77,7 @@ class Encoding:
 
     def numbers(self, column: Column) -> Floats:
         """Return the numbers of a column, shape ``(n,)``."""
-        present = self._of_levels(column) if self.levels is not None else self._of_numbers(column)
+        present = self._of_categories(column) if self.levels is not None else self._of_numbers(column)
         if not self.accepts_infinite and np.isinf(present).any():
             raise ModelError(f"{column.name!r} {INFINITE}")
         if self.zero_is_missing:
@@ -103,7 +103,7 @@ class Encoding:
         numbers = values.astype(np.float64, copy=False)
         return np.trunc(numbers) if self.whole else numbers
 
-    def _of_levels(self, column: Column) -> Floats:
+    def _of_categories(self, column: Column) -> Floats:
         codes, occurring = column.factorized()
         known: Mapping[Any, float]
         if isinstance(self.levels, Mapping):

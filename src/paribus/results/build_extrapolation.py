@@ -67,7 +67,7 @@ def _shares(grid: Grid, joint: OccupiedCells, *, open_: bool) -> Iterator[_Share
             if 2 * expected.sum() >= expected.size > 0:
                 at = np.where(expected, empty, np.nan)
                 pair = axes[one].feature, axes[other].feature
-                yield _Share(float(empty.sum() / expected.sum()), *pair, _spread(at, (one, other), shape))
+                yield _Share(float(empty.sum() / expected.sum()), *pair, _broadcast(at, (one, other), shape))
     for position, axis in enumerate(axes):
         for partner in joint.outlook.partners.get(axis.feature, ()):
             if partner in varied or not len(axis) or not joint.knows(axis.feature, partner, open_=open_):
@@ -76,7 +76,7 @@ def _shares(grid: Grid, joint: OccupiedCells, *, open_: bool) -> Iterator[_Share
             if known.sum() >= KNOWN * joint.weights[partner].sum() * len(axis):
                 at = np.divide(off, known, out=np.full(len(axis), np.nan), where=known > 0)
                 share = float(off.sum() / known.sum())
-                yield _Share(share, axis.feature, partner, _spread(at, (position,), shape))
+                yield _Share(share, axis.feature, partner, _broadcast(at, (position,), shape))
 
 
 def _crossed(one: Axis, other: Axis, joint: OccupiedCells) -> tuple[Flags, Flags]:
@@ -93,7 +93,7 @@ def _beside(axis: Axis, partner: int, joint: OccupiedCells) -> tuple[Floats, Flo
     return expected[at] @ weight, empty[at] @ weight
 
 
-def _spread(at: Floats, positions: tuple[int, ...], shape: tuple[int, ...]) -> Floats:
+def _broadcast(at: Floats, positions: tuple[int, ...], shape: tuple[int, ...]) -> Floats:
     """Lay what is known along some axes out over all of them."""
     own = tuple(size if position in positions else 1 for position, size in enumerate(shape))
     return np.array(np.broadcast_to(at.reshape(own), shape), dtype=np.float64)

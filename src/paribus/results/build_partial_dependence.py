@@ -72,7 +72,7 @@ def effect_of(
         strength=strength_of(estimate.average, weights),
         notes=(*_notes(grid, models, estimate.average, extrapolation, provenance), *remarks, *differing),
         provenance=provenance,
-        quantiles=_spread(grid, estimate, request),
+        quantiles=_quantiles(grid, estimate, request),
         row_weights=None if estimate.row_weights is None else estimate.row_weights * unit,
         by_model=by_model,
     )
@@ -86,7 +86,7 @@ def _by_model(grid: Grid, estimate: EffectEstimate, models: tuple[Model, ...]) -
     return ModelSpread.of(tuple(model.name for model in models), values, missing)
 
 
-def _spread(grid: Grid, estimate: EffectEstimate, request: EvaluationRequest) -> IceQuantiles | None:
+def _quantiles(grid: Grid, estimate: EffectEstimate, request: EvaluationRequest) -> IceQuantiles | None:
     if estimate.quantiles is None or request.quantiles is None:
         return None
     values = _shaped(estimate.quantiles, grid)

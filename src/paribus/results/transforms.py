@@ -38,7 +38,7 @@ def centered(effect: PartialDependence, at: Any) -> PartialDependence:
     names, grid = effect.feature_names, effect.grid_values
     if not effect.support.size:
         raise OptionError(f"{' x '.join(names)} has no grid point to center at")
-    positions = _places(effect, at)
+    positions = _positions(effect, at)
     anchor = int(np.ravel_multi_index(positions, effect.support.shape))
     where = ", ".join(f"{n} = {at_value(v[g])}" for n, v, g in zip(names, grid, positions, strict=True))
     average, curves, models = (
@@ -178,7 +178,7 @@ def kept_notes(effect: PartialDependence) -> tuple[Note, ...]:
     return tuple(note for note in effect.notes if note.code not in RENEWED)
 
 
-def _places(effect: PartialDependence, at: Any) -> tuple[int, ...]:
+def _positions(effect: PartialDependence, at: Any) -> tuple[int, ...]:
     """Return the position of a point on each axis; the first one where none is named."""
     names = effect.feature_names
     if at is None:
@@ -187,10 +187,10 @@ def _places(effect: PartialDependence, at: Any) -> tuple[int, ...]:
     if len(wanted) != len(names):
         raise OptionError(f"at={at!r} must be a grid value of each of {', '.join(names)}, as a tuple")
     axes = zip(names, effect.kinds, effect.grid_values, wanted, strict=True)
-    return tuple(_place(*axis) for axis in axes)
+    return tuple(_position(*axis) for axis in axes)
 
 
-def _place(name: str, kind: str, values: Array, at: Any) -> int:
+def _position(name: str, kind: str, values: Array, at: Any) -> int:
     if kind in NOMINAL:
         categories = values.tolist()
         if at not in categories:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOOTERS_AT_ONCE = 16  # object stores respond slowly, and many at a time
 TRIES, PAUSE = 3, 0.2  # of a read that fails, and seconds before the second
 WAY_OUT = "; on_error='skip' leaves such files out, and says so"
-HEAD_PLACES, HEAD_ROWS = 8, 256  # row groups that the head is read from, and rows of each
+HEAD_GROUPS, HEAD_ROWS = 8, 256  # row groups that the head is read from, and rows of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ class ParquetFiles:
             for within, rows in zip(np.cumsum([0, *file.groups]).tolist(), file.groups, strict=False)
             if rows
         ]
-        positions = np.linspace(0, len(starts) - 1, HEAD_PLACES if starts else 0)
+        positions = np.linspace(0, len(starts) - 1, HEAD_GROUPS if starts else 0)
         parts: list[pa.Table] = []
         for position in np.unique(positions.astype(int)):
             parts += self.batches(

@@ -28,7 +28,7 @@ PROBABILITY = {
     "MultiCrossEntropy": Link("sigmoid"),
 }
 LOG_LINK = ("Poisson", "Tweedie")  # the losses for which CatBoostRegressor.predict returns the exponential
-NOT_ASKED = -1.0  # the number of a category that no tree requests
+UNTESTED = -1.0  # the number of a category that no tree tests
 MOST_SPLITS = 16  # of a symmetric tree, which has a leaf for each way they may turn out
 # Fields of each part of the JSON. Text and embeddings are known not to be exported.
 MODEL = {"ctr_data", "features_info", "model_info", "oblivious_trees", "scale_and_bias", "trees"}
@@ -186,7 +186,7 @@ class Columns:
             for feature in features:
                 CatBoost.refuse_unknown("features", feature, known)
         encodings = [_of_numbers(feature) for feature in numeric]
-        encodings += [_of_levels(feature) for feature in categorical]
+        encodings += [_of_categories(feature) for feature in categorical]
         encodings.sort(key=lambda encoding: encoding.feature)
         position = {encoding.feature: column for column, encoding in enumerate(encodings)}
         tested = [
@@ -240,10 +240,10 @@ def _of_numbers(feature: Mapping[str, Any]) -> Encoding:
     return Encoding(feature["flat_feature_index"], single=True, missing=missing)
 
 
-def _of_levels(feature: Mapping[str, Any]) -> Encoding:
+def _of_categories(feature: Mapping[str, Any]) -> Encoding:
     categories = Hashed({value: float(number) for number, value in enumerate(feature.get("values") or ())})
     position = feature["flat_feature_index"]
-    return Encoding(position, levels=categories, unseen=NOT_ASKED, missing=-np.inf, accepts_missing=False)
+    return Encoding(position, levels=categories, unseen=UNTESTED, missing=-np.inf, accepts_missing=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,7 +99,7 @@ class LightGBM(Library):
         """Return those of each pandas category column; `RefusalError` where it does not say which."""
         booster = getattr(model, "booster_", model)
         lists = [_plain(categories) for categories in booster.pandas_categorical or []]
-        return _pandas_levels(lists, _Text.of(booster.model_to_string(num_iteration=1))) if lists else {}
+        return _pandas_categories(lists, _Text.of(booster.model_to_string(num_iteration=1))) if lists else {}
 
     def importance(self, model: Any) -> Any:
         """Return that of a wrapper, or the gain of a booster."""
@@ -138,7 +138,7 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
     tests = _Tests.of(text)
     codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
-    level_set, level_sets = _level_sets(text, layout, tests)
+    level_set, level_sets = _category_sets(text, layout, tests)
     return Ensemble(
         roots=layout.first.astype(np.int32),
         column=layout.spread(columns, LEAF, np.int32),
@@ -149,7 +149,7 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
         value=layout.spread([], 0.0, np.float64, values / iterations)[:, None],
         output=(np.arange(len(sizes)) % margins).astype(np.int32),
         base=np.zeros(margins),
-        encodings=_encodings(codes, tests, _pandas_levels(lists, text)),
+        encodings=_encodings(codes, tests, _pandas_categories(lists, text)),
         level_set=layout.spread(level_set, -1, np.int32),
         level_sets=level_sets,
         cover=layout.spread(text.numbers("internal_count"), 0.0, np.float64, text.numbers("leaf_count", "0")),
@@ -308,7 +308,7 @@ def _encodings(codes: Integers, tests: _Tests, categories: Mapping[int, list[Any
     return tuple(encodings)
 
 
-def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, tuple[CategorySet, ...]]:
+def _category_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, tuple[CategorySet, ...]]:
     """Read the bits of the categories that go left, and which of these sets each inner node tests."""
     chosen = np.full(len(tests.feature), -1)
     by_category = tests.missing == LEVELS
@@ -339,7 +339,7 @@ def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, 
     return chosen, tuple(sets)
 
 
-def _pandas_levels(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any]]:
+def _pandas_categories(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any]]:
     """Return the categories of each feature that was a pandas category column.
 
     The model knows the categories of the first, second, ... category column, not which columns these were.
@@ -361,7 +361,7 @@ def _pandas_levels(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any
         (by_category, set[int]()),
         (set[int](), set[int]()),
     ):
-        positions = _places(fits, len(lists), plain, category)
+        positions = _positions(fits, len(lists), plain, category)
         if len(positions) == len(lists) and min(positions.values()) >= 0:
             return {feature: lists[position] for feature, position in positions.items()}
         if positions:
@@ -372,7 +372,7 @@ def _pandas_levels(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any
     )
 
 
-def _places(fits: list[int], lists: int, plain: set[int], category: set[int]) -> dict[int, int]:
+def _positions(fits: list[int], lists: int, plain: set[int], category: set[int]) -> dict[int, int]:
     """Return the list of categories of each feature that may have one, -1 where this is not sure.
 
     Bit ``k`` of a number stands for list ``k``, the one the next category column would have. Nothing is

@@ -323,7 +323,7 @@ def _joined(trees: Iterable[Json], key: str, dtype: Any) -> Any:
 def _forest(trees: Sequence[Json]) -> XGBoostForest:
     sizes = [len(tree["left_children"]) for tree in trees]
     first = np.array([0, *accumulate(sizes)], np.int64)
-    level_set, level_sets = _level_sets(trees, first)
+    level_set, level_sets = _category_sets(trees, first)
     has_cover = all("sum_hessian" in tree for tree in trees)
     return XGBoostForest(
         first=first[:-1],
@@ -338,7 +338,7 @@ def _forest(trees: Sequence[Json]) -> XGBoostForest:
     )
 
 
-def _level_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[CategorySet, ...]]:
+def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[CategorySet, ...]]:
     """Return which set each node tests, and the sets, every one of them once; what they list goes right."""
     level_set = np.full(first[-1], -1, np.int32)
     known: dict[tuple[int, ...], int] = {}
@@ -394,14 +394,16 @@ def _encodings(
         raise RefusalError("it compares the codes of a category column with a threshold")
     stored = cats.get("enc") or [{}] * columns
     return tuple(
-        Categories(column, levels=_levels(stored[column]) or "declared", accepts_infinite=accepts_infinite)
+        Categories(
+            column, levels=_stored_categories(stored[column]) or "declared", accepts_infinite=accepts_infinite
+        )
         if categorical[column]
         else Encoding(column, single=True, accepts_infinite=accepts_infinite)
         for column in range(columns)
     )
 
 
-def _levels(stored: Json) -> dict[Any, float]:
+def _stored_categories(stored: Json) -> dict[Any, float]:
     """Return the code of each category of the training data; text is stored as one run of bytes."""
     values = stored.get("values", [])
     if "offsets" in stored:

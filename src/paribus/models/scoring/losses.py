@@ -112,7 +112,7 @@ class Labels:
     def __call__(self, table: Any) -> Integers:
         """Return the labels the classifier predicts, as numbers."""
         request = getattr(self.estimator, "predict", self.estimator)
-        return _places(np.asarray(request(table)).ravel(), self.classes)
+        return _positions(np.asarray(request(table)).ravel(), self.classes)
 
 
 def _error_rate(given: ScoringInput) -> RowScore:
@@ -147,11 +147,11 @@ def _log_loss(given: ScoringInput) -> RowScore:
             "use 'error_rate'"
         )
     model = given.model("auto")
-    prediction = np.empty(0) if model.sample_prediction is None else model.sample_prediction
-    if ((prediction < -SLACK) | (prediction > 1 + SLACK)).any():
+    answer = np.empty(0) if model.sample_prediction is None else model.sample_prediction
+    if ((answer < -SLACK) | (answer > 1 + SLACK)).any():
         raise OptionError(
             f"scoring='log_lossf' needs probabilities, and {model.response} of {model.name} returns numbers "
-            f"from {np.nanmin(prediction):.6g} to {np.nanmax(prediction):.6g}; choose another scoring or "
+            f"from {np.nanmin(answer):.6g} to {np.nanmax(answer):.6g}; choose another scoring or "
             "response_method"
         )
     classes = _classes(given, max(2, model.n_outputs))
@@ -194,7 +194,7 @@ def _classes(given: ScoringInput, outputs: int) -> tuple[Any, ...]:
 
 def codes_of(target: Array, classes: tuple[Any, ...]) -> Integers:
     """Return the position of each label among the classes, or refuse one that is not there."""
-    codes = _places(target, classes)
+    codes = _positions(target, classes)
     if (codes < 0).any():
         stranger = target[codes < 0][:1].tolist()[0]  # as it is written, not as numpy holds it
         raise InputError(
@@ -207,7 +207,7 @@ def _shown(classes: tuple[Any, ...]) -> str:
     return f" ({', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''})"
 
 
-def _places(labels: Array, classes: Sequence[Any]) -> Integers:
+def _positions(labels: Array, classes: Sequence[Any]) -> Integers:
     known = {label: position for position, label in enumerate(classes)}
     return np.fromiter((known.get(label, -1) for label in labels.tolist()), np.int64, len(labels))
 
