@@ -130,8 +130,8 @@ class Axis:
         if not len(self):
             return np.zeros(0, dtype=np.int64)
         if self.nominal:
-            found = self._of_categories(column)
-            return np.bincount(found[found >= 0], minlength=self.n_cells)
+            cells = self._of_categories(column)
+            return np.bincount(cells[cells >= 0], minlength=self.n_cells)
         return self.count_numbers(_ticks(column.values.astype(self.cells.values.dtype, copy=False)))
 
     def count_numbers(self, numbers: Array) -> Integers:
@@ -154,9 +154,9 @@ class Axis:
         return _edges(self.distinct[0])
 
     def _of_categories(self, column: Column) -> Integers:
-        codes, found = column.factorized()
-        cells = (self._codes.get(_plain(category), -1) for category in found)
-        return np.fromiter(cells, np.int64, len(found))[codes]
+        codes, occurring = column.factorized()
+        cells = (self._codes.get(_plain(category), -1) for category in occurring)
+        return np.fromiter(cells, np.int64, len(occurring))[codes]
 
     def _of_numbers(self, values: Array) -> Integers:
         ticks = self.distinct[0]

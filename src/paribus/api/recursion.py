@@ -44,11 +44,13 @@ def _apart(grid: Grid, estimate: EffectEstimate, exact: EffectEstimate) -> tuple
     output, point = np.unravel_index(np.argmax(beyond), beyond.shape)
     largest, one = float(beyond[output, point]), float(error[output, point])
     errors = f" ({number(largest / one)} standard errors)" if one else ""
-    text = f"recursion differs from exact by up to {number(largest)}{errors} at {_place(grid, int(point))}"
+    text = (
+        f"recursion differs from exact by up to {number(largest)}{errors} at {_point_text(grid, int(point))}"
+    )
     return (Note(NoteCode.RECURSION_DIFFERS, text, value=largest),)
 
 
-def _place(grid: Grid, point: int) -> str:
+def _point_text(grid: Grid, point: int) -> str:
     """Return a point as text."""
     if grid.includes_missing and point == grid.n_points - 1:
         return f"{grid.names[0]} missing"

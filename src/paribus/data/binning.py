@@ -40,25 +40,25 @@ class ColumnBins:
         """The bin of missing values."""
         return self.own + 1
 
-    def of_levels(self, column: Column) -> Array:
+    def of_categories(self, column: Column) -> Array:
         """Return the bin of each row of a column of categories."""
         assert self.levels is not None
-        codes, found = column.factorized()
-        own = (self.levels.get(plain(level), self.pooled) for level in found)
-        places = np.fromiter(own, np.uint8, len(found))
+        codes, occurring = column.factorized()
+        own = (self.levels.get(plain(category), self.pooled) for category in occurring)
+        positions = np.fromiter(own, np.uint8, len(occurring))
         bins = np.full(len(column.missing), self.missing, np.uint8)
-        bins[~column.missing] = places[codes]
+        bins[~column.missing] = positions[codes]
         return bins
 
 
 def bins_of(column: Column, *, nominal: bool, most: int) -> ColumnBins:
     """Bin a column by some rows of it: about evenly many in each of at most ``most`` bins of numbers."""
     if nominal or column.kind in ("category", "string"):
-        codes, found = column.factorized()
-        counts = np.bincount(codes, minlength=len(found))
-        order = sorted(np.flatnonzero(counts).tolist(), key=lambda c: (-counts[c], str(plain(found[c]))))
+        codes, occurring = column.factorized()
+        counts = np.bincount(codes, minlength=len(occurring))
+        order = sorted(np.flatnonzero(counts).tolist(), key=lambda c: (-counts[c], str(plain(occurring[c]))))
         return ColumnBins(
-            np.empty(0), {plain(found[c]): place for place, c in enumerate(order[:MOST_LEVELS])}
+            np.empty(0), {plain(occurring[c]): position for position, c in enumerate(order[:MOST_LEVELS])}
         )
     numbers = numbers_of(column)
     ordered = np.sort(numbers[np.isfinite(numbers)])
@@ -84,6 +84,6 @@ def is_ordered(column: Column) -> bool:
     return column.values.dtype.kind in "biufmM"
 
 
-def plain(level: Any) -> Any:
+def plain(category: Any) -> Any:
     """Return a category as Python has it, whichever library held it."""
-    return level.item() if isinstance(level, np.generic) else level
+    return category.item() if isinstance(category, np.generic) else category

@@ -64,9 +64,9 @@ def _in_words(dtype: Any) -> str:
     return {nw.String: "text", nw.Boolean: "booleans", nw.Object: "objects"}.get(dtype, str(dtype))
 
 
-def check_known(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> None:
+def check_known(name: str, known: tuple[Any, ...], occurring: Iterable[Any]) -> None:
     """Refuse categories other than those a model knows, if it predicts nothing for others."""
-    other = next((value for value in found if value is not None and value not in known), None)
+    other = next((value for value in occurring if value is not None and value not in known), None)
     if other is not None:
         raise TableError(
             f"column {name!r} of X has {other!r}, which is none of the {len(known)} categories the model was "
@@ -75,12 +75,12 @@ def check_known(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> None
         )
 
 
-def unknown_to(name: str, known: Iterable[tuple[Any, ...]], found: Iterable[Any]) -> str | None:
+def unknown_to(name: str, known: Iterable[tuple[Any, ...]], occurring: Iterable[Any]) -> str | None:
     """Return which values of a column some models do not know, in words; refuse one that has no other.
 
     Such values are missing ones to the model, so that nothing would show that all of them are.
     """
-    values = [value for value in found if value is not None and value == value]
+    values = [value for value in occurring if value is not None and value == value]
     others: set[Any] = set()
     for own in map(frozenset, known):
         unknown = {value for value in values if value not in own}
@@ -99,12 +99,12 @@ def _listed(values: Collection[Any]) -> str:
     return ", ".join(shown[:SHOWN]) + (f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else "")
 
 
-def categories_with(name: str, known: tuple[Any, ...], found: Iterable[Any]) -> pa.Array:
+def categories_with(name: str, known: tuple[Any, ...], occurring: Iterable[Any]) -> pa.Array:
     """Return the categories a model knows, and then the others that occur."""
     import pyarrow as pa
 
     seen = set(known)
-    others = [value for value in dict.fromkeys(found) if value is not None and value not in seen]
+    others = [value for value in dict.fromkeys(occurring) if value is not None and value not in seen]
     values = pa.array(known)
     return pa.concat_arrays([values, _cast(name, pa.array(others), values.type)]) if others else values
 
@@ -117,8 +117,8 @@ def recode(name: str, column: Any, values: pa.Array) -> pa.ChunkedArray:
     ordered = column.type.ordered
     chunks = []
     for chunk in column.chunks:
-        place = pc.index_in(_cast(name, chunk.dictionary, values.type), value_set=values)
-        codes = place.take(chunk.indices)
+        position = pc.index_in(_cast(name, chunk.dictionary, values.type), value_set=values)
+        codes = position.take(chunk.indices)
         chunks.append(pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), values, ordered=ordered))
     return pa.chunked_array(chunks, type=pa.dictionary(pa.int32(), values.type, ordered))
 
@@ -140,10 +140,10 @@ def _cast(name: str, values: Any, kind: pa.DataType) -> Any:
 def _as_categories(name: str, column: Any, known: tuple[Any, ...], closed: Categories) -> pa.ChunkedArray:
     """Return a column of plain values as the categories a model knows."""
     encoded = column.dictionary_encode()
-    found = encoded.unify_dictionaries().chunk(0).dictionary.to_pylist() if encoded.num_chunks else ()
+    occurring = encoded.unify_dictionaries().chunk(0).dictionary.to_pylist() if encoded.num_chunks else ()
     if name in closed:
-        check_known(name, closed[name], found)
-    return recode(name, encoded, categories_with(name, known, found))
+        check_known(name, closed[name], occurring)
+    return recode(name, encoded, categories_with(name, known, occurring))
 
 
 def categorized(table: FrameTable, categories: Categories, closed: Categories) -> FrameTable:
@@ -153,9 +153,9 @@ def categorized(table: FrameTable, categories: Categories, closed: Categories) -
     native = table.native.copy(deep=False)
     own = [str(name) for name in native.columns]
     for name, known in categories.items():
-        place = own.index(name)
+        position = own.index(name)
         try:
-            column = pa.Table.from_pandas(native.iloc[:, [place]], preserve_index=False).column(0)
+            column = pa.Table.from_pandas(native.iloc[:, [position]], preserve_index=False).column(0)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise TableError(
                 f"column {name!r} of X holds objects of several types, and the model was fitted on "
@@ -163,7 +163,7 @@ def categorized(table: FrameTable, categories: Categories, closed: Categories) -
             ) from error
         made = _as_categories(name, column, known, closed).to_pandas()
         made.index = native.index
-        native.isetitem(place, made)
+        native.isetitem(position, made)
     return replace(table, native=native)
 
 
@@ -184,8 +184,8 @@ def as_pandas(table: FrameTable, categories: Categories, closed: Categories) -> 
     schema = pa.schema([pa.field(one.name, normal_type(one.type)) for one in arrow.schema])
     arrow = conformed(arrow, schema, "X")
     for name, known in categories.items():
-        place = schema.get_field_index(name)
-        column = _as_categories(name, arrow.column(place), known, closed)
-        arrow = arrow.set_column(place, name, column)
+        position = schema.get_field_index(name)
+        column = _as_categories(name, arrow.column(position), known, closed)
+        arrow = arrow.set_column(position, name, column)
     gaps = frozenset(name for name in schema.names if arrow.column(name).null_count)
     return ModelTable.of(arrow, table.names, "pandas", gaps)

@@ -56,10 +56,10 @@ def resolve(features: Any, names: Names) -> tuple[int, ...]:
         )
     if not tokens:
         raise FeatureError("features is empty; name at least one column, or call effects() for all")
-    found = tuple(position(token, names) for token in tokens)
-    if len(set(found)) < len(found):
+    result = tuple(position(token, names) for token in tokens)
+    if len(set(result)) < len(result):
         raise FeatureError(f"features={features!r} names the same column twice")
-    return found
+    return result
 
 
 def resolve_many(features: Any, names: Names) -> tuple[tuple[int, ...], ...]:
@@ -120,7 +120,7 @@ def resolve_set(argument: str, features: Any, names: Names) -> frozenset[int]:
         raise FeatureError(f"{argument}: {error}") from error
 
 
-def values_by_position(custom_values: Any, names: Names, asked: set[int]) -> dict[int, Any]:
+def values_by_position(custom_values: Any, names: Names, requested: set[int]) -> dict[int, Any]:
     """Key ``custom_values`` by column; a key that no requested feature matches is an error."""
     if custom_values is None:
         return {}
@@ -133,10 +133,10 @@ def values_by_position(custom_values: Any, names: Names, asked: set[int]) -> dic
             feature = position(token, names)
         except InputError as error:
             raise GridError(f"custom_values: {error}") from error
-        if feature not in asked:
+        if feature not in requested:
             raise GridError(
                 f"custom_values has values for {own[feature]!r}, which is not among the features "
-                f"requested ({', '.join(repr(own[j]) for j in sorted(asked))})"
+                f"requested ({', '.join(repr(own[j]) for j in sorted(requested))})"
             )
         if feature in given:
             raise GridError(f"custom_values names {own[feature]!r} twice, by name and by position")

@@ -123,9 +123,9 @@ class FrameTable:
             pd, last = nw.get_native_namespace(self.frame), self._series(feature)[:1].to_list()
             series = pd.Series(objects([*cells.native, *last]), dtype=object)
             return CellValues(series, cells.column.and_missing())
-        found = self._series(feature)[:1].alias("cells")
-        asked = nw.from_native(cells.native, series_only=True).alias("cells")
-        both = nw.concat([asked.to_frame(), found.to_frame()])
+        occurring = self._series(feature)[:1].alias("cells")
+        requested = nw.from_native(cells.native, series_only=True).alias("cells")
+        both = nw.concat([requested.to_frame(), occurring.to_frame()])
         return CellValues(both["cells"].to_native(), cells.column.and_missing())
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> FrameStack:
@@ -166,18 +166,18 @@ class FrameStack:
         frame = self.base if size == len(self.base) else self.base.head(size)
         each = index if index.ndim == 3 else index[:, None]
         shape = len(index), self.rows
-        places = [np.broadcast_to(each[:, :, d], shape).ravel() for d in range(len(replaced))]
+        positions = [np.broadcast_to(each[:, :, d], shape).ravel() for d in range(len(replaced))]
         if frame.implementation.is_pandas():
-            return _pandas_replaced(frame, replaced, places)
+            return _pandas_replaced(frame, replaced, positions)
         columns = []
-        for (feature, cells), place in zip(replaced.items(), places, strict=True):
-            taken = nw.from_native(cells.native, series_only=True)[place]
+        for (feature, cells), position in zip(replaced.items(), positions, strict=True):
+            taken = nw.from_native(cells.native, series_only=True)[position]
             columns.append(taken.alias(frame.columns[feature]))
         return frame.with_columns(*columns).to_native()
 
 
 def _pandas_replaced(
-    frame: nw.DataFrame[Any], replaced: dict[int, CellValues], places: list[Integers]
+    frame: nw.DataFrame[Any], replaced: dict[int, CellValues], positions: list[Integers]
 ) -> Any:
     """Replace columns by position; narwhals would rebuild every other column as well.
 
@@ -185,8 +185,10 @@ def _pandas_replaced(
     """
     protects = int(nw.get_native_namespace(frame).__version__.split(".")[0]) >= 3
     native = frame.to_native().copy(deep=not protects)
-    for (feature, cells), place in zip(replaced.items(), places, strict=True):
-        taken = cells.native.take(place)  # a series, because a bare array of objects would be inferred anew
+    for (feature, cells), position in zip(replaced.items(), positions, strict=True):
+        taken = cells.native.take(
+            position
+        )  # a series, because a bare array of objects would be inferred anew
         taken.index = native.index
         native.isetitem(feature, taken)
     return native
@@ -273,7 +275,7 @@ def _read(name: str, series: nw.Series[Any]) -> Column:
     missing = np.asarray(absent.to_numpy(), dtype=bool)
     present = series.filter(~absent) if missing.any() else series
     if kind in ("category", "string"):
-        return _read_levels(name, kind, series, present, missing)
+        return _read_categories(name, kind, series, present, missing)
     if kind == "datetime":
         return Column(name, kind, _date_values(present), missing, zone=_zone(series))
     if kind is None:
@@ -292,7 +294,7 @@ def _date_values(present: nw.Series[Any]) -> Array:
     return np.asarray(present.to_numpy())
 
 
-def _read_levels(
+def _read_categories(
     name: str, kind: Kind, series: nw.Series[Any], present: nw.Series[Any], missing: Flags
 ) -> Column:
     """Read text and categories by the codes that Arrow gives them; a million rows are not looped over."""
@@ -319,11 +321,11 @@ def _read_levels(
     coded = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
     # pandas categories may be objects Arrow writes differently, such as intervals; their order is the same.
     as_declared = declared is not None and series.implementation.is_pandas_like()
-    found = declared if declared is not None and as_declared else tuple(coded.dictionary.to_pylist())
-    if len(set(found)) < len(found):  # a dictionary may name a category twice
+    occurring = declared if declared is not None and as_declared else tuple(coded.dictionary.to_pylist())
+    if len(set(occurring)) < len(occurring):  # a dictionary may name a category twice
         return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return Column(name, kind, objects(found)[codes], missing, declared, codes, found, ranked)
+    return Column(name, kind, objects(occurring)[codes], missing, declared, codes, occurring, ranked)
 
 
 def _is_ranked(series: nw.Series[Any]) -> bool:
@@ -383,15 +385,15 @@ def _arrow_like(pa: Any, like: Any, values: Array) -> Any:
         ticks = pa.array(values if unit != "D" else values.astype("datetime64[s]"))
         return pa.chunked_array([ticks.cast(like.type)])
     if pa.types.is_dictionary(like.type):
-        return _arrow_levels(pa, like, values)
+        return _arrow_categories(pa, like, values)
     if pa.types.is_decimal(like.type):
         return pa.chunked_array([pa.array(values.tolist()).cast(like.type)])
     return pa.chunked_array([pa.array(values.tolist(), type=like.type)])
 
 
-def _arrow_levels(pa: Any, like: Any, values: Array) -> Any:
+def _arrow_categories(pa: Any, like: Any, values: Array) -> Any:
     """Write categories with the column's own dictionary, for models that read the codes behind them."""
-    levels = like.unify_dictionaries().chunk(0).dictionary
-    known = {level: code for code, level in enumerate(levels.to_pylist())}
+    categories = like.unify_dictionaries().chunk(0).dictionary
+    known = {category: code for code, category in enumerate(categories.to_pylist())}
     codes = pa.array([known[value] for value in values.tolist()], type=like.type.index_type)
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, levels, ordered=like.type.ordered)])
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, categories, ordered=like.type.ordered)])

@@ -91,9 +91,9 @@ class Block:
     def restrict(self, parts: Parts) -> Iterator[Self]:
         """Yield the block once per part of the grids."""
         total = sum(points for _, points in parts)
-        for questions, points in parts:
+        for numbers, points in parts:
             share = points / total if total else 1 / len(parts)
-            yield replace(self, questions=questions, share=share).sharing(self)
+            yield replace(self, questions=numbers, share=share).sharing(self)
 
 
 @dataclass(frozen=True, eq=False)

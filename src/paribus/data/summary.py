@@ -92,7 +92,7 @@ def summarize(
     }
     present = None if weights is None else weights[~column.missing]
     if kind in NOMINAL:
-        return Summary(**facts, **_levels(column, present, kind))
+        return Summary(**facts, **_categories(column, present, kind))
     values = column.values
     if present is not None and not present.all():
         values, present = values[present > 0], present[present > 0]
@@ -122,8 +122,13 @@ def _numbers(
         infinite = float((~finite).sum() if weights is None else weights[~finite].sum())
         numbers = numbers[finite]
         weights = None if weights is None else weights[finite]
-    levels, counts = distinct_of(numbers, weights, limit)
-    facts: dict[str, Any] = {"unit": unit, "infinite": infinite, "levels": levels, "level_weights": counts}
+    categories, counts = distinct_of(numbers, weights, limit)
+    facts: dict[str, Any] = {
+        "unit": unit,
+        "infinite": infinite,
+        "levels": categories,
+        "level_weights": counts,
+    }
     facts["dtype"] = numbers.dtype
     if not len(numbers):
         return facts
@@ -239,11 +244,11 @@ def distinct_of(values: Array, weights: Floats | None, limit: int) -> tuple[Arra
     return values[starts], np.diff(np.append(starts, len(values))).astype(np.float64)
 
 
-def _levels(column: Column, weights: Floats | None, kind: Kind) -> dict[str, Any]:
+def _categories(column: Column, weights: Floats | None, kind: Kind) -> dict[str, Any]:
     """Return the categories that occur, and their weights."""
-    codes, found = column.factorized()
-    counts = np.bincount(codes, weights, minlength=len(found)).astype(np.float64)
-    return order_categories(found, counts, column.levels, kind, column.values.dtype)
+    codes, occurring = column.factorized()
+    counts = np.bincount(codes, weights, minlength=len(occurring)).astype(np.float64)
+    return order_categories(occurring, counts, column.levels, kind, column.values.dtype)
 
 
 def order_categories(
@@ -256,13 +261,13 @@ def order_categories(
     """Return the observed categories and their weights: in declared order, sorted, or most frequent first."""
     occurring = np.flatnonzero(counts > 0).tolist()
     if declared is not None:
-        ranks = {level: rank for rank, level in enumerate(declared)}
+        ranks = {category: rank for rank, category in enumerate(declared)}
         order = sorted(occurring, key=lambda c: ranks[found[c]])
     elif kind == "string":
         order = sorted(occurring, key=lambda c: (-counts[c], str(found[c])))
     else:
         order = sorted(occurring, key=lambda c: found[c])
-    levels = objects(found[c] for c in order)
+    categories = objects(found[c] for c in order)
     if dtype.kind not in "OUST":  # text and objects stay what they are
-        levels = np.array(levels.tolist(), dtype=dtype)
-    return {"levels": levels, "level_weights": counts[order]}
+        categories = np.array(categories.tolist(), dtype=dtype)
+    return {"levels": categories, "level_weights": counts[order]}

@@ -49,8 +49,8 @@ class Column:
             distinct, inverse = np.unique(self.values, return_inverse=True)
             return inverse.astype(np.int64), tuple(distinct)
         codes: dict[Any, int] = {}
-        places = (codes.setdefault(value, len(codes)) for value in self.values.tolist())
-        return np.fromiter(places, np.int64, len(self.values)), tuple(codes)
+        positions = (codes.setdefault(value, len(codes)) for value in self.values.tolist())
+        return np.fromiter(positions, np.int64, len(self.values)), tuple(codes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -166,7 +166,7 @@ def kernels_of(*, small: bool) -> ModuleType:
 def binned(column: Column, bins: ColumnBins, kernels: ModuleType) -> Bytes:
     """Return the bin of each row of a column."""
     if bins.levels is not None:
-        return bins.of_levels(column)
+        return bins.of_categories(column)
     if is_ordered(column):
         codes: Bytes = kernels.locate(numbers_of(column), bins.edges, bins.missing)
         return codes

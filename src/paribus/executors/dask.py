@@ -73,8 +73,8 @@ class DaskExecutor:
             if store is None:
                 state: S = next(states)[1]
                 return state
-            for place, computed in states:
-                store.save(*left[place], computed)
+            for position, computed in states:
+                store.save(*left[position], computed)
         merged: S = merge_in_order(store.load(*one) for one in ranges)
         return merged
 
@@ -90,9 +90,9 @@ class DaskExecutor:
         try:
             arriving = _arriving(self.client, branches, futures)
             with closing(with_progress(arriving, blocks.rows, self.progress, self.task, done)) as bar:
-                for place, state in bar:
-                    if place >= 0:
-                        yield place, state
+                for position, state in bar:
+                    if position >= 0:
+                        yield position, state
         finally:
             self.client.cancel(futures)
 
@@ -111,8 +111,8 @@ def _arriving(client: Any, branches: list[Branch], futures: list[Any]) -> Iterat
     """Yield the number of a branch, rows and its state when it is done, or -1, rows and None for a part."""
     import distributed
 
-    roots = {future.key: place for place, future in enumerate(futures[: len(branches)])}
-    parts = [(place, part) for place, branch in enumerate(branches) for _, part in branch.notes]
+    roots = {future.key: position for position, future in enumerate(futures[: len(branches)])}
+    parts = [(position, part) for position, branch in enumerate(branches) for _, part in branch.notes]
     where = {future.key: one for future, one in zip(futures[len(branches) :], parts, strict=True)}
     left = [float(branch.rows) for branch in branches]
     for future in distributed.as_completed(futures, loop=client.loop):
@@ -120,15 +120,15 @@ def _arriving(client: Any, branches: list[Branch], futures: list[Any]) -> Iterat
         if future.status in ("error", "cancelled"):
             raise _failed(future, branches, where.get(future.key))
         if future.key in roots:
-            place = roots[future.key]
-            yield place, left[place], _result(future, branches)
-            left[place] = 0.0
+            position = roots[future.key]
+            yield position, left[position], _result(future, branches)
+            left[position] = 0.0
         else:
-            place, part = where[future.key]
+            position, part = where[future.key]
             if future.status == "finished":
                 _raised(future.result())
-            work = min(left[place], float(part.rows or 0))
-            left[place] -= work
+            work = min(left[position], float(part.rows or 0))
+            left[position] -= work
             yield -1, work, None
 
 

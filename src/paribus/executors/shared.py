@@ -99,9 +99,9 @@ def _interleaved(cuts: Sequence[Blocks[Any]]) -> Iterator[tuple[int, Any]]:
         return iter(SharedRead(cuts))  # type: ignore[arg-type]
     numbered: list[tuple[int, Any]] = []
     first: dict[tuple[int, int], Any] = {}
-    for place, blocks in enumerate(cuts):
+    for position, blocks in enumerate(cuts):
         for block in blocks:  # the same rows of another cut share what is derived from them
-            numbered.append((place, block.sharing(first.setdefault((blocks.size, block.number), block))))
+            numbered.append((position, block.sharing(first.setdefault((blocks.size, block.number), block))))
     return iter(sorted(numbered, key=lambda one: one[1].start))
 
 
@@ -126,10 +126,10 @@ def _evaluated(
         pools = [stack.enter_context(ThreadPoolExecutor(fold.threads, "paribus")) for fold in folds]
         for pool in pools:  # on an error or Ctrl-C what has not begun is dropped
             stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-        for place, block in blocks:
-            fold = folds[place]
+        for position, block in blocks:
+            fold = folds[position]
             if fold.refused is None:
-                waiting.append((fold, block, pools[place].submit(fold.evaluator.evaluate, block)))
+                waiting.append((fold, block, pools[position].submit(fold.evaluator.evaluate, block)))
             if len(waiting) > AHEAD * sum(fold.threads for fold in folds):
                 yield finished()
         while waiting:

@@ -21,7 +21,7 @@ from paribus.models.predictor import Predictor, as_outputs
 RESPONSES = ("auto", *METHODS)
 SAMPLE_ROWS = 32  # predicted first, evenly spaced, to learn the number of outputs and to fail early
 MOST_SAMPLE_ROWS = 256  # with those that are added to show every category
-LOOKED_AT = 4_096  # rows that are searched for them
+SEARCHED = 4_096  # rows that are searched for them
 NOMINAL_DTYPES = ("Categorical", "Enum", "String", "Object", "object", "<U", "|S", "StringDType")
 SCALES = {
     "predict": "prediction",
@@ -84,10 +84,10 @@ def _some_rows(table: Table) -> Table:
     mask[np.linspace(0, len(table) - 1, SAMPLE_ROWS).astype(int)] = True
     nominal = [j for j in range(len(table.names)) if table.dtype(j).startswith(NOMINAL_DTYPES)]
     if nominal and len(table) > SAMPLE_ROWS:
-        looked_at = np.unique(np.linspace(0, len(table) - 1, LOOKED_AT).astype(int))
-        few = table.keep(np.isin(np.arange(len(table)), looked_at))
+        searched = np.unique(np.linspace(0, len(table) - 1, SEARCHED).astype(int))
+        few = table.keep(np.isin(np.arange(len(table)), searched))
         for feature in nominal:
-            added = looked_at[_firsts(few, feature)]
+            added = searched[_firsts(few, feature)]
             mask[added[: MOST_SAMPLE_ROWS - int(mask.sum())]] = True
     return table.keep(mask)
 

@@ -71,13 +71,13 @@ class FittedColumns:
         None instead of all of them where the names are those that its library gives the columns of arrays.
         """
         spelled: dict[str, list[int]] = {}
-        for place, own in enumerate(self.spelled(header)):
-            spelled.setdefault(own, []).append(place)
+        for position, own in enumerate(self.spelled(header)):
+            spelled.setdefault(own, []).append(position)
         found: list[int | None] = []
         for name in self.names:
             those = spelled.get(name, [])
             if len(those) > 1:
-                both = " and ".join(repr(header[place]) for place in those[:2])
+                both = " and ".join(repr(header[position]) for position in those[:2])
                 title = "" if self.library is None else self.library.title
                 raise TableError(
                     f"X has columns {both}, and {title} calls both {name!r}; rename the one the model was "
@@ -86,8 +86,8 @@ class FittedColumns:
             found.append(those[0] if those else None)
         lacking = [
             name
-            for name, place in zip(self.names, found, strict=True)
-            if place is None and name not in self.optional
+            for name, position in zip(self.names, found, strict=True)
+            if position is None and name not in self.optional
         ]
         if len(lacking) == len(found) and self.generated:
             return None
@@ -172,10 +172,10 @@ def orders_within(estimator: Any, header: tuple[str, ...]) -> Iterator[tuple[int
         spelled = own.spelled(header)
         if own.generated or not set(own.names) <= set(spelled):
             continue
-        places = [spelled.index(name) for name in own.names]
-        if places != sorted(places):
-            moved = dict(zip(sorted(places), places, strict=True))
-            yield tuple(moved.get(place, place) for place in range(len(header)))
+        positions = [spelled.index(name) for name in own.names]
+        if positions != sorted(positions):
+            moved = dict(zip(sorted(positions), positions, strict=True))
+            yield tuple(moved.get(position, position) for position in range(len(header)))
 
 
 def _within(estimator: Any, depth: int) -> Iterator[Any]:
@@ -201,7 +201,7 @@ def _types(library: Library, model: Any, columns: int) -> dict[str, Any]:
         return {}
     if categories is None:
         return {"numbers": library.numbers(model, columns)}
-    known = {place: tuple(values) for place, values in categories.items()}
+    known = {position: tuple(values) for position, values in categories.items()}
     return {"categories": known, "numbers": frozenset(range(columns)).difference(known)}
 
 

@@ -77,7 +77,7 @@ class Encoding:
 
     def numbers(self, column: Column) -> Floats:
         """Return the numbers of a column, shape ``(n,)``."""
-        present = self._of_levels(column) if self.levels is not None else self._of_numbers(column)
+        present = self._of_categories(column) if self.levels is not None else self._of_numbers(column)
         if not self.accepts_infinite and np.isinf(present).any():
             raise ModelError(f"{column.name!r} {INFINITE}")
         if self.zero_is_missing:
@@ -103,17 +103,17 @@ class Encoding:
         numbers = values.astype(np.float64, copy=False)
         return np.trunc(numbers) if self.whole else numbers
 
-    def _of_levels(self, column: Column) -> Floats:
-        codes, found = column.factorized()
+    def _of_categories(self, column: Column) -> Floats:
+        codes, occurring = column.factorized()
         known: Mapping[Any, float]
         if isinstance(self.levels, Mapping):
             known = self.levels
         elif column.levels is not None:
-            known = {level: float(number) for number, level in enumerate(column.levels)}
+            known = {category: float(number) for number, category in enumerate(column.levels)}
         else:
             raise RefusalError(f"{column.name!r} declares no categories, which the trees know by their order")
-        plain = (level.item() if isinstance(level, np.generic) else level for level in found)
-        numbers = np.array([known.get(level, self.unseen) for level in plain], dtype=np.float64)
+        plain = (category.item() if isinstance(category, np.generic) else category for category in occurring)
+        numbers = np.array([known.get(category, self.unseen) for category in plain], dtype=np.float64)
         return numbers[codes] if len(codes) else np.empty(0)
 
 
@@ -263,11 +263,11 @@ class Ensemble:
         return np.where(np.isnan(x), self.missing_left[at], went)
 
 
-def _in_order(name: str, places: Array) -> Nodes:
+def _in_order(name: str, positions: Array) -> Nodes:
     """Return integers as the kernels take them."""
-    if np.ndim(places) != 1 or np.asarray(places).dtype.kind not in "iu":
+    if np.ndim(positions) != 1 or np.asarray(positions).dtype.kind not in "iu":
         raise RefusalError(f"its trees cannot be read: {name} are not a list of integers")
-    return np.ascontiguousarray(places, dtype=np.int32)
+    return np.ascontiguousarray(positions, dtype=np.int32)
 
 
 def _last_left(thresholds: Floats, dtype: np.dtype[Any], single: bool) -> Array:
@@ -339,9 +339,9 @@ def check(ensemble: Ensemble) -> None:
         raise RefusalError("a leaf or the baseline is not finite, so no sum over leaves is")
 
 
-def within(what: str, places: Array, first: int, stop: int) -> None:
+def within(what: str, positions: Array, first: int, stop: int) -> None:
     """Refuse positions out of range; NaN is out of any."""
-    if len(places) and not (places.min() >= first and places.max() < stop):
+    if len(positions) and not (positions.min() >= first and positions.max() < stop):
         raise RefusalError(f"its trees cannot be read: {what} out of range")
 
 

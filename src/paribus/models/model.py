@@ -40,11 +40,11 @@ class Model:
 
     def digest(self) -> str:
         """Return a digest of what the model is called and of what it predicted."""
-        found = xxhash.xxh3_128(repr((self.name, self.library, self.response, self.output_names)).encode())
+        hasher = xxhash.xxh3_128(repr((self.name, self.library, self.response, self.output_names)).encode())
         if self.sample_prediction is not None:
             with np.errstate(over="ignore"):  # forests add up their trees in any order: the last bits vary
-                found.update(self.sample_prediction.astype(np.float32).tobytes())
-        return str(found.hexdigest())
+                hasher.update(self.sample_prediction.astype(np.float32).tobytes())
+        return str(hasher.hexdigest())
 
     @property
     def n_outputs(self) -> int:

@@ -39,22 +39,22 @@ def adapt_models(
     estimator: Any, table: Table, *, response_method: str = "auto", target_names: Any = None
 ) -> tuple[Model, ...]:
     """Return the models of a list, or the one there is, complete and with the same outputs."""
-    asked: dict[str, Any] = {"response_method": response_method, "target_names": target_names}
+    options: dict[str, Any] = {"response_method": response_method, "target_names": target_names}
     several = as_model_list(estimator)
     if several is None:
-        return (adapt(estimator, table, **asked),)
+        return (adapt(estimator, table, **options),)
     models = []
-    for place, one in enumerate(several):
+    for index, one in enumerate(several):
         try:
-            models.append(adapt(one, table, **asked))
+            models.append(adapt(one, table, **options))
         except (ModelError, OptionError) as error:
-            raise type(error)(f"estimator[{place}]: {error}") from error
-    for place, model in enumerate(models):
-        _check_alike(models[0], model, place)
+            raise type(error)(f"estimator[{index}]: {error}") from error
+    for index, model in enumerate(models):
+        _check_alike(models[0], model, index)
     return tuple(models)
 
 
-def _check_alike(first: Model, model: Model, place: int) -> None:
+def _check_alike(first: Model, model: Model, index: int) -> None:
     """Refuse a model whose numbers cannot be averaged with those of the first."""
     if model.scale != first.scale:
         differs, other = (f"a {one.scale} (by {one.response})" for one in (model, first))
@@ -68,7 +68,7 @@ def _check_alike(first: Model, model: Model, place: int) -> None:
     else:
         return
     raise ModelError(
-        f"the models of a list must have the same outputs: estimator[{place}] ({model.name}) has {differs}, "
+        f"the models of a list must have the same outputs: estimator[{index}] ({model.name}) has {differs}, "
         f"and "
         f"estimator[0] ({first.name}) {other}; {way_out}"
     )

@@ -85,9 +85,9 @@ def _origins(pipeline: Any, table: Table) -> Integers:
     own = [f"x{j}" for j in range(len(table.names))] if fitted is None else [str(label) for label in fitted]
     if set(own) == set(table.names):  # steps that choose by name do not mind another order than in fit
         own = list(table.names)
-    place = {label: j for j, label in enumerate(own)}
+    position = {label: j for j, label in enumerate(own)}
     # A step for some of the columns puts its name and two underscores before theirs.
-    origins = [place.get(label, place.get(label.split("__", 1)[-1], -1)) for label in out]
+    origins = [position.get(label, position.get(label.split("__", 1)[-1], -1)) for label in out]
     if sorted(origins) != list(range(len(own))):
         other = next((label for label, j in zip(out, origins, strict=True) if j < 0), None)
         shown = "" if other is None else f", such as {other!r}"

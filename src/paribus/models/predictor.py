@@ -36,23 +36,23 @@ class Predictor:
 def as_outputs(raw: Any, rows: int, name: str) -> Floats:
     """Read what a model predicts as numbers of shape ``(n, o)``, or say what is wrong with it."""
     try:
-        answer = _array(raw)
+        prediction = _array(raw)
     except Exception as error:  # of whatever the model returned, a ragged list for example
         raise _no_array(raw, rows, name, f"that is not an array of numbers ({error!s:.200})") from error
-    if answer.dtype.kind not in "fiubO" or (answer.dtype == object and _all_none(answer)):
-        raise _no_number(answer, name)
-    shape = answer.shape
-    if answer.ndim == 0 and rows == 1:  # a model that squeezes
-        answer = answer.reshape(1)
-    if answer.ndim == 1:
-        answer = answer[:, None]
-    if answer.ndim != 2 or len(answer) != rows or not answer.shape[1]:
+    if prediction.dtype.kind not in "fiubO" or (prediction.dtype == object and _all_none(prediction)):
+        raise _no_number(prediction, name)
+    shape = prediction.shape
+    if prediction.ndim == 0 and rows == 1:  # a model that squeezes
+        prediction = prediction.reshape(1)
+    if prediction.ndim == 1:
+        prediction = prediction[:, None]
+    if prediction.ndim != 2 or len(prediction) != rows or not prediction.shape[1]:
         sparse = hasattr(raw, "toarray")
         raise _no_array(raw, rows, name, "that is sparse" if sparse else f"of shape {shape}")
     try:
-        return answer.astype(np.float64, copy=False)
+        return prediction.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
-        raise _no_number(answer, name) from error
+        raise _no_number(prediction, name) from error
 
 
 def _array(raw: Any) -> Array:
@@ -62,8 +62,8 @@ def _array(raw: Any) -> Array:
     return np.asarray(np.ma.filled(raw, np.nan) if np.ma.is_masked(raw) else raw)
 
 
-def _all_none(answer: Array) -> bool:
-    return all(value is None for value in answer.flat)
+def _all_none(prediction: Array) -> bool:
+    return all(value is None for value in prediction.flat)
 
 
 def _no_array(raw: Any, rows: int, name: str, which: str) -> ModelError:
@@ -73,10 +73,10 @@ def _no_array(raw: Any, rows: int, name: str, which: str) -> ModelError:
     )
 
 
-def _no_number(answer: Array, name: str) -> ModelError:
-    shown = repr(answer.flat[0]) if answer.size else "none"
+def _no_number(prediction: Array, name: str) -> ModelError:
+    shown = repr(prediction.flat[0]) if prediction.size else "none"
     return ModelError(
-        f"{name} returned {answer.dtype} values such as {shown:.100}, which cannot be averaged; use "
+        f"{name} returned {prediction.dtype} values such as {shown:.100}, which cannot be averaged; use "
         "response_method='predict_proba' or 'decision_function' if it has them, or wrap it in a function "
         "that returns numbers"
     )

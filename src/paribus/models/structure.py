@@ -29,16 +29,16 @@ def structure_of(model: Model) -> Structure:
 
     It is read once, and predicts as the model does: on the rows of its sample, and next to splits.
     """
-    found = _READ.get(model)
-    if found is None:
+    trees = _READ.get(model)
+    if trees is None:
         try:
-            found = _read(model)
+            trees = _read(model)
         except RefusalError as refusal:
-            found = str(refusal), refusal.code
-        found = _READ.setdefault(model, found)  # of threads that read it at once, one is kept
-    if isinstance(found, tuple):
-        raise RefusalError(*found)
-    return found
+            trees = str(refusal), refusal.code
+        trees = _READ.setdefault(model, trees)  # of threads that read it at once, one is kept
+    if isinstance(trees, tuple):
+        raise RefusalError(*trees)
+    return trees
 
 
 def prefetch_structure(model: Model) -> None:
@@ -52,10 +52,10 @@ def structure_digest(model: Model) -> str:
 
     Reading it for this alone could take longer than evaluating the model.
     """
-    found = _READ.get(model)
-    if not isinstance(found, Trees):
+    trees = _READ.get(model)
+    if not isinstance(trees, Trees):
         return ""
-    nodes, digest = found.ensemble, xxhash.xxh3_128()
+    nodes, digest = trees.ensemble, xxhash.xxh3_128()
     for array in (nodes.column, nodes.threshold, nodes.left, nodes.right, nodes.missing_left, nodes.value):
         digest.update(array.tobytes())
     return str(digest.hexdigest())
@@ -121,10 +121,10 @@ def _check_names(model: Any, table: Table) -> None:
     if names is None or header is None:
         return
     try:
-        places = FittedColumns(names, boosting_library(model)).places(tuple(map(str, header)))
+        positions = FittedColumns(names, boosting_library(model)).places(tuple(map(str, header)))
     except TableError as error:
         raise RefusalError(str(error), RefusalCode.DATA) from error
-    if places is not None and places != tuple(range(len(header))):
+    if positions is not None and positions != tuple(range(len(header))):
         raise RefusalError(
             "the columns of X are not those it was fitted on, in their order", RefusalCode.DATA
         )

@@ -45,11 +45,11 @@ def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], F
         except (GridError, ModelError, RefusalError):
             continue  # it is held to its model by the rows of the table only
         if len(cells.column.missing):
-            place = rng.permutation(rows) % len(cells.column.missing)
+            position = rng.permutation(rows) % len(cells.column.missing)
             for column, own in encoded.items():
-                numbers[:, column] = own[place]
+                numbers[:, column] = own[position]
             replaced[feature] = cells
-            index.append(place.reshape(copies, len(sample)))
+            index.append(position.reshape(copies, len(sample)))
     if not replaced:
         return
     table = sample.stack(copies, ScratchBuffer()).at(replaced, np.stack(index, axis=2))
@@ -125,7 +125,9 @@ def _categories(ensemble: Ensemble, sample: Table, feature: int) -> Array:
 
 def _listed(ensemble: Ensemble, feature: int, dtype: np.dtype[Any]) -> Array:
     """Return the numbers of categories that nodes list of a column of numbers."""
-    columns = [place for place, encoding in enumerate(ensemble.encodings) if encoding.feature == feature]
+    columns = [
+        position for position, encoding in enumerate(ensemble.encodings) if encoding.feature == feature
+    ]
     here = np.isin(ensemble.column, columns)
     sets = np.unique(ensemble.level_set[here & (ensemble.level_set >= 0)])
     listed = np.concatenate([np.empty(0), *(ensemble.level_sets[number].listed for number in sets)])

@@ -100,11 +100,11 @@ def _only(ensemble: Ensemble, columns: tuple[int, ...]) -> Ensemble:
     if ensemble.value.shape[1] > 1:
         output = np.zeros_like(ensemble.output)
         return replace(ensemble, value=ensemble.value[:, kept], base=ensemble.base[kept], output=output)
-    places = np.full(ensemble.n_margins, -1, np.int32)
-    places[kept] = np.arange(len(kept))
-    if (places[ensemble.output] < 0).any():
+    positions = np.full(ensemble.n_margins, -1, np.int32)
+    positions[kept] = np.arange(len(kept))
+    if (positions[ensemble.output] < 0).any():
         raise RefusalError("some of its trees add to outputs that are not reported", RefusalCode.UNSUPPORTED)
-    return replace(ensemble, output=places[ensemble.output], base=ensemble.base[kept])
+    return replace(ensemble, output=positions[ensemble.output], base=ensemble.base[kept])
 
 
 def bound_of(ensemble: Ensemble, link: Link) -> float | None:

@@ -28,7 +28,7 @@ VANISHING = "interact, but their joint effect vanishes, so that H² is not defin
 
 
 def h_statistics_of(
-    found: InteractionStatistics,
+    statistics: InteractionStatistics,
     request: InteractionRequest,
     tokens: tuple[Token, ...],
     models: tuple[Model, ...],
@@ -36,24 +36,24 @@ def h_statistics_of(
     every: Sequence[InteractionStatistics] = (),
 ) -> HStatistics:
     """Return the H-statistics that were requested; ``every`` are those of each of several models."""
-    assert found.pairwise is not None
+    assert statistics.pairwise is not None
     names = tuple(request.rows.table.names[feature] for feature in request.features)
     return HStatistics(
         features=tokens,
         feature_names=names,
         output_names=models[0].output_names,
         pairs=request.pairs,
-        triples=found.triples,
-        variance=found.variance,
-        main_effect=found.main,
-        pairwise=found.pairwise,
-        overall=found.overall,
-        threeway=found.threeway,
-        total=found.total,
+        triples=statistics.triples,
+        variance=statistics.variance,
+        main_effect=statistics.main,
+        pairwise=statistics.pairwise,
+        overall=statistics.overall,
+        threeway=statistics.threeway,
+        total=statistics.total,
         notes=(
-            *_of_groups(found, request, names),
-            *_of_call(found, request, models, provenance),
-            *_of_total(found, request),
+            *_of_groups(statistics, request, names),
+            *_of_call(statistics, request, models, provenance),
+            *_of_total(statistics, request),
         ),
         provenance=provenance,
         strength_by_model=np.stack([one.pairwise.strength for one in every if one.pairwise is not None])
@@ -63,17 +63,17 @@ def h_statistics_of(
 
 
 def _of_groups(
-    found: InteractionStatistics, request: InteractionRequest, names: tuple[str, ...]
+    statistics: InteractionStatistics, request: InteractionRequest, names: tuple[str, ...]
 ) -> list[Note]:
     """Say which groups have an H² that must not be read as it stands."""
     notes: list[Note] = []
-    asked = ((found.pairwise, request.pairs), (found.threeway, found.triples))
-    for ratio, groups in asked:
+    requested = ((statistics.pairwise, request.pairs), (statistics.threeway, statistics.triples))
+    for ratio, groups in requested:
         if ratio is None:
             continue
         some = ratio.numerator > 0
         empty = some & (ratio.denominator == 0)
-        weak = some & ~empty & (ratio.denominator < WEAK * found.variance)
+        weak = some & ~empty & (ratio.denominator < WEAK * statistics.variance)
         above = some & ~weak & (np.nan_to_num(ratio.share) > ABOVE)
         for which, code, text in (
             (weak, NoteCode.WEAK_DENOMINATOR, WEAK_EFFECT),
@@ -87,13 +87,13 @@ def _of_groups(
 
 def _listed(which: Flags, groups: tuple[tuple[int, ...], ...], names: tuple[str, ...]) -> str:
     rows = np.flatnonzero(which.any(axis=1))
-    shown = [" x ".join(names[place] for place in groups[row]) for row in rows[:SHOWN]]
+    shown = [" x ".join(names[position] for position in groups[row]) for row in rows[:SHOWN]]
     more = len(rows) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _of_call(
-    found: InteractionStatistics,
+    statistics: InteractionStatistics,
     request: InteractionRequest,
     models: tuple[Model, ...],
     provenance: Provenance,
@@ -109,7 +109,7 @@ def _of_call(
         used = provenance.standard_error_rows
         text = f"standard errors are from {used:,} rows, fewer than usual because of max_memory"
         notes.append(Note(NoteCode.ERROR_ROWS, text, value=used))
-    notes += [*skipped_notes(provenance), *_of_predictions(found, len(request.rows))]
+    notes += [*skipped_notes(provenance), *_of_predictions(statistics, len(request.rows))]
     if (
         models[0].response == "predict_proba"
         and provenance.evaluator == "brute"
@@ -125,10 +125,10 @@ def _of_call(
     return notes + unsteady_notes(models, ", so it was evaluated one point at a time")
 
 
-def _of_predictions(found: InteractionStatistics, rows: int) -> list[Note]:
+def _of_predictions(statistics: InteractionStatistics, rows: int) -> list[Note]:
     """Return why there is little to explain, if there is."""
-    floor, spread = np.sqrt(found.floor), np.sqrt(found.variance)
-    if not np.isfinite(found.variance).all():
+    floor, spread = np.sqrt(statistics.floor), np.sqrt(statistics.variance)
+    if not np.isfinite(statistics.variance).all():
         text = (
             "predictions, or their squares, are not finite for some rows, so these statistics are not either"
         )
@@ -149,15 +149,15 @@ def _of_predictions(found: InteractionStatistics, rows: int) -> list[Note]:
     return [Note(NoteCode.SINGLE_PRECISION, text, value=largest)]
 
 
-def _of_total(found: InteractionStatistics, request: InteractionRequest) -> list[Note]:
-    if found.overall is None or request.every_column:
+def _of_total(statistics: InteractionStatistics, request: InteractionRequest) -> list[Note]:
+    if statistics.overall is None or request.every_column:
         return []
     text = "there is no total: effects of columns that were not requested are unknown"
     return [Note(NoteCode.NO_TOTAL, text)]
 
 
 def importance_of(
-    found: InteractionStatistics,
+    statistics: InteractionStatistics,
     request: InteractionRequest,
     tokens: tuple[Token, ...],
     models: tuple[Model, ...],
@@ -165,9 +165,9 @@ def importance_of(
     every: Sequence[InteractionStatistics] = (),
 ) -> Importance:
     """Return importance by effect: the standard deviation of partial dependence over the data."""
-    assert found.left_out is not None
-    values, errors = _strengths(found.main)
-    lost, lost_errors = _strengths(found.left_out)
+    assert statistics.left_out is not None
+    values, errors = _strengths(statistics.main)
+    lost, lost_errors = _strengths(statistics.left_out)
     return Importance(
         method="effect",
         unit=f"standard deviation of the effect ({models[0].scale})",
@@ -179,7 +179,7 @@ def importance_of(
         with_interactions=lost,
         standard_error_with_interactions=lost_errors,
         repeats=None,
-        notes=tuple(_of_call(found, request, models, provenance)),
+        notes=tuple(_of_call(statistics, request, models, provenance)),
         provenance=provenance,
         by_model=np.stack([_strengths(one.main)[0] for one in every]) if every else None,
     )

@@ -76,15 +76,15 @@ def _averages(moments: CellEstimate, means: CellMeans, cells: Integers) -> dict[
     """Return the averages in some cells ``(o, c)`` and their errors; NaN where there are no rows."""
     mean = np.where(moments.rows > 0, moments.mean, np.nan)
     error = moments.error
-    found: dict[str, Floats | None] = {}
-    place = 0
+    numbers: dict[str, Floats | None] = {}
+    first = 0
     for name in ("predicted", "observed", "residual"):
         known = name in means.averaged
-        some = slice(place, place + means.outputs)
-        found[name] = mean[some, cells] if known else None
-        found[f"{name}_error"] = error[some, cells] if known else None
-        place += means.outputs * known
-    return found
+        some = slice(first, first + means.outputs)
+        numbers[name] = mean[some, cells] if known else None
+        numbers[f"{name}_error"] = error[some, cells] if known else None
+        first += means.outputs * known
+    return numbers
 
 
 def _notes(

@@ -21,8 +21,8 @@ from paribus.results.provenance import Provenance, skipped_notes
 
 
 def effect_of(
-    question: Grid,
-    answer: EffectEstimate,
+    grid: Grid,
+    estimate: EffectEstimate,
     support: Floats,
     extrapolation: Extrapolation | None,
     remarks: tuple[Note, ...],
@@ -36,57 +36,63 @@ def effect_of(
 
     ``remarks`` are notes about how it was computed; ``models``, all with the same outputs, who predicted.
     """
-    own = answer.average, answer.standard_error, answer.individual, answer.quantiles, answer.by_model
+    own = (
+        estimate.average,
+        estimate.standard_error,
+        estimate.individual,
+        estimate.quantiles,
+        estimate.by_model,
+    )
     for array in own:
         read_only(array)  # before it is sliced, so that no view can be written to either
     averaged = request.kind != "individual"
-    average, error = (answer.average, answer.standard_error) if averaged else (None, None)
+    average, error = (estimate.average, estimate.standard_error) if averaged else (None, None)
     missing = None
-    if question.includes_missing:
-        axis = question.axes[0]
-        at = (_last(points) for points in (average, error, answer.individual))
+    if grid.includes_missing:
+        axis = grid.axes[0]
+        at = (_last(points) for points in (average, error, estimate.individual))
         missing = PartialDependenceAtMissing(axis.missing_share, axis.missing * unit, *at)
     weights = support.ravel() if missing is None else np.append(support, missing.support)
-    names, grid_values = models[0].output_names, tuple(axis.values for axis in question.axes)
-    by_model, shaped = _by_model(question, answer, models), _shaped(average, question)
-    differing = model_spread_notes(by_model, shaped, question.names, grid_values, names)
+    names, grid_values = models[0].output_names, tuple(axis.values for axis in grid.axes)
+    by_model, shaped = _by_model(grid, estimate, models), _shaped(average, grid)
+    differing = model_spread_notes(by_model, shaped, grid.names, grid_values, names)
     return PartialDependence(
-        feature_names=question.names,
+        feature_names=grid.names,
         output_names=names,
-        kinds=tuple(axis.kind for axis in question.axes),
-        ordered=tuple(axis.ordered for axis in question.axes),
+        kinds=tuple(axis.kind for axis in grid.axes),
+        ordered=tuple(axis.ordered for axis in grid.axes),
         grid_values=grid_values,
         average=shaped,
-        standard_error=_shaped(error, question),
-        individual=_shaped(answer.individual, question),
+        standard_error=_shaped(error, grid),
+        individual=_shaped(estimate.individual, grid),
         support=support,
         extrapolation=extrapolation,
         missing=missing,
-        deciles=tuple(axis.deciles for axis in question.axes),
-        strength=strength_of(answer.average, weights),
-        notes=(*_notes(question, models, answer.average, extrapolation, provenance), *remarks, *differing),
+        deciles=tuple(axis.deciles for axis in grid.axes),
+        strength=strength_of(estimate.average, weights),
+        notes=(*_notes(grid, models, estimate.average, extrapolation, provenance), *remarks, *differing),
         provenance=provenance,
-        quantiles=_spread(question, answer, request),
-        row_weights=None if answer.row_weights is None else answer.row_weights * unit,
+        quantiles=_quantiles(grid, estimate, request),
+        row_weights=None if estimate.row_weights is None else estimate.row_weights * unit,
         by_model=by_model,
     )
 
 
-def _by_model(question: Grid, answer: EffectEstimate, models: tuple[Model, ...]) -> ModelSpread | None:
-    values = _shaped(answer.by_model, question)
+def _by_model(grid: Grid, estimate: EffectEstimate, models: tuple[Model, ...]) -> ModelSpread | None:
+    values = _shaped(estimate.by_model, grid)
     if values is None:
         return None
-    missing = _last(answer.by_model) if question.includes_missing else None
+    missing = _last(estimate.by_model) if grid.includes_missing else None
     return ModelSpread.of(tuple(model.name for model in models), values, missing)
 
 
-def _spread(question: Grid, answer: EffectEstimate, request: EvaluationRequest) -> IceQuantiles | None:
-    if answer.quantiles is None or request.quantiles is None:
+def _quantiles(grid: Grid, estimate: EffectEstimate, request: EvaluationRequest) -> IceQuantiles | None:
+    if estimate.quantiles is None or request.quantiles is None:
         return None
-    values = _shaped(answer.quantiles, question)
+    values = _shaped(estimate.quantiles, grid)
     assert values is not None
-    missing = _last(answer.quantiles) if question.includes_missing else None
-    return IceQuantiles(np.array(request.quantiles.probabilities), values, answer.rank_error, missing)
+    missing = _last(estimate.quantiles) if grid.includes_missing else None
+    return IceQuantiles(np.array(request.quantiles.probabilities), values, estimate.rank_error, missing)
 
 
 def _last(points: Floats | None) -> Floats | None:
@@ -94,26 +100,22 @@ def _last(points: Floats | None) -> Floats | None:
     return None if points is None else points[..., -1]
 
 
-def _shaped(points: Floats | None, question: Grid) -> Floats | None:
+def _shaped(points: Floats | None, grid: Grid) -> Floats | None:
     """Lay points out along the axes; a single axis leaves its missing value out, as a view."""
-    if points is None or question.includes_missing:
+    if points is None or grid.includes_missing:
         return None if points is None else points[..., :-1]
-    return points.reshape(*points.shape[:-1], *question.shape)
+    return points.reshape(*points.shape[:-1], *grid.shape)
 
 
 def _notes(
-    question: Grid,
+    grid: Grid,
     models: tuple[Model, ...],
     average: Floats,
     extrapolation: Extrapolation | None,
     provenance: Provenance,
 ) -> tuple[Note, ...]:
-    notes = [note for axis in question.axes for note in axis.notes]
-    far = (
-        None
-        if extrapolation is None
-        else extrapolation.note("curve" if len(question.axes) == 1 else "surface")
-    )
+    notes = [note for axis in grid.axes for note in axis.notes]
+    far = None if extrapolation is None else extrapolation.note("curve" if len(grid.axes) == 1 else "surface")
     notes.extend([] if far is None else [far])
     if provenance.estimand is Estimand.PATH_DEPENDENT:
         text = (
@@ -121,13 +123,13 @@ def _notes(
             "from brute force"
         )
         notes.append(Note(NoteCode.TRAINING_PATHS, text))
-    alone = len(question.axes) == 1
+    alone = len(grid.axes) == 1
     where = (
         "the effect at missing is reported separately"
         if alone
         else ("its effect there is reported for it alone")
     )
-    notes.extend(missing_note(axis, f"; {where}") for axis in question.axes if axis.missing)
+    notes.extend(missing_note(axis, f"; {where}") for axis in grid.axes if axis.missing)
     notes.extend(skipped_notes(provenance))
     if not np.isfinite(average).all():
         text = "the prediction is not finite at some points, so neither is their average"

@@ -66,8 +66,8 @@ class Comparison(PlotMixin, saved=True):
     def _check(self) -> None:
         """Refuse parts that `compare` would refuse."""
         check_parts(self.effect, self.local, self.marginal)
-        found = (self.local_offset, self.difference, self.share, self.at)
-        if any((one is None) != (self.local is None) for one in found):
+        values = (self.local_offset, self.difference, self.share, self.at)
+        if any((one is None) != (self.local is None) for one in values):
             raise ValueError("a distance from local effects without these, or the other way round")
 
     @property
@@ -238,13 +238,13 @@ def _compared(effect: PartialDependence, local: LocalEffect | None, marginal: Ma
     if marginal is not None:
         # The effect reports missing values already.
         notes += [note for note in marginal.notes if note.code is not NoteCode.MISSING_VALUES]
-    level = difference = share = at = None
+    offset = difference = share = at = None
     if local is not None:
-        level, difference, share, at, beyond = _apart(effect, local)
+        offset, difference, share, at, beyond = _apart(effect, local)
         notes = [*_difference_notes(effect, difference, np.where(beyond, share, 0.0), at), *notes]
     far = effect.extrapolation.note("curve") if effect.extrapolation is not None else None
     notes = [*([far] if far else []), *notes]  # the two that matter most come first
-    return Comparison(effect, local, marginal, level, difference, share, at, tuple(dict.fromkeys(notes)))
+    return Comparison(effect, local, marginal, offset, difference, share, at, tuple(dict.fromkeys(notes)))
 
 
 def _apart(
@@ -265,10 +265,10 @@ def _apart(
         return none, none.copy(), none.copy(), (None,) * outputs, np.zeros(outputs, bool)
     if not weights.any():
         weights = np.ones(len(weights))
-    level = ((average - other) * weights).sum(axis=1) / weights.sum()
-    laid = other + level[:, None]
+    offset = ((average - other) * weights).sum(axis=1) / weights.sum()
+    laid = other + offset[:, None]
     apart = np.abs(average - laid)
-    place = apart.argmax(axis=1)
+    largest = apart.argmax(axis=1)
     difference = apart.max(axis=1)
     both = np.concatenate([average, laid], axis=1)
     range_ = np.ptp(both, axis=1)
@@ -277,8 +277,8 @@ def _apart(
     errors = np.nan_to_num(at_values(own, wanted, local.standard_error, nominal)[0])
     if effect.standard_error is not None:
         errors = errors + np.nan_to_num(effect.standard_error[:, known])
-    beyond = difference > 2 * errors[np.arange(outputs), place]
-    return level, difference, share, tuple(values[g] for g in place), beyond
+    beyond = difference > 2 * errors[np.arange(outputs), largest]
+    return offset, difference, share, tuple(values[g] for g in largest), beyond
 
 
 def _difference_notes(

@@ -17,9 +17,9 @@ def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple
     beyond the first or last are not known; of categories, those that are among their own are known.
     """
     if nominal:
-        places = {category: place for place, category in enumerate(own.tolist())}
-        found = np.array([places.get(category, -1) for category in wanted.tolist()], dtype=np.int64)
-        return curves[..., found[found >= 0]], found >= 0
+        positions = {category: position for position, category in enumerate(own.tolist())}
+        indices = np.array([positions.get(category, -1) for category in wanted.tolist()], dtype=np.int64)
+        return curves[..., indices[indices >= 0]], indices >= 0
     edges, points = as_numbers(own), as_numbers(wanted)
     if not len(edges):
         return curves[..., :0], np.zeros(len(points), bool)

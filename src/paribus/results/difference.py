@@ -188,17 +188,17 @@ def differences_of(
     overlays: Overlays, part: str | None, reference: str | None, curve: str | None, independent: bool
 ) -> Differences:
     """Return one part less another, for every feature at which both are known."""
-    found, skipped = [], []
+    differences, skipped = [], []
     for name, overlay in overlays.items():
         try:
-            found.append(difference_of(overlay, part, reference, curve, independent))
+            differences.append(difference_of(overlay, part, reference, curve, independent))
         except OptionError:
             raise
         except InputError as error:
             skipped.append(f"{name}: {error}")
-    if not found:
+    if not differences:
         raise InputError(f"difference() has no feature to compare: {'; '.join(skipped[:3])}")
-    return Differences(found, (*overlays.skipped, *skipped))
+    return Differences(differences, (*overlays.skipped, *skipped))
 
 
 def _names(names: tuple[str, ...], part: str | None, reference: str | None) -> tuple[str, str]:
@@ -230,12 +230,12 @@ def _at(part: Part, name: str, values: Array, last: bool) -> Floats:
     """Return curves ``(..., g)`` of a part at shared values, the missing one last if both have it."""
     curves = getattr(part, name)
     curves = np.full((len(part.output_names), len(part.grid_values[0])), np.nan) if curves is None else curves
-    found, _ = at_values(part.grid_values[0], values, curves, part.kinds[0] in NOMINAL)
+    result, _ = at_values(part.grid_values[0], values, curves, part.kinds[0] in NOMINAL)
     if not last:
-        return found
+        return result
     point = getattr(part.missing, name)
-    point = np.full(found.shape[:-1], np.nan) if point is None else point
-    return np.concatenate([found, point[..., None]], axis=-1)
+    point = np.full(result.shape[:-1], np.nan) if point is None else point
+    return np.concatenate([result, point[..., None]], axis=-1)
 
 
 def _basis(one: Part, other: Part, same_rows: bool, independent: bool) -> ErrorBasis:

@@ -126,8 +126,10 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
 
     def _check(self) -> None:
         for name, groups, ways in (("pairs", self.pairs, 2), ("triples", self.triples, 3)):
-            places = range(len(self.features))
-            if not all(len(group) == ways and all(place in places for place in group) for group in groups):
+            positions = range(len(self.features))
+            if not all(
+                len(group) == ways and all(position in positions for position in group) for group in groups
+            ):
                 raise ValueError(f"{name} are not {ways} places among {len(self.features)} features each")
         if self.threeway is None and self.triples:
             raise ValueError("triples without their statistic")
@@ -135,16 +137,16 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
     @property
     def feature_pairs(self) -> list[tuple[Token, ...]]:
         """The pairs, by requested name or position."""
-        return [tuple(self.features[place] for place in pair) for pair in self.pairs]
+        return [tuple(self.features[position] for position in pair) for pair in self.pairs]
 
     @property
     def feature_triples(self) -> list[tuple[Token, ...]]:
         """The triples, by requested name or position."""
-        return [tuple(self.features[place] for place in triple) for triple in self.triples]
+        return [tuple(self.features[position] for position in triple) for triple in self.triples]
 
     def groups(self, statistic: str) -> tuple[tuple[int, ...], ...]:
         """Return the features of each entry of a statistic, as positions in ``features``."""
-        every = tuple((place,) for place in range(len(self.features)))
+        every = tuple((position,) for position in range(len(self.features)))
         whole = (tuple(range(len(self.features))),)
         known = {"pairwise": self.pairs, "overall": every, "threeway": self.triples, "total": whole}
         return known[statistic]
@@ -152,12 +154,12 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
     def ratio(self, statistic: str) -> Ratio:
         """Return the mean squares behind a statistic."""
         check_choice("statistic", statistic, Statistic)
-        found: Ratio | None = getattr(self, statistic)
-        if found is None:
+        result: Ratio | None = getattr(self, statistic)
+        if result is None:
             raise OptionError(
                 f"statistic={statistic!r} was not computed; there are {', '.join(self.computed)}"
             )
-        return found
+        return result
 
     @property
     def computed(self) -> tuple[str, ...]:
@@ -228,11 +230,13 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
         numbers = ratio.strength, ratio.strength_error, ratio.share, ratio.ratio_error
         order = np.argsort(-numbers[0][:, outputs], axis=None, kind="stable")[:k]
         entries, chosen = np.divmod(order, len(outputs))
-        places = entries, np.array(outputs)[chosen]
+        positions = entries, np.array(outputs)[chosen]
         return [
-            Interaction(tuple(self.features[place] for place in groups[entry]), self.output_names[o], *row)
+            Interaction(
+                tuple(self.features[position] for position in groups[entry]), self.output_names[o], *row
+            )
             for entry, o, *row in zip(
-                *(a.tolist() for a in (*places, *(n[places] for n in numbers))), strict=True
+                *(a.tolist() for a in (*positions, *(n[positions] for n in numbers))), strict=True
             )
         ]
 

@@ -52,8 +52,8 @@ class IceQuantiles(Frozen):
 
     def bands(self) -> Iterator[tuple[float, int, int]]:
         """Yield bands between symmetric quantiles, widest first: their share and the two positions."""
-        places = {round(float(p), 12): k for k, p in enumerate(self.probabilities)}
-        for low in sorted(places):
+        positions = {round(float(p), 12): k for k, p in enumerate(self.probabilities)}
+        for low in sorted(positions):
             high = round(1 - low, 12)
-            if low < 0.5 and high in places:
-                yield high - low, places[low], places[high]
+            if low < 0.5 and high in positions:
+                yield high - low, positions[low], positions[high]

@@ -80,7 +80,7 @@ class Importance(NotebookReprMixin, saved=True):
     def order(self) -> list[int]:
         """Positions of the features, most important first; with several outputs, by the root mean square."""
         values = self.values if self.values.ndim == 1 else np.sqrt(np.mean(self.values**2, axis=1))
-        return [int(place) for place in np.argsort(-values, kind="stable")]
+        return [int(position) for position in np.argsort(-values, kind="stable")]
 
     def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
         """Return a table, most important first, in the library of the user's own table.

@@ -28,13 +28,13 @@ def interaction(effects: Effects, first: str, second: str) -> PartialDependence:
     )
     mean = average if average is not None or curves is None else moments_of(curves, surface.row_weights).mean
     assert mean is not None
-    told = replace(
+    described = replace(
         surface,
         strength=strength_of(mean, shares),
         notes=kept_notes(surface),
         provenance=replace(surface.provenance, scale=surface.provenance.scale.with_changes(interaction=True)),
     )
-    return rebuilt(told, average, curves, models, "interactions")
+    return rebuilt(described, average, curves, models, "interactions")
 
 
 def _numbers(effect: PartialDependence) -> tuple[Floats | None, Floats | None, Floats | None]:
@@ -57,9 +57,9 @@ def _parts(
     effects: Effects, first: str, second: str
 ) -> tuple[PartialDependence, PartialDependence, PartialDependence]:
     """Return the surface, and the curves along its two axes."""
-    asked = f"interaction({first!r}, {second!r})"
+    call = f"interaction({first!r}, {second!r})"
     if first == second:
-        raise OptionError(f"{asked} is of one feature; name two")
+        raise OptionError(f"{call} is of one feature; name two")
     pair = (second, first) if (second, first) in effects else (first, second)
     lacking = [
         str(key) if isinstance(key, tuple) else repr(key) for key in (*pair, pair) if key not in effects
@@ -68,16 +68,16 @@ def _parts(
         known = [key for key in effects if isinstance(key, str)]
         near = next((did_you_mean(name, known) for name in (first, second) if name not in known), "")
         raise OptionError(
-            f"{asked} needs the effect of each and of both; there is none of {' and '.join(lacking)}; "
+            f"{call} needs the effect of each and of both; there is none of {' and '.join(lacking)}; "
             f"pass features=[{first!r}, {second!r}, ({first!r}, {second!r})] to effects(){near}"
         )
     surface, rows, columns = effects[pair], effects[pair[0]], effects[pair[1]]
-    for place, curve in enumerate((rows, columns)):
-        if not np.array_equal(surface.grid_values[place], curve.grid_values[0]):
+    for axis, curve in enumerate((rows, columns)):
+        if not np.array_equal(surface.grid_values[axis], curve.grid_values[0]):
             raise OptionError(
-                f"{asked} needs the curves at the values of the surface; {pair[place]!r} has others. Request "
+                f"{call} needs the curves at the values of the surface; {pair[axis]!r} has others. Request "
                 "all three in one call of effects()"
             )
     if not surface.support.size:
-        raise OptionError(f"{asked} has no point; one of the two has no grid value")
+        raise OptionError(f"{call} has no point; one of the two has no grid value")
     return surface, rows, columns

@@ -114,9 +114,9 @@ def model_spread_notes(
     on = f" on {output_names[output]}" if len(output_names) > 1 else ""
     where = f"{names[0]} missing"
     if point < curve.size:
-        places = np.unravel_index(point, curve.shape)
-        axes = zip(names, grid_values, places, strict=True)
-        where = ", ".join(f"{name} = {at_value(values[place])}" for name, values, place in axes)
+        positions = np.unravel_index(point, curve.shape)
+        axes = zip(names, grid_values, positions, strict=True)
+        where = ", ".join(f"{name} = {at_value(values[position])}" for name, values, position in axes)
     text = f"{count} models differ by a standard deviation of up to {number(largest)}{share}{on} at {where}"
     return (Note(NoteCode.MODELS_DIFFER, text, names[0] if len(names) == 1 else None, largest),)
 

@@ -275,12 +275,12 @@ def _averaged(part: Part) -> str:
     return "predicted"
 
 
-def _same(parts: Mapping[str, Any], differs: str, tell: Callable[[Any], str]) -> None:
-    told = {name: tell(part) for name, part in parts.items()}
-    first = next(iter(told))
-    for name, what in told.items():
-        if what != told[first]:
-            raise InputError(f"{name!r} is {differs} ({what}) than {first!r} ({told[first]})")
+def _same(parts: Mapping[str, Any], differs: str, describe: Callable[[Any], str]) -> None:
+    described = {name: describe(part) for name, part in parts.items()}
+    first = next(iter(described))
+    for name, what in described.items():
+        if what != described[first]:
+            raise InputError(f"{name!r} is {differs} ({what}) than {first!r} ({described[first]})")
 
 
 def _listed(parts: Mapping[str, Any]) -> str:

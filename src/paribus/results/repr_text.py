@@ -56,17 +56,17 @@ def _movements(effect: PartialDependence) -> list[str]:
     return _by_output(effect, lambda o: [_moved(curves[o], effect)])
 
 
-def _by_output(result: Any, tell: Callable[[int], list[str]]) -> list[str]:
+def _by_output(result: Any, describe: Callable[[int], list[str]]) -> list[str]:
     """Return the lines of the first three outputs, and how many more there are."""
     names = result.output_names
-    lines = [f"  {name}: {line}" for o, name in enumerate(names[:3]) for line in tell(o)]
+    lines = [f"  {name}: {line}" for o, name in enumerate(names[:3]) for line in describe(o)]
     return lines + ([f"  and {count(len(names) - 3, 'more output')}"] if len(names) > 3 else [])
 
 
-def _strongest(results: Mapping[Any, Any], tell: Callable[[Any], str]) -> list[str]:
+def _strongest(results: Mapping[Any, Any], describe: Callable[[Any], str]) -> list[str]:
     """Return the lines of the first five results, and how many more there are."""
     lines = [
-        f"  {key if isinstance(key, str) else ' x '.join(key)}: {tell(one)}"
+        f"  {key if isinstance(key, str) else ' x '.join(key)}: {describe(one)}"
         for key, one in list(results.items())[:SHOWN]
     ]
     return lines + _more(len(results))
@@ -88,12 +88,12 @@ def _moved(curve: Floats, effect: PartialDependence | LocalEffect | Difference) 
     low, high = (np.unravel_index(f(curve), curve.shape) for f in (np.argmin, np.argmax))
     if curve[low] == curve[high]:
         return f"{number(curve[low])} everywhere"
-    ends = (f"{number(curve[place])} at {_where(effect, place)}" for place in (low, high))
+    ends = (f"{number(curve[position])} at {_where(effect, position)}" for position in (low, high))
     return "from " + " to ".join(ends)
 
 
-def _where(effect: PartialDependence | LocalEffect | Difference, place: Any) -> str:
-    values = zip(effect.feature_names, effect.grid_values, place, strict=True)
+def _where(effect: PartialDependence | LocalEffect | Difference, position: Any) -> str:
+    values = zip(effect.feature_names, effect.grid_values, position, strict=True)
     return ", ".join(f"{name} = {at_value(axis[g])}" for name, axis, g in values)
 
 
@@ -174,19 +174,19 @@ def format_marginal(marginal: Marginal) -> str:
 
 def _averages(marginal: Marginal, o: int) -> list[str]:
     """Format the range of each average, and where residuals are largest."""
-    told = []
+    texts = []
     for name in ("predicted", "observed"):
         if name in marginal:
-            told.append(f"{name} {_from_to(marginal, marginal[name][o])}")
+            texts.append(f"{name} {_from_to(marginal, marginal[name][o])}")
     off = furthest_off(marginal, o)
-    return told + ([f"residual {off}"] if off else [])
+    return texts + ([f"residual {off}"] if off else [])
 
 
 def _from_to(marginal: Marginal, curve: Floats) -> str:
-    places = np.flatnonzero(np.isfinite(curve))
-    if not len(places):
+    positions = np.flatnonzero(np.isfinite(curve))
+    if not len(positions):
         return "nowhere, as no cell has rows"
-    low, high = (places[f(curve[places])] for f in (np.argmin, np.argmax))
+    low, high = (positions[f(curve[positions])] for f in (np.argmin, np.argmax))
     if curve[low] == curve[high]:
         return f"{number(curve[low])} everywhere"
     return " to ".join(
@@ -194,8 +194,8 @@ def _from_to(marginal: Marginal, curve: Floats) -> str:
     )
 
 
-def _near(marginal: Marginal, place: int) -> str:
-    return f"{marginal.feature_names[0]} = {at_value(marginal.grid_values[0][place])}"
+def _near(marginal: Marginal, position: int) -> str:
+    return f"{marginal.feature_names[0]} = {at_value(marginal.grid_values[0][position])}"
 
 
 def furthest_off(marginal: Marginal, o: int) -> str:
@@ -210,9 +210,9 @@ def furthest_off(marginal: Marginal, o: int) -> str:
     if not known.any():
         return ""
     ratio = np.divide(size, error, out=np.zeros_like(size), where=known)
-    place = int(np.argmax(ratio))
-    at = with_error(float(residual[place]), float(error[place]))
-    return f"{at} at {_near(marginal, place)}, {short(float(ratio[place]))} standard errors"
+    position = int(np.argmax(ratio))
+    at = with_error(float(residual[position]), float(error[position]))
+    return f"{at} at {_near(marginal, position)}, {short(float(ratio[position]))} standard errors"
 
 
 def format_marginals(marginals: Marginals) -> str:
@@ -233,8 +233,8 @@ def _marginal_strength(marginal: Marginal) -> str:
 
 
 def _by(p: Provenance) -> str:
-    asked = f"{p.predictions:,} predictions, " if p.predictions else ""
-    return f"  by {p.evaluator}: {p.how} ({asked}{short(p.seconds)} s)"
+    predictions = f"{p.predictions:,} predictions, " if p.predictions else ""
+    return f"  by {p.evaluator}: {p.how} ({predictions}{short(p.seconds)} s)"
 
 
 def format_comparison(comparison: Comparison) -> str:
@@ -245,10 +245,10 @@ def format_comparison(comparison: Comparison) -> str:
         f"Comparison of {comparison.provenance.model} on {comparison.feature_names[0]}: {', '.join(names)}"
     ]
     if comparison.difference is not None and comparison.share is not None:
-        told = zip(comparison.output_names, comparison.difference, comparison.share, strict=True)
+        texts = zip(comparison.output_names, comparison.difference, comparison.share, strict=True)
         lines += [
             f"  {name}: local effects are up to {number(float(apart))} from it, {share:.1%} of the range"
-            for name, apart, share in list(told)[:3]
+            for name, apart, share in list(texts)[:3]
         ]
     return "\n".join([*lines, *_remarks(comparison)])
 
@@ -303,51 +303,51 @@ def format_overlays(overlays: Overlays) -> str:
     return "\n".join([*lines, *(f"  skipped: {reason}" for reason in overlays.skipped)])
 
 
-def format_difference(found: Difference) -> str:
+def format_difference(result: Difference) -> str:
     """Describe a difference: between what, how it moves, and where it is largest, in standard errors."""
-    names = found.output_names
+    names = result.output_names
     lines = [
-        f"Difference {found.part} minus {found.reference} on {found.feature_names[0]}: {found.curve} at "
-        f"{count(len(found.grid_values[0]), 'point')}, {count(len(names), 'output')} "
-        f"({found.provenance.scale})"
+        f"Difference {result.part} minus {result.reference} on {result.feature_names[0]}: {result.curve} at "
+        f"{count(len(result.grid_values[0]), 'point')}, {count(len(names), 'output')} "
+        f"({result.provenance.scale})"
     ]
     for o, name in enumerate(names[:3]):
-        lines.append(f"  {name}: {_moved(found.difference[o], found)}")
-        largest = _largest(found, o)
+        lines.append(f"  {name}: {_moved(result.difference[o], result)}")
+        largest = _largest(result, o)
         lines += [f"  largest: {largest}"] if largest else []
     if len(names) > 3:
         lines.append(f"  and {count(len(names) - 3, 'more output')}")
-    if found.missing_difference is not None and found.missing_error is not None:
-        pairs = zip(found.missing_difference[:3].tolist(), found.missing_error[:3].tolist(), strict=True)
+    if result.missing_difference is not None and result.missing_error is not None:
+        pairs = zip(result.missing_difference[:3].tolist(), result.missing_error[:3].tolist(), strict=True)
         lines.append(f"  at a missing value: {', '.join(with_error(*pair) for pair in pairs)}")
-    return "\n".join([*lines, *_remarks(found)])
+    return "\n".join([*lines, *_remarks(result)])
 
 
-def _largest(found: Difference, o: int) -> str:
+def _largest(result: Difference, o: int) -> str:
     """Describe the largest difference, where it is, and how many standard errors it is."""
-    size = np.abs(found.difference[o])
+    size = np.abs(result.difference[o])
     if not np.isfinite(size).any():
         return ""
-    place = int(np.nanargmax(np.where(np.isfinite(size), size, np.nan)))
-    value, error = float(found.difference[o, place]), float(found.standard_error[o, place])
-    shown = f"{with_error(value, error)} at {_where(found, (place,))}"
+    position = int(np.nanargmax(np.where(np.isfinite(size), size, np.nan)))
+    value, error = float(result.difference[o, position]), float(result.standard_error[o, position])
+    shown = f"{with_error(value, error)} at {_where(result, (position,))}"
     return f"{shown}, {short(abs(value) / error)} standard errors" if error > 0 else shown
 
 
-def format_differences(found: Differences) -> str:
+def format_differences(result: Differences) -> str:
     """Describe differences at many features: the largest five."""
-    first = next(iter(found.values()))
+    first = next(iter(result.values()))
     lines = [
-        f"Differences {first.part} minus {first.reference}: {count(len(found), 'feature')}, largest first "
-        f"({found.provenance.scale})"
+        f"Differences {first.part} minus {first.reference}: {count(len(result), 'feature')}, largest first "
+        f"({result.provenance.scale})"
     ]
-    lines += _strongest(found, _largest_of_all)
-    return "\n".join([*lines, *(f"  skipped: {reason}" for reason in found.skipped)])
+    lines += _strongest(result, _largest_of_all)
+    return "\n".join([*lines, *(f"  skipped: {reason}" for reason in result.skipped)])
 
 
-def _largest_of_all(found: Difference) -> str:
-    size = np.abs(np.where(np.isfinite(found.difference), found.difference, 0.0))
-    return _largest(found, int(size.max(axis=1).argmax())) or "not finite"
+def _largest_of_all(result: Difference) -> str:
+    size = np.abs(np.where(np.isfinite(result.difference), result.difference, 0.0))
+    return _largest(result, int(size.max(axis=1).argmax())) or "not finite"
 
 
 def format_interactions(result: HStatistics) -> str:
@@ -359,9 +359,9 @@ def format_interactions(result: HStatistics) -> str:
     ]
     if result.total is not None:
         lines.append(f"  total H² {_total(result)}")
-    found = [entry for entry in result.strongest(SHOWN) if entry.strength != 0]
-    lines.extend(f"  {_entry(result, entry)}" for entry in found)
-    more = np.count_nonzero(result.pairwise.strength) - len(found)
+    difference = [entry for entry in result.strongest(SHOWN) if entry.strength != 0]
+    lines.extend(f"  {_entry(result, entry)}" for entry in difference)
+    more = np.count_nonzero(result.pairwise.strength) - len(difference)
     if more:
         lines.append(f"  and {more:,} more")
     zero = int((result.pairwise.numerator == 0).all(axis=1).sum())
@@ -377,12 +377,12 @@ def _total(result: HStatistics) -> str:
     entries = result.strongest(None, statistic="total")
     if len(entries) == 1:
         return with_error(entries[0].h_squared, entries[0].standard_error_h_squared)
-    told = (
+    texts = (
         f"{with_error(entry.h_squared, entry.standard_error_h_squared)} on {entry.output}"
         for entry in entries[:3]
     )
     more = len(entries) - 3
-    return ", ".join(told) + (f" and {count(more, 'more output')}" if more > 0 else "")
+    return ", ".join(texts) + (f" and {count(more, 'more output')}" if more > 0 else "")
 
 
 def _entry(result: HStatistics, entry: Interaction) -> str:
@@ -409,20 +409,20 @@ def format_importance(result: Importance) -> str:
         f"Importance of {count(len(result.features), 'feature')} for {p.model} by {result.method}{of}: "
         f"{result.unit}, most important first"
     ]
-    for place in result.order[:SHOWN]:
-        lines.append(f"  {result.feature_names[place]}: {_sizes(result, place)}")
+    for position in result.order[:SHOWN]:
+        lines.append(f"  {result.feature_names[position]}: {_sizes(result, position)}")
     lines += _more(len(result.features))
     # What a model says of itself is over no rows of ours.
     how = _how(p)[1:] if result.method == "model" else _how(p)
     return "\n".join([*lines, *how, *_remarks(result)])
 
 
-def _sizes(result: Importance, place: int) -> str:
-    values, errors = (np.atleast_1d(a[place]) for a in (result.values, result.standard_error))
-    told = [with_error(float(v), float(e)) for v, e in zip(values, errors, strict=True)]
-    if len(told) > 1:
-        named = [f"{one} on {name}" for one, name in zip(told, result.output_names, strict=True)]
+def _sizes(result: Importance, position: int) -> str:
+    values, errors = (np.atleast_1d(a[position]) for a in (result.values, result.standard_error))
+    texts = [with_error(float(v), float(e)) for v, e in zip(values, errors, strict=True)]
+    if len(texts) > 1:
+        named = [f"{one} on {name}" for one, name in zip(texts, result.output_names, strict=True)]
         return ", ".join(named[:3]) + (", ..." if len(named) > 3 else "")
     if result.with_interactions is None:
-        return told[0]
-    return f"{told[0]} ({number(float(result.with_interactions[place]))} with its interactions)"
+        return texts[0]
+    return f"{texts[0]} ({number(float(result.with_interactions[position]))} with its interactions)"

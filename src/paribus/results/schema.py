@@ -123,10 +123,10 @@ def _record(kind: Any, body: Any) -> Any:
 def _ranked(kind: Any, body: Any) -> Any:
     (member,) = get_args(kind.__orig_bases__[0])
     effects, skipped = _dict(body)["effects"], read(tuple[str, ...], body["skipped"])
-    found = kind([read(member, item) for item in _list(effects)], skipped)
-    if not found or len(found) != len(effects):
+    result = kind([read(member, item) for item in _list(effects)], skipped)
+    if not result or len(result) != len(effects):
         raise ValueError(f"{kind.__name__} has no effect, or two under one name")
-    return found
+    return result
 
 
 def _check_shapes(record: Frozen) -> None:

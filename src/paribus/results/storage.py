@@ -144,10 +144,10 @@ Comparison, Comparisons, Overlay, Overlays, Difference or Differences
     try:
         if document.get("digest") != _digest(document.get("result")):
             raise FormatError(f"{path} is damaged, or was changed after it was saved")
-        found: Result = read(SAVED[kind], document["result"])
+        result: Result = read(SAVED[kind], document["result"])
     except WRONG as error:
         raise FormatError(f"{path} is damaged: {_short(f'{type(error).__name__}: {error}')}") from error
-    return found
+    return result
 
 
 def _read(path: str | PathLike[str]) -> Any:

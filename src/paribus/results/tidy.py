@@ -54,7 +54,7 @@ def _table(result: Any, columns: dict[str, Array], last: Mapping[str, Any] | Non
     size = next(iter(columns.values())).shape[1]
     return {
         "output": [name for name in result.output_names for _ in range(size)],
-        **{place: _tiled(values, outputs) for place, values in enumerate(points)},
+        **{position: _tiled(values, outputs) for position, values in enumerate(points)},
         **{name: array.ravel() for name, array in columns.items()},
     }
 
@@ -62,7 +62,7 @@ def _table(result: Any, columns: dict[str, Array], last: Mapping[str, Any] | Non
 def _averages(effect: PartialDependence) -> Columns:
     assert effect.average is not None
     average = effect.average.reshape(len(effect.output_names), -1)
-    error, missing, spread = effect.standard_error, effect.missing, effect.quantiles
+    error, missing, quantiles = effect.standard_error, effect.missing, effect.quantiles
     columns = {
         "average": average,
         "standard_error": np.full_like(average, np.nan) if error is None else error.reshape(average.shape),
@@ -70,11 +70,11 @@ def _averages(effect: PartialDependence) -> Columns:
         **_between(effect),
     }
     last = None if missing is None else {**vars(missing), **_between_missing(effect)}
-    for place, name in enumerate(() if spread is None else spread.names):
-        assert spread is not None
-        columns[name] = spread.values[:, place].reshape(average.shape)
-        if last is not None and spread.missing is not None:
-            last[name] = spread.missing[:, place]
+    for position, name in enumerate(() if quantiles is None else quantiles.names):
+        assert quantiles is not None
+        columns[name] = quantiles.values[:, position].reshape(average.shape)
+        if last is not None and quantiles.missing is not None:
+            last[name] = quantiles.missing[:, position]
     return _table(effect, columns, last)
 
 
@@ -101,7 +101,7 @@ def _curves(effect: PartialDependence) -> Columns:
     return {
         "output": [name for name in effect.output_names for _ in range(rows * size)],
         "row": np.tile(np.repeat(np.arange(rows), size), outputs),
-        **{place: _tiled(values, outputs * rows) for place, values in enumerate(points)},
+        **{position: _tiled(values, outputs * rows) for position, values in enumerate(points)},
         "prediction": curves.ravel(),
     }
 
@@ -137,8 +137,8 @@ def _scalars(values: Array) -> Array:
 
 def _names(effect: PartialDependence | LocalEffect) -> list[str]:
     """Return the features' names, kept apart from the columns that are always there."""
-    spread = getattr(effect, "quantiles", None)
-    taken = [*TAKEN, *(() if spread is None else spread.names), *_between(effect)]
+    quantiles = getattr(effect, "quantiles", None)
+    taken = [*TAKEN, *(() if quantiles is None else quantiles.names), *_between(effect)]
     for name in effect.feature_names:
         taken.append(_free(name, taken))
     return taken[-len(effect.feature_names) :]
@@ -234,21 +234,21 @@ def _compared(comparison: Comparison) -> Iterator[tuple[Columns, Any]]:
         yield {"curve": [name] * height.size, **_table(part, {"height": height, "error": error})}, part
 
 
-def difference_frame(found: Difference, backend: str | None) -> Any:
+def difference_frame(difference: Difference, backend: str | None) -> Any:
     """Return the difference of two parts as a long table."""
-    return _single(found, _apart(found), backend)
+    return _single(difference, _apart(difference), backend)
 
 
-def differences_frame(found: Differences, backend: str | None) -> Any:
+def differences_frame(difference: Differences, backend: str | None) -> Any:
     """Return the differences of two parts at many features as one long table."""
-    return _many(found, [_long(one, _apart(one)) for one in found.values()], backend)
+    return _many(difference, [_long(one, _apart(one)) for one in difference.values()], backend)
 
 
-def _apart(found: Difference) -> Columns:
+def _apart(difference: Difference) -> Columns:
     """Return the columns of a difference."""
-    columns = {"difference": found.difference, "standard_error": found.standard_error}
-    last = {"difference": found.missing_difference, "standard_error": found.missing_error}
-    return _table(found, columns, None if found.missing_difference is None else last)
+    columns = {"difference": difference.difference, "standard_error": difference.standard_error}
+    last = {"difference": difference.missing_difference, "standard_error": difference.missing_error}
+    return _table(difference, columns, None if difference.missing_difference is None else last)
 
 
 def effects_frame(effects: Effects, backend: str | None) -> Any:
@@ -268,13 +268,13 @@ def _long(
     """
     size = len(columns["output"])
     long: dict[str, list[Any]] = {}
-    for place in range(most):
-        suffix = "" if place == 0 else f"_{place + 1}"
-        known = place < len(result.feature_names)
-        values = columns[place] if known else [None] * size
-        ordinal = known and result.kinds[place] in ("numeric", "integer")
+    for position in range(most):
+        suffix = "" if position == 0 else f"_{position + 1}"
+        known = position < len(result.feature_names)
+        values = columns[position] if known else [None] * size
+        ordinal = known and result.kinds[position] in ("numeric", "integer")
         long |= {
-            f"feature{suffix}": [result.feature_names[place] if known else None] * size,
+            f"feature{suffix}": [result.feature_names[position] if known else None] * size,
             f"value{suffix}": [None if v is None else str(v) for v in values],
             f"number{suffix}": [float(v) if ordinal and v is not None else np.nan for v in values],
         }
@@ -368,7 +368,7 @@ def _interactions(result: HStatistics, statistic: str, sort: bool, zeros: bool) 
     kept = np.argsort(-strength, kind="stable") if sort else np.arange(strength.size)
     if not zeros:
         kept = kept[strength[kept] != 0]
-    entries, outputs = (places.tolist() for places in np.divmod(kept, len(result.output_names)))
+    entries, outputs = (positions.tolist() for positions in np.divmod(kept, len(result.output_names)))
     # The total is of all features, and names none of them.
     members = [() if statistic == "total" else groups[entry] for entry in entries]
     numbers = {
@@ -389,8 +389,8 @@ def _interactions(result: HStatistics, statistic: str, sort: bool, zeros: bool) 
     }
 
 
-def _member(result: HStatistics, group: tuple[int, ...], place: int) -> str | None:
-    return result.feature_names[group[place]] if place < len(group) else None
+def _member(result: HStatistics, group: tuple[int, ...], position: int) -> str | None:
+    return result.feature_names[group[position]] if position < len(group) else None
 
 
 def importance_frame(result: Importance, backend: str | None) -> Any:

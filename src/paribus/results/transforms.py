@@ -38,19 +38,19 @@ def centered(effect: PartialDependence, at: Any) -> PartialDependence:
     names, grid = effect.feature_names, effect.grid_values
     if not effect.support.size:
         raise OptionError(f"{' x '.join(names)} has no grid point to center at")
-    places = _places(effect, at)
-    anchor = int(np.ravel_multi_index(places, effect.support.shape))
-    where = ", ".join(f"{n} = {at_value(v[g])}" for n, v, g in zip(names, grid, places, strict=True))
+    positions = _positions(effect, at)
+    anchor = int(np.ravel_multi_index(positions, effect.support.shape))
+    where = ", ".join(f"{n} = {at_value(v[g])}" for n, v, g in zip(names, grid, positions, strict=True))
     average, curves, models = (
         None if points is None else points - points[..., anchor : anchor + 1] for points in _flat(effect)
     )
     scale = effect.provenance.scale.with_changes(relative_to=where)
-    told = replace(
+    described = replace(
         effect,
         notes=(*kept_notes(effect), Note(NoteCode.RELATIVE_TO, f"relative to {where}")),
         provenance=replace(effect.provenance, scale=scale),
     )
-    return rebuilt(told, average, curves, models, "differences")
+    return rebuilt(described, average, curves, models, "differences")
 
 
 def derivative(effect: PartialDependence) -> PartialDependence:
@@ -69,14 +69,14 @@ def derivative(effect: PartialDependence) -> PartialDependence:
     assert mean is not None
     scale = effect.provenance.scale
     per = unit if scale.per is None else f"{scale.per} per {unit}"
-    told = replace(
+    described = replace(
         effect,
         missing=None,
         strength=strength_of(mean, effect.support),
         notes=tuple(notes),
         provenance=replace(effect.provenance, scale=scale.with_changes(per=per, relative_to=None)),
     )
-    return rebuilt(told, average, curves, models, "slopes")
+    return rebuilt(described, average, curves, models, "slopes")
 
 
 def _flat(effect: PartialDependence) -> tuple[Floats | None, Floats | None, Floats | None]:
@@ -178,7 +178,7 @@ def kept_notes(effect: PartialDependence) -> tuple[Note, ...]:
     return tuple(note for note in effect.notes if note.code not in RENEWED)
 
 
-def _places(effect: PartialDependence, at: Any) -> tuple[int, ...]:
+def _positions(effect: PartialDependence, at: Any) -> tuple[int, ...]:
     """Return the position of a point on each axis; the first one where none is named."""
     names = effect.feature_names
     if at is None:
@@ -187,16 +187,16 @@ def _places(effect: PartialDependence, at: Any) -> tuple[int, ...]:
     if len(wanted) != len(names):
         raise OptionError(f"at={at!r} must be a grid value of each of {', '.join(names)}, as a tuple")
     axes = zip(names, effect.kinds, effect.grid_values, wanted, strict=True)
-    return tuple(_place(*axis) for axis in axes)
+    return tuple(_position(*axis) for axis in axes)
 
 
-def _place(name: str, kind: str, values: Array, at: Any) -> int:
+def _position(name: str, kind: str, values: Array, at: Any) -> int:
     if kind in NOMINAL:
-        levels = values.tolist()
-        if at not in levels:
-            near = did_you_mean(str(at), [str(level) for level in levels])
+        categories = values.tolist()
+        if at not in categories:
+            near = did_you_mean(str(at), [str(level) for level in categories])
             raise OptionError(f"at={at!r} is no grid value of {name}{near}")
-        return int(levels.index(at))
+        return int(categories.index(at))
     equal = values == at if values.dtype.kind in "fiu" else np.zeros(len(values), bool)
     if np.any(equal):  # integers beyond 2**53 are no floats
         return int(np.argmax(equal))

@@ -50,18 +50,18 @@ class CellMoments:
     def of(cls, values: Floats, cells: Integers, weights: Floats | None, count: int) -> Self:
         """Collect values ``(q, i)`` of rows in the cells ``(i,)``; every weight is positive."""
         with ignore_fp_errors():
-            found = cls._of(values, cells, weights, count)
-            finite = np.isfinite(found.sum_of_squares)
+            result = cls._of(values, cells, weights, count)
+            finite = np.isfinite(result.sum_of_squares)
             if finite.all():
-                return found
+                return result
             large = cls._of(values / LARGE, cells, weights, count)
-        mean = np.where(finite, found.mean, enlarged(large.mean))
-        mean_sq = mean if weights is None else np.where(finite, found.mean_sq, enlarged(large.mean_sq))
+        mean = np.where(finite, result.mean, enlarged(large.mean))
+        mean_sq = mean if weights is None else np.where(finite, result.mean_sq, enlarged(large.mean_sq))
         spread, unit = (
-            np.where(finite, found.sum_of_squares, large.sum_of_squares),
+            np.where(finite, result.sum_of_squares, large.sum_of_squares),
             np.where(finite, 1.0, LARGE),
         )
-        return replace(found, mean=mean, mean_sq=mean_sq, sum_of_squares=spread, value_scale=unit)
+        return replace(result, mean=mean, mean_sq=mean_sq, sum_of_squares=spread, value_scale=unit)
 
     @classmethod
     def _of(cls, values: Floats, cells: Integers, weights: Floats | None, count: int) -> Self:
@@ -134,8 +134,8 @@ def _spread(values: Floats, cells: Integers, squares: Floats | None, mean: Float
 
 def _sums(values: Floats, cells: Integers, count: int) -> Floats:
     sums = np.zeros((len(values), count))
-    for place, one in enumerate(values):
-        sums[place] = np.bincount(cells, one, minlength=count)
+    for position, one in enumerate(values):
+        sums[position] = np.bincount(cells, one, minlength=count)
     return sums
 
 

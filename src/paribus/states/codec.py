@@ -105,15 +105,15 @@ def _from_arrow(content: Array, table: bool) -> Any:
     """Return a table or categories, after every buffer, offset and code of it was checked."""
     import pyarrow as pa
 
-    found = pa.ipc.open_stream(pa.py_buffer(content)).read_all()
-    found.validate(full=True)
+    result = pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+    result.validate(full=True)
     if table:
-        return found
-    kind = found.schema.field(0).type
+        return result
+    kind = result.schema.field(0).type
     # Nested types, and rows without a byte of their own, could be more than memory holds as objects.
-    if pa.types.is_nested(kind) or pa.types.is_dictionary(kind) or len(found) > len(content):
+    if pa.types.is_nested(kind) or pa.types.is_dictionary(kind) or len(result) > len(content):
         raise CheckpointError(f"a stored state has categories of type {kind}")
-    return tuple(found.column(0).to_pylist())
+    return tuple(result.column(0).to_pylist())
 
 
 def _put_together(tree: Any, arrays: Mapping[str, Array], known: Mapping[str, Callable[..., Any]]) -> Any:

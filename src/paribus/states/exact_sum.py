@@ -80,12 +80,12 @@ class BinnedSum:
     @classmethod
     def of(cls, terms: Floats, rows: int) -> Self:
         """Add terms ``(..., i)`` over their last axis; at most ``rows`` of them will ever be added up."""
-        place = np.frexp(terms)[1] // BIN
-        found = {}
-        for number in np.unique(place).tolist():
-            some = np.where(place == number, terms, 0.0)
-            found[number] = ExactSum.of(some, 2.0 ** (BIN * (number + 1)), rows)
-        return cls(found)
+        position = np.frexp(terms)[1] // BIN
+        sums = {}
+        for number in np.unique(position).tolist():
+            some = np.where(position == number, terms, 0.0)
+            sums[number] = ExactSum.of(some, 2.0 ** (BIN * (number + 1)), rows)
+        return cls(sums)
 
     def merge(self, other: Self) -> Self:
         """Add the sums, bin by bin."""

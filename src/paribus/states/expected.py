@@ -40,22 +40,22 @@ class Numbers:
     high: Any = None
     nan: bool = False
 
-    def check(self, found: Any, lengths: Lengths, place: int) -> None:
+    def check(self, value: Any, lengths: Lengths, where: int) -> None:
         """Raise `MisfitError` unless it is such an array."""
-        if not isinstance(found, np.ndarray) or found.dtype not in tuple(map(np.dtype, self.dtypes)):
+        if not isinstance(value, np.ndarray) or value.dtype not in tuple(map(np.dtype, self.dtypes)):
             raise MisfitError(f"is no array of {' or '.join(map(str, self.dtypes))}")
-        if found.ndim != len(self.shape):
-            raise MisfitError(f"has shape {found.shape} where {self.shape} is expected")
+        if value.ndim != len(self.shape):
+            raise MisfitError(f"has shape {value.shape} where {self.shape} is expected")
         wanted = [
-            lengths.setdefault((size, place), own) if isinstance(size, str) else size
-            for size, own in zip(self.shape, found.shape, strict=True)
+            lengths.setdefault((size, where), own) if isinstance(size, str) else size
+            for size, own in zip(self.shape, value.shape, strict=True)
         ]
-        if wanted != list(found.shape):
-            raise MisfitError(f"has shape {found.shape} where {tuple(wanted)} is expected")
-        inside = np.ones((), bool) if self.low is None else found >= self.low
+        if wanted != list(value.shape):
+            raise MisfitError(f"has shape {value.shape} where {tuple(wanted)} is expected")
+        inside = np.ones((), bool) if self.low is None else value >= self.low
         if self.high is not None:
-            inside = inside & (found <= self.high)
-        if not (inside | np.isnan(found) if self.nan else inside).all():
+            inside = inside & (value <= self.high)
+        if not (inside | np.isnan(value) if self.nan else inside).all():
             raise MisfitError("has numbers out of range")
 
 
@@ -67,9 +67,9 @@ class Number:
     low: float = 0
     high: float = LARGEST
 
-    def check(self, found: Any, lengths: Lengths, place: int) -> None:
+    def check(self, value: Any, lengths: Lengths, where: int) -> None:
         """Raise `MisfitError` unless it is such a number."""
-        if not isinstance(found, self.kind) or isinstance(found, bool) or not self.low <= found <= self.high:
+        if not isinstance(value, self.kind) or isinstance(value, bool) or not self.low <= value <= self.high:
             raise MisfitError(f"is no {self.kind.__name__} from {self.low} to {self.high}")
 
 
@@ -80,9 +80,9 @@ class Where:
     wording: str
     test: Callable[[Any], bool]
 
-    def check(self, found: Any, lengths: Lengths, place: int) -> None:
+    def check(self, value: Any, lengths: Lengths, where: int) -> None:
         """Raise `MisfitError` unless it passes."""
-        if not self.test(found):
+        if not self.test(value):
             raise MisfitError(f"is no {self.wording}")
 
 
@@ -92,18 +92,18 @@ class Either:
 
     patterns: tuple[Any, ...]
 
-    def check(self, found: Any, lengths: Lengths, place: int) -> None:
+    def check(self, value: Any, lengths: Lengths, where: int) -> None:
         """Raise what the last pattern lacks unless one fits."""
         *others, last = self.patterns
         for pattern in others:
             tried = dict(lengths)
             try:
-                _check(found, pattern, tried, place)
+                _check(value, pattern, tried, where)
             except MisfitError:
                 continue
             lengths.update(tried)
             return
-        _check(found, last, lengths, place)
+        _check(value, last, lengths, where)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +114,13 @@ class Each:
     pattern: Any
     least: int = 1
 
-    def check(self, found: Any, lengths: Lengths, place: int) -> None:
+    def check(self, value: Any, lengths: Lengths, where: int) -> None:
         """Raise `MisfitError` unless every part fits."""
-        if not isinstance(found, tuple) or len(found) < self.least:
+        if not isinstance(value, tuple) or len(value) < self.least:
             raise MisfitError(f"is no tuple of {self.least} or more parts")
-        if lengths.setdefault((self.name, -1), len(found)) != len(found):
+        if lengths.setdefault((self.name, -1), len(value)) != len(value):
             raise MisfitError("has another number of parts than what belongs to it")
-        for number, part in enumerate(found):
+        for number, part in enumerate(value):
             _check(part, self.pattern, lengths, number)
 
 
@@ -132,13 +132,13 @@ class ByNumber:
     high: int
     pattern: Any
 
-    def check(self, found: Any, lengths: Lengths, place: int) -> None:
+    def check(self, value: Any, lengths: Lengths, where: int) -> None:
         """Raise `MisfitError` unless every part fits."""
-        if not isinstance(found, Mapping) or not found:
+        if not isinstance(value, Mapping) or not value:
             raise MisfitError("is no mapping with parts")
-        for key, part in found.items():
-            Number(int, self.low, self.high).check(key, lengths, place)
-            _check(part, self.pattern, lengths, place)
+        for key, part in value.items():
+            Number(int, self.low, self.high).check(key, lengths, where)
+            _check(part, self.pattern, lengths, where)
 
 
 class Constructed:
@@ -148,28 +148,28 @@ class Constructed:
         self.kind, self.parts = kind, parts
         assert set(parts) == {one.name for one in fields(kind)}, "every field needs a pattern"
 
-    def check(self, found: Any, lengths: Lengths, place: int) -> None:
+    def check(self, value: Any, lengths: Lengths, where: int) -> None:
         """Raise `MisfitError` unless all fields fit."""
-        if type(found) is not self.kind:
+        if type(value) is not self.kind:
             raise MisfitError(f"is no {self.kind.__name__}")
         for name, pattern in self.parts.items():
             try:
-                _check(getattr(found, name), pattern, lengths, place)
+                _check(getattr(value, name), pattern, lengths, where)
             except MisfitError as misfit:
                 raise MisfitError(f"{name} {misfit}") from misfit
-        if hasattr(found, "holds") and not found.holds():
+        if hasattr(value, "holds") and not value.holds():
             raise MisfitError("contradicts itself")
 
 
-def _check(found: Any, pattern: Any, lengths: Lengths, place: int) -> None:
+def _check(value: Any, pattern: Any, lengths: Lengths, where: int) -> None:
     if hasattr(pattern, "check"):
-        pattern.check(found, lengths, place)
+        pattern.check(value, lengths, where)
     elif isinstance(pattern, tuple):
-        if not isinstance(found, tuple) or len(found) != len(pattern):
+        if not isinstance(value, tuple) or len(value) != len(pattern):
             raise MisfitError(f"is no tuple of {len(pattern)} parts")
-        for part, own in zip(found, pattern, strict=True):
-            _check(part, own, lengths, place)
-    elif type(found) is not type(pattern) or found != pattern:
+        for part, own in zip(value, pattern, strict=True):
+            _check(part, own, lengths, where)
+    elif type(value) is not type(pattern) or value != pattern:
         raise MisfitError(f"is not {pattern!r}")
 
 
@@ -222,7 +222,7 @@ class Expected:
         if lacking:
             raise MisfitError(f"{lacking[0]!r} is missing")
         for name, total in self.totals.items():
-            have = sum(size for (own, place), size in lengths.items() if own == name and place >= 0)
+            have = sum(size for (own, where), size in lengths.items() if own == name and where >= 0)
             if have != total:
                 raise MisfitError(f"it holds {have:,} {name} where there are {total:,}")
         wrong = self.law(parts)

@@ -56,18 +56,18 @@ class Moments:
     def of(cls, predictions: Floats, weights: Floats | None) -> Self:
         """Collect predictions of shape ``(o, g, i)`` of at least one row; every weight is positive."""
         with ignore_fp_errors():
-            found = cls._of(predictions, weights)
-            finite = np.isfinite(found.sum_of_squares)
+            result = cls._of(predictions, weights)
+            finite = np.isfinite(result.sum_of_squares)
             if finite.all():
-                return found
+                return result
             large = cls._of(predictions / LARGE, weights)
-        mean = np.where(finite, found.mean, enlarged(large.mean))
-        mean_sq = mean if weights is None else np.where(finite, found.mean_sq, enlarged(large.mean_sq))
+        mean = np.where(finite, result.mean, enlarged(large.mean))
+        mean_sq = mean if weights is None else np.where(finite, result.mean_sq, enlarged(large.mean_sq))
         spread, unit = (
-            np.where(finite, found.sum_of_squares, large.sum_of_squares),
+            np.where(finite, result.sum_of_squares, large.sum_of_squares),
             np.where(finite, 1.0, LARGE),
         )
-        return replace(found, mean=mean, mean_sq=mean_sq, sum_of_squares=spread, value_scale=unit)
+        return replace(result, mean=mean, mean_sq=mean_sq, sum_of_squares=spread, value_scale=unit)
 
     @classmethod
     def _of(cls, predictions: Floats, weights: Floats | None) -> Self:

@@ -173,8 +173,8 @@ def row_quantiles(
     counted = weights if weights is None or mask is None else weights[mask]
     outputs, points = shape
 
-    def each(place: tuple[int, int]) -> Floats:
-        values = line(*place) if mask is None else line(*place)[mask]
+    def each(position: tuple[int, int]) -> Floats:
+        values = line(*position) if mask is None else line(*position)[mask]
         if np.isnan(values).any():
             return np.full(len(probabilities), np.nan)
         order = None if counted is None else np.argsort(values, kind="stable")
@@ -183,12 +183,12 @@ def row_quantiles(
             own = None if counted is None or order is None else counted[order]
             return quantiles(values, probabilities, own)
 
-    places = list(product(range(outputs), range(points)))
-    found = np.empty((outputs, len(probabilities), points))
+    positions = list(product(range(outputs), range(points)))
+    result = np.empty((outputs, len(probabilities), points))
     with ThreadPoolExecutor(threads) as pool:
-        for (o, g), one in zip(places, pool.map(each, places), strict=True):
-            found[o, :, g] = one
-    return found
+        for (o, g), one in zip(positions, pool.map(each, positions), strict=True):
+            result[o, :, g] = one
+    return result
 
 
 def curve_quantiles(

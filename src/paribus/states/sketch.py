@@ -204,13 +204,13 @@ class CategoryWeights:
         """Add the weights of categories both have."""
         if self.too_many or other.too_many:
             return type(self)((), np.zeros(0), self.most, too_many=True)
-        places = {level: place for place, level in enumerate(self.found)}
+        positions = {level: position for position, level in enumerate(self.found)}
         for level in other.found:
-            places.setdefault(level, len(places))
-        weights = np.zeros(len(places))
+            positions.setdefault(level, len(positions))
+        weights = np.zeros(len(positions))
         weights[: len(self.found)] = self.weights
-        weights[[places[level] for level in other.found]] += other.weights
-        return type(self)(tuple(places), weights, self.most).within()
+        weights[[positions[level] for level in other.found]] += other.weights
+        return type(self)(tuple(positions), weights, self.most).within()
 
     def within(self) -> Self:
         """Forget the categories if there are too many."""

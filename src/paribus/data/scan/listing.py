@@ -106,7 +106,7 @@ def _located(path: str) -> tuple[Any, str]:
 def _fixed(path: str) -> str:
     """Return the folders of a pattern before the first that is wild."""
     folders = path.split("/")
-    first = next(place for place, folder in enumerate(folders) if WILD.search(folder))
+    first = next(position for position, folder in enumerate(folders) if WILD.search(folder))
     return "/".join(folders[:first])
 
 

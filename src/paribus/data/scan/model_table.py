@@ -125,9 +125,11 @@ def _as_pandas(table: pa.Table, gaps: frozenset[str]) -> Any:
     import pyarrow as pa
 
     truths = []
-    for place, field in enumerate(table.schema):
+    for position, field in enumerate(table.schema):
         if field.name in gaps and pa.types.is_integer(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.float64(), safe=False))
+            table = table.set_column(
+                position, field.name, table.column(position).cast(pa.float64(), safe=False)
+            )
         elif field.name in gaps and pa.types.is_boolean(field.type):
             truths.append(field.name)
     frame = table.to_pandas()

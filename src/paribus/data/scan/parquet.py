@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOOTERS_AT_ONCE = 16  # object stores respond slowly, and many at a time
 TRIES, PAUSE = 3, 0.2  # of a read that fails, and seconds before the second
 WAY_OUT = "; on_error='skip' leaves such files out, and says so"
-HEAD_PLACES, HEAD_ROWS = 8, 256  # row groups that the head is read from, and rows of each
+HEAD_GROUPS, HEAD_ROWS = 8, 256  # row groups that the head is read from, and rows of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +144,11 @@ class ParquetFiles:
             for within, rows in zip(np.cumsum([0, *file.groups]).tolist(), file.groups, strict=False)
             if rows
         ]
-        places = np.linspace(0, len(starts) - 1, HEAD_PLACES if starts else 0)
+        positions = np.linspace(0, len(starts) - 1, HEAD_GROUPS if starts else 0)
         parts: list[pa.Table] = []
-        for place in np.unique(places.astype(int)):
+        for position in np.unique(positions.astype(int)):
             parts += self.batches(
-                columns, starts[place], min(starts[place] + HEAD_ROWS, self.start + self.rows)
+                columns, starts[position], min(starts[position] + HEAD_ROWS, self.start + self.rows)
             )
         return pa.concat_tables(parts) if parts else _narrow(self.schema, columns).empty_table()
 
@@ -259,8 +259,8 @@ def without_index(schema: pa.Schema) -> pa.Schema:
     """Leave out the columns that are the labels of rows to pandas, which no model was fitted on."""
     labels = (schema.pandas_metadata or {}).get("index_columns", [])
     for name in labels:
-        place = schema.get_field_index(name) if isinstance(name, str) else -1
-        schema = schema.remove(place) if place >= 0 else schema
+        position = schema.get_field_index(name) if isinstance(name, str) else -1
+        schema = schema.remove(position) if position >= 0 else schema
     return schema
 
 
@@ -308,8 +308,8 @@ def _type_of(file: File, name: str) -> Any | None:
     keys = dict(file.keys)
     if name in keys:
         return pa.int64() if isinstance(keys[name], int) else pa.null() if keys[name] is None else pa.string()
-    place = file.schema.get_field_index(name)
-    return None if place < 0 else file.schema.field(place).type
+    position = file.schema.get_field_index(name)
+    return None if position < 0 else file.schema.field(position).type
 
 
 def _by_kind(files: tuple[File, ...]) -> dict[tuple[Any, ...], list[File]]:

@@ -119,10 +119,10 @@ def _computed(lazy: Any, client: Any) -> Any:
 
 def _first(frame: Any, rows: int, client: Any) -> Any:
     """Return rows of the first partition that has any."""
-    found = None
+    result = None
     for number in range(frame.npartitions):
         some = frame.get_partition(number).head(rows, npartitions=1, compute=False)
-        found = some.compute() if client is None else _computed(some, client)
-        if len(found):
+        result = some.compute() if client is None else _computed(some, client)
+        if len(result):
             break
-    return found
+    return result

@@ -124,9 +124,9 @@ class TableReader:
                 lacking = lacking & (weights > 0)
             if lacking.any():
                 row = int(np.argmax(lacking))
-                found = rows.column(name)[row].as_py()
+                value = rows.column(name)[row].as_py()
                 raise InputError(
-                    f"y={name!r} is {'missing' if found is None else found} in {_place(start + row)}; drop "
+                    f"y={name!r} is {'missing' if value is None else value} in {_place(start + row)}; drop "
                     f"such rows, or set their weights to zero"
                 )
             columns.append(values)
@@ -134,10 +134,10 @@ class TableReader:
 
     def _levelled(self, rows: pa.Table) -> pa.Table:
         """Give columns of categories the categories of all rows, in one order, as one table has them."""
-        for name, levels in self.levels.items():
-            place = rows.schema.get_field_index(name)
-            if place >= 0:
-                rows = rows.set_column(place, name, recode(name, rows.column(place), levels))
+        for name, categories in self.levels.items():
+            position = rows.schema.get_field_index(name)
+            if position >= 0:
+                rows = rows.set_column(position, name, recode(name, rows.column(position), categories))
         return rows
 
 
@@ -261,20 +261,20 @@ class SharedRead:
     def __iter__(self) -> Iterator[tuple[int, Block]]:
         reading = self.cuts[0].reading
         same: dict[int, list[int]] = {}  # cuts into the same blocks share what is derived from them
-        for place, blocks in enumerate(self.cuts):
-            same.setdefault(blocks.size, []).append(place)
-        cutters = [(_Cutter(self.cuts[places[0]]), places) for places in same.values()]
+        for position, blocks in enumerate(self.cuts):
+            same.setdefault(blocks.size, []).append(position)
+        cutters = [(_Cutter(self.cuts[positions[0]]), positions) for positions in same.values()]
         for table in reading.source.batches(reading.read, 0, None):
-            for cutter, places in cutters:
+            for cutter, positions in cutters:
                 for block in cutter.add(table):
-                    yield from self._parts(block, places)
-        for cutter, places in cutters:
+                    yield from self._parts(block, positions)
+        for cutter, positions in cutters:
             for block in cutter.rest():
-                yield from self._parts(block, places)
+                yield from self._parts(block, positions)
 
-    def _parts(self, block: Block, places: list[int]) -> Iterator[tuple[int, Block]]:
-        for place in places:
-            yield from ((place, part) for part in block.restrict(self.cuts[place].parts))
+    def _parts(self, block: Block, positions: list[int]) -> Iterator[tuple[int, Block]]:
+        for position in positions:
+            yield from ((position, part) for part in block.restrict(self.cuts[position].parts))
 
 
 class _Cutter:

@@ -85,10 +85,10 @@ def conformed(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
 
     columns = []
     for field in schema:
-        place = table.schema.get_field_index(field.name)
-        if place < 0:
+        position = table.schema.get_field_index(field.name)
+        if position < 0:
             raise SourceError(f"{where} has no column {field.name!r}, which the rest of X has")
-        column = table.column(place)
+        column = table.column(position)
         if not fits(column.type, field.type):
             raise SourceError(
                 f"{where} has {field.name!r} as {column.type}, and the rest of X has {field.type}"

@@ -28,7 +28,7 @@ PROBABILITY = {
     "MultiCrossEntropy": Link("sigmoid"),
 }
 LOG_LINK = ("Poisson", "Tweedie")  # the losses for which CatBoostRegressor.predict returns the exponential
-NOT_ASKED = -1.0  # the number of a category that no tree requests
+UNTESTED = -1.0  # the number of a category that no tree tests
 MOST_SPLITS = 16  # of a symmetric tree, which has a leaf for each way they may turn out
 # Fields of each part of the JSON. Text and embeddings are known not to be exported.
 MODEL = {"ctr_data", "features_info", "model_info", "oblivious_trees", "scale_and_bias", "trees"}
@@ -186,10 +186,10 @@ class Columns:
             for feature in features:
                 CatBoost.refuse_unknown("features", feature, known)
         encodings = [_of_numbers(feature) for feature in numeric]
-        encodings += [_of_levels(feature) for feature in categorical]
+        encodings += [_of_categories(feature) for feature in categorical]
         encodings.sort(key=lambda encoding: encoding.feature)
-        place = {encoding.feature: column for column, encoding in enumerate(encodings)}
-        asked = [
+        position = {encoding.feature: column for column, encoding in enumerate(encodings)}
+        tested = [
             (feature["feature_index"], value, number)
             for feature in categorical
             for number, value in enumerate(feature.get("values") or ())
@@ -198,10 +198,10 @@ class Columns:
         behind = {element.get("cat_feature_index") for element in elements}
         return cls(
             tuple(encodings),
-            {feature["feature_index"]: place[feature["flat_feature_index"]] for feature in numeric},
-            {feature["feature_index"]: place[feature["flat_feature_index"]] for feature in categorical},
-            tuple(CategorySet(np.array([number]), listed_left=False) for _, _, number in asked),
-            {(feature, value): level_set for level_set, (feature, value, _) in enumerate(asked)},
+            {feature["feature_index"]: position[feature["flat_feature_index"]] for feature in numeric},
+            {feature["feature_index"]: position[feature["flat_feature_index"]] for feature in categorical},
+            tuple(CategorySet(np.array([number]), listed_left=False) for _, _, number in tested),
+            {(feature, value): level_set for level_set, (feature, value, _) in enumerate(tested)},
             ", ".join(_name(feature) for feature in categorical if feature["feature_index"] in behind),
         )
 
@@ -240,10 +240,10 @@ def _of_numbers(feature: Mapping[str, Any]) -> Encoding:
     return Encoding(feature["flat_feature_index"], single=True, missing=missing)
 
 
-def _of_levels(feature: Mapping[str, Any]) -> Encoding:
-    levels = Hashed({value: float(number) for number, value in enumerate(feature.get("values") or ())})
-    place = feature["flat_feature_index"]
-    return Encoding(place, levels=levels, unseen=NOT_ASKED, missing=-np.inf, accepts_missing=False)
+def _of_categories(feature: Mapping[str, Any]) -> Encoding:
+    categories = Hashed({value: float(number) for number, value in enumerate(feature.get("values") or ())})
+    position = feature["flat_feature_index"]
+    return Encoding(position, levels=categories, unseen=UNTESTED, missing=-np.inf, accepts_missing=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,14 +291,14 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
 def _nested(trees: list[dict[str, Any]], columns: Columns) -> CatBoostForest:
     """Read trees of nested nodes, the roots first and every node after its parent."""
     nodes, parents, leaves, found = [*trees], [], [], []
-    for place, node in enumerate(nodes):  # grows while it is walked
+    for position, node in enumerate(nodes):  # grows while it is walked
         CatBoost.refuse_unknown("nodes", node, NESTED)
         if "split" in node:
             found.append(node["split"])
-            parents.append(place)
+            parents.append(position)
             nodes += (node["left"], node["right"])
         else:
-            leaves.append(place)
+            leaves.append(position)
     splits = columns.splits(found)
     column, threshold = np.full(len(nodes), LEAF, np.int64), np.zeros(len(nodes))
     level_set, left = np.full(len(nodes), -1, np.int64), np.zeros(len(nodes), np.int64)
@@ -337,13 +337,13 @@ def _symmetric(trees: list[dict[str, Any]], depth: int, columns: Columns) -> Cat
         here, left, right = _level(level)
         cover[:, here] = cover[:, left] + cover[:, right]
     kept, reached = _pruned(_alive(splits))
-    asked = splits.at(np.repeat(np.arange(depth), 2 ** np.arange(depth)))
+    tested = splits.at(np.repeat(np.arange(depth), 2 ** np.arange(depth)))
     below = ((0, 0), (0, leaves))
     return CatBoostForest(
         reached[:, 0],
-        np.pad(asked.column, below, constant_values=LEAF)[kept],
-        np.pad(asked.threshold, below)[kept],
-        np.pad(asked.level_set, below, constant_values=-1)[kept],
+        np.pad(tested.column, below, constant_values=LEAF)[kept],
+        np.pad(tested.threshold, below)[kept],
+        np.pad(tested.level_set, below, constant_values=-1)[kept],
         np.pad(reached[:, 1::2], below)[kept],
         np.pad(reached[:, 2::2], below)[kept],
         value[kept],
@@ -392,10 +392,10 @@ def _alive(splits: Splits) -> Flags:
 def _implied(above: Splits, below: Splits) -> tuple[Flags, Flags, Flags]:
     """Return where left above implies left, right implies right, and right (one category) implies left."""
     same = above.column == below.column
-    levels, equal = below.level_set >= 0, above.level_set == below.level_set
-    stays_left = same & np.where(levels, equal, above.threshold <= below.threshold)
-    stays_right = same & np.where(levels, equal, above.threshold >= below.threshold)
-    return stays_left, stays_right, same & levels & ~equal
+    by_category, equal = below.level_set >= 0, above.level_set == below.level_set
+    stays_left = same & np.where(by_category, equal, above.threshold <= below.threshold)
+    stays_right = same & np.where(by_category, equal, above.threshold >= below.threshold)
+    return stays_left, stays_right, same & by_category & ~equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,8 +404,8 @@ class Hashed(Mapping[Any, float]):
 
     numbers: Mapping[int, float]
 
-    def __getitem__(self, level: Any) -> float:
-        return self.numbers[level_hash(level)]
+    def __getitem__(self, category: Any) -> float:
+        return self.numbers[level_hash(category)]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(())
@@ -414,17 +414,17 @@ class Hashed(Mapping[Any, float]):
         return 0
 
 
-def level_hash(level: Any) -> int:
+def level_hash(category: Any) -> int:
     """Return CatBoost's hash of a category, of which numbers are spelled out first.
 
     >>> level_hash("a"), level_hash(1) == level_hash("1") == level_hash(True)
     (-805065478, True)
     """
-    if isinstance(level, int):
-        level = str(int(level))
-    if isinstance(level, str):
-        level = level.encode()
-    if not isinstance(level, bytes):
-        raise ModelError(f"{level!r} is no category to CatBoost, which takes text and integers")
-    low = city_hash(level) % 2**32
+    if isinstance(category, int):
+        category = str(int(category))
+    if isinstance(category, str):
+        category = category.encode()
+    if not isinstance(category, bytes):
+        raise ModelError(f"{category!r} is no category to CatBoost, which takes text and integers")
+    low = city_hash(category) % 2**32
     return low - 2**32 if low >= 2**31 else low

@@ -98,8 +98,8 @@ class LightGBM(Library):
     def categories(self, model: Any) -> Mapping[int, Any]:
         """Return those of each pandas category column; `RefusalError` where it does not say which."""
         booster = getattr(model, "booster_", model)
-        lists = [_plain(levels) for levels in booster.pandas_categorical or []]
-        return _pandas_levels(lists, _Text.of(booster.model_to_string(num_iteration=1))) if lists else {}
+        lists = [_plain(categories) for categories in booster.pandas_categorical or []]
+        return _pandas_categories(lists, _Text.of(booster.model_to_string(num_iteration=1))) if lists else {}
 
     def importance(self, model: Any) -> Any:
         """Return that of a wrapper, or the gain of a booster."""
@@ -118,7 +118,7 @@ def read(estimator: Any) -> Ensemble:
     """
     _check_own(estimator)
     booster = getattr(estimator, "booster_", estimator)
-    lists = [_plain(levels) for levels in booster.pandas_categorical or []]
+    lists = [_plain(categories) for categories in booster.pandas_categorical or []]
     return parsed(estimator, booster.model_to_string(), lists)
 
 
@@ -138,7 +138,7 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
     tests = _Tests.of(text)
     codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
-    level_set, level_sets = _level_sets(text, layout, tests)
+    level_set, level_sets = _category_sets(text, layout, tests)
     return Ensemble(
         roots=layout.first.astype(np.int32),
         column=layout.spread(columns, LEAF, np.int32),
@@ -149,7 +149,7 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
         value=layout.spread([], 0.0, np.float64, values / iterations)[:, None],
         output=(np.arange(len(sizes)) % margins).astype(np.int32),
         base=np.zeros(margins),
-        encodings=_encodings(codes, tests, _pandas_levels(lists, text)),
+        encodings=_encodings(codes, tests, _pandas_categories(lists, text)),
         level_set=layout.spread(level_set, -1, np.int32),
         level_sets=level_sets,
         cover=layout.spread(text.numbers("internal_count"), 0.0, np.float64, text.numbers("leaf_count", "0")),
@@ -234,16 +234,16 @@ class _Tests:
     @classmethod
     def of(cls, text: _Text) -> _Tests:
         decision = text.integers("decision_type", 0, 15)
-        by_level = (decision & CATEGORICAL) > 0
+        by_category = (decision & CATEGORICAL) > 0
         threshold = text.numbers("threshold")
         # Numbers that are nearly zero become zero first: all of them pass a threshold among them, or none.
         # Arrow and polars tables are spared this, which shows at the one number -ZERO only.
-        near = ~by_level & (np.abs(threshold) <= ZERO)
+        near = ~by_category & (np.abs(threshold) <= ZERO)
         below = np.nextafter(-ZERO, -np.inf)
         return cls(
             text.integers("split_feature", 0, int(text.header["max_feature_idx"])),
-            np.where(by_level, LEVELS, (decision >> MISSING_SHIFT) & 3),
-            ((decision & DEFAULT_LEFT) > 0) & ~by_level,
+            np.where(by_category, LEVELS, (decision >> MISSING_SHIFT) & 3),
+            ((decision & DEFAULT_LEFT) > 0) & ~by_category,
             np.where(near, np.where(threshold < 0, below, ZERO), threshold),
         )
 
@@ -284,19 +284,19 @@ class _Category(Encoding):
         return super().numbers(column)
 
 
-def _encodings(codes: Integers, tests: _Tests, levels: Mapping[int, list[Any]]) -> tuple[Encoding, ...]:
+def _encodings(codes: Integers, tests: _Tests, categories: Mapping[int, list[Any]]) -> tuple[Encoding, ...]:
     """Return one encoding for each feature and way of treating what is missing.
 
     Category columns that no node tests are encoded too, to check that they are what they were taken for.
     """
-    untested = [feature * 4 + LEVELS for feature in levels if feature not in tests.feature]
+    untested = [feature * 4 + LEVELS for feature in categories if feature not in tests.feature]
     encodings: list[Encoding] = []
     for code in [*codes.tolist(), *untested]:
         feature, kind = divmod(code, 4)
         missing = 0.0 if kind == AS_ZERO else np.nan
         zero = kind == ZERO_OR_NAN
-        if feature in levels:
-            numbered = {level: float(number) for number, level in enumerate(levels[feature])}
+        if feature in categories:
+            numbered = {category: float(number) for number, category in enumerate(categories[feature])}
             encodings.append(
                 _Category(feature, levels=numbered, unseen=missing, missing=missing, zero_is_missing=zero)
             )
@@ -308,11 +308,11 @@ def _encodings(codes: Integers, tests: _Tests, levels: Mapping[int, list[Any]]) 
     return tuple(encodings)
 
 
-def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, tuple[CategorySet, ...]]:
+def _category_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, tuple[CategorySet, ...]]:
     """Read the bits of the categories that go left, and which of these sets each inner node tests."""
     chosen = np.full(len(tests.feature), -1)
-    by_level = tests.missing == LEVELS
-    if not by_level.any():
+    by_category = tests.missing == LEVELS
+    if not by_category.any():
         return chosen, ()
     words = text.integers("cat_threshold", 0, 2**32 - 1).astype(np.uint32)
     counts = text.integers("num_cat")
@@ -323,23 +323,23 @@ def _level_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, 
     bits = np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
     listed = np.split(bits, np.searchsorted(bits, starts[1:] * 32))
     first = np.cumsum(counts) - counts
-    own = tests.threshold[by_level]  # the number of the set among those of its tree
-    if not ((own >= 0) & (own < counts[layout.tree[by_level]])).all() or len(listed) != counts.sum():
+    own = tests.threshold[by_category]  # the number of the set among those of its tree
+    if not ((own >= 0) & (own < counts[layout.tree[by_category]])).all() or len(listed) != counts.sum():
         raise RefusalError("its trees cannot be read: sets of categories out of range")
-    which = first[layout.tree[by_level]] + own.astype(np.int64)
+    which = first[layout.tree[by_category]] + own.astype(np.int64)
     known: dict[bytes, int] = {}
     sets: list[CategorySet] = []
     numbers = np.empty(len(listed), np.int64)
-    for at, places in enumerate(listed):
-        levels = places - starts[at] * 32
-        numbers[at] = known.setdefault(levels.tobytes(), len(known))
+    for at, positions in enumerate(listed):
+        categories = positions - starts[at] * 32
+        numbers[at] = known.setdefault(categories.tobytes(), len(known))
         if len(known) > len(sets):
-            sets.append(CategorySet(levels))
-    chosen[by_level] = numbers[which]
+            sets.append(CategorySet(categories))
+    chosen[by_category] = numbers[which]
     return chosen, tuple(sets)
 
 
-def _pandas_levels(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any]]:
+def _pandas_categories(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any]]:
     """Return the categories of each feature that was a pandas category column.
 
     The model knows the categories of the first, second, ... category column, not which columns these were.
@@ -350,21 +350,21 @@ def _pandas_levels(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any
     if not lists:
         return {}
     infos = text.header["feature_infos"].split(" ")
-    largest = np.array([len(levels) - 1 for levels in lists])
+    largest = np.array([len(categories) - 1 for categories in lists])
     fits = [_bits(*_range_of(info), largest) for info in infos]
     unused = {feature for feature, info in enumerate(infos) if info == "none"}
     ordered = {feature for feature, info in enumerate(infos) if info.startswith("[")}
-    by_level = set(range(len(infos))) - unused - ordered
+    by_category = set(range(len(infos))) - unused - ordered
     for category, plain in (
-        (by_level, unused | ordered),
-        (by_level, ordered),
-        (by_level, set[int]()),
+        (by_category, unused | ordered),
+        (by_category, ordered),
+        (by_category, set[int]()),
         (set[int](), set[int]()),
     ):
-        places = _places(fits, len(lists), plain, category)
-        if len(places) == len(lists) and min(places.values()) >= 0:
-            return {feature: lists[place] for feature, place in places.items()}
-        if places:
+        positions = _positions(fits, len(lists), plain, category)
+        if len(positions) == len(lists) and min(positions.values()) >= 0:
+            return {feature: lists[position] for feature, position in positions.items()}
+        if positions:
             break
     raise RefusalError(
         "it does not tell which of its columns are pandas categories; declare them unordered, and leave "
@@ -372,7 +372,7 @@ def _pandas_levels(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any
     )
 
 
-def _places(fits: list[int], lists: int, plain: set[int], category: set[int]) -> dict[int, int]:
+def _positions(fits: list[int], lists: int, plain: set[int], category: set[int]) -> dict[int, int]:
     """Return the list of categories of each feature that may have one, -1 where this is not sure.
 
     Bit ``k`` of a number stands for list ``k``, the one the next category column would have. Nothing is
@@ -385,13 +385,15 @@ def _places(fits: list[int], lists: int, plain: set[int], category: set[int]) ->
     for feature in reversed(range(len(fits))):
         after.append((after[-1] >> 1) & taken[feature] | (0 if feature in category else after[-1]))
     after.reverse()
-    places: dict[int, int] = {}
+    positions: dict[int, int] = {}
     for feature, fit in enumerate(taken):
         possible = before[feature] & fit & (after[feature + 1] >> 1)
         without = feature not in category and before[feature] & after[feature + 1]
         if possible:
-            places[feature] = possible.bit_length() - 1 if possible.bit_count() == 1 and not without else -1
-    return places
+            positions[feature] = (
+                possible.bit_length() - 1 if possible.bit_count() == 1 and not without else -1
+            )
+    return positions
 
 
 def _range_of(info: str) -> tuple[float, float]:
@@ -406,12 +408,12 @@ def _bits(low: float, high: float, largest: Integers) -> int:
     """Return the lists of categories whose codes hold what was seen, as bits."""
     if low < 0 or not (low.is_integer() and high.is_integer()):
         return 0
-    return sum(1 << int(place) for place in np.flatnonzero(largest >= high))
+    return sum(1 << int(position) for position in np.flatnonzero(largest >= high))
 
 
-def _plain(levels: list[Any]) -> list[Any]:
-    plain = [level.item() if isinstance(level, np.generic) else level for level in levels]
-    if not all(isinstance(level, (str, int, float)) for level in plain):
+def _plain(categories: list[Any]) -> list[Any]:
+    plain = [category.item() if isinstance(category, np.generic) else category for category in categories]
+    if not all(isinstance(category, (str, int, float)) for category in plain):
         raise RefusalError("its categories are neither text nor numbers, so they cannot be told apart safely")
     return plain
 

@@ -84,8 +84,8 @@ class Sklearn(Library):
         encoder = getattr(model, "_categorical_encoder", None) or steps.get("encoder")
         if model.is_categorical_ is None or encoder is None:
             return {}
-        places = [place for place, nominal in enumerate(model.is_categorical_) if nominal]
-        return dict(zip(places, (values.tolist() for values in encoder.categories_), strict=True))
+        positions = [position for position, nominal in enumerate(model.is_categorical_) if nominal]
+        return dict(zip(positions, (values.tolist() for values in encoder.categories_), strict=True))
 
     def importance_name(self, model: Any) -> str:
         """Return what trees report."""
@@ -285,8 +285,8 @@ def _average(trees: Sequence[Any], values: Iterable[Floats], estimator: Any) -> 
         raise RefusalError("its trees number the categories of a column each in a way of its own")
     if encoder is not None:
         for column, found in zip(np.flatnonzero(estimator.is_categorical_), encoder.categories_, strict=True):
-            levels = _numbered(int(column), found)
-            encodings[column] = replace(encodings[column], single=False, levels=levels)
+            categories = _numbered(int(column), found)
+            encodings[column] = replace(encodings[column], single=False, levels=categories)
     forest = _forest(trees, by_category=encoder is not None)
     return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
 
@@ -380,8 +380,8 @@ def _adaboost(estimator: Any) -> Ensemble:
 
 def _votes(tree: Any, classes: Array) -> Integers:
     """Return the position among ``classes`` of the label at each node."""
-    places = np.searchsorted(classes, tree.classes_)
-    return np.asarray(places[np.argmax(_leaf_values(tree), axis=1)])
+    positions = np.searchsorted(classes, tree.classes_)
+    return np.asarray(positions[np.argmax(_leaf_values(tree), axis=1)])
 
 
 def _gradient_boosting(estimator: Any) -> Ensemble:
@@ -461,28 +461,30 @@ def _hist_encodings(estimator: Any) -> list[Encoding]:
         return [Encoding(int(column)) for column in columns]
     nominal = estimator.is_categorical_
     encoder = estimator._preprocessor.named_transformers_["encoder"]
-    levels = zip(columns[nominal], encoder.categories_, strict=True)
+    categories = zip(columns[nominal], encoder.categories_, strict=True)
     return [
-        *(Encoding(int(column), levels=_numbered(int(column), found)) for column, found in levels),
+        *(Encoding(int(column), levels=_numbered(int(column), found)) for column, found in categories),
         *(Encoding(int(column)) for column in columns[~nominal]),
     ]
 
 
-def _numbered(column: int, levels: Array) -> dict[Any, float]:
+def _numbered(column: int, categories: Array) -> dict[Any, float]:
     """Return the number of each category; a missing one, listed last if seen in training, has none."""
-    found = (level.item() if isinstance(level, np.generic) else level for level in levels.tolist())
-    plain = [level for level in found if level == level]
-    if any(level is None for level in plain):
+    plain_categories = (
+        category.item() if isinstance(category, np.generic) else category for category in categories.tolist()
+    )
+    plain = [category for category in plain_categories if category == category]
+    if any(category is None for category in plain):
         # None is a category of its own there and NaN is not, and a table does not distinguish them.
         raise RefusalError(
             f"column {column} had None among its categories in training, which the model tells from NaN"
         )
-    odd = next((level for level in plain if not isinstance(level, (str, bool, int, float))), None)
-    if odd is not None or levels.dtype.kind in "mM":
+    odd = next((category for category in plain if not isinstance(category, (str, bool, int, float))), None)
+    if odd is not None or categories.dtype.kind in "mM":
         raise RefusalError(
-            f"the categories of column {column} are neither text nor numbers but {levels.dtype}"
+            f"the categories of column {column} are neither text nor numbers but {categories.dtype}"
         )
-    return {level: float(number) for number, level in enumerate(plain)}
+    return {category: float(number) for number, category in enumerate(plain)}
 
 
 READERS: dict[str, Callable[[Any], Ensemble]] = {

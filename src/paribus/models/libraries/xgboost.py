@@ -131,10 +131,12 @@ class XGBoost(Library):
         Before version 3.1 it kept none, and of codes given as numbers there are none to keep.
         """
         booster = _booster(model)
-        coded = [place for place, kind in enumerate(booster.feature_types or ()) if kind == "c"]
+        coded = [position for position, kind in enumerate(booster.feature_types or ()) if kind == "c"]
         read = getattr(booster, "get_categories", None) if coded else None
         stored = read(export_to_arrow=True).to_arrow() if read else ()
-        found = {place: values.to_pylist() for place, (_, values) in enumerate(stored) if values is not None}
+        found = {
+            position: values.to_pylist() for position, (_, values) in enumerate(stored) if values is not None
+        }
         return found if len(found) == len(coded) else None
 
     def importance(self, model: Any) -> Any:
@@ -321,7 +323,7 @@ def _joined(trees: Iterable[Json], key: str, dtype: Any) -> Any:
 def _forest(trees: Sequence[Json]) -> XGBoostForest:
     sizes = [len(tree["left_children"]) for tree in trees]
     first = np.array([0, *accumulate(sizes)], np.int64)
-    level_set, level_sets = _level_sets(trees, first)
+    level_set, level_sets = _category_sets(trees, first)
     has_cover = all("sum_hessian" in tree for tree in trees)
     return XGBoostForest(
         first=first[:-1],
@@ -336,7 +338,7 @@ def _forest(trees: Sequence[Json]) -> XGBoostForest:
     )
 
 
-def _level_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[CategorySet, ...]]:
+def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[CategorySet, ...]]:
     """Return which set each node tests, and the sets, every one of them once; what they list goes right."""
     level_set = np.full(first[-1], -1, np.int32)
     known: dict[tuple[int, ...], int] = {}
@@ -385,27 +387,29 @@ def _encodings(
     categorical = np.zeros(columns, dtype=bool)
     types = learner.get("feature_types", ())
     categorical[: len(types)] = [kind == "c" for kind in types]
-    of_levels = forest.level_set >= 0
-    categorical[forest.feature[of_levels]] = True
-    compared = forest.feature[~forest.leaf & ~of_levels]
+    of_categories = forest.level_set >= 0
+    categorical[forest.feature[of_categories]] = True
+    compared = forest.feature[~forest.leaf & ~of_categories]
     if categorical[compared].any():
         raise RefusalError("it compares the codes of a category column with a threshold")
     stored = cats.get("enc") or [{}] * columns
     return tuple(
-        Categories(column, levels=_levels(stored[column]) or "declared", accepts_infinite=accepts_infinite)
+        Categories(
+            column, levels=_stored_categories(stored[column]) or "declared", accepts_infinite=accepts_infinite
+        )
         if categorical[column]
         else Encoding(column, single=True, accepts_infinite=accepts_infinite)
         for column in range(columns)
     )
 
 
-def _levels(stored: Json) -> dict[Any, float]:
+def _stored_categories(stored: Json) -> dict[Any, float]:
     """Return the code of each category of the training data; text is stored as one run of bytes."""
     values = stored.get("values", [])
     if "offsets" in stored:
         text, ends = np.array(values, np.int8).tobytes(), stored["offsets"]
         values = [text[begin:end].decode() for begin, end in pairwise(ends)]
-    return {level: float(code) for code, level in enumerate(values)}
+    return {category: float(code) for code, category in enumerate(values)}
 
 
 def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
@@ -415,13 +419,13 @@ def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
         raise RefusalError("it has a threshold of minus infinity, which no number can be below")
     for children in (forest.left, forest.right):
         within("children", children[~leaf], 0, len(leaf))
-    place = np.cumsum(kept) - 1
+    position = np.cumsum(kept) - 1
     start = forest.first[forest.tree]
-    left = place[np.where(leaf, 0, forest.left + start)]
-    right = place[np.where(leaf, 0, forest.right + start)]
+    left = position[np.where(leaf, 0, forest.left + start)]
+    right = position[np.where(leaf, 0, forest.right + start)]
     threshold = np.nextafter(forest.condition.astype(np.float64), -np.inf)
     return Ensemble(
-        roots=place[forest.first].astype(np.int32),
+        roots=position[forest.first].astype(np.int32),
         column=np.where(leaf, LEAF, forest.feature)[kept].astype(np.int32),
         threshold=threshold[kept],
         left=left[kept].astype(np.int32),

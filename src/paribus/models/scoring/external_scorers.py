@@ -56,7 +56,7 @@ def from_function(given: ScoringInput, name: str, function: Callable[..., Any], 
     # A function of scikit-learn says by its name which way is better; any other is a loss.
     foreign = str(getattr(function, "__module__", "")).startswith("sklearn.metrics")
     greater = foreign and name.endswith("_score")
-    if _answers_rows(given, model, function):
+    if _scores_rows(given, model, function):
         return RowScore(name, model, given.target, RowByRow(name, model.response, function))
     if weighted and not _takes_weight(function):
         raise OptionError(
@@ -66,7 +66,7 @@ def from_function(given: ScoringInput, name: str, function: Callable[..., Any], 
     return TotalScore(name, model, given.target, function, greater)
 
 
-def _answers_rows(given: ScoringInput, model: Model, function: Callable[..., Any]) -> bool:
+def _scores_rows(given: ScoringInput, model: Model, function: Callable[..., Any]) -> bool:
     """Return whether a function returns one value per row; other functions may fail on a few rows."""
     some = given.table.slice(0, TRIAL_ROWS)
     predictions = model.predict(some.native, len(some))

@@ -112,7 +112,7 @@ class Labels:
     def __call__(self, table: Any) -> Integers:
         """Return the labels the classifier predicts, as numbers."""
         request = getattr(self.estimator, "predict", self.estimator)
-        return _places(np.asarray(request(table)).ravel(), self.classes)
+        return _positions(np.asarray(request(table)).ravel(), self.classes)
 
 
 def _error_rate(given: ScoringInput) -> RowScore:
@@ -195,7 +195,7 @@ def _classes(given: ScoringInput, outputs: int) -> tuple[Any, ...]:
 
 def codes_of(target: Array, classes: tuple[Any, ...]) -> Integers:
     """Return the position of each label among the classes, or refuse one that is not there."""
-    codes = _places(target, classes)
+    codes = _positions(target, classes)
     if (codes < 0).any():
         stranger = target[codes < 0][:1].tolist()[0]  # as it is written, not as numpy holds it
         raise InputError(
@@ -208,8 +208,8 @@ def _shown(classes: tuple[Any, ...]) -> str:
     return f" ({', '.join(map(repr, classes[:8]))}{', ...' if len(classes) > 8 else ''})"
 
 
-def _places(labels: Array, classes: Sequence[Any]) -> Integers:
-    known = {label: place for place, label in enumerate(classes)}
+def _positions(labels: Array, classes: Sequence[Any]) -> Integers:
+    known = {label: position for position, label in enumerate(classes)}
     return np.fromiter((known.get(label, -1) for label in labels.tolist()), np.int64, len(labels))
 
 

@@ -36,18 +36,18 @@ class Outcome:
             raise InputError(
                 f"y holds {label!r}, which cannot be averaged; code it as numbers, such as 0 and 1"
             )
-        found = target.astype(np.float64).reshape(len(target), -1)
-        if found.shape[1] != self.outputs:
+        result = target.astype(np.float64).reshape(len(target), -1)
+        if result.shape[1] != self.outputs:
             raise InputError(
                 f"y has shape {target.shape} and the model has {self.outputs} outputs; give a column for "
                 "each, such as an indicator of its class"
             )
-        if self.bounded and not ((found >= 0) & (found <= 1)).all():
+        if self.bounded and not ((result >= 0) & (result <= 1)).all():
             raise InputError(
-                f"y holds {found[(found < 0) | (found > 1)][0]:g} where probabilities are predicted; code "
+                f"y holds {result[(result < 0) | (result > 1)][0]:g} where probabilities are predicted; code "
                 "each column as 0 and 1"
             )
-        return found
+        return result
 
 
 def outcome_of(model: Model | None, estimator: Any, columns: int) -> Outcome:

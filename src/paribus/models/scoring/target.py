@@ -25,10 +25,10 @@ def target_of(y: Any, rows: Rows) -> Array:
     array = array[counted]
     unusable = _unusable(array)
     if unusable.any():
-        place = int(np.flatnonzero(unusable)[0])
-        shown = array[place].tolist() if isinstance(array[place], np.ndarray) else array[place]
+        position = int(np.flatnonzero(unusable)[0])
+        shown = array[position].tolist() if isinstance(array[position], np.ndarray) else array[position]
         raise InputError(
-            f"y[{counted[place]}] is {shown}, and {int(unusable.sum()) - 1} more are missing or infinite; "
+            f"y[{counted[position]}] is {shown}, and {int(unusable.sum()) - 1} more are missing or infinite; "
             "drop such rows from X and y, or set their weights to zero"
         )
     return _typed_target(array)
