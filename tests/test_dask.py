@@ -699,7 +699,9 @@ def test_interactions_that_were_stopped_go_on_on_the_cluster(client, model, file
 def test_a_checkpoint_of_other_files_is_refused_on_the_cluster(client, model, frame, files, tmp_path):
     paribus.effects(model, files, ["a"], executor=client, checkpoint=tmp_path / "kept")
     other = write(tmp_path / "other", frame[::-1], 12, 900)
-    with pytest.raises(paribus.CheckpointError, match="begun with other data"):
+    with pytest.raises(
+        paribus.CheckpointError, match=r"belongs to another run \(other data\); use another folder"
+    ):
         paribus.effects(model, other, ["a"], executor=client, checkpoint=tmp_path / "kept")
 
 

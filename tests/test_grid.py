@@ -236,7 +236,9 @@ def test_dates_may_be_given_in_any_form(awkward):
     ):
         with pytest.raises(paribus.GridError, match=words):
             ask(awkward, "day", custom_values={"day": values})
-    with pytest.raises(paribus.GridError, match="no value of 'wait'"):
+    with pytest.raises(
+        paribus.GridError, match="5 is not a valid grid value of 'wait'; pass dates, durations"
+    ):
         ask(awkward, "wait", custom_values={"wait": [5]})
     with pytest.raises(paribus.GridError, match="finer"):
         ask(
