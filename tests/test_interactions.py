@@ -824,7 +824,7 @@ def test_a_model_without_trees_refuses_a_shortcut_with_its_reason():
     provenance = asked("support vectors").provenance
     assert provenance.evaluator == "brute"
     assert "SVR" in provenance.refusals["tree_exact"]
-    assert provenance.why == "the fastest that can"
+    assert provenance.why == "the fastest that applies"
     by_name = asked("lightgbm", method="brute").provenance
     assert (by_name.evaluator, by_name.why) == ("brute", "requested by method='brute'")
     assert by_name.refusals == {"tree_exact": "method='brute' was requested by name"}

@@ -346,15 +346,66 @@ def test_a_model_that_predicts_on_one_thread_is_not_called_from_two():
             at_once -= 1
         return found
 
-    numbers = table()[NAMES]
-    paribus.Explainer(careful, numbers, **QUIET).run("effects")
+    verbs = ("effects", {"grid_resolution": 4}), "accumulated_local_effects", "marginal"
+    for data in (table()[NAMES], lambda: pa.Table.from_pandas(table()[NAMES]).to_batches(2_000)):
+        paribus.Explainer(careful, data, **QUIET).run(*verbs)
+        paribus.effects([careful, careful], data, ["a"], grid_resolution=4, **QUIET)
     assert most == 1
+
+
+def test_a_model_predicts_rows_in_memory_where_it_is_called():
+    """Settings of scikit-learn, for one, are those of a thread."""
+    import threading
+
+    seen = set()
+
+    def where(X):
+        seen.add(threading.current_thread() is threading.main_thread())
+        return np.asarray(X["a"])
+
+    paribus.Explainer(where, table()[NAMES], **QUIET).run("effects", "accumulated_local_effects", "marginal")
+    assert seen == {True}
+
+
+def test_models_of_a_list_share_the_rows_that_are_sampled():
+    source, count = reads()
+    H = paribus.h_statistic([model(), model(10)], source, ["a", "b"], subsample=50, **QUIET)
+    assert H.strength_by_model.shape == (2, 1, 1)
+    assert H.provenance.passes == count["ends"] == 2
+
+
+@pytest.mark.parametrize("where", ["held", "read"])
+def test_results_of_one_explainer_compare_whatever_they_were_computed_with(where):
+    explainer = explained(where, False)
+    effects, others = explainer.effects(), explainer.run("accumulated_local_effects", "marginal")
+    assert effects.provenance.fingerprint == others["accumulated_local_effects"].provenance.fingerprint
+    paribus.compare(effects, others["accumulated_local_effects"], others["marginal"])
+
+
+def test_methods_share_a_checkpoint_and_go_on_in_any_order(tmp_path):
+    pq.write_table(pa.Table.from_pandas(table(), preserve_index=False), tmp_path / "rows.parquet")
+    kept = {"checkpoint": tmp_path / "kept", **QUIET}
+    first = paribus.Explainer(model(), tmp_path / "rows.parquet", **kept)
+    effects, H = first.effects(), first.h_statistic()
+    again = paribus.Explainer(model(), tmp_path / "rows.parquet", **kept)
+    same_bits(again.effects(), effects)
+    same_bits(again.h_statistic(), H)
+    same_bits(first.effects(), effects)
 
 
 def test_what_run_does_not_know_is_said():
     explainer = explained("held", False)
     with pytest.raises(paribus.OptionError, match="'effects' is requested twice"):
         explainer.run("effects", ("effects", {"grid_resolution": 5}))
+    for odd in (("effects",), ["effects"], 3, ("effects", None)):
+        with pytest.raises(paribus.OptionError, match="neither the name of a method nor a pair"):
+            explainer.run(odd)
+    with pytest.raises(paribus.OptionError, match="nothing is requested"):
+        explainer.run()
+    with pytest.raises(paribus.OptionError, match="'n_jobs' is an argument of Explainer"):
+        explainer.run(("effects", {"n_jobs": 1}))
+    with pytest.raises(paribus.OptionError, match="partial_dependence needs 'features'"):
+        explainer.run("partial_dependence")
     with pytest.raises(paribus.OptionError, match="verb='effect' is not one of"):
         explainer.run("effect")
     with pytest.raises(paribus.OptionError, match=r"no argument 'grid_resolutions' .* did you mean"):

@@ -428,7 +428,7 @@ def test_auto_means_exact(name, response):
     provenance = paribus.partial_dependence(fitted(name), GAPS, 0, response_method=response).provenance
     assert provenance.evaluator == "tree_exact"
     assert provenance.estimand == "interventional"
-    assert provenance.why == "the fastest that can"
+    assert provenance.why == "the fastest that applies"
     assert provenance.refusals == {}
     assert provenance.predictions == 0
 

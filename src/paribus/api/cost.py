@@ -101,7 +101,7 @@ def _plans(statistic: Statistic, work: Work) -> list[Plan]:
     except StopIteration:
         return []
     rounds.close()
-    return [one.estimate_cost for one in passes if one.estimate_cost is not None]
+    return [one.plan for one in passes if one.plan is not None]
 
 
 def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any) -> Clock:

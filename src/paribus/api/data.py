@@ -190,6 +190,7 @@ class OutOfCoreData:
 
     def __post_init__(self) -> None:
         self._surveyed: SurveyResult | None = None
+        self._surveys = 0  # that were finished
         self._memory: int | None = None
 
     @property
@@ -230,6 +231,7 @@ class OutOfCoreData:
                 self.reading = whole_files(self.reading, error)
                 continue
             self._surveyed = surveyed if self._surveyed is None else surveyed.beside(self._surveyed)
+            self._surveys += 1
         adapt(self.rows.table)
 
     def head(self) -> ModelTable:
@@ -257,7 +259,13 @@ class OutOfCoreData:
         (state,) = runner.fold(
             [
                 Pass(
-                    "survey" if attempt == 1 else f"survey-{attempt}",
+                    "-".join(
+                        [
+                            "survey",
+                            *([f"more-{self._surveys}"] * (self._surveys > 0)),
+                            *([f"{attempt}"] * (attempt > 1)),
+                        ]
+                    ),
                     survey,
                     reading.blocks(survey_rows(head.row_bytes, surveying.memory)),
                     surveying.threads,
@@ -269,6 +277,11 @@ class OutOfCoreData:
         if isinstance(state, RefusalError):
             raise state
         return survey.finish(reading, state)
+
+    def _survey_name(self, attempt: int) -> str:
+        """Return the name of a survey: others follow it where more is wanted, or files were skipped."""
+        more = f"-more-{self._surveys}" if self._surveys else ""
+        return f"survey{more}" + (f"-{attempt}" if attempt > 1 else "")
 
     def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
         """Return what the survey found."""

@@ -116,7 +116,7 @@ class Explainer:
         opening = estimator, X, sample_weight, feature_names, on_error, self._runner
         self._data = open_data(*opening, y if not _is_array(y) else None)
         self._models: tuple[Model, ...] | None = None
-        self._fingerprint: dict[bool, Future[str]] = {}
+        self._fingerprint: Future[str] | None = None
 
     def __repr__(self) -> str:
         names = Counter(describe(one) for one in self._estimators)
@@ -139,7 +139,8 @@ class Explainer:
             return ["the model has not predicted yet"] if self._estimators else []
         lines = []
         for model in self._models:
-            response = f"{model.response}, {len(model.output_names)} outputs"
+            count = len(model.output_names)
+            response = f"{model.response}, {count} output{'s' * (count != 1)}"
             try:
                 trees = len(structure_of(model).ensemble.roots)
                 lines.append(f"{model.name}: {response}; {trees} trees are read")
@@ -259,7 +260,7 @@ class Explainer:
         >>> list(explainer.run("effects", "accumulated_local_effects"))
         ['effects', 'accumulated_local_effects']
         """
-        requests = [(verb, {}) if isinstance(verb, str) else verb for verb in verbs]
+        requests = _requests(verbs)
         twice = [verb for verb, count in Counter(verb for verb, _ in requests).items() if count > 1]
         if twice:
             raise OptionError(f"{twice[0]!r} is requested twice; run it once more for other arguments")
@@ -290,11 +291,11 @@ class Explainer:
         >>> explainer.estimate_cost("effects", "accumulated_local_effects").passes
         1
         """
-        requests = [(verb, {}) if isinstance(verb, str) else verb for verb in verbs]
+        requests = _requests(verbs)
         statistics = [self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests]
         surveying = surveying_of(statistics, self._threads, self._max_memory)
-        trial = self._data.with_target(self._y).trial(surveying) if self._y is not None else None
-        trial = trial or self._data.trial(surveying)
+        targeted = self._y is not None and any(one.needs_target for one in statistics)
+        trial = (self._data.with_target(self._y) if targeted else self._data).trial(surveying)
         self._adapt(trial.data.rows.table)
         return forecast(
             statistics,
@@ -313,7 +314,7 @@ class Explainer:
         return BUILDERS[verb](self, **arguments)
 
     def _run(self, statistics: Sequence[Statistic]) -> list[Any]:
-        self._runner.passes = 0
+        self._runner.begin()
         prepare = lambda pool, surveying: self._work(statistics, pool, surveying)  # noqa: E731
         return run(statistics, prepare, threads=self._threads, max_memory=self._max_memory)
 
@@ -329,8 +330,8 @@ class Explainer:
         if any(one.reads_trees for one in statistics):
             for model in models:
                 pool.submit(prefetch_structure, model)
-        if targeted not in self._fingerprint:
-            self._fingerprint[targeted] = pool.submit(data.rows.fingerprint)
+        if self._fingerprint is None:
+            self._fingerprint = pool.submit(self._data.rows.fingerprint, target=False)
         return Work(
             data,
             models,
@@ -339,7 +340,7 @@ class Explainer:
             self._max_memory is not None,
             self._threads,
             pool,
-            self._fingerprint[targeted],
+            self._fingerprint,
             self._several,
         )
 
@@ -521,15 +522,34 @@ BUILDERS: dict[str, Callable[..., Statistic]] = {
 }
 
 
+def _requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return names of methods with their arguments, or refuse what is neither a name nor such a pair."""
+    requests: list[tuple[str, Mapping[str, Any]]] = []
+    for one in verbs:
+        pair = (one, {}) if isinstance(one, str) else one
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], Mapping)):
+            raise OptionError(
+                f"{one!r} is neither the name of a method nor a pair such as ('effects', {{'kind': 'both'}})"
+            )
+        requests.append(pair)
+    if not requests:
+        raise OptionError(f"nothing is requested; pass at least one of {', '.join(map(repr, BUILDERS))}")
+    return requests
+
+
 def _bound(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a method with the defaults of those that are not given."""
     check_choice("verb", verb, tuple(BUILDERS))
     signature = inspect.signature(getattr(Explainer, verb))
     known = tuple(name for name in signature.parameters if name != "self")
     for name in arguments:
+        if name in inspect.signature(Explainer).parameters:
+            raise OptionError(f"{name!r} is an argument of Explainer, not of {verb}; pass it there")
         if name not in known:
-            near = did_you_mean(name, known)
-            raise OptionError(f"{verb} has no argument {name!r} beside those of Explainer{near}")
+            raise OptionError(f"{verb} has no argument {name!r}{did_you_mean(name, known)}")
+    needed = [name for name in known if signature.parameters[name].default is inspect.Parameter.empty]
+    if not set(needed) <= set(arguments):
+        raise OptionError(f"{verb} needs {needed[0]!r}; pass ({verb!r}, {{{needed[0]!r}: ...}})")
     bound = signature.bind(None, **arguments)
     bound.apply_defaults()
     return {name: value for name, value in bound.arguments.items() if name != "self"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
@@ -102,10 +103,11 @@ class Work:
         """The rows, in memory or read."""
         return self.data.rows
 
-    def record(self, **facts: Any) -> Provenance:
-        """Return the record of a statistic of this run."""
+    def record(self, *, target: bool = False, **facts: Any) -> Provenance:
+        """Return the record of a statistic of this run; ``target`` says that it used what came out."""
         shared = {"passes": self.runner.passes, "executor": self.runner.where, "max_memory": self.memory}
-        return recorded(self.rows, self.started, self.fingerprint.result(), **(shared | facts))
+        fingerprint = self.rows.fingerprint() if target else self.fingerprint.result()
+        return recorded(self.rows, self.started, fingerprint, **(shared | facts))
 
     def identity(self, rows: Background, model: Model | None, *settings: Any) -> dict[str, str] | None:
         """Return what a kept state is a state of: it is of no use to other data, models or settings."""
@@ -130,6 +132,12 @@ class Work:
             )
         return self._known[id(model)]
 
+    @cache  # noqa: B019  # several models that need the same rows share the pass, as long as the work lasts
+    def _sampling(self, size: int, seed: int, verb: str) -> Pass:
+        taker = rows_taker(self.rows, size, seed)
+        blocks, name = self.rows.blocks(taker.block_rows), f"{verb}-sample-{size}-{seed}"
+        return Pass(name, taker, blocks, self.threads or 1, rows=self.rows)
+
     def subsample(self, size: int, seed: int, verb: str) -> Rounds:
         """Return rows in memory that are sampled without replacement; those that are read take a pass."""
         if (size, seed) not in self._drawn:
@@ -138,12 +146,9 @@ class Work:
                 self.runner.passes += not rows.in_memory  # ranks among weighted rows need the rows in order
                 self._drawn[size, seed] = rows.subsample(size, seed)
             else:
-                taker = rows_taker(rows, size, seed)
-                blocks = rows.blocks(taker.block_rows)
-                name = f"{verb}-sample-{size}-{seed}"
-                (state,) = yield [Pass(name, taker, blocks, self.threads or 1, rows=rows)]
+                (state,) = yield [self._sampling(size, seed, verb)]
                 assert isinstance(state, Keyed)
-                self._drawn[size, seed] = taker.finish(state)
+                self._drawn[size, seed] = rows_taker(rows, size, seed).finish(state)
         return self._drawn[size, seed]
 
 
@@ -185,33 +190,24 @@ class RowsNeededError(Exception):
 
 
 def lockstep(generators: Sequence[Rounds]) -> Rounds:
-    """Run generators of passes side by side, one round of all that are not done at a time.
-
-    What each does between its passes, which are its own, is done at the same time.
-    """
+    """Run generators of passes side by side, one round of all that are not done at a time."""
     results: list[Any] = [None] * len(generators)
     waiting: dict[int, list[Pass]] = {}
 
-    def advance(one: tuple[int, list[State] | None]) -> None:
-        index, states = one
+    def advance(index: int, states: list[State] | None) -> None:
+        waiting.pop(index, None)
         try:
             waiting[index] = generators[index].send(states)  # type: ignore[arg-type]
         except StopIteration as done:
             results[index] = done.value
 
-    sent: list[tuple[int, list[State] | None]] = [(index, None) for index in range(len(generators))]
-    while sent:
-        waiting.clear()
-        if len(sent) == 1:
-            advance(sent[0])
-        else:
-            with ThreadPoolExecutor(min(len(sent), budget.threads(-1))) as pool:
-                list(pool.map(advance, sent))
-        if not waiting:
-            break
-        requested = {index: waiting[index] for index in sorted(waiting)}
+    for index in range(len(generators)):
+        advance(index, None)
+    while waiting:
+        requested = dict(waiting)
         states = yield [one for passes in requested.values() for one in passes]
-        sent = [(index, [states.pop(0) for _ in passes]) for index, passes in requested.items()]
+        for index, passes in requested.items():
+            advance(index, [states.pop(0) for _ in passes])
     return results
 
 
@@ -306,7 +302,7 @@ def _driven(
             evaluator.memory(plan.threads),
             work.identity(rows, model, cut, *fold.settings, *settings),
             reads=work.rows.in_memory or not rows.in_memory,
-            estimate_cost=plan,
+            plan=plan,
             rows=rows,
         )
         (state,) = yield [one]
@@ -362,9 +358,9 @@ def run(
             except StopIteration as done:
                 return [build() for build in done.value]
             for one in passes:
-                if one.estimate_cost is not None and one.estimate_cost.warning not in announced:
-                    announced.add(one.estimate_cost.warning)
-                    announce(one.estimate_cost.warning)
+                if one.plan is not None and one.plan.warning not in announced:
+                    announced.add(one.plan.warning)
+                    announce(one.plan.warning)
             states = work.runner.fold(passes, work.memory)
 
 

@@ -38,8 +38,13 @@ class Pass:
     identity: Mapping[str, str] | None = None
     known: Mapping[str, Callable[..., Any]] | None = None
     reads: bool = True
-    estimate_cost: Plan | None = None
+    plan: Plan | None = None
     rows: Any = None
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the model itself is evaluated."""
+        return self.plan is not None and not self.plan.evaluator.shortcut
 
 
 @dataclass(eq=False)
@@ -50,7 +55,7 @@ class Runner:
     executor: Any = None
     checkpoint: Any = None
     passes: int = field(default=0, init=False)
-    _rounds: int = field(default=0, init=False)
+    _rounds: int = field(default=1, init=False)
 
     @classmethod
     def of(cls, progress: bool | None, executor: Any, checkpoint: Any) -> Runner:
@@ -79,19 +84,24 @@ class Runner:
 
     def fold(self, passes: Sequence[Pass], memory: float = float("inf")) -> list[Keyed | RefusalError]:
         """Return the state of each pass, or why its evaluator refused; reads are shared within ``memory``."""
+        wanted, passes = passes, list(dict.fromkeys(passes))  # several may need the same pass
         twice = [name for name, count in Counter(one.name for one in passes).items() if count > 1]
         if twice:
             raise ValueError(f"two passes of a round have the same name: {twice}")
         states: dict[str, Keyed | RefusalError] = {}
         stores = {one.name: self._store(one) for one in passes}
-        self._rounds += 1
+        self._rounds += all(one.known is None for one in passes)
         for group in self._groups(passes, stores, memory):
             if len(group) > 1:
                 states |= self._together(group, stores)
             else:
                 states[group[0].name] = self._alone(group[0], stores[group[0].name])
             self.passes += any(one.reads for one in group)
-        return [states[one.name] for one in passes]
+        return [states[one.name] for one in wanted]
+
+    def begin(self) -> None:
+        """Count passes and rounds anew; the survey is round 0."""
+        self.passes, self._rounds = 0, 1
 
     def _groups(
         self, passes: Sequence[Pass], stores: Mapping[str, Any], memory: float
@@ -102,9 +112,13 @@ class Runner:
         """
         groups: list[list[Pass]] = []
         begun = {name for name, store in stores.items() if store is not None and store.begun}
+        apart: set[str] = set()
         for one in passes:
-            alone = self.executor is not None or one.name in begun
-            fits = groups and not alone and groups[-1][0].name not in begun and _same_rows(groups[-1][0], one)
+            # A model predicts rows in memory where the user called: its settings may be those of a thread.
+            alone = self.executor is not None or one.name in begun or (one.blocks.in_memory and one.predicts)
+            if alone:
+                apart.add(one.name)
+            fits = groups and not alone and groups[-1][0].name not in apart and _same_rows(groups[-1][0], one)
             if fits and sum(each.memory for each in groups[-1]) + one.memory <= memory:
                 groups[-1].append(one)
             else:
@@ -117,7 +131,7 @@ class Runner:
         cut = one.blocks.size, one.blocks.count, one.blocks.rows, __version__
         settings = {"settings": digest(one.identity["settings"], cut)}
         expected = one.evaluator.expected(one.blocks.rows or 0)
-        name = f"{self._rounds:02d}-{one.name}"
+        name = f"{0 if one.known is not None else self._rounds:02d}-{one.name}"
         return self.checkpoint.store(name, {**one.identity, **settings}, expected, one.known or {})
 
     def _alone(self, one: Pass, store: Any) -> Keyed | RefusalError:
@@ -136,7 +150,8 @@ class Runner:
         # Threads of a model that predicts are the user's; ours need not be many times the cores.
         most = max(1, -(-2 * budget.threads(-1) // len(group)))
         folds = [
-            SharedFold(one.evaluator, one.blocks, min(one.threads, most), stores[one.name]) for one in group
+            SharedFold(one.evaluator, one.blocks, min(one.threads, most), one.predicts, stores[one.name])
+            for one in group
         ]
         states = fold_together(folds, self.progress, " and ".join(one.name for one in group))
         for one, state in zip(group, states, strict=True):

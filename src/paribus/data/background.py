@@ -86,5 +86,5 @@ class Background(Protocol):
     def weight_facts(self) -> dict[str, float] | None:
         """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, *, target: bool = True) -> str:
         """Return a digest of values and weights; other data gives another one."""

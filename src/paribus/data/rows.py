@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import merge
 from threading import RLock
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -150,6 +151,25 @@ class InMemoryBlocks:
         return (self,)
 
 
+def shared_blocks(cuts: Sequence[InMemoryBlocks]) -> Iterator[tuple[int, Block]]:
+    """Yield the blocks of several cuts of the same rows, with the position of each cut, in their order.
+
+    Cuts into the same blocks share what is derived from them.
+    """
+    same: dict[int, list[int]] = {}
+    for position, blocks in enumerate(cuts):
+        same.setdefault(blocks.size, []).append(position)
+
+    def parts(positions: list[int]) -> Iterator[tuple[int, Block]]:
+        whole, size = cuts[positions[0]].whole, cuts[positions[0]].size
+        for number, block in enumerate(whole.cut(size)):
+            numbered = replace(block, number=number)
+            for position in positions:
+                yield from ((position, part) for part in numbered.restrict(cuts[position].parts))
+
+    return merge(*(parts(positions) for positions in same.values()), key=lambda one: one[1].start)
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """The background: a table and the weights of its rows, None when all count the same.
@@ -250,7 +270,7 @@ class Rows:
             "effective_rows": total**2 / float((self.weights**2).sum()),
         }
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, *, target: bool = True) -> str:
         """Return a digest of names, dtypes, values, weights and target; other data gives another one."""
         table = self.table
         dtypes = tuple(table.dtype(j) for j in range(len(table.names)))
@@ -259,7 +279,7 @@ class Rows:
             digest.update(part)
         if self.weights is not None:
             digest.update(self.weights.tobytes())
-        if self.target is not None:
+        if target and self.target is not None:
             digest.update(repr(self.target.shape).encode())
             digest.update(_bytes(self.target))
         return str(digest.hexdigest())

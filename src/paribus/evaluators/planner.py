@@ -107,7 +107,7 @@ def _planned(
     evaluator, threads = fitted(candidate.build(model, some))
     why = f"requested by method={method!r}"
     if method == "auto":
-        why = "the fastest that can" if short is None else "the fastest that fits max_memory"
+        why = "the fastest that applies" if short is None else "the fastest that fits max_memory"
     warning = None if short is None else evaluator.fallback(short)
     return Plan(evaluator, numbers, why, {}, threads, warning)
 

@@ -402,7 +402,7 @@ class SinglePass(ABC):
             f"{request.points} points, {self.outputs} outputs"
             + (f", a curve for each of {request.rows} rows" if request.individual else "")
             + ". Raise max_memory, lower grid_resolution"
-            + (", leave spread out" if request.quantiles is not None else "")
+            + (", leave quantiles out" if request.quantiles is not None else "")
             + (", pass kind='average' or fewer rows" if request.individual else "")
         )
 

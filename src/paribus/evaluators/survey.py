@@ -331,6 +331,7 @@ class Survey:
             ("gaps", 0): Counts.expected((table.num_columns,), rows),
             ("length", 0): Counts.expected((1,), rows),
             ("digest", 0): Constructed(Digest, total=Number(int, 0, SIZE - 1)),
+            ("digest", 1): Constructed(Digest, total=Number(int, 0, SIZE - 1)),
             ("few", 0): KeptRows.expected(table, SEED, rows),
         }
         if self.weighted:
@@ -382,6 +383,7 @@ class Survey:
             ("gaps", 0): Counts(np.array([column.null_count for column in table.arrow.native.columns])),
             ("length", block.start >> FAR): Counts(np.array([rows])),
             ("digest", 0): Digest(_digest(table.arrow.native, block)),
+            ("digest", 1): Digest(_digest(table.arrow.native, replace(block, target=None))),
         }
         states["few", 0] = KeptRows.of(block, SEED)
         if weights is not None:
@@ -468,6 +470,7 @@ class Survey:
             else None,
             reading.table(state.parts["few", 0].rows),
             f"{state.parts['digest', 0].total:032x}",
+            f"{state.parts['digest', 1].total:032x}",
         )
         sketches = {spec: state.parts["look", number] for number, spec in enumerate(self.specs)}
         return SurveyResult(scanned, sketches, unit)

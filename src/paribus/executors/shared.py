@@ -11,6 +11,7 @@ from typing import Any
 
 from paribus.budget import AHEAD
 from paribus.contracts import Blocks, Evaluator, StateStore
+from paribus.data.rows import shared_blocks
 from paribus.data.scan.reading import SharedRead
 from paribus.errors import RefusalError
 from paribus.executors.local import KEPT
@@ -29,6 +30,7 @@ class SharedFold:
     evaluator: Evaluator[Any, Keyed]
     blocks: Blocks[Any]
     threads: int
+    predicts: bool = False
     store: StateStore | None = None
     refused: RefusalError | None = field(default=None, init=False)
 
@@ -97,12 +99,7 @@ def _interleaved(cuts: Sequence[Blocks[Any]]) -> Iterator[tuple[int, Any]]:
     """Yield the blocks of all cuts, each with the position of its cut, in the order of the rows."""
     if not cuts[0].in_memory:
         return iter(SharedRead(cuts))  # type: ignore[arg-type]
-    numbered: list[tuple[int, Any]] = []
-    first: dict[tuple[int, int], Any] = {}
-    for position, blocks in enumerate(cuts):
-        for block in blocks:  # the same rows of another cut share what is derived from them
-            numbered.append((position, block.sharing(first.setdefault((blocks.size, block.number), block))))
-    return iter(sorted(numbered, key=lambda one: one[1].start))
+    return shared_blocks(cuts)  # type: ignore[arg-type]
 
 
 def _evaluated(
@@ -110,7 +107,8 @@ def _evaluated(
 ) -> Generator[tuple[int, float, tuple[SharedFold, Keyed | RefusalError]]]:
     """Yield the number of each block, its share of the work, its fold and its state, in the order read.
 
-    Each fold has threads of its own: a model that predicts on one thread must not be called from two.
+    Folds that read structures have threads of their own; those that predict share theirs, because a model
+    that predicts on one thread must not be called from two.
     """
     waiting: deque[tuple[SharedFold, Any, Future[Keyed]]] = deque()
 
@@ -123,7 +121,12 @@ def _evaluated(
         return block.number, block.work / len(folds), (fold, state)
 
     with ExitStack() as stack:
-        pools = [stack.enter_context(ThreadPoolExecutor(fold.threads, "paribus")) for fold in folds]
+        predicting = max((fold.threads for fold in folds if fold.predicts), default=1)
+        shared = stack.enter_context(ThreadPoolExecutor(predicting, "paribus"))
+        pools = [
+            shared if fold.predicts else stack.enter_context(ThreadPoolExecutor(fold.threads, "paribus"))
+            for fold in folds
+        ]
         for pool in pools:  # on an error or Ctrl-C what has not begun is dropped
             stack.callback(pool.shutdown, wait=False, cancel_futures=True)
         for position, block in blocks:

@@ -139,8 +139,9 @@ class OwnStatistic:
     def _result(self, work: Work) -> Importance:
         table, chosen = work.rows.table, list(self.features)
         own = own_importance(self.estimator, table)
+        facts: dict[str, Any] = {**of_estimator(self.estimator, "own importance", "share")}
         provenance = work.record(
-            **of_estimator(self.estimator, "own importance", "share"),
+            **facts,
             estimand=Estimand.TRAINING,
             evaluator="model",
             why="requested by method='model'",

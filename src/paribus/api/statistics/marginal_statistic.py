@@ -98,6 +98,7 @@ class MarginalStatistic:
         grid, means = self.axes.grid, estimated[0].plans[0].evaluator
         assert isinstance(means, CellMeans)
         provenance = work.record(
+            target=bool(work.data.n_targets),
             **{**combine_facts(estimated), "why": "the only way"},
             percentiles=grid.percentiles,
             grid_resolution=SPLITS if grid.splits else grid.resolution,

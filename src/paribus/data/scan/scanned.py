@@ -36,6 +36,7 @@ class ScannedRows:
     heavy: Mapping[int, PrioritySample] | None
     some: ModelTable
     digest: str
+    own_digest: str
     in_memory: ClassVar[bool] = False
 
     def __len__(self) -> int:
@@ -122,6 +123,6 @@ class ScannedRows:
             "effective_rows": self.total**2 / self.squares,
         }
 
-    def fingerprint(self) -> str:
-        """Return a digest of the values and weights that were read."""
-        return self.digest
+    def fingerprint(self, *, target: bool = True) -> str:
+        """Return a digest of the values, weights and target that were read."""
+        return self.digest if target else self.own_digest
