@@ -259,13 +259,7 @@ class OutOfCoreData:
         (state,) = runner.fold(
             [
                 Pass(
-                    "-".join(
-                        [
-                            "survey",
-                            *([f"more-{self._surveys}"] * (self._surveys > 0)),
-                            *([f"{attempt}"] * (attempt > 1)),
-                        ]
-                    ),
+                    self._survey_name(attempt),
                     survey,
                     reading.blocks(survey_rows(head.row_bytes, surveying.memory)),
                     surveying.threads,
