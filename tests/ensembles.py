@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from paribus.data.table import Column
-from paribus.evaluators.trees.programs import code_of, family_of, points_of
-from paribus.models.ensemble import LEAF, CategorySet, Encoding, Ensemble
-from paribus.models.link import Link
+from paribus._data.table import Column
+from paribus._evaluators.trees.programs import code_of, family_of, points_of
+from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble
+from paribus._models.link import Link
 
 INF, NAN = math.inf, math.nan
 # Few, so that thresholds, rows and points often tie.

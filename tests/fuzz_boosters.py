@@ -18,12 +18,12 @@ import xgboost
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 
 from category_trees import CategoryTree, category_forest
-from paribus.data.read import table_of
+from paribus._data.read import table_of
+from paribus._models.libraries import catboost as catboost_reader
+from paribus._models.predictor import as_outputs
+from paribus._models.structure import read_trees as read
+from paribus._models.trees import trees_for
 from paribus.errors import ParibusError
-from paribus.models.libraries import catboost as catboost_reader
-from paribus.models.predictor import as_outputs
-from paribus.models.structure import read_trees as read
-from paribus.models.trees import trees_for
 
 ODD = (
     None,

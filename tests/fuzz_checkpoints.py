@@ -24,9 +24,9 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import paribus
-from paribus.api import data as opened_data
-from paribus.data.scan import parquet
-from paribus.executors.checkpoint import COMMENT, DIGEST, Checkpoint
+from paribus._api import data as opened_data
+from paribus._data.scan import parquet
+from paribus._executors.checkpoint import COMMENT, DIGEST, Checkpoint
 
 ROWS = 700
 BLOCK = 256  # rows of a block in a survey

@@ -26,7 +26,7 @@ from sklearn.linear_model import LinearRegression
 
 import paribus
 from browser import crops
-from paribus.display.draw import draw
+from paribus._display.draw import draw
 
 REGIONS = (
     "Île-de-France",

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from paribus import Provenance
-from paribus.evaluators.interactions import Ratio
+from paribus._evaluators.interactions import Ratio
 from paribus.notes import Note, NoteCode
 from paribus.results import HStatistics, Importance
 

@@ -32,8 +32,8 @@ from fsspec.implementations.local import LocalFileSystem
 from pyarrow import fs
 
 import paribus
-from paribus.api.runner import Runner
-from paribus.executors import LocalExecutor
+from paribus._api.runner import Runner
+from paribus._executors import LocalExecutor
 
 MILLIONS = float(sys.argv[1]) if __name__ == "__main__" and len(sys.argv) > 1 else 50.0
 COLUMNS, POINTS, TREES, FITTED, GROUPS = 20, 50, 100, 50_000, 4

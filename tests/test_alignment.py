@@ -23,9 +23,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import paribus
-from paribus.api.opening import open_data
-from paribus.api.runner import Runner
-from paribus.models.columns import fitted_on
+from paribus._api.opening import open_data
+from paribus._api.runner import Runner
+from paribus._models.columns import fitted_on
 
 STORES = hasattr(xgboost.Booster, "get_categories")  # from version 3.1 on
 ROWS = 400

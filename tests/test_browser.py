@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import browser
-from paribus.display import style
-from paribus.display.drawers.plotly import draw
-from paribus.display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Rule, Strip, Text
+from paribus._display import style
+from paribus._display.drawers.plotly import draw
+from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Rule, Strip, Text
 
 pytestmark = pytest.mark.alone
 

@@ -24,18 +24,18 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
-from paribus.budget import memory
-from paribus.data.read import table_of
-from paribus.data.rows import rows_of
-from paribus.data.summary import summarize
-from paribus.evaluators import brute_force, planner
-from paribus.evaluators.brute_force import BruteForce
-from paribus.evaluators.planner import choose
-from paribus.evaluators.request import EvaluationRequest
-from paribus.evaluators.support import SupportCounter
-from paribus.evaluators.together import Together
-from paribus.grid import Grid, GridOptions, axis_of
-from paribus.models import adapt
+from paribus._budget import memory
+from paribus._data.read import table_of
+from paribus._data.rows import rows_of
+from paribus._data.summary import summarize
+from paribus._evaluators import brute_force, planner
+from paribus._evaluators.brute_force import BruteForce
+from paribus._evaluators.planner import choose
+from paribus._evaluators.request import EvaluationRequest
+from paribus._evaluators.support import SupportCounter
+from paribus._evaluators.together import Together
+from paribus._grid import Grid, GridOptions, axis_of
+from paribus._models import adapt
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5))

@@ -31,11 +31,11 @@ from hypothesis import strategies as st
 
 import fuzz_checkpoints as fuzz
 import paribus
-from paribus.data.sampling import PrioritySample
-from paribus.data.scan import parquet
-from paribus.data.steps import Steps
-from paribus.evaluators.interactions.tree_passes import CoveragePass, PredictionPass
-from paribus.evaluators.survey import (
+from paribus._data.sampling import PrioritySample
+from paribus._data.scan import parquet
+from paribus._data.steps import Steps
+from paribus._evaluators.interactions.tree_passes import CoveragePass, PredictionPass
+from paribus._evaluators.survey import (
     ColumnSketch,
     DeclaredCategories,
     Digest,
@@ -45,10 +45,10 @@ from paribus.evaluators.survey import (
     WeightTotals,
     survey_states,
 )
-from paribus.evaluators.together import Together
-from paribus.evaluators.trees.tree_exact import TreeExact
-from paribus.executors.checkpoint import MACHINE, Checkpoint, KeptStates
-from paribus.states import (
+from paribus._evaluators.together import Together
+from paribus._evaluators.trees.tree_exact import TreeExact
+from paribus._executors.checkpoint import MACHINE, Checkpoint, KeptStates
+from paribus._states import (
     BinnedSum,
     CellMoments,
     Counts,
@@ -60,9 +60,9 @@ from paribus.states import (
     RowCurves,
     known_states,
 )
-from paribus.states.codec import packed, unpacked
-from paribus.states.expected import Constructed, Each, Either, Expected, Number, Numbers
-from paribus.states.sketch import CategoryWeights, Sketch
+from paribus._states.codec import packed, unpacked
+from paribus._states.expected import Constructed, Each, Either, Expected, Number, Numbers
+from paribus._states.sketch import CategoryWeights, Sketch
 
 ROWS = 2_500
 KNOWN = known_states() | survey_states()
@@ -305,7 +305,7 @@ def numbers(result):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(parquet, "PAUSE", 0.0)
-    monkeypatch.setattr("paribus.api.data.survey_rows", lambda *bounds: 256)
+    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: 256)
 
 
 @pytest.fixture
@@ -381,7 +381,7 @@ KILLED = """
 import sys, time
 import numpy as np
 import paribus
-from paribus.api import data
+from paribus._api import data
 import slow
 
 slow.pause = 0.02

@@ -10,7 +10,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import paribus
-from paribus.display.figure import Line, Points
+from paribus._display.figure import Line, Points
 
 SAMPLES, ROWS, POINTS = 500, 150, np.array([-1.5, -0.5, 0.5, 1.5])
 

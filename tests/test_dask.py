@@ -26,12 +26,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import paribus
-from paribus.evaluators import survey
-from paribus.evaluators.trees import tree_exact
-from paribus.executors import checkpoint, local
-from paribus.executors import dask as cluster_of
-from paribus.states import ranges_of
-from paribus.states.codec import packed
+from paribus._evaluators import survey
+from paribus._evaluators.trees import tree_exact
+from paribus._executors import checkpoint, local
+from paribus._executors import dask as cluster_of
+from paribus._states import ranges_of
+from paribus._states.codec import packed
 
 pytestmark = pytest.mark.alone
 
@@ -766,7 +766,7 @@ def test_the_bar_counts_rows_on_the_cluster_and_those_that_were_kept(
     client, model, frame, files, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("tqdm.auto.tqdm", Bar)
-    monkeypatch.setattr("paribus.executors.progress._has_bars", lambda: True)
+    monkeypatch.setattr("paribus._executors.progress._has_bars", lambda: True)
     monkeypatch.setattr(Bar, "bars", [])
     asked = {"executor": client, "progress": True, "features": ["a"]}
     paribus.effects(model, files, checkpoint=tmp_path / "kept", **asked)

@@ -7,7 +7,7 @@ import pytest
 
 import paribus
 from conftest import numbers
-from paribus.display.figure import Heat, Line, Strip
+from paribus._display.figure import Heat, Line, Strip
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ plt = pytest.importorskip("matplotlib.pyplot")
 from matplotlib.collections import PolyCollection, QuadMesh  # noqa: E402
 from matplotlib.colors import to_rgba  # noqa: E402
 
-from paribus.display.drawers.matplotlib import draw, png  # noqa: E402
-from paribus.display.drawers.matplotlib.footnotes import Footnotes  # noqa: E402
-from paribus.display.figure import (  # noqa: E402
+from paribus._display.drawers.matplotlib import draw, png  # noqa: E402
+from paribus._display.drawers.matplotlib.footnotes import Footnotes  # noqa: E402
+from paribus._display.figure import (  # noqa: E402
     Band,
     Bars,
     Contours,
@@ -30,8 +30,8 @@ from paribus.display.figure import (  # noqa: E402
     Strip,
     Text,
 )
-from paribus.display.style import BELOW, STRIP  # noqa: E402
-from paribus.display.ticks import nice_ticks  # noqa: E402
+from paribus._display.style import BELOW, STRIP  # noqa: E402
+from paribus._display.ticks import nice_ticks  # noqa: E402
 from paribus.errors import DrawingError  # noqa: E402
 
 X = np.array([0.0, 1.0, 2.0, 3.0])

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paribus.display import style
-from paribus.display.drawers.plotly import draw
-from paribus.display.figure import (
+from paribus._display import style
+from paribus._display.drawers.plotly import draw
+from paribus._display.figure import (
     Band,
     Bars,
     Contours,

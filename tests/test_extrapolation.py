@@ -14,13 +14,13 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import paribus
-from paribus.data.read import table_of
-from paribus.data.rows import rows_of
-from paribus.data.sampling import sample_numbers
+from paribus._data.read import table_of
+from paribus._data.rows import rows_of
+from paribus._data.sampling import sample_numbers
+from paribus._evaluators import association, occupancy
+from paribus._evaluators.association import CRAMER, RATIO, SPEARMAN, RowSample
+from paribus._kernels import compiled, reference
 from paribus.errors import FormatError, RefusalError
-from paribus.evaluators import association, occupancy
-from paribus.evaluators.association import CRAMER, RATIO, SPEARMAN, RowSample
-from paribus.kernels import compiled, reference
 
 
 def first(table):
@@ -493,7 +493,7 @@ def test_recursion_that_does_not_differ_says_nothing():
 
 
 def test_recursion_that_cannot_be_compared_says_so(monkeypatch):
-    from paribus.evaluators.trees.tree_exact import TreeExact
+    from paribus._evaluators.trees.tree_exact import TreeExact
 
     X = pair(300, 0.5)
     model = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, X[:, 0])

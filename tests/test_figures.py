@@ -15,11 +15,11 @@ from matplotlib.text import Text
 
 import paribus
 from handmade import importance, statistics
-from paribus.display import draw as drawing
-from paribus.display import figure as parts
-from paribus.display.draw import draw
-from paribus.display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Strip
-from paribus.display.layout import NO_PANEL, few_notes, figure_of, nice_ticks
+from paribus._display import draw as drawing
+from paribus._display import figure as parts
+from paribus._display.draw import draw
+from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Strip
+from paribus._display.layout import NO_PANEL, few_notes, figure_of, nice_ticks
 
 
 @pytest.fixture(autouse=True)

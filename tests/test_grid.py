@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import paribus
-from paribus.data.summary import quantiles
+from paribus._data.summary import quantiles
 
 
 def zero(table):

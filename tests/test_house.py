@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import paribus
-from paribus import budget, errors
+from paribus import _budget, errors
 
 ROOT = Path(__file__).parent.parent
 HEAVY = (
@@ -36,7 +36,7 @@ def test_what_is_public_is_what_is_listed():
     public = {name for name in vars(paribus) if not name.startswith("_")}
     modules = {name for name in public if inspect.ismodule(getattr(paribus, name))}
     assert public - modules == set(paribus.__all__) - {"__version__"}
-    assert set(paribus.api.__all__) | set(paribus.results.__all__) <= set(paribus.__all__)
+    assert set(paribus._api.__all__) | set(paribus.results.__all__) <= set(paribus.__all__)
     assert dir(paribus) == paribus.__all__
     assert list(paribus.__all__) == sorted(paribus.__all__)
 
@@ -157,10 +157,12 @@ def test_no_modules_import_each_other_in_a_circle():
     """The one door is from results to their pictures, which opens when a picture is requested."""
     modules = _modules()
     graph = {name: set(_imports(tree, modules)) - {name} for name, tree in modules.items()}
-    door = {module for module in graph["paribus.results.plot_mixin"] if module.startswith("paribus.display.")}
-    assert door == {f"paribus.display.{name}" for name in ("draw", "notebook", "pictures")}
+    door = {
+        module for module in graph["paribus.results.plot_mixin"] if module.startswith("paribus._display.")
+    }
+    assert door == {f"paribus._display.{name}" for name in ("draw", "notebook", "pictures")}
     graph["paribus.results.plot_mixin"] -= door
-    others = {name: found for name, found in graph.items() if not name.startswith("paribus.models")}
+    others = {name: found for name, found in graph.items() if not name.startswith("paribus._models")}
     assert _circles(others) == {}
 
 
@@ -171,13 +173,13 @@ def test_free_memory_is_that_of_the_container(tmp_path, monkeypatch):
         "memory.stat": "anon 500000000\nactive_file 400000000\ninactive_file 100000000",
     }.items():
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(budget, "CONTAINER", ((str(tmp_path), "memory.max", "memory.current"),))
-    assert budget.free_memory() == 1_000_000_000
+    monkeypatch.setattr(_budget, "CONTAINER", ((str(tmp_path), "memory.max", "memory.current"),))
+    assert _budget.free_memory() == 1_000_000_000
     (tmp_path / "memory.max").write_text("max")
-    assert budget.free_memory() > 1_000_000_000
+    assert _budget.free_memory() > 1_000_000_000
 
 
-MIRRORED = ("models/readers", "models/libraries", "display/drawers/matplotlib", "display/drawers/plotly")
+MIRRORED = ("models/readers", "_models/libraries", "_display/drawers/matplotlib", "_display/drawers/plotly")
 FORBIDDEN = {"ask", "asked", "answer", "answers", "told", "looked", "found"}
 
 

@@ -21,8 +21,8 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
-from paribus.evaluators.interactions import tree_interactions
-from paribus.evaluators.trees import leaf_boxes, programs
+from paribus._evaluators.interactions import tree_interactions
+from paribus._evaluators.trees import leaf_boxes, programs
 
 N = 44
 RNG = np.random.default_rng(3)

@@ -16,16 +16,16 @@ from numba import f8
 from numba.core.caching import FunctionCache
 
 from ensembles import INF, NAN, Case, cases, column_of, full
+from paribus._evaluators.trees import leaf_boxes
+from paribus._evaluators.trees.leaf_boxes import Leaves, parts_of
+from paribus._evaluators.trees.programs import code_of, family_of, program_of, walk_of
+from paribus._kernels import compiled, reference
+from paribus._kernels.jit import common
+from paribus._kernels.program import ACTIVE, SLOT, CodeColumn, Layout, level_codes
+from paribus._models.ensemble import CategorySet, Encoding, Ensemble
+from paribus._models.link import Link
+from paribus._states import BinnedSum, ExactSum, merge_in_order
 from paribus.errors import RefusalError
-from paribus.evaluators.trees import leaf_boxes
-from paribus.evaluators.trees.leaf_boxes import Leaves, parts_of
-from paribus.evaluators.trees.programs import code_of, family_of, program_of, walk_of
-from paribus.kernels import compiled, reference
-from paribus.kernels.jit import common
-from paribus.kernels.program import ACTIVE, SLOT, CodeColumn, Layout, level_codes
-from paribus.models.ensemble import CategorySet, Encoding, Ensemble
-from paribus.models.link import Link
-from paribus.states import BinnedSum, ExactSum, merge_in_order
 
 KERNELS = reference, compiled
 DEEP = 1, 4, 10**9  # leaves from which trees are walked with lists: all of them, some, none
@@ -703,7 +703,7 @@ def test_both_kernels_mark_the_same_cells(rows, columns, pairs, seed):
 DAMAGED = """
 import importlib, logging, pathlib, sys
 import numpy as np
-from paribus.kernels.jit import cell_counts
+from paribus._kernels.jit import cell_counts
 
 logging.basicConfig(format="%(message)s", stream=sys.stdout)
 codes = np.array([[0, 1, 1, 2]], np.uint8)

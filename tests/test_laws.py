@@ -19,22 +19,22 @@ from sklearn.ensemble import (
 )
 
 import paribus
-from paribus.budget import memory
-from paribus.data.read import table_of
-from paribus.data.rows import Block, rows_of
-from paribus.data.summary import summarize
+from paribus._budget import memory
+from paribus._data.read import table_of
+from paribus._data.rows import Block, rows_of
+from paribus._data.summary import summarize
+from paribus._evaluators.interactions.interaction_request import InteractionRequest
+from paribus._evaluators.interactions.tree_interactions import TreeInteractions
+from paribus._evaluators.interactions.tree_passes import CoveragePass, PredictionPass
+from paribus._evaluators.planner import EVALUATORS
+from paribus._evaluators.request import EvaluationRequest
+from paribus._evaluators.support import SupportCounter
+from paribus._evaluators.together import Together
+from paribus._executors import LocalExecutor
+from paribus._grid import Grid, GridOptions, axis_of
+from paribus._models import adapt
+from paribus._states import Counts, Keyed, Moments, merge_in_order
 from paribus.errors import RefusalError
-from paribus.evaluators.interactions.interaction_request import InteractionRequest
-from paribus.evaluators.interactions.tree_interactions import TreeInteractions
-from paribus.evaluators.interactions.tree_passes import CoveragePass, PredictionPass
-from paribus.evaluators.planner import EVALUATORS
-from paribus.evaluators.request import EvaluationRequest
-from paribus.evaluators.support import SupportCounter
-from paribus.evaluators.together import Together
-from paribus.executors import LocalExecutor
-from paribus.grid import Grid, GridOptions, axis_of
-from paribus.models import adapt
-from paribus.states import Counts, Keyed, Moments, merge_in_order
 
 POINTS = np.array([-1.0, 0.0, 0.5, 2.0])
 finite = st.floats(-100, 100, allow_subnormal=False)

@@ -38,15 +38,15 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import paribus
 from conftest import numbers
 from paribus import accumulated_local_effects as ale
-from paribus.api.statistics import ale_statistic as statistic
-from paribus.data.read import table_of
-from paribus.data.rows import rows_of
-from paribus.data.summary import edges_of
-from paribus.display.figure import Hatch, Line
-from paribus.evaluators import survey
-from paribus.evaluators.ale import brute_ale, tree_ale
-from paribus.evaluators.ale.category_order import similar_order
-from paribus.states import CellMoments
+from paribus._api.statistics import ale_statistic as statistic
+from paribus._data.read import table_of
+from paribus._data.rows import rows_of
+from paribus._data.summary import edges_of
+from paribus._display.figure import Hatch, Line
+from paribus._evaluators import survey
+from paribus._evaluators.ale import brute_ale, tree_ale
+from paribus._evaluators.ale.category_order import similar_order
+from paribus._states import CellMoments
 
 PARTS = ("ale", "standard_error", "local", "local_error", "support", "rows", "empty")
 

@@ -25,8 +25,8 @@ from sklearn.svm import LinearSVC
 
 import paribus
 from conftest import numbers
-from paribus.display.figure import Line, Points
-from paribus.evaluators import brute_force, cell_means, survey
+from paribus._display.figure import Line, Points
+from paribus._evaluators import brute_force, cell_means, survey
 from paribus.results.marginal import AVERAGES
 
 ROWS = 1_500

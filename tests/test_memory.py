@@ -15,9 +15,9 @@ from sklearn.ensemble import (
 )
 
 import paribus
-from paribus import budget
-from paribus.evaluators.request import CALLS_FIRST, MOST_CUTS, EvaluationRequest
-from paribus.models import Model, structure
+from paribus import _budget
+from paribus._evaluators.request import CALLS_FIRST, MOST_CUTS, EvaluationRequest
+from paribus._models import Model, structure
 
 ROWS = 6_000
 RNG = np.random.default_rng(0)
@@ -70,8 +70,8 @@ def test_memory_changes_no_number(name, read, weighted, tmp_path, monkeypatch):
     want = numbers(MODELS[name], source, weights, max_memory="4GB")
     for bound in ("200MB", "40MB"):
         assert numbers(MODELS[name], source, weights, max_memory=bound) == want, bound
-    for free in (budget.LEAST_FREE, 10**11):
-        monkeypatch.setattr(budget, "free_memory", lambda free=free: free)
+    for free in (_budget.LEAST_FREE, 10**11):
+        monkeypatch.setattr(_budget, "free_memory", lambda free=free: free)
         assert numbers(MODELS[name], source, weights) == want, free
 
 
@@ -79,8 +79,8 @@ def test_memory_changes_no_number(name, read, weighted, tmp_path, monkeypatch):
 def test_permutations_do_not_depend_on_memory(weighted, monkeypatch):
     options = {"method": "permutation", "sample_weight": WEIGHTS if weighted else None, "n_jobs": 2, **QUIET}
     found = []
-    for free in (budget.LEAST_FREE, 10**11):
-        monkeypatch.setattr(budget, "free_memory", lambda free=free: free)
+    for free in (_budget.LEAST_FREE, 10**11):
+        monkeypatch.setattr(_budget, "free_memory", lambda free=free: free)
         found.append(paribus.feature_importance(MODELS["regressor"], TABLE, y=SIGNAL, **options))
     assert found[0].values.tobytes() == found[1].values.tobytes()
     assert found[0].standard_error.tobytes() == found[1].standard_error.tobytes()

@@ -30,9 +30,9 @@ from sklearn.svm import SVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
 import paribus
-from paribus.data.read import table_of
+from paribus._data.read import table_of
+from paribus._models import adapt
 from paribus.errors import did_you_mean
-from paribus.models import adapt
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))

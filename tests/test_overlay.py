@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import paribus
-from paribus.display.figure import Line, Points, Rule
+from paribus._display.figure import Line, Points, Rule
 from paribus.notes import Note, NoteCode
 
 

@@ -22,9 +22,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from paribus.data.read import table_of
+from paribus._data.read import table_of
+from paribus._models.own_importance import own_importance
 from paribus.errors import RefusalError
-from paribus.models.own_importance import own_importance
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))

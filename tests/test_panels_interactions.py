@@ -12,10 +12,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import paribus
 from handmade import importance, statistics
-from paribus.display.figure import Bars, Heat, Line, Points, Rule, Text
-from paribus.display.panels import bars as bars_panel
-from paribus.display.panels import pairs as pairs_panel
-from paribus.display.panels.interactions import importance_figure, interactions_figure
+from paribus._display.figure import Bars, Heat, Line, Points, Rule, Text
+from paribus._display.panels import bars as bars_panel
+from paribus._display.panels import pairs as pairs_panel
+from paribus._display.panels.interactions import importance_figure, interactions_figure
 
 KINDS = ("bars", "heatmap", "network")
 BACKGROUND = "Forest, 20,000 rows (unweighted)"
@@ -558,7 +558,7 @@ def modeled():
 
 
 def test_the_strongest_pairs_are_panels(modeled):
-    from paribus.display.panels.surface import surface_panel
+    from paribus._display.panels.surface import surface_panel
 
     found = modeled.statistics
     figure = picture(found, "panels", k=2, effects=modeled.effects)
@@ -650,7 +650,7 @@ def figures(found, modeled):
 
 
 def test_matplotlib_draws_every_picture(found, modeled):
-    from paribus.display.drawers.matplotlib import draw
+    from paribus._display.drawers.matplotlib import draw
 
     for figure in figures(found, modeled):
         page, axes = draw(figure)
@@ -659,7 +659,7 @@ def test_matplotlib_draws_every_picture(found, modeled):
 
 
 def test_matplotlib_has_a_color_bar_for_pairs_and_one_for_features(found):
-    from paribus.display.drawers.matplotlib import draw
+    from paribus._display.drawers.matplotlib import draw
 
     page, (ax,) = draw(picture(found, "heatmap"))
     page.canvas.draw()
@@ -673,7 +673,7 @@ def test_matplotlib_has_a_color_bar_for_pairs_and_one_for_features(found):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_axes_given_are_drawn_on_and_no_figure_is_made(found, kind):
-    from paribus.display.drawers.matplotlib import draw
+    from paribus._display.drawers.matplotlib import draw
 
     page, axes = plt.subplots(1, 2)
     axes[0].set_title("mine")
@@ -685,7 +685,7 @@ def test_axes_given_are_drawn_on_and_no_figure_is_made(found, kind):
 
 
 def test_color_bars_do_not_meet_on_axes_given(found):
-    from paribus.display.drawers.matplotlib import draw
+    from paribus._display.drawers.matplotlib import draw
 
     page, ax = plt.subplots(figsize=(7, 4.5))
     draw(picture(found, "heatmap"), ax)
@@ -696,7 +696,7 @@ def test_color_bars_do_not_meet_on_axes_given(found):
 
 
 def test_plotly_draws_every_picture(found, modeled):
-    from paribus.display.drawers.plotly import draw
+    from paribus._display.drawers.plotly import draw
 
     for figure in figures(found, modeled):
         drawn = draw(figure)
@@ -707,7 +707,7 @@ def test_plotly_draws_every_picture(found, modeled):
 
 def test_composing_imports_no_plotting_package():
     code = (
-        "import sys; import paribus.display.panels.interactions; "
+        "import sys; import paribus._display.panels.interactions; "
         "assert not {'matplotlib', 'plotly'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -9,13 +9,13 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from conftest import numbers
-from paribus.contracts import NOMINAL
-from paribus.display.figure import Band, Bars, Line, Points, Rug, Strip
-from paribus.display.panels.axis_layout import LINE, MOST, short
-from paribus.display.panels.curves import FAINTEST
-from paribus.display.panels.labels import percent
-from paribus.text import at_value, number
-from paribus.text import short as brief
+from paribus._contracts import NOMINAL
+from paribus._display.figure import Band, Bars, Line, Points, Rug, Strip
+from paribus._display.panels.axis_layout import LINE, MOST, short
+from paribus._display.panels.curves import FAINTEST
+from paribus._display.panels.labels import percent
+from paribus._text import at_value, number
+from paribus._text import short as brief
 
 COLUMNS = [
     "count",

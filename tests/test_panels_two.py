@@ -10,10 +10,10 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from conftest import numbers
-from paribus.display.figure import Bars, Contours, Figure, Hatch, Heat, Line, Points, Rug, Rule, Strip
-from paribus.display.panels.families import CUT
-from paribus.display.panels.surface import local_surface_panel, surface_panel
-from paribus.display.style import DIVERGING, SEQUENTIAL
+from paribus._display.figure import Bars, Contours, Figure, Hatch, Heat, Line, Points, Rug, Rule, Strip
+from paribus._display.panels.families import CUT
+from paribus._display.panels.surface import local_surface_panel, surface_panel
+from paribus._display.style import DIVERGING, SEQUENTIAL
 
 NOMINAL = {"level", "city", "flag"}
 

@@ -18,15 +18,15 @@ from sklearn.neural_network import MLPRegressor
 
 import paribus
 from conftest import numbers
-from paribus.data.read import table_of
-from paribus.data.rows import rows_of
+from paribus._data.read import table_of
+from paribus._data.rows import rows_of
+from paribus._evaluators import permutation
+from paribus._evaluators.permutation import PermutationRequest, RowChanges, donors_of
+from paribus._evaluators.planner import choose
+from paribus._executors import LocalExecutor
+from paribus._models.scoring import score_of, target_of
+from paribus._states import Keyed
 from paribus.errors import InputError, MemoryBoundError, ModelError, OptionError
-from paribus.evaluators import permutation
-from paribus.evaluators.permutation import PermutationRequest, RowChanges, donors_of
-from paribus.evaluators.planner import choose
-from paribus.executors import LocalExecutor
-from paribus.models.scoring import score_of, target_of
-from paribus.states import Keyed
 
 RNG = np.random.default_rng(0)
 X, Y = make_friedman1(400, 6, noise=1.0, random_state=0)

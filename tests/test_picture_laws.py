@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import paribus
-from paribus.display.figure import Band, Bars, Line, Points, Strip
-from paribus.display.panels import curves
-from paribus.display.style import BELOW
+from paribus._display.figure import Band, Bars, Line, Points, Strip
+from paribus._display.panels import curves
+from paribus._display.style import BELOW
 
 
 def of(panel, kind):

@@ -16,16 +16,16 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
 import paribus
-from paribus.contracts import Blocks, Executor
-from paribus.data.background import Background
-from paribus.data.read import source_of, table_of
-from paribus.data.rows import rows_of
-from paribus.data.scan.reading import PartitionBlocks, ReadBlocks, TableReader
-from paribus.evaluators.survey import Survey
-from paribus.executors import DaskExecutor, LocalExecutor, as_executor
-from paribus.models import adapt, prefetch_structure, structure, structure_digest, structure_of
-from paribus.models.libraries import LIBRARIES
-from paribus.states import Keyed, merge_in_order
+from paribus._contracts import Blocks, Executor
+from paribus._data.background import Background
+from paribus._data.read import source_of, table_of
+from paribus._data.rows import rows_of
+from paribus._data.scan.reading import PartitionBlocks, ReadBlocks, TableReader
+from paribus._evaluators.survey import Survey
+from paribus._executors import DaskExecutor, LocalExecutor, as_executor
+from paribus._models import adapt, prefetch_structure, structure, structure_digest, structure_of
+from paribus._models.libraries import LIBRARIES
+from paribus._states import Keyed, merge_in_order
 
 ROOT = Path(__file__).parent.parent
 ROWS, COLUMNS = 600, ("a", "b", "c")
@@ -308,7 +308,13 @@ def test_no_file_but_its_own_names_a_boosting_library():
 
 def test_rows_models_and_engines_import_each_other_in_no_circle():
     graph = grimp.build_graph("paribus", cache_dir=None)
-    rooms = ("paribus.contracts", "paribus.data", "paribus.models", "paribus.executors", "paribus.states")
+    rooms = (
+        "paribus._contracts",
+        "paribus._data",
+        "paribus._models",
+        "paribus._executors",
+        "paribus._states",
+    )
     left = {module: set(graph.find_modules_directly_imported_by(module)) for module in graph.modules}
     left = {module: found for module, found in left.items() if module.startswith(rooms)}
     while ground := [module for module, found in left.items() if not found & left.keys()]:

@@ -14,7 +14,7 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
-from paribus.executors import progress
+from paribus._executors import progress
 
 pytestmark = pytest.mark.alone
 

@@ -10,10 +10,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from paribus.data.read import table_of
+from paribus._data.read import table_of
+from paribus._models.ensemble import LEAF
+from paribus._models.libraries import catboost as reader
 from paribus.errors import ModelError, RefusalError
-from paribus.models.ensemble import LEAF
-from paribus.models.libraries import catboost as reader
 
 catboost = pytest.importorskip("catboost")
 QUIET = {"iterations": 12, "depth": 4, "verbose": 0, "allow_writing_files": False, "thread_count": 1}

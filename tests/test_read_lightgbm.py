@@ -8,11 +8,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from paribus.data.read import table_of
+from paribus._data.read import table_of
+from paribus._models import ensemble as trees
+from paribus._models.libraries import lightgbm as reader
+from paribus._models.libraries.lightgbm import read
 from paribus.errors import RefusalError
-from paribus.models import ensemble as trees
-from paribus.models.libraries import lightgbm as reader
-from paribus.models.libraries.lightgbm import read
 
 QUIET = {"verbose": -1, "num_threads": 1, "min_data_in_leaf": 5, "num_leaves": 12, "seed": 1}
 pytestmark = pytest.mark.filterwarnings("ignore:'force_all_finite' was renamed")  # by LightGBM 4.4

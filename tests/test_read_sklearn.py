@@ -40,12 +40,12 @@ from threadpoolctl import threadpool_limits
 
 import paribus
 from category_trees import CategoryTree, category_forest
-from paribus.data.read import table_of
+from paribus._data.read import table_of
+from paribus._models.ensemble import LEAF
+from paribus._models.libraries import sklearn as reader
+from paribus._models.libraries.sklearn import read
+from paribus._models.predictor import as_outputs
 from paribus.errors import ModelError, RefusalError
-from paribus.models.ensemble import LEAF
-from paribus.models.libraries import sklearn as reader
-from paribus.models.libraries.sklearn import read
-from paribus.models.predictor import as_outputs
 
 RNG = np.random.default_rng(7)
 N = 300

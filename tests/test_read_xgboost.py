@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 import xgboost as xgb
 
-from paribus.data.read import table_of
+from paribus._data.read import table_of
+from paribus._models.ensemble import LEAF
+from paribus._models.libraries import xgboost as reader
+from paribus._models.libraries.xgboost import Categories, XGBoost, read
+from paribus._models.link import Link
 from paribus.errors import ModelError, RefusalError
-from paribus.models.ensemble import LEAF
-from paribus.models.libraries import xgboost as reader
-from paribus.models.libraries.xgboost import Categories, XGBoost, read
-from paribus.models.link import Link
 
 VERSION = tuple(int(part) for part in xgb.__version__.split(".")[:2])
 STORES_LEVELS = VERSION >= (3, 1)

@@ -22,12 +22,12 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression
 
 import paribus
-from paribus.api import data as api_data
-from paribus.display.figure import Band, Line, Points
+from paribus._api import data as api_data
+from paribus._display.figure import Band, Line, Points
+from paribus._evaluators.occupancy import Occupancy
+from paribus._evaluators.support import SupportCounter
+from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus.errors import CheckpointError, FormatError, ModelError, OptionError, RefusalError
-from paribus.evaluators.occupancy import Occupancy
-from paribus.evaluators.support import SupportCounter
-from paribus.evaluators.trees.tree_exact import TreeExact
 
 mpl.use("Agg")
 ROWS = 700

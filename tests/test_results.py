@@ -34,12 +34,12 @@ import paribus
 from conftest import numbers
 from handmade import provenance
 from paribus import PartialDependence, Provenance
-from paribus.data.kinds import objects
+from paribus._data.kinds import objects
+from paribus._text import at_value
+from paribus._text import number as told
 from paribus.results.schema import SAVED
 from paribus.results.storage import _digest
 from paribus.results.values import READABLE, read_array, write_array
-from paribus.text import at_value
-from paribus.text import number as told
 
 
 def two_outputs(table):

@@ -13,15 +13,15 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import paribus
-from paribus.api.run import lockstep
-from paribus.api.runner import Pass, Runner
+from paribus._api.run import lockstep
+from paribus._api.runner import Pass, Runner
+from paribus._evaluators import planner
+from paribus._evaluators.ale.brute_ale import BruteAle
+from paribus._evaluators.brute_force import BruteForce
+from paribus._evaluators.interactions.brute_interactions import BruteInteractions
+from paribus._evaluators.together import Together
+from paribus._states import Counts, Keyed, merge_in_order
 from paribus.errors import RefusalError
-from paribus.evaluators import planner
-from paribus.evaluators.ale.brute_ale import BruteAle
-from paribus.evaluators.brute_force import BruteForce
-from paribus.evaluators.interactions.brute_interactions import BruteInteractions
-from paribus.evaluators.together import Together
-from paribus.states import Counts, Keyed, merge_in_order
 
 ROWS, NAMES = 9_000, ["a", "b", "c", "d"]
 VERBS = ("effects", "accumulated_local_effects", "marginal", "h_statistic", "feature_importance")

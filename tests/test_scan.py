@@ -29,9 +29,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import paribus
-from paribus.data.scan import parquet
-from paribus.data.scan.parquet import ParquetFiles
-from paribus.evaluators import survey
+from paribus._data.scan import parquet
+from paribus._data.scan.parquet import ParquetFiles
+from paribus._evaluators import survey
 
 ROWS = 2_400
 CUTS = (0, 700, 701, 1_300, 2_400)
@@ -267,7 +267,7 @@ def test_threads_do_not_change_a_bit_of_what_is_read(folder):
 
 @pytest.mark.parametrize("rows", [37, 256])
 def test_blocks_of_a_survey_do_not_follow_files(folder, monkeypatch, rows):
-    monkeypatch.setattr("paribus.api.data.survey_rows", lambda *bounds: rows)
+    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: rows)
     check(folder)
     weighted = paribus.effects(asked, folder, NUMBERS, grid_resolution=11, sample_weight="w")
     for key in NUMBERS:
@@ -997,7 +997,7 @@ def test_a_plan_writes_nothing_and_refuses_what_effects_refuses(folder):
 
 @pytest.mark.parametrize("stream", [False, True], ids=["files", "stream"])
 def test_the_bar_counts_rows_of_each_pass(folder, capsys, monkeypatch, stream):
-    monkeypatch.setattr("paribus.executors.progress._has_bars", lambda: True)
+    monkeypatch.setattr("paribus._executors.progress._has_bars", lambda: True)
     source = in_batches() if stream else folder
     paribus.partial_dependence(model("lightgbm"), source, "a", grid_resolution=3, progress=True)
     shown = capsys.readouterr().err
@@ -1046,7 +1046,7 @@ def test_numbers_beyond_what_is_kept_are_thinned_and_the_error_is_said(folder, m
     monkeypatch.setattr(survey, "EXACT_ROWS", 500)
     monkeypatch.setattr(survey, "CAPACITY", 128)
     monkeypatch.setattr(survey, "LEAST_CAPACITY", 64)
-    monkeypatch.setattr("paribus.api.data.survey_rows", lambda *bounds: 256)
+    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: 256)
     read = paribus.effects(model("lightgbm"), folder, NUMBERS, grid_resolution=60)
     error = read["c"].provenance.rank_error
     assert 0 < error < 0.05
@@ -1157,7 +1157,7 @@ def test_days_long_after_us_are_read(tmp_path):
 
 
 def test_without_pandas_a_model_is_shown_arrow(folder, monkeypatch):
-    monkeypatch.setattr("paribus.data.scan.source.find_spec", lambda name: None)
+    monkeypatch.setattr("paribus._data.scan.source.find_spec", lambda name: None)
     seen = set()
 
     def model_of_arrow(table):

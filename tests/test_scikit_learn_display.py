@@ -31,8 +31,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
-from paribus.display.scikit_learn import PartialDependenceDisplay
-from paribus.display.scikit_learn.panels import NAMED
+from paribus._display.scikit_learn import PartialDependenceDisplay
+from paribus._display.scikit_learn.panels import NAMED
 
 Theirs = inspection.PartialDependenceDisplay
 ATTRIBUTES = ["axes_", "lines_", "contours_", "bars_", "heatmaps_", "deciles_vlines_", "deciles_hlines_"]
@@ -181,7 +181,7 @@ def test_results_are_bunches_with_the_keys_and_shapes_of_scikit_learn(iris):
 
 def test_importing_the_display_imports_no_plotting_package():
     code = (
-        "import sys, paribus.display.scikit_learn; "
+        "import sys, paribus._display.scikit_learn; "
         "print([m for m in ('matplotlib', 'plotly') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

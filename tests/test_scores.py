@@ -19,10 +19,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from paribus.data.read import table_of
-from paribus.data.rows import rows_of
+from paribus._data.read import table_of
+from paribus._data.rows import rows_of
+from paribus._models.scoring import RowScore, Scorer, TotalScore, score_of, target_of
 from paribus.errors import InputError, ModelError, OptionError
-from paribus.models.scoring import RowScore, Scorer, TotalScore, score_of, target_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3))
@@ -449,8 +449,8 @@ def test_several_targets_of_a_classifier_are_refused():
 def test_scikit_learn_is_only_imported_for_its_scorers():
     code = """
 import sys, numpy as np
-from paribus.data.read import table_of
-from paribus.models.scoring import score_of
+from paribus._data.read import table_of
+from paribus._models.scoring import score_of
 table = table_of(np.random.default_rng(0).normal(size=(40, 2)))
 score_of(lambda t: t[:, 0], "squared_error", np.ones(40), table)
 assert "sklearn" not in sys.modules

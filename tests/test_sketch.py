@@ -9,14 +9,14 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from paribus.data.rows import Block
-from paribus.data.sampling import PrioritySample, sample_of
-from paribus.data.scan.digest import digest_of
-from paribus.data.scan.model_table import ModelTable
-from paribus.data.summary import quantiles
-from paribus.evaluators.survey import DeclaredCategories, Digest, SketchSpec, Survey, WeightTotals
-from paribus.states import merge_in_order
-from paribus.states.sketch import CategoryWeights, Sketch
+from paribus._data.rows import Block
+from paribus._data.sampling import PrioritySample, sample_of
+from paribus._data.scan.digest import digest_of
+from paribus._data.scan.model_table import ModelTable
+from paribus._data.summary import quantiles
+from paribus._evaluators.survey import DeclaredCategories, Digest, SketchSpec, Survey, WeightTotals
+from paribus._states import merge_in_order
+from paribus._states.sketch import CategoryWeights, Sketch
 
 PROBABILITIES = tuple(np.linspace(0, 1, 21))
 sizes = st.integers(1, 300)

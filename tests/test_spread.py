@@ -19,9 +19,9 @@ from sklearn.ensemble import (
 )
 
 import paribus
-from paribus.display.figure import Band
-from paribus.states import PointValues, known_states, merge_in_order
-from paribus.states.codec import packed, unpacked
+from paribus._display.figure import Band
+from paribus._states import PointValues, known_states, merge_in_order
+from paribus._states.codec import packed, unpacked
 
 mpl.use("Agg")
 
@@ -161,8 +161,8 @@ def test_two_rows_of_different_weight():
 
 @pytest.mark.parametrize("model", [crossing, "lightgbm", "histgb class"])
 def test_threads_and_blocks_do_not_change_a_bit(model, monkeypatch):
-    from paribus.evaluators import brute_force
-    from paribus.evaluators.trees import tree_exact
+    from paribus._evaluators import brute_force
+    from paribus._evaluators.trees import tree_exact
 
     model = tree(model) if isinstance(model, str) else model
     X = pd.concat([table()] * 12, ignore_index=True)
@@ -234,12 +234,12 @@ def test_beyond_the_bound_ranks_are_off_by_no_more_than_is_said(model, weighted)
 
 
 def test_the_free_memory_changes_nothing(monkeypatch):
-    from paribus import budget
+    from paribus import _budget
 
     found = []
     for free in (300_000_000, 8_000_000_000):
-        monkeypatch.setattr(budget, "free_memory", lambda free=free: free)
-        monkeypatch.setattr("paribus.api.statistics.effects_statistic.QUANTILE_BYTES", 200_000)
+        monkeypatch.setattr(_budget, "free_memory", lambda free=free: free)
+        monkeypatch.setattr("paribus._api.statistics.effects_statistic.QUANTILE_BYTES", 200_000)
         found.append(pd_of(tree("histgb class"), table(), "gap", quantiles=Q, grid_resolution=40).quantiles)
     assert found[0].rank_error == found[1].rank_error > 0
     assert found[0].values.tobytes() == found[1].values.tobytes()

@@ -13,8 +13,8 @@ import pytest
 
 import paribus
 from conftest import by_hand, numbers
-from paribus.data.read import table_of
-from paribus.data.table import ScratchBuffer
+from paribus._data.read import table_of
+from paribus._data.table import ScratchBuffer
 
 COLUMNS = [
     "count",

@@ -22,14 +22,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import paribus
-from paribus.api.statistics import effects_statistic as effects_statistic
-from paribus.data.read import table_of
-from paribus.evaluators import verify
-from paribus.evaluators.trees import programs, tree_exact
-from paribus.kernels import compiled
-from paribus.models import Model, structure
-from paribus.models import ensemble as trees
-from paribus.models.libraries import xgboost as xgboost_reader
+from paribus._api.statistics import effects_statistic as effects_statistic
+from paribus._data.read import table_of
+from paribus._evaluators import verify
+from paribus._evaluators.trees import programs, tree_exact
+from paribus._kernels import compiled
+from paribus._models import Model, structure
+from paribus._models import ensemble as trees
+from paribus._models.libraries import xgboost as xgboost_reader
 
 N = 240
 RNG = np.random.default_rng(7)
@@ -372,7 +372,7 @@ def test_exact_is_brute_force_on_the_categories_of_polars(name, model, table):
 def test_the_models_of_categories_do_split_by_levels(name):
     model = fitted(name)
     library = type(model).__module__.split(".")[0]
-    reader = import_module(f"paribus.models.libraries.{library}")
+    reader = import_module(f"paribus._models.libraries.{library}")
     assert (reader.read(model).level_set >= 0).any()
 
 
@@ -521,7 +521,7 @@ def test_verify_catches_a_leaf_that_is_wrong_away_from_the_probed_rows(monkeypat
 
     monkeypatch.setattr(structure, "read_trees", wrong)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "brute"
-    monkeypatch.setattr("paribus.models.structure.check_at_splits", lambda *arguments: None)
+    monkeypatch.setattr("paribus._models.structure.check_at_splits", lambda *arguments: None)
     assert paribus.partial_dependence(model, GAPS, 0).provenance.evaluator == "tree_exact"
     with pytest.raises(paribus.RefusalError, match=r"brute force differs by .* use method='brute'"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)
@@ -1132,7 +1132,7 @@ def test_a_reader_that_fails_makes_way_for_brute_force(monkeypatch):
 def test_verify_tells_an_answer_that_is_no_number(monkeypatch):
     model = fitted("forest")
     answers = Model.predict
-    monkeypatch.setattr("paribus.models.structure.check_at_splits", lambda *arguments: None)
+    monkeypatch.setattr("paribus._models.structure.check_at_splits", lambda *arguments: None)
     monkeypatch.setattr(Model, "predict", lambda self, table, rows: answers(self, table, rows) * np.nan)
     with pytest.raises(paribus.RefusalError, match="differs by inf"):
         paribus.partial_dependence(model, GAPS, 0, verify=True)

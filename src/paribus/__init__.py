@@ -3,6 +3,7 @@
 import importlib
 import typing
 
+from paribus._version import __version__
 from paribus.errors import (
     CheckpointError,
     CostWarning,
@@ -21,10 +22,9 @@ from paribus.errors import (
     TableError,
     WeightError,
 )
-from paribus.version import __version__
 
 if typing.TYPE_CHECKING:
-    from paribus.api import (
+    from paribus._api import (
         Explainer,
         accumulated_local_effects,
         effects,
@@ -34,7 +34,7 @@ if typing.TYPE_CHECKING:
         marginal,
         partial_dependence,
     )
-    from paribus.display.scikit_learn import PartialDependenceDisplay
+    from paribus._display.scikit_learn import PartialDependenceDisplay
     from paribus.results import (
         Association,
         Comparison,
@@ -149,9 +149,9 @@ def __getattr__(name: str) -> typing.Any:
     """Load the functions, the results and scikit-learn's display, with all that they need, on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'paribus' has no attribute {name!r}")
-    home = "api" if name in _FUNCTIONS else "results"
+    home = "_api" if name in _FUNCTIONS else "results"
     if name == "PartialDependenceDisplay":
-        home = "display.scikit_learn"
+        home = "_display.scikit_learn"
     found = globals()[name] = getattr(importlib.import_module(f"paribus.{home}"), name)
     return found
 

@@ -8,10 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from paribus.contracts import Flags, Floats
-from paribus.evaluators.association import RowSample
-from paribus.evaluators.occupancy import OccupiedCells, bins_for
-from paribus.grid import Axis, Grid
+from paribus._contracts import Flags, Floats
+from paribus._evaluators.association import RowSample
+from paribus._evaluators.occupancy import OccupiedCells, bins_for
+from paribus._grid import Axis, Grid
 from paribus.results.extrapolation import Extrapolation
 
 KNOWN = 0.5  # of the points of a curve about which a partner must say something to count

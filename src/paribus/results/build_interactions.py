@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paribus.contracts import Flags, Floats
+from paribus._contracts import Flags, Floats
+from paribus._evaluators.interactions import InteractionStatistics, Ratio
+from paribus._evaluators.interactions.interaction_request import InteractionRequest
+from paribus._models import Model
+from paribus._models.adapter import has_margin
+from paribus._models.model import unsteady_notes
 from paribus.errors import RefusalCode
-from paribus.evaluators.interactions import InteractionStatistics, Ratio
-from paribus.evaluators.interactions.interaction_request import InteractionRequest
-from paribus.models import Model
-from paribus.models.adapter import has_margin
-from paribus.models.model import unsteady_notes
 from paribus.notes import Note, NoteCode
 from paribus.results.hstatistics import HStatistics, Token
 from paribus.results.importance import Importance

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from paribus.evaluators.ale.accumulate import AleEstimate
-from paribus.evaluators.ale.ale_grid import DECLARED, GIVEN, LISTED, AleBins, AleGrid
-from paribus.models import Model
-from paribus.models.model import unsteady_notes
+from paribus._evaluators.ale.accumulate import AleEstimate
+from paribus._evaluators.ale.ale_grid import DECLARED, GIVEN, LISTED, AleBins, AleGrid
+from paribus._models import Model
+from paribus._models.model import unsteady_notes
 from paribus.notes import Note, NoteCode
 from paribus.results.build_partial_dependence import missing_note
 from paribus.results.curve_values import strength_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from paribus.contracts import Floats, Integers
-from paribus.evaluators.cell_means import CellEstimate, CellMeans
-from paribus.grid import Axis
-from paribus.models import Model
-from paribus.models.model import unsteady_notes
+from paribus._contracts import Floats, Integers
+from paribus._evaluators.cell_means import CellEstimate, CellMeans
+from paribus._grid import Axis
+from paribus._models import Model
+from paribus._models.model import unsteady_notes
 from paribus.notes import Note, NoteCode
 from paribus.results.build_partial_dependence import missing_note
 from paribus.results.curve_values import strength_of

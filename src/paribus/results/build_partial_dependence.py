@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from paribus.contracts import Floats
-from paribus.evaluators.request import EffectEstimate, EvaluationRequest
-from paribus.grid import Axis, Grid
+from paribus._contracts import Floats
+from paribus._evaluators.request import EffectEstimate, EvaluationRequest
+from paribus._grid import Axis, Grid
+from paribus._models import Model
+from paribus._models.model import unsteady_notes
 from paribus.meaning import Estimand
-from paribus.models import Model
-from paribus.models.model import unsteady_notes
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import strength_of
 from paribus.results.extrapolation import Extrapolation

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
+from paribus._contracts import NOMINAL, Flags, Floats
+from paribus._text import at_value, number
 from paribus._typing import FrameBackend
-from paribus.contracts import NOMINAL, Flags, Floats
 from paribus.errors import InputError
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import at_values
@@ -21,7 +22,6 @@ from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
 from paribus.results.repr_text import format_comparison, format_comparisons
 from paribus.results.tidy import comparison_frame, comparisons_frame
-from paribus.text import at_value, number
 
 NOTE_SHARE = 0.05  # of the range: a larger difference is reported in a note, if errors do not account for it
 

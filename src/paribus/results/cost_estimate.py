@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paribus.budget import format_bytes
-from paribus.text import count
+from paribus._budget import format_bytes
+from paribus._text import count
 
 
 @dataclass(frozen=True)

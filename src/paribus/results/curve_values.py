@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from paribus.contracts import Array, Flags, Floats
-from paribus.states.overflow import scaled
+from paribus._contracts import Array, Flags, Floats
+from paribus._states.overflow import scaled
 
 
 def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple[Floats, Flags]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from paribus._contracts import NOMINAL, Array, Floats, Kind
 from paribus._typing import ErrorBasis, FrameBackend
-from paribus.contracts import NOMINAL, Array, Floats, Kind
 from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import at_values, shared_values

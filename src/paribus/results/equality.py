@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus.contracts import Array
+from paribus._contracts import Array
 from paribus.meaning import TaggedText
 
 

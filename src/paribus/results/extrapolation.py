@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from paribus.contracts import Flags, Floats
+from paribus._contracts import Flags, Floats
 from paribus.meaning import Association
 from paribus.notes import Note, NoteCode
 from paribus.results.frozen import Frozen

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
 
 import numpy as np
 
+from paribus._contracts import Floats
 from paribus._typing import FrameBackend, InteractionPlot, PlotBackend, Statistic
-from paribus.contracts import Floats
 from paribus.errors import OptionError, check_choice, did_you_mean
 from paribus.notes import Note
 from paribus.results.outputs import chosen
@@ -19,7 +19,7 @@ from paribus.results.repr_text import format_interactions
 from paribus.results.tidy import interactions_frame
 
 if TYPE_CHECKING:
-    from paribus.evaluators.interactions import Ratio
+    from paribus._evaluators.interactions import Ratio
     from paribus.results.effects import Effects
     from paribus.results.plot_mixin import Figure
 
@@ -284,7 +284,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
 
         Returns
         -------
-        paribus.display.figure.Figure
+        paribus._display.figure.Figure
         """
         return self._figure(kind, statistic, k, output, effects)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from paribus.contracts import Floats
+from paribus._contracts import Floats
 from paribus.results.frozen import Frozen
 
 

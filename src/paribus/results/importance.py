@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from paribus._contracts import Floats
 from paribus._typing import FrameBackend, ImportanceMethod, PlotBackend
-from paribus.contracts import Floats
 from paribus.notes import Note
 from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
@@ -95,7 +95,7 @@ class Importance(NotebookReprMixin, saved=True):
 
         Returns
         -------
-        paribus.display.figure.Figure
+        paribus._display.figure.Figure
         """
         return self._figure(k, output)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paribus.contracts import Floats
+from paribus._contracts import Floats
 from paribus.errors import OptionError, did_you_mean
 from paribus.results.curve_values import strength_of
 from paribus.results.transforms import kept_notes, moments_of, rebuilt

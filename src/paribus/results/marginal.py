@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from paribus._contracts import Array, Floats, Integers, Kind
 from paribus._typing import FrameBackend
-from paribus.contracts import Array, Floats, Integers, Kind
 from paribus.notes import Note
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.frozen import Frozen

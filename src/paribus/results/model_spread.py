@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paribus.contracts import Array, Floats
+from paribus._contracts import Array, Floats
+from paribus._states.overflow import scaled
+from paribus._text import at_value, number
 from paribus.notes import Note, NoteCode
 from paribus.results.frozen import Frozen
-from paribus.states.overflow import scaled
-from paribus.text import at_value, number
 
 ROUNDING = 1e-12  # of the numbers compared: models that differ by less do not differ
 

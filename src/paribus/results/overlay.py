@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
+from paribus._contracts import NOMINAL
 from paribus._typing import FrameBackend
-from paribus.contracts import NOMINAL
 from paribus.errors import InputError
 from paribus.notes import Note
 from paribus.results.difference import difference_of, differences_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from paribus._contracts import Array, Floats, Kind
 from paribus._typing import FrameBackend, TableKind
-from paribus.contracts import Array, Floats, Kind
 from paribus.notes import Note
 from paribus.results.extrapolation import Extrapolation
 from paribus.results.frozen import Frozen

@@ -11,7 +11,7 @@ from paribus._typing import OutputLayout, PlotBackend
 from paribus.results.saveable import Saveable
 
 if TYPE_CHECKING:
-    from paribus.display.figure import Figure as Figure
+    from paribus._display.figure import Figure as Figure
 
 
 class NotebookReprMixin(Saveable):
@@ -19,19 +19,19 @@ class NotebookReprMixin(Saveable):
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """Return all representations for a notebook, drawn once."""
-        from paribus.display.notebook import bundle
+        from paribus._display.notebook import bundle
 
         return bundle(self)
 
     def _figure(self, *options: Any) -> Figure:
         """Return the picture as plain data."""
-        from paribus.display.pictures import figure_for
+        from paribus._display.pictures import figure_for
 
         return figure_for(self, *options)
 
     def _drawn(self, figure: Figure, backend: str, ax: Any) -> Any:
         """Draw the picture."""
-        from paribus.display.draw import draw_result
+        from paribus._display.draw import draw_result
 
         return draw_result(self, figure, backend, ax)
 
@@ -63,7 +63,7 @@ class PlotMixin(NotebookReprMixin):
 
         Returns
         -------
-        paribus.display.figure.Figure
+        paribus._display.figure.Figure
         """
         return self._figure(output, outputs, k, columns, share_y, title, figsize)
 

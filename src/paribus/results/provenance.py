@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from textwrap import wrap
 from typing import Any
 
+from paribus._grid import SPLITS
 from paribus._typing import GridResolution
 from paribus.errors import RefusalCode
-from paribus.grid import SPLITS
 from paribus.meaning import Estimand, Refusal, Scale
 from paribus.notes import Note, NoteCode
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus.contracts import Floats
+from paribus._contracts import Floats
+from paribus._text import at_value, count, exactly_zero, number, short, with_error
 from paribus.results.provenance import skipped_notes
-from paribus.text import at_value, count, exactly_zero, number, short, with_error
 
 if TYPE_CHECKING:
     from paribus.results.comparison import Comparison, Comparisons

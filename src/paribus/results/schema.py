@@ -12,8 +12,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from paribus.contracts import NOMINAL
-from paribus.evaluators.interactions import Ratio
+from paribus._contracts import NOMINAL
+from paribus._evaluators.interactions import Ratio
 from paribus.meaning import TaggedText
 from paribus.results.frozen import Frozen
 from paribus.results.values import read_array, read_value

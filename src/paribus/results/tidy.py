@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from paribus._contracts import Array, Floats
 from paribus._typing import FrameBackend, TableKind
-from paribus.contracts import Array, Floats
 from paribus.errors import OptionError, check_choice
 
 if TYPE_CHECKING:

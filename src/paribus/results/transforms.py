@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus.contracts import NOMINAL, Array, Floats
+from paribus._contracts import NOMINAL, Array, Floats
+from paribus._states import Moments, curve_quantiles
+from paribus._text import at_value
 from paribus.errors import OptionError, did_you_mean
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import strength_of
 from paribus.results.ice_quantiles import IceQuantiles
 from paribus.results.model_spread import ModelSpread, model_spread_notes
-from paribus.states import Moments, curve_quantiles
-from paribus.text import at_value
 
 if TYPE_CHECKING:
     from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from paribus.contracts import Array
-from paribus.data.kinds import objects
+from paribus._contracts import Array
+from paribus._data.kinds import objects
 from paribus.errors import FormatError
 
 READABLE = 256  # elements: a larger array is written as its bytes

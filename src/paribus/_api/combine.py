@@ -1,0 +1,158 @@
+"""From the estimates of each of several models to one estimate, and one record of how it came about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from paribus._api.provenance_record import of_model
+from paribus._api.run import Estimated
+from paribus._api.runner import digest
+from paribus._contracts import Floats
+from paribus._evaluators.ale.accumulate import AleEstimate
+from paribus._evaluators.cell_means import CellEstimate
+from paribus._evaluators.interactions import InteractionStatistics, Ratio
+from paribus._evaluators.request import EffectEstimate
+from paribus.notes import Note
+from paribus.results.model_spread import mean_of
+
+WORDS = ("response", "scale", "estimand", "why")
+
+
+def label(what: str, index: int, count: int) -> str:
+    """Return what is done: for which of several models, each of which has a pass over the rows of its own."""
+    return what if count == 1 else f"{what}-{index + 1}-of-{count}"
+
+
+def mean_estimate(estimates: Sequence[EffectEstimate]) -> EffectEstimate:
+    """Return the mean estimate of several models, with the estimate of each."""
+    values = np.stack([estimate.average for estimate in estimates])
+    error = _mean([estimate.standard_error for estimate in estimates])
+    return EffectEstimate(mean_of(values), error, None, by_model=values)
+
+
+def mean_ale_estimate(estimates: Sequence[AleEstimate]) -> AleEstimate:
+    """Return the mean of several models' local effects; where the rows lie is the same for all."""
+    values = np.stack([estimate.ale for estimate in estimates])
+    at_missing = [estimate.missing for estimate in estimates if estimate.missing is not None]
+    return replace(
+        estimates[0],
+        ale=mean_of(values),
+        error=_mean([estimate.error for estimate in estimates]),
+        local=_mean([estimate.local for estimate in estimates]),
+        local_error=_mean([estimate.local_error for estimate in estimates]),
+        missing=_mean(at_missing) if at_missing else None,
+        by_model=values,
+        missing_by_model=np.stack([missing[0] for missing in at_missing]) if at_missing else None,
+    )
+
+
+def mean_cells(cells: Sequence[CellEstimate]) -> CellEstimate:
+    """Return the mean of several models' averages in cells; where the rows lie is the same for all."""
+    means = np.stack([one.mean for one in cells])
+    return replace(cells[0], mean=mean_of(means), error=_mean([one.error for one in cells]), by_model=means)
+
+
+def mean_statistics(statistics: Sequence[InteractionStatistics]) -> InteractionStatistics:
+    """Return the mean of several models' own statistics, a strength the root of the mean square."""
+    ratios: dict[str, Any] = {
+        name: _mean_ratio([getattr(one, name) for one in statistics])
+        for name in ("main", "left_out", "pairwise", "overall", "total")
+        if getattr(statistics[0], name) is not None
+    }
+    return replace(
+        statistics[0],
+        variance=_mean([one.variance for one in statistics]),
+        predictions=sum(one.predictions for one in statistics),
+        floor=np.max([np.broadcast_to(one.floor, one.variance.shape) for one in statistics], axis=0),
+        **ratios,
+    )
+
+
+def _mean_ratio(ratios: Sequence[Ratio]) -> Ratio:
+    """Return mean squares and shares averaged over models; errors add up at most, as rows are the same."""
+    arrays = ("numerator", "denominator", "numerator_error", "ratio_error", "share")
+    means = {name: _mean([getattr(one, name) for one in ratios]) for name in arrays}
+    return Ratio(**{("mean_share" if name == "share" else name): array for name, array in means.items()})
+
+
+def _mean(arrays: list[Floats]) -> Floats:
+    return mean_of(np.stack(arrays))
+
+
+def combine_remarks(remarks: Sequence[list[tuple[Note, ...]]]) -> list[tuple[Note, ...]]:
+    """Return the remarks on each grid, those of several models with the position of each in the list."""
+    if len(remarks) == 1:
+        return remarks[0]
+    return [
+        tuple(remark.of(f"model {index + 1}") for index, one in enumerate(each) for remark in one)
+        for each in zip(*remarks, strict=True)
+    ]
+
+
+def combine_facts(
+    estimated: Sequence[Estimated],
+    verified: Sequence[float | None] | None = None,
+    models: Sequence[dict[str, str]] | None = None,
+) -> dict[str, Any]:
+    """Return one record of several models: what they share once, what they took added up.
+
+    ``models`` says what is recorded of those that were not adapted.
+    """
+    differences = verified or [None] * len(estimated)
+    each = models or [of_model(one.model) for one in estimated]
+    facts = [
+        {**own, **one.facts, "verified_difference": difference}
+        for own, one, difference in zip(each, estimated, differences, strict=True)
+    ]
+    if len(facts) == 1:
+        return facts[0]
+    libraries = dict.fromkeys((one["model_library"], one["model_version"]) for one in facts)
+    joined = {
+        "model": _counted([one["model"] for one in facts]),
+        "model_library": " and ".join(library for library, _ in libraries),
+        "model_version": " and ".join(version for _, version in libraries),
+        "model_digest": digest(*(one["model_digest"] for one in facts)),
+        **{name: " and ".join(dict.fromkeys(one[name] for one in facts)) for name in WORDS},
+        "evaluator": " and ".join(dict.fromkeys(one["evaluator"] for one in facts)),
+        "how": "; ".join(dict.fromkeys(one["how"] for one in facts)),
+        "refusals": _refusals([one["refusals"] for one in facts]),
+        "predictions": sum(one["predictions"] for one in facts),
+        "standard_error_rows": min(one["standard_error_rows"] for one in facts),
+        **{name: max(one[name] for one in facts) for name in ("block_rows", "threads")},
+    }
+    if facts[0].get("verified_difference") is not None:
+        joined["verified_difference"] = float(np.max([one["verified_difference"] for one in facts]))
+    return joined
+
+
+def _counted(names: list[str]) -> str:
+    """Return what models are, and how many of each.
+
+    >>> _counted(["Ridge", "Lasso", "Ridge"])
+    '2 x Ridge and Lasso'
+    """
+    return " and ".join(name if n == 1 else f"{n} x {name}" for name, n in Counter(names).items())
+
+
+def _refusals(each: list[dict[str, str]]) -> dict[str, str]:
+    """Return the reasons why evaluators were not used, and for which models where not for all.
+
+    >>> _refusals([{"a": "too old"}, {"a": "too old", "b": "too slow"}])
+    {'a': 'too old', 'b': 'too slow (model 2)'}
+    """
+    joined: dict[str, str] = {}
+    for name in dict.fromkeys(name for one in each for name in one):
+        reasons: dict[str, list[int]] = {}
+        for index, one in enumerate(each):
+            if name in one:
+                reasons.setdefault(one[name], []).append(index + 1)
+        joined[name] = "; ".join(
+            reason if len(positions) == len(each) else f"{reason} (model {', '.join(map(str, positions))})"
+            for reason, positions in reasons.items()
+        )
+    return joined

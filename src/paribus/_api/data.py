@@ -1,0 +1,369 @@
+"""The rows of a run: in memory, or read in passes, behind one interface."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from paribus._api.runner import Pass, Runner, digest
+from paribus._data.background import Background
+from paribus._data.features import Header
+from paribus._data.rows import Rows
+from paribus._data.summary import Summary, summarize
+from paribus._data.table import Table
+from paribus._evaluators.survey import (
+    SketchSpec,
+    SummarySpec,
+    Survey,
+    SurveyResult,
+    merged_specs,
+    specs_of,
+    survey_rows,
+    survey_states,
+)
+from paribus.errors import FeatureError, InputError, RefusalError, SourceError, TableError
+
+if TYPE_CHECKING:
+    from paribus._data.scan.model_table import ModelTable
+    from paribus._data.scan.reading import TableReader
+
+SHOWN_ROWS = 100  # that show the kinds of columns
+TARGET_NAMES = "X is out of core, so y must be the name of a column, or a list of names"
+
+
+@dataclass(frozen=True)
+class SurveyRequest:
+    """What a run wants to know of the rows before it evaluates them, for each statistic, and how it reads.
+
+    ``seeds`` are those of draws by weight; ``memory`` is a bound if one was given: the free memory, which is
+    never the same, must not change what is found.
+    """
+
+    wanted: tuple[Mapping[int, SummarySpec], ...]
+    seeds: tuple[int, ...]
+    threads: int
+    memory: int | None
+
+
+class ExplainerData(Protocol):
+    """What a run needs to know of X, wherever it is."""
+
+    named: bool
+
+    @property
+    def header(self) -> Header:
+        """The columns of X, and those of them that the model gets."""
+        ...
+
+    @property
+    def rows(self) -> Background:
+        """The rows; those that are read are known once they were surveyed."""
+        ...
+
+    @property
+    def n_targets(self) -> int:
+        """Number of columns of the target, 0 without one."""
+        ...
+
+    def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
+        """Find out what is wanted, if it is not known yet; ``adapt`` is called with a few rows."""
+        ...
+
+    def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
+        """Return what the axis of a feature needs to know, or raise what is wrong with the column."""
+        ...
+
+    def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
+        """Return by how much the rank of a quantile may be off, as a share of the weight."""
+        ...
+
+    def in_memory(self, why: str) -> Rows:
+        """Return the rows, or refuse because they are read and something needs them in memory."""
+        ...
+
+    def with_target(self, y: Any) -> ExplainerData:
+        """Return the data with what came out."""
+        ...
+
+    def trial(self, surveying: SurveyRequest) -> Trial:
+        """Return a block of rows to time statistics on."""
+        ...
+
+    def describe(self) -> str:
+        """Return what is known of the rows and columns."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Rows that were read to know how long that takes: seconds per row of reading and of the survey.
+
+    ``data`` has the number of all rows, ``known`` is None if that is a guess; ``rows`` were read.
+    """
+
+    data: ExplainerData
+    rows: Rows
+    known: int | None
+    reading: float = 0.0
+    surveying: float = 0.0
+
+
+@dataclass(eq=False)
+class InMemoryData:
+    """Rows in memory."""
+
+    rows: Rows
+    named: bool
+
+    def __post_init__(self) -> None:
+        self._summaries: dict[tuple[int, SummarySpec], Summary] = {}
+
+    @property
+    def header(self) -> Header:
+        """The columns of X, and those of them that the model gets."""
+        return self.rows.header
+
+    @property
+    def n_targets(self) -> int:
+        """Number of columns of the target, 0 without one."""
+        return self.rows.n_targets
+
+    def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
+        """Adapt the models; columns are summarized when they are needed."""
+        adapt(self.rows.table)
+
+    def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
+        """Summarize a column, once for each way that is wanted."""
+        one = wanted[feature]
+        key = feature, replace(one, given=False)
+        if key not in self._summaries:
+            self._summaries[key] = summarize(
+                self.rows,
+                feature,
+                nominal=one.nominal,
+                limit=one.limit,
+                percentiles=one.percentiles,
+                bins=one.bins,
+            )
+        return self._summaries[key]
+
+    def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
+        """Quantiles of rows in memory are exact."""
+        return 0.0
+
+    def in_memory(self, why: str) -> Rows:
+        """Return the rows."""
+        return self.rows
+
+    def trial(self, surveying: SurveyRequest) -> Trial:
+        """Return all rows, which need not be read."""
+        return Trial(self, self.rows, len(self.rows))
+
+    def with_target(self, y: Any) -> InMemoryData:
+        """Return the rows with what came out, which no summary depends on."""
+        other = InMemoryData(_with_target(self.rows, y), self.named)
+        other._summaries = self._summaries
+        return other
+
+    def describe(self) -> str:
+        """Return what is known of the rows."""
+        table, weights = self.rows.table, ", weighted" if self.rows.weighted else ""
+        some = table.slice(0, min(SHOWN_ROWS, len(table)))
+        kinds = Counter(_kind(some, position) for position in range(len(table.names)))
+        columns = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        rows = f"{len(table):,} rows in memory ({table.backend}){weights}"
+        return f"{rows}, {len(table.names)} columns ({columns})"
+
+
+@dataclass(eq=False)
+class OutOfCoreData:
+    """Out-of-core rows, as often as it takes and never held."""
+
+    reading: TableReader
+    on_error: str
+    named: bool = True
+
+    def __post_init__(self) -> None:
+        self._surveyed: SurveyResult | None = None
+        self._surveys = 0  # that were finished
+        self._memory: int | None = None
+
+    @property
+    def header(self) -> Header:
+        """The columns of X, and those of them that the model gets."""
+        return self.reading.header if self._surveyed is None else self._surveyed.rows.header
+
+    @property
+    def rows(self) -> Background:
+        """The rows, once they were surveyed."""
+        assert self._surveyed is not None
+        return self._surveyed.rows
+
+    @property
+    def n_targets(self) -> int:
+        """Number of columns of the target, 0 without one."""
+        return len(self.reading.target)
+
+    def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
+        """Read the rows once, unless all that is wanted is known from before."""
+        self._memory = surveying.memory
+        attempt = 0
+        while True:
+            attempt += 1
+            specs = [self._specs(wanted) for wanted in surveying.wanted]
+            wanted = merged_specs(spec for some in specs for spec in some.values())
+            if self._surveyed is not None and self._surveyed.covers(wanted, surveying.seeds):
+                break
+            try:
+                # A model that fails should do so before rows are read; but it must know all categories.
+                head = self.head()
+                if not self.reading.coded:
+                    adapt(head)
+                surveyed = self._survey(head, wanted, surveying, runner, attempt)
+            except SourceError as error:
+                if self.on_error != "skip":
+                    raise
+                self.reading = whole_files(self.reading, error)
+                continue
+            self._surveyed = surveyed if self._surveyed is None else surveyed.beside(self._surveyed)
+            self._surveys += 1
+        adapt(self.rows.table)
+
+    def head(self) -> ModelTable:
+        """Return a few rows, or say that there are none."""
+        head = self.reading.head()
+        if not len(head):
+            raise TableError(f"X has no rows ({self.reading.source.label}); at least one is needed")
+        return head
+
+    def _specs(self, wanted: Mapping[int, SummarySpec]) -> dict[int, SketchSpec]:
+        return specs_of(self.reading, wanted, self._memory)
+
+    def _survey(
+        self,
+        head: ModelTable,
+        specs: tuple[SketchSpec, ...],
+        surveying: SurveyRequest,
+        runner: Runner,
+        attempt: int,
+    ) -> SurveyResult:
+        reading = replace(self.reading, weight_scale=self.reading.first_unit())
+        survey = Survey.of(reading, specs, surveying.seeds, head)
+        stamp = reading.source.stamp
+        settings = digest(reading.read, reading.weight, reading.target, survey)
+        (state,) = runner.fold(
+            [
+                Pass(
+                    self._survey_name(attempt),
+                    survey,
+                    reading.blocks(survey_rows(head.row_bytes, surveying.memory)),
+                    surveying.threads,
+                    identity=None if stamp is None else {"data": stamp, "settings": settings},
+                    known=survey_states(),
+                )
+            ]
+        )
+        if isinstance(state, RefusalError):
+            raise state
+        return survey.finish(reading, state)
+
+    def _survey_name(self, attempt: int) -> str:
+        """Return the name of a survey: others follow it where more is wanted, or files were skipped."""
+        more = f"-more-{self._surveys}" if self._surveys else ""
+        return f"survey{more}" + (f"-{attempt}" if attempt > 1 else "")
+
+    def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
+        """Return what the survey found."""
+        assert self._surveyed is not None
+        return self._surveyed.summary(self._specs(wanted)[feature], wanted[feature])
+
+    def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
+        """Return by how much the rank of a quantile may be off, as a share of the weight."""
+        assert self._surveyed is not None
+        return self._surveyed.rank_error(self._specs(wanted).values())
+
+    def in_memory(self, why: str) -> Rows:
+        """Refuse."""
+        raise TableError(f"{why} needs X in memory; pass a table, such as a sample of the rows")
+
+    def describe(self) -> str:
+        """Return what is known of the rows."""
+        known = len(self.rows) if self._surveyed is not None else self.reading.source.rows
+        count = "rows" if known is None else f"{known:,} rows"
+        weights = "" if self.reading.weight is None else f", weights in {self.reading.weight!r}"
+        return f"{count} read from {self.reading.source.label}{weights}, {len(self.header.names)} columns"
+
+    def trial(self, surveying: SurveyRequest) -> Trial:
+        """Read and survey one block; what it shows is scaled to all rows."""
+        while True:
+            try:
+                return self._trial(surveying)
+            except SourceError as error:
+                if self.on_error != "skip":
+                    raise
+                self.reading = whole_files(self.reading, error)
+
+    def _trial(self, surveying: SurveyRequest) -> Trial:
+        import pyarrow as pa
+
+        head, self._memory = self.head(), surveying.memory
+        reading = replace(self.reading, weight_scale=self.reading.first_unit())
+        specs = merged_specs(spec for wanted in surveying.wanted for spec in self._specs(wanted).values())
+        started = perf_counter()
+        size = survey_rows(head.row_bytes, surveying.memory)
+        table = pa.concat_tables(reading.source.batches(reading.read, 0, size))
+        read = perf_counter()
+        survey = Survey.of(reading, specs, surveying.seeds, head)
+        state = survey.evaluate(reading.block(table, 0, 0))
+        summarized = perf_counter()
+        surveyed, seen = survey.finish(reading, state), len(table)
+        known, rows = reading.source.rows, surveyed.rows
+        block = rows.reading.block(table, 0, 0)
+        whole = replace(rows, n_rows=known or seen, n_weighted=(known or seen) * rows.n_weighted // seen)
+        other = OutOfCoreData(self.reading, self.on_error)
+        other._surveyed, other._memory = replace(surveyed, rows=whole), self._memory
+        some = Rows(block.table, block.weights, rows.weight_scale, block.target, rows.header)
+        return Trial(other, some, known, (read - started) / seen, (summarized - read) / seen)
+
+    def with_target(self, y: Any) -> OutOfCoreData:
+        """Return itself: the target is read with the rows."""
+        if not self.n_targets:
+            raise InputError(TARGET_NAMES)
+        return self
+
+
+def _with_target(rows: Rows, y: Any) -> Rows:
+    """Return the rows with what came out; what stands in a row of weight zero has no meaning."""
+    from paribus._models.scoring import target_of
+
+    if isinstance(y, str):
+        raise InputError(f"y={y!r} names a column, which needs an out-of-core X; pass the values")
+    given = target_of(y, rows)
+    if len(given) == len(rows):
+        return replace(rows, target=given)
+    target = np.zeros((len(rows), *given.shape[1:]), given.dtype)
+    target[rows.chosen(None, 0)] = given
+    return replace(rows, target=target)
+
+
+def _kind(table: Table, position: int) -> str:
+    try:
+        return table.column(position).kind
+    except FeatureError:
+        return "other"
+
+
+def whole_files(reading: TableReader, error: SourceError) -> TableReader:
+    """Leave out the files that cannot be read to their end; if it is not that, raise what went wrong."""
+    from paribus._data.scan.parquet import ParquetFiles
+
+    files = reading.source
+    wrong = list(files.damaged(reading.read)) if isinstance(files, ParquetFiles) else []
+    if not isinstance(files, ParquetFiles) or not wrong:
+        raise error
+    return replace(reading, source=files.without(wrong))

@@ -1,0 +1,382 @@
+"""The one path of every statistic: choose, pass over the rows together, retry what was refused, record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from time import perf_counter
+from typing import Any, Protocol, TypeAlias
+
+from paribus import _budget
+from paribus._api.data import ExplainerData, SurveyRequest
+from paribus._api.provenance_record import recorded
+from paribus._api.runner import Pass, Runner, announce, digest
+from paribus._contracts import CheckpointableEvaluator
+from paribus._data.background import Background
+from paribus._data.rows import Rows
+from paribus._data.table import Table
+from paribus._evaluators.planner import Plan, choose
+from paribus._evaluators.request import Request
+from paribus._evaluators.sample import rows_taker
+from paribus._evaluators.survey import SummarySpec
+from paribus._evaluators.together import Together
+from paribus._executors import LocalExecutor
+from paribus._models import Model, structure_digest
+from paribus._states import Keyed
+from paribus.errors import RefusalError
+from paribus.meaning import Refusal
+from paribus.results import Provenance
+
+SIDE_BY_SIDE = 8  # models of a list whose passes are shared
+State: TypeAlias = Keyed | RefusalError
+Rounds: TypeAlias = Generator[list[Pass], list[State], Any]
+
+
+class Statistic(Protocol):
+    """What a verb computes: what it wants to know of the rows first, and the passes that follow.
+
+    ``evaluate`` yields the passes of each round, receives their states, and returns a function that builds
+    the result, which is called when every statistic of the run is done.
+    """
+
+    @property
+    def verb(self) -> str:
+        """Its name, which is that of its passes too."""
+        ...
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of what is sampled by weight."""
+        ...
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether it predicts."""
+        ...
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether it needs what came out, if that is known."""
+        ...
+
+    @property
+    def reads_trees(self) -> bool:
+        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        ...
+
+    @property
+    def wanted(self) -> Mapping[int, SummarySpec]:
+        """What a survey must find out about which feature."""
+        ...
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Yield rounds of passes and return what builds the result."""
+        ...
+
+
+@dataclass(eq=False)
+class Work:
+    """What the statistics of a run share: the rows, the models, bounds, and who runs the passes.
+
+    ``threads`` None leaves their number to the evaluator; ``given`` says that the user gave ``memory``.
+    """
+
+    data: ExplainerData
+    models: tuple[Model, ...]
+    runner: Runner
+    memory: int
+    given: bool
+    threads: int | None
+    pool: ThreadPoolExecutor
+    fingerprint: Future[str]
+    several: bool = False
+    started: float = field(default_factory=perf_counter)
+
+    def __post_init__(self) -> None:
+        self._drawn: dict[tuple[int, int], Rows] = {}
+        self._known: dict[int, str] = {}
+
+    @property
+    def rows(self) -> Background:
+        """The rows, in memory or read."""
+        return self.data.rows
+
+    def record(self, *, target: bool = False, **facts: Any) -> Provenance:
+        """Return the record of a statistic of this run; ``target`` says that it used what came out."""
+        shared = {"passes": self.runner.passes, "executor": self.runner.where, "max_memory": self.memory}
+        fingerprint = self.rows.fingerprint() if target else self.fingerprint.result()
+        return recorded(self.rows, self.started, fingerprint, **(shared | facts))
+
+    def identity(self, rows: Background, model: Model | None, *settings: Any) -> dict[str, str] | None:
+        """Return what a kept state is a state of: it is of no use to other data, models or settings."""
+        if rows.in_memory or self.runner.checkpoint is None:
+            return None
+        return {
+            "data": digest(rows.fingerprint(), rows.stamp),
+            "model": digest() if model is None else self._digest(model, rows.table),
+            "settings": digest(rows.weight_scale, *settings),
+        }
+
+    def _digest(self, model: Model, table: Table) -> str:
+        """Return a digest of all that can be known of a model."""
+        from paribus._evaluators.brute_force import reraise_with_rows
+
+        if id(model) not in self._known:
+            with reraise_with_rows(model, 0, len(table) - 1):
+                predictions = model.predict(table.native, len(table))
+            code = code_of(model.predictor.target)
+            self._known[id(model)] = digest(
+                model.digest(), structure_digest(model), model.version, predictions, *code
+            )
+        return self._known[id(model)]
+
+    @cache  # noqa: B019  # several models that need the same rows share the pass, as long as the work lasts
+    def _sampling(self, size: int, seed: int, verb: str) -> Pass:
+        taker = rows_taker(self.rows, size, seed)
+        blocks, name = self.rows.blocks(taker.block_rows), f"{verb}-sample-{size}-{seed}"
+        return Pass(name, taker, blocks, self.threads or 1, rows=self.rows)
+
+    def subsample(self, size: int, seed: int, verb: str) -> Rounds:
+        """Return rows in memory that are sampled without replacement; those that are read take a pass."""
+        if (size, seed) not in self._drawn:
+            rows = self.rows
+            if rows.in_memory or rows.weighted:
+                self.runner.passes += not rows.in_memory  # ranks among weighted rows need the rows in order
+                self._drawn[size, seed] = rows.subsample(size, seed)
+            else:
+                (state,) = yield [self._sampling(size, seed, verb)]
+                assert isinstance(state, Keyed)
+                self._drawn[size, seed] = rows_taker(rows, size, seed).finish(state)
+        return self._drawn[size, seed]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """Estimates of one model in the order of the grids, and the plans that made them.
+
+    ``state`` is that of the first pass, with what was counted beside it.
+    """
+
+    model: Model | None
+    plans: list[Plan]
+    estimates: list[Any]
+    state: Keyed
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is recorded of how it came about."""
+        evaluators = [plan.evaluator for plan in self.plans]
+        return {
+            "estimand": evaluators[0].estimand,
+            "evaluator": " and ".join(dict.fromkeys(one.name for one in evaluators)),
+            "why": self.plans[-1].why,
+            "how": "; ".join(dict.fromkeys(one.how for one in evaluators)),
+            "refusals": self.plans[0].refusals,
+            "predictions": sum(one.predictions for one in evaluators),
+            "standard_error_rows": min(one.error_rows for one in evaluators),
+            "block_rows": max(one.block_rows for one in evaluators),
+            "threads": max(plan.threads for plan in self.plans),
+        }
+
+
+class RowsNeededError(Exception):
+    """Raised by a request that needs rows in memory which were not sampled yet."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+
+
+def lockstep(generators: Sequence[Rounds]) -> Rounds:
+    """Run generators of passes side by side, one round of all that are not done at a time."""
+    results: list[Any] = [None] * len(generators)
+    waiting: dict[int, list[Pass]] = {}
+
+    def advance(index: int, states: list[State] | None) -> None:
+        waiting.pop(index, None)
+        try:
+            waiting[index] = generators[index].send(states)  # type: ignore[arg-type]
+        except StopIteration as done:
+            results[index] = done.value
+
+    for index in range(len(generators)):
+        advance(index, None)
+    while waiting:
+        requested = dict(waiting)
+        states = yield [one for passes in requested.values() for one in passes]
+        for index, passes in requested.items():
+            advance(index, [states.pop(0) for _ in passes])
+    return results
+
+
+def each_model(generators: Sequence[Rounds]) -> Rounds:
+    """Run the passes of several models, some at a time: side by side, they hold all their structures."""
+    results: list[Any] = []
+    for first in range(0, len(generators), SIDE_BY_SIDE):
+        results += yield from lockstep(generators[first : first + SIDE_BY_SIDE])
+    return results
+
+
+def evaluated(
+    work: Work,
+    model: Model | None,
+    requested: Callable[[bool], Request],
+    method: str,
+    name: str,
+    *,
+    beside: tuple[CheckpointableEvaluator[Any, Keyed], ...] = (),
+    settings: tuple[Any, ...] = (),
+    sample: Callable[[int], Rounds] | None = None,
+) -> Rounds:
+    """Choose evaluators and run their passes; one that refuses the rows makes way for the next.
+
+    ``beside`` are evaluated in the first pass, for which a kept state depends on ``settings`` too. ``sample``
+    draws rows in memory that a request may need.
+    """
+    refused: dict[str, Refusal] = {}
+    while True:
+        try:
+            plans = choose(model, requested, method, refused)
+        except RowsNeededError as needed:
+            assert sample is not None
+            yield from sample(needed.size)
+            continue
+        names = [_name(name, plan, several=len(plans) > 1 or bool(refused)) for plan in plans]
+        driven = [
+            _driven(work, model, plan, own, beside if index == 0 else (), settings)
+            for index, (plan, own) in enumerate(zip(plans, names, strict=True))
+        ]
+        results = yield from lockstep(driven)
+        refusals = {
+            plan.evaluator.name: Refusal(plan.evaluator.name, one.code, str(one))
+            for plan, one in zip(plans, results, strict=True)
+            if isinstance(one, RefusalError)
+        }
+        if refusals:
+            refused |= refusals
+            continue
+        return Estimated(
+            model, plans, _in_order(plans, [estimates for estimates, _ in results]), results[0][1]
+        )
+
+
+def _name(name: str, plan: Plan, *, several: bool) -> str:
+    return f"{name}-{plan.evaluator.name}" if several else name
+
+
+def _in_order(plans: list[Plan], results: list[Any]) -> list[Any]:
+    """Return the estimates of all plans in the order of the grids."""
+    if not isinstance(results[0], list):
+        return results
+    numbered = {
+        number: estimate
+        for plan, estimates in zip(plans, results, strict=True)
+        for number, estimate in zip(plan.numbers, estimates, strict=True)
+    }
+    return [numbered[number] for number in sorted(numbered)]
+
+
+def _driven(
+    work: Work,
+    model: Model | None,
+    plan: Plan,
+    name: str,
+    beside: tuple[CheckpointableEvaluator[Any, Keyed], ...],
+    settings: tuple[Any, ...],
+) -> Rounds:
+    """Run the passes of one evaluator; return its estimates and the first state, or why it refused."""
+    evaluator = plan.evaluator
+    rows: Background = evaluator.request.background or work.rows
+    passes = evaluator.passes(plan.threads)
+    fold, first = next(passes), None
+    while True:
+        evaluating = fold.evaluator if not beside else Together((fold.evaluator, *beside))
+        cut = evaluator.name, fold.name, fold.block_rows, fold.parts
+        one = Pass(
+            f"{name}-{fold.name}" if fold.name else name,
+            evaluating,
+            rows.blocks(fold.block_rows, fold.parts),
+            plan.threads,
+            evaluator.memory(plan.threads),
+            work.identity(rows, model, cut, *fold.settings, *settings),
+            reads=work.rows.in_memory or not rows.in_memory,
+            plan=plan,
+            rows=rows,
+        )
+        (state,) = yield [one]
+        if isinstance(state, RefusalError):
+            return state
+        first, beside, settings = first or state, (), ()
+        try:
+            fold = passes.send(state)
+        except StopIteration as done:
+            return done.value, first
+
+
+def estimates_here(plan: Plan, rows: Background) -> Any:
+    """Return the estimates of one evaluator on some rows, in this process and without company."""
+    passes = plan.evaluator.passes(plan.threads)
+    fold = next(passes)
+    while True:
+        blocks = rows.blocks(fold.block_rows, fold.parts)
+        state = LocalExecutor(plan.threads, False).fold(fold.evaluator, blocks, Keyed({}))
+        try:
+            fold = passes.send(state)
+        except StopIteration as done:
+            return done.value
+
+
+def both_ways(model: Model, requested: Callable[[bool], Request], rows: Rows, method: str) -> list[list[Any]]:
+    """Return the estimates of a statistic on a few rows by the evaluators of a method, and by the model."""
+    estimates_by_model = []
+    for way in (method, "brute"):
+        plans = choose(model, requested, way)
+        estimates_by_model.append(_in_order(plans, [estimates_here(plan, rows) for plan in plans]))
+    return estimates_by_model
+
+
+def run(
+    statistics: Sequence[Statistic],
+    prepare: Callable[[ThreadPoolExecutor, SurveyRequest], Work],
+    *,
+    threads: int | None,
+    max_memory: int | None,
+) -> list[Any]:
+    """Survey the rows, run the passes of all statistics in lock-step, and return their results."""
+    # Our own work may take every core; a model that predicts brings its own threads.
+    surveying = surveying_of(statistics, threads, max_memory)
+    with ThreadPoolExecutor(surveying.threads) as pool:
+        work = prepare(pool, surveying)
+        rounds = lockstep([one.evaluate(work) for one in statistics])
+        states: list[State] | None = None
+        announced: set[str | None] = {None}
+        while True:
+            try:
+                passes = rounds.send(states)  # type: ignore[arg-type]
+            except StopIteration as done:
+                return [build() for build in done.value]
+            for one in passes:
+                if one.plan is not None and one.plan.warning not in announced:
+                    announced.add(one.plan.warning)
+                    announce(one.plan.warning)
+            states = work.runner.fold(passes, work.memory)
+
+
+def surveying_of(
+    statistics: Sequence[Statistic], threads: int | None, max_memory: int | None
+) -> SurveyRequest:
+    """Return what a survey must find out for some statistics."""
+    wanted = tuple(one.wanted for one in statistics)
+    seeds = tuple(dict.fromkeys(seed for one in statistics for seed in one.seeds))
+    return SurveyRequest(wanted, seeds, threads or _budget.threads(-1), max_memory)
+
+
+def code_of(estimator: Any) -> tuple[Any, ...]:
+    """Return what a function does, as far as it is known: two may predict some rows alike."""
+    code = getattr(estimator, "__code__", None)
+    if code is None:
+        return ()
+    constants = [constant for constant in code.co_consts if isinstance(constant, (int, float, str, bytes))]
+    return code.co_code, code.co_names, constants

@@ -1,0 +1,190 @@
+"""Accumulated local effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from paribus._api.combine import combine_facts, label, mean_ale_estimate
+from paribus._api.run import Estimated, Rounds, Work, both_ways, each_model, evaluated
+from paribus._api.statistics.axis_options import AxisOptions, Groups
+from paribus._contracts import Array
+from paribus._data.rows import Rows
+from paribus._data.sampling import MOST_FEW, head_rows
+from paribus._evaluators.ale.accumulate import AleEstimate
+from paribus._evaluators.ale.ale_grid import AleBins, AleGrid, bins_of
+from paribus._evaluators.ale.ale_request import AleRequest
+from paribus._evaluators.ale.category_order import DRAWN, similar_order
+from paribus._evaluators.survey import SEED, SummarySpec
+from paribus._evaluators.verify import apart, within_rounding
+from paribus.errors import FeatureError
+from paribus.results import LocalEffects
+from paribus.results.build_local_effect import local_effect_of
+
+VERIFIED = 512  # rows on which differences read off trees are compared with those of the model
+
+
+@dataclass(frozen=True, eq=False)
+class AleStatistic:
+    """Average changes of the prediction within bins of each feature, or pair, added up."""
+
+    groups: Groups
+    axes: AxisOptions
+    method: str = "auto"
+    verify: bool = False
+    verb: str = "accumulated_local_effects"
+
+    seeds: ClassVar[tuple[int, ...]] = (SEED,)
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        many = next((group for group in self.groups if len(group) > 2), None)
+        if many is not None:
+            names = ", ".join(self.axes.header.names[j] for j in many)
+            raise FeatureError(f"local effects are of one feature or two; {len(many)} were given ({names})")
+
+    @property
+    def wanted(self) -> Mapping[int, SummarySpec]:
+        """What a survey must find out about which feature."""
+        return self.axes.wanted
+
+    @property
+    def reads_trees(self) -> bool:
+        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        return self.method != "brute"
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Lay out the bins, sampling rows where categories need an order, then evaluate every model."""
+        try:
+            grids, skipped = self._grids(work, _no_order)
+        except OrderNeededError:
+            # Fewer rows of wide tables.
+            size = min(DRAWN, head_rows(len(work.rows.table.names)) * DRAWN // MOST_FEW)
+            some = yield from work.subsample(size, SEED, self.verb)
+            grids, skipped = self._grids(work, partial(similar_order, some))
+        request = self._request(work, grids)
+        estimated = yield from each_model(
+            [
+                evaluated(
+                    work,
+                    model,
+                    lambda shortcut: request,
+                    self.method,
+                    label(self.verb, index, len(work.models)),
+                )
+                for index, model in enumerate(work.models)
+            ]
+        )
+        verified = [self._verified(work, one, request) for one in estimated] if self.verify else None
+        return partial(self._result, work, request, estimated, skipped, verified)
+
+    def _verified(self, work: Work, one: Estimated, request: AleRequest) -> float:
+        """Compare with the model itself on a few rows."""
+        assert one.model is not None
+        rows = Rows(work.rows.head_sample(SEED), None)
+        rows = rows.keep(rows.chosen(VERIFIED, SEED))
+        few = replace(request, rows=len(rows), n_weighted=len(rows), weighted=False, out_of_core=False)
+        exact, brute = both_ways(one.model, lambda shortcut: few, rows, self.method)
+        worst = max(apart(mine.ale, theirs.ale) for mine, theirs in zip(exact, brute, strict=True))
+        terms = max(2 * int(np.prod(grid.nodes)) for grid in request.ale_grids)  # differences are added up
+        return within_rounding(one.model, worst, terms)
+
+    def _grids(
+        self, work: Work, order: Callable[[int, Array], tuple[Array, str]]
+    ) -> tuple[tuple[AleGrid, ...], tuple[str, ...]]:
+        """Lay out the bins of each feature, for curves and for surfaces."""
+        wanted = sorted({(j, len(group) - 1) for group in self.groups for j in group})
+
+        def laid_out(one: tuple[int, int]) -> AleBins | FeatureError:
+            feature, index = one
+            try:
+                return bins_of(
+                    work.data.summary(feature, self.wanted),
+                    work.rows.table,
+                    feature,
+                    index,
+                    given=self.axes.given.get(feature),
+                    ordered=partial(order, feature),
+                )
+            except FeatureError as error:
+                return error
+
+        bins_or_errors = dict(zip(wanted, work.pool.map(laid_out, wanted), strict=True))
+        refused = {one: bins for one, bins in bins_or_errors.items() if isinstance(bins, FeatureError)}
+        if refused and (not self.axes.skip or len(refused) == len(bins_or_errors)):
+            raise next(iter(refused.values()))
+        groups = [[bins_or_errors[j, len(group) - 1] for j in group] for group in self.groups]
+        grids = tuple(
+            AleGrid.along(*(bins for bins in group if isinstance(bins, AleBins)))
+            for group in groups
+            if not any(isinstance(bins, FeatureError) for bins in group)
+        )
+        for grid in grids:
+            _check_pair(grid)
+        return grids, tuple(str(error) for error in refused.values())
+
+    def _request(self, work: Work, grids: tuple[AleGrid, ...]) -> AleRequest:
+        rows = work.rows
+        return AleRequest(
+            grids,
+            "average",
+            len(rows),
+            rows.n_weighted,
+            rows.table.row_bytes,
+            work.memory,
+            work.threads,
+            rows.weighted,
+            out_of_core=not rows.in_memory,
+            given=work.given,
+        )
+
+    def _result(
+        self,
+        work: Work,
+        request: AleRequest,
+        estimated: list[Estimated],
+        skipped: tuple[str, ...],
+        verified: list[float] | None,
+    ) -> LocalEffects:
+        provenance = work.record(
+            **combine_facts(estimated, verified),
+            grid_resolution=self.axes.bins[min(len(group) for group in self.groups) - 1],
+            points=request.points,
+            rank_error=work.data.rank_error(self.wanted),
+        )
+        rows = work.rows
+        effects = [
+            local_effect_of(grid, estimate, rows.total, rows.weight_scale, work.models, provenance)
+            for grid, estimate in zip(request.ale_grids, self._joined(work, estimated), strict=True)
+        ]
+        return LocalEffects(effects, skipped)
+
+    def _joined(self, work: Work, estimated: list[Estimated]) -> list[AleEstimate]:
+        """Return each effect: that of the one model, or the mean of those of a list."""
+        if not work.several:
+            return estimated[0].estimates
+        return [
+            mean_ale_estimate(estimates)
+            for estimates in zip(*(one.estimates for one in estimated), strict=True)
+        ]
+
+
+class OrderNeededError(Exception):
+    """Raised where categories have no order of their own and no rows were sampled that suggest one."""
+
+
+def _no_order(feature: int, categories: Array) -> tuple[Array, str]:
+    raise OrderNeededError
+
+
+def _check_pair(grid: AleGrid) -> None:
+    if len(grid.bins) == 2 and all(bins.nominal for bins in grid.bins):
+        names = " and ".join(repr(bins.axis.name) for bins in grid.bins)
+        raise FeatureError(
+            f"ALE of two categorical features ({names}) is not defined; use partial_dependence or h_statistic"
+        )

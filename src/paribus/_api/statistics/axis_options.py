@@ -1,0 +1,109 @@
+"""Which values of each feature effects are evaluated at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from paribus._api.run import Work
+from paribus._contracts import Array
+from paribus._data.features import Header, resolve_many, resolve_set, values_by_position
+from paribus._evaluators.survey import SummarySpec
+from paribus._grid import SPLITS, Axis, GridOptions, axis_of
+from paribus._models import Model, structure_of
+from paribus.errors import FeatureError, RefusalError
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+def groups_of(features: Any, header: Header) -> Groups:
+    """Return the columns of each effect in a list; without one, each column by itself."""
+    if features is None:
+        return tuple((j,) for j in range(len(header.names)))
+    return resolve_many(features, header)
+
+
+@dataclass(frozen=True)
+class AxisOptions:
+    """Which features need an axis, and what is said about how to lay it out."""
+
+    header: Header
+    features: tuple[int, ...]
+    grid: GridOptions
+    nominal: frozenset[int]
+    given: dict[int, Any]
+    skip: bool
+    bins: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        header: Header,
+        groups: tuple[tuple[int, ...], ...],
+        grid: GridOptions,
+        categorical_features: Any,
+        custom_values: Any,
+        skip: bool,
+        bins: tuple[int, ...] = (),
+    ) -> AxisOptions:
+        """Read what is said of features."""
+        features = tuple(sorted({feature for group in groups for feature in group}))
+        nominal = resolve_set("categorical_features", categorical_features, header)
+        given = values_by_position(custom_values, header, set(features))
+        return cls(header, features, grid, nominal, given, skip, bins)
+
+    @cached_property
+    def wanted(self) -> dict[int, SummarySpec]:
+        """What a survey must find out."""
+        options = self.grid.resolution, self.grid.percentiles
+        return {
+            j: SummarySpec(j in self.nominal, *options, given=j in self.given, bins=self.bins)
+            for j in self.features
+        }
+
+    def laid_out(self, work: Work) -> tuple[dict[int, Axis], tuple[str, ...]]:
+        """Lay out each axis once, however many grids share it."""
+        like, sides = work.rows.table, _sides(work.models) if self.grid.splits else None
+
+        def axis(j: int) -> Axis | FeatureError:
+            try:
+                return axis_of(
+                    work.data.summary(j, self.wanted),
+                    like,
+                    j,
+                    self.grid,
+                    given=self.given.get(j),
+                    sides=sides,
+                )
+            except FeatureError as error:
+                return error
+
+        axes_or_errors = dict(zip(self.features, work.pool.map(axis, self.features), strict=True))
+        refused = [error for error in axes_or_errors.values() if isinstance(error, FeatureError)]
+        if refused and not self.skip:
+            raise refused[0]
+        if len(refused) == len(self.features):
+            raise FeatureError(f"no column of X can be varied: {refused[0]}")
+        axes = {j: axis for j, axis in axes_or_errors.items() if isinstance(axis, Axis)}
+        return axes, tuple(str(error) for error in refused)
+
+
+def _sides(models: tuple[Model, ...]) -> Callable[[int, np.dtype[Any]], Array]:
+    """Return a function for the numbers on both sides of the thresholds of all models."""
+    each = []
+    for model in models:
+        try:
+            each.append(structure_of(model).ensemble.sides)
+        except RefusalError as refusal:
+            raise RefusalError(
+                f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; pass an integer"
+            ) from refusal
+
+    def sides(feature: int, dtype: np.dtype[Any]) -> Array:
+        return np.unique(np.concatenate([one(feature, dtype) for one in each]))
+
+    return sides

@@ -1,0 +1,213 @@
+"""Partial dependence and individual conditional expectation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
+
+from paribus._api.combine import combine_facts, combine_remarks, label, mean_estimate
+from paribus._api.recursion import recursion_notes
+from paribus._api.run import Estimated, Rounds, Work, each_model, estimates_here, evaluated
+from paribus._api.statistics.axis_options import AxisOptions, Groups
+from paribus._contracts import Floats
+from paribus._data.rows import Rows
+from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, probe_of
+from paribus._evaluators.planner import choose
+from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
+from paribus._evaluators.support import SupportCounter
+from paribus._evaluators.survey import SEED, SummarySpec
+from paribus._evaluators.verify import largest_difference
+from paribus._grid import SPLITS, Grid
+from paribus._models import Model
+from paribus._states import Keyed
+from paribus.notes import Note
+from paribus.results import Effects, PartialDependence
+from paribus.results.build_extrapolation import extrapolation_of
+from paribus.results.build_partial_dependence import effect_of
+
+QUANTILE_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
+QUANTILE_SHARE = 4  # one part in so many of it
+SAMPLE = 1_024  # draws of rows for standard errors: they are then known to about 2 %
+# The weight around the points of each grid, and which cells of two features have rows.
+Counted: TypeAlias = tuple[list[Floats], OccupiedCells | None]
+
+
+@dataclass(frozen=True, eq=False)
+class EffectsStatistic:
+    """Average predictions with the features of each group set to the points of a grid."""
+
+    groups: Groups
+    axes: AxisOptions
+    kind: Any = "average"
+    method: str = "auto"
+    verify: bool = False
+    quantiles: tuple[float, ...] | None = None
+    alone: bool = False
+    verb: str = "effects"
+
+    seeds: ClassVar[tuple[int, ...]] = (SEED,)
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = True
+
+    @property
+    def wanted(self) -> Mapping[int, SummarySpec]:
+        """What a survey must find out about which feature."""
+        return self.axes.wanted
+
+    @property
+    def reads_trees(self) -> bool:
+        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        return self.method != "brute"
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Lay out the grids, then evaluate every model in one pass; rows are counted with the first."""
+        axes, skipped = self.axes.laid_out(work)
+        grids = tuple(
+            Grid(tuple(axes[j] for j in group)) for group in self.groups if all(j in axes for j in group)
+        )
+        rows, request = work.rows, self._request(work, grids)
+        probe = probe_of(rows.head_sample(SEED), self.axes.nominal, rows.n_weighted)
+        outlook = PairSelection.of(probe, grids, rows.n_weighted)
+        # Training paths are about no rows that might not exist.
+        counting = SupportCounts.of(grids, outlook, rows.weight_scale, joint=self.method != "recursion")
+        estimated = yield from each_model(
+            [self._evaluated(work, request, index, counting) for index in range(len(work.models))]
+        )
+        supports, joint = counting.finish(estimated[0].state)
+        remarks = combine_remarks([self._remarks(work, one, request) for one in estimated])
+        verified = [self._verified(work, one, grids) for one in estimated]
+        far = [extrapolation_of(grid, joint, probe, work.data.header.names) for grid in grids]
+        several = zip(grids, self._joined(work, estimated), supports, far, remarks, strict=True)
+        return partial(self._result, work, request, estimated, verified, list(several), skipped)
+
+    def _request(self, work: Work, grids: tuple[Grid, ...]) -> EvaluationRequest:
+        rows = work.rows
+        return EvaluationRequest(
+            grids,
+            self.kind,
+            len(rows),
+            rows.n_weighted,
+            rows.table.row_bytes,
+            work.memory,
+            work.threads,
+            rows.weighted,
+            rows.sample(SAMPLE, SEED),
+            out_of_core=not rows.in_memory,
+            quantiles=self._quantile_request(work),
+            given=work.given,
+        )
+
+    def _quantile_request(self, work: Work) -> QuantileRequest | None:
+        if self.quantiles is None:
+            return None
+        return QuantileRequest(
+            self.quantiles, work.memory // QUANTILE_SHARE if work.given else QUANTILE_BYTES
+        )
+
+    def _evaluated(
+        self, work: Work, request: EvaluationRequest, index: int, counting: SupportCounts
+    ) -> Rounds:
+        return evaluated(
+            work,
+            work.models[index],
+            lambda shortcut: request,
+            self.method,
+            label(self.verb, index, len(work.models)),
+            beside=() if index else counting.parts,
+            settings=() if index else counting.settings,
+        )
+
+    def _remarks(self, work: Work, one: Estimated, request: EvaluationRequest) -> list[tuple[Note, ...]]:
+        assert one.model is not None
+        exactly = partial(self._exact, work, one.model, request)
+        return recursion_notes(one.plans[0], exactly, request.grids, one.estimates)
+
+    def _exact(self, work: Work, model: Model, request: EvaluationRequest) -> list[EffectEstimate]:
+        """Evaluate exactly on a few rows, to compare: on all of them it could take longer than the rest.
+
+        Where rows have weights, on all: the few are chosen without.
+        """
+        rows, some = work.rows, request
+        if not rows.weighted:
+            rows = Rows(rows.head_sample(SEED), None)
+            some = replace(
+                request, rows=len(rows), n_weighted=len(rows), weighted=False, sample=None, out_of_core=False
+            )
+        (plan,) = choose(model, lambda shortcut: some, "exact")
+        work.runner.passes += not rows.in_memory
+        estimates: list[EffectEstimate] = estimates_here(plan, rows)
+        return estimates
+
+    def _verified(self, work: Work, one: Estimated, grids: tuple[Grid, ...]) -> float | None:
+        if not self.verify:
+            return None
+        assert one.model is not None
+        work.runner.passes += not work.rows.in_memory
+        return largest_difference(one.model, work.rows, grids, one.estimates)
+
+    def _joined(self, work: Work, estimated: list[Estimated]) -> list[EffectEstimate]:
+        """Return the estimate of each grid: that of the one model, or the mean of those of a list."""
+        if not work.several:
+            return estimated[0].estimates
+        return [
+            mean_estimate(estimates) for estimates in zip(*(one.estimates for one in estimated), strict=True)
+        ]
+
+    def _result(
+        self,
+        work: Work,
+        request: EvaluationRequest,
+        estimated: list[Estimated],
+        verified: list[float | None],
+        several: list[Any],
+        skipped: tuple[str, ...],
+    ) -> Effects | PartialDependence:
+        grid = self.axes.grid
+        provenance = work.record(
+            **combine_facts(estimated, verified),
+            percentiles=grid.percentiles,
+            grid_resolution=SPLITS if grid.splits else grid.resolution,
+            points=request.points,
+            rank_error=work.data.rank_error(self.wanted),
+        )
+        effects = [
+            effect_of(
+                *one, request=request, models=work.models, unit=work.rows.weight_scale, provenance=provenance
+            )
+            for one in several
+        ]
+        return effects[0] if self.alone else Effects(effects, skipped)
+
+
+@dataclass(frozen=True, eq=False)
+class SupportCounts:
+    """Counts how much data lies around each point and, unless None, which values occur together."""
+
+    support: SupportCounter
+    occupancy: Occupancy | None
+    outlook: PairSelection
+    unit: float
+
+    @classmethod
+    def of(
+        cls, grids: tuple[Grid, ...], outlook: PairSelection, unit: float, *, joint: bool
+    ) -> SupportCounts:
+        """Prepare to count; ``joint`` says that it matters which values occur together."""
+        return cls(SupportCounter(grids), Occupancy.of(outlook) if joint else None, outlook, unit)
+
+    @property
+    def parts(self) -> tuple[SupportCounter | Occupancy, ...]:
+        """Who counts."""
+        return (self.support,) if self.occupancy is None else (self.support, self.occupancy)
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """What a kept state depends on besides the rows and the points."""
+        return () if self.occupancy is None else self.occupancy.settings
+
+    def finish(self, state: Keyed) -> Counted:
+        """Return what was counted."""
+        joint = None if self.occupancy is None else self.occupancy.finish(state, self.outlook)
+        return self.support.finish(state, self.unit), joint

@@ -1,0 +1,173 @@
+"""Importance by permutation, and by the model's own account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paribus._api.combine import combine_facts, label
+from paribus._api.provenance_record import of_estimator, of_model
+from paribus._api.run import Estimated, Rounds, Work, each_model, evaluated
+from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
+from paribus._evaluators.survey import SummarySpec
+from paribus._models.own_importance import own_importance
+from paribus._models.scoring import Scorer, score_of, target_of
+from paribus.meaning import Estimand
+from paribus.notes import Note, NoteCode
+from paribus.results import Importance
+from paribus.results.provenance import skipped_notes
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationStatistic:
+    """How much worse predictions get when the values of a feature are shuffled among the rows."""
+
+    estimators: tuple[Any, ...]
+    y: Any
+    groups: tuple[tuple[int, ...], ...]
+    tokens: tuple[Any, ...]
+    scoring: Any
+    response_method: str
+    repeats: int
+    seed: int
+    max_rows: int | None
+    verb: str = "feature_importance"
+
+    wanted: ClassVar[Mapping[int, SummarySpec]] = {}
+    seeds: ClassVar[tuple[int, ...]] = ()
+    reads_trees: ClassVar[bool] = False
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = False
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Shuffle for each model."""
+        requests = [self._request(work, estimator) for estimator in self.estimators]
+        estimated = yield from each_model(
+            [
+                evaluated(work, None, partial(_same, request), "auto", label(self.verb, index, len(requests)))
+                for index, request in enumerate(requests)
+            ]
+        )
+        return partial(self._result, work, requests, estimated)
+
+    def _request(self, work: Work, estimator: Any) -> PermutationRequest:
+        rows = work.data.in_memory("method='permutation'")
+        counted, chosen = rows.chosen(None, self.seed), rows.chosen(self.max_rows, self.seed)
+        target = target_of(self.y, rows)[chosen[counted]]
+        rows = rows.keep(chosen)
+        score = score_of(
+            estimator,
+            self.scoring,
+            target,
+            rows.table,
+            response_method=self.response_method,
+            weighted=rows.weights is not None,
+        )
+        threads = work.threads or 1
+        bounds = int(counted.sum()), work.memory, threads
+        return PermutationRequest(rows, score, self.groups, self.repeats, self.seed, *bounds)
+
+    def _result(
+        self, work: Work, requests: list[PermutationRequest], estimated: list[Estimated]
+    ) -> Importance:
+        permuted: list[PermutationImportances] = [one.estimates[0] for one in estimated]
+        rows, table = len(requests[0].rows), work.rows.table
+        models = [
+            of_estimator(estimator, request.score.response, "score")
+            if isinstance(request.score, Scorer)
+            else of_model(request.score.model)
+            for estimator, request in zip(self.estimators, requests, strict=True)
+        ]
+        provenance = work.record(
+            **{**combine_facts(estimated, models=models), "why": "requested by method='permutation'"},
+            sampled_rows=rows if rows < work.rows.n_weighted else None,
+            seed=self.seed,
+        )
+        every = np.array([one.values for one in permuted])
+        several = work.several
+        return Importance(
+            method="permutation",
+            unit=permuted[0].unit,
+            features=self.tokens,
+            feature_names=tuple(" + ".join(table.names[j] for j in group) for group in self.groups),
+            output_names=("prediction",),
+            values=every.mean(axis=0) if several else permuted[0].values,
+            standard_error=np.mean([one.standard_error for one in permuted], axis=0)
+            if several
+            else permuted[0].standard_error,
+            with_interactions=None,
+            standard_error_with_interactions=None,
+            repeats=np.mean([one.repeats for one in permuted], axis=0) if several else permuted[0].repeats,
+            notes=(
+                *dict.fromkeys(note for one in permuted for note in one.notes),
+                *skipped_notes(provenance),
+            ),
+            provenance=provenance,
+            by_model=every if several else None,
+        )
+
+
+def _same(request: PermutationRequest, shortcut: bool) -> PermutationRequest:
+    return request
+
+
+@dataclass(frozen=True, eq=False)
+class OwnStatistic:
+    """What a model recorded itself when it was fitted."""
+
+    estimator: Any
+    features: tuple[int, ...]
+    tokens: tuple[Any, ...]
+    verb: str = "feature_importance"
+
+    wanted: ClassVar[Mapping[int, SummarySpec]] = {}
+    seeds: ClassVar[tuple[int, ...]] = ()
+    reads_trees: ClassVar[bool] = False
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = False
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Read what the model has; no pass over the rows is needed."""
+        work.data.in_memory("method='model'")
+        return partial(self._result, work)
+        yield  # a generator without passes
+
+    def _result(self, work: Work) -> Importance:
+        table, chosen = work.rows.table, list(self.features)
+        own = own_importance(self.estimator, table)
+        facts: dict[str, Any] = {**of_estimator(self.estimator, "own importance", "share")}
+        provenance = work.record(
+            **facts,
+            estimand=Estimand.TRAINING,
+            evaluator="model",
+            why="requested by method='model'",
+            how=f"reads {own.what}",
+            block_rows=len(work.rows),
+            threads=1,
+            max_memory=0,
+            passes=1,
+        )
+        return Importance(
+            method="model",
+            unit=f"share of {own.what}",
+            features=self.tokens,
+            feature_names=tuple(table.names[j] for j in chosen),
+            output_names=("prediction",),
+            values=own.values[chosen],
+            standard_error=np.full(len(chosen), np.nan),
+            with_interactions=None,
+            standard_error_with_interactions=None,
+            repeats=None,
+            notes=(
+                Note(
+                    NoteCode.TRAINING_DATA,
+                    "it is about the data the model was fitted to, not about X, and has no standard error",
+                ),
+                *skipped_notes(provenance),
+            ),
+            provenance=provenance,
+        )

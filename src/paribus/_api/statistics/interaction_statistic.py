@@ -1,0 +1,158 @@
+"""Friedman and Popescu's H-statistics, and importance by effect."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paribus._api.combine import combine_facts, label, mean_statistics
+from paribus._api.options import AUTO
+from paribus._api.run import Estimated, Rounds, RowsNeededError, Work, both_ways, each_model, evaluated
+from paribus._data.background import Background
+from paribus._data.features import Feature
+from paribus._data.rows import Rows
+from paribus._evaluators.interactions import InteractionStatistics
+from paribus._evaluators.interactions.interaction_request import InteractionRequest
+from paribus._evaluators.survey import SummarySpec
+from paribus._evaluators.verify import apart, within_rounding
+from paribus.errors import FeatureError, OptionError
+from paribus.results import HStatistics, Importance, Provenance
+from paribus.results.build_interactions import h_statistics_of, importance_of
+
+VERIFIED = 40  # rows on which strengths of trees are compared with the definition
+SUBSAMPLE = 500  # rows crossed with each other where the model itself is evaluated, by default
+
+
+@dataclass(frozen=True, eq=False)
+class InteractionStatistic:
+    """How much of a model is interaction, and between which features; or how much each feature matters."""
+
+    verb: str
+    features: tuple[int, ...]
+    tokens: tuple[Feature, ...]
+    size: int | str | None
+    seed: int
+    pairwise: bool = True
+    overall: bool = True
+    threeway: int = 0
+    method: str = AUTO
+    verify: bool = False
+    _drawn: dict[int, Rows] = field(default_factory=dict)
+
+    wanted: ClassVar[Mapping[int, SummarySpec]] = {}
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = True
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seed of whatever is sampled."""
+        return (self.seed,)
+
+    @property
+    def reads_trees(self) -> bool:
+        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        return self.method != "brute"
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Evaluate every model as often as it takes."""
+        if self.threeway and work.several:
+            raise OptionError(
+                f"threeway={self.threeway} needs a single model, because the strongest triples of each "
+                f"differ, but estimator is a list of {len(work.models)}; pass one model"
+            )
+        try:
+            estimated = yield from each_model(
+                [
+                    evaluated(
+                        work,
+                        model,
+                        partial(self._requested, work),
+                        self.method,
+                        label(self.verb, index, len(work.models)),
+                        sample=partial(self._sample, work),
+                    )
+                    for index, model in enumerate(work.models)
+                ]
+            )
+        except FeatureError as error:
+            raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
+        verified = None
+        if self.verify:
+            some = yield from work.subsample(VERIFIED, self.seed, self.verb)
+            verified = [self._verified(work, one, some) for one in estimated]
+        return partial(self._result, work, estimated, verified)
+
+    def _verified(self, work: Work, one: Estimated, rows: Rows) -> float:
+        """Compare with the definition on a few rows, all of which are crossed with each other."""
+        assert one.model is not None
+        few = replace(self._requested(work, True, rows), threeway=0, drawn_from=None)
+        (exact,), (brute,) = both_ways(one.model, lambda shortcut: few, rows, self.method)
+        ratios = [name for name in ("main", "pairwise", "overall") if getattr(exact, name) is not None]
+        worst = max(apart(getattr(exact, name).strength, getattr(brute, name).strength) for name in ratios)
+        floor = float(np.sqrt(np.max(exact.floor)) + np.sqrt(np.max(brute.floor)))
+        return within_rounding(one.model, worst, 4, floor)  # an interaction is a sum of four effects at most
+
+    def _sample(self, work: Work, size: int) -> Generator[Any, Any, None]:
+        self._drawn[size] = yield from work.subsample(size, self.seed, self.verb)
+
+    def _requested(self, work: Work, shortcut: bool, some: Rows | None = None) -> InteractionRequest:
+        rows = some or self._rows(work, shortcut)
+        return InteractionRequest(
+            self.features,
+            self.pairwise,
+            self.overall,
+            self.threeway,
+            rows,
+            self.seed,
+            work.memory,
+            work.threads,
+            work.given,
+            drawn_from=work.rows.n_weighted if self.size == AUTO and not shortcut else None,
+        )
+
+    def _rows(self, work: Work, shortcut: bool) -> Background:
+        """Return the rows to use: those with positive weight, or a sample of them."""
+        rows = work.rows
+        size = SUBSAMPLE if self.size == AUTO and not shortcut else self.size
+        if isinstance(size, int):
+            if size not in self._drawn:
+                raise RowsNeededError(size)
+            return self._drawn[size]
+        if shortcut:
+            return rows
+        if not rows.in_memory:
+            raise OptionError(
+                f"subsample=None crosses {len(rows):,} rows with each other, and X is read because it is "
+                "large: give the number of rows to sample"
+            )
+        return rows.subsample(None, self.seed)
+
+    def _result(
+        self, work: Work, estimated: list[Estimated], verified: list[float] | None
+    ) -> HStatistics | Importance:
+        provenance = self._provenance(work, estimated, verified)
+        statistics: list[InteractionStatistics] = [one.estimates[0] for one in estimated]
+        request = estimated[0].plans[0].evaluator.request
+        assert isinstance(request, InteractionRequest)
+        joined = mean_statistics(statistics) if work.several else statistics[0]
+        build = h_statistics_of if self.pairwise else importance_of
+        every = statistics if work.several else []
+        return build(joined, request, self.tokens, work.models, provenance, every)
+
+    def _provenance(self, work: Work, estimated: list[Estimated], verified: list[float] | None) -> Provenance:
+        evaluators = [one.plans[0].evaluator for one in estimated]
+        used, all_rows = (evaluators[0].request.background or work.rows).n_weighted, work.rows.n_weighted
+        witnesses = min(one.error_rows for one in evaluators)
+        return work.record(
+            **{
+                **combine_facts(estimated, verified),
+                "predictions": sum(one.estimates[0].predictions for one in estimated),
+            },
+            sampled_rows=used if used < all_rows else None,
+            seed=self.seed if used < all_rows or witnesses < used else None,
+            points=used,
+        )

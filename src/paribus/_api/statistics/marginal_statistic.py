@@ -1,0 +1,140 @@
+"""Averages over the rows near each value, as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from paribus._api.combine import combine_facts, label, mean_cells
+from paribus._api.run import Estimated, Rounds, Work, each_model, evaluated
+from paribus._api.statistics.axis_options import AxisOptions, Groups
+from paribus._evaluators.cell_means import CellMeans, MarginalRequest
+from paribus._evaluators.survey import SEED, SummarySpec
+from paribus._grid import SPLITS, Grid, GridOptions
+from paribus._models import Model
+from paribus._models.adapter import named_outputs
+from paribus._models.scoring import Outcome, outcome_of
+from paribus.errors import FeatureError, OptionError
+from paribus.results import Marginals
+from paribus.results.build_marginal import marginal_of
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalStatistic:
+    """Average predictions, and what came out, over the rows in the cells around each point of an axis."""
+
+    groups: Groups
+    axes: AxisOptions
+    estimators: tuple[Any, ...]
+    target_names: Any = None
+    verb: str = "marginal"
+
+    seeds: ClassVar[tuple[int, ...]] = (SEED,)
+    reads_trees: ClassVar[bool] = False
+    needs_target: ClassVar[bool] = True
+    needs_model: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for group in self.groups:
+            if len(group) > 1:
+                together = ", ".join(repr(self.axes.header.names[j]) for j in group)
+                raise FeatureError(
+                    f"marginal() takes single features, not {together} together; pass them one by one"
+                )
+
+    @property
+    def wanted(self) -> Mapping[int, SummarySpec]:
+        """What a survey must find out about which feature."""
+        return self.axes.wanted
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Lay out the axes, then predict every row once by each model."""
+        models: tuple[Model | None, ...] = work.models or (None,)
+        estimators = self.estimators or (None,)
+        outcomes = [self._outcome(work, model, one) for model, one in zip(models, estimators, strict=True)]
+        axes, skipped = self.axes.laid_out(work)
+        grids = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
+        requests = [self._request(work, grids, outcome) for outcome in outcomes]
+        estimated = yield from each_model(
+            [
+                evaluated(work, model, partial(_same, request), "auto", label(self.verb, index, len(models)))
+                for index, (model, request) in enumerate(zip(models, requests, strict=True))
+            ]
+        )
+        return partial(self._result, work, estimated, skipped)
+
+    def _outcome(self, work: Work, model: Model | None, estimator: Any) -> Outcome | None:
+        """Return how what came out becomes numbers that predictions can be compared with."""
+        columns = work.data.n_targets
+        if not columns:
+            return None
+        outcome = outcome_of(model, estimator, columns)
+        rows = work.rows
+        if rows.in_memory:  # fails before the model predicts all rows
+            some = work.data.in_memory("y")
+            assert some.target is not None
+            outcome.numbers(some.target[some.chosen(None, SEED)])
+        return outcome
+
+    def _request(self, work: Work, grids: tuple[Grid, ...], outcome: Outcome | None) -> MarginalRequest:
+        rows = work.rows
+        return MarginalRequest(
+            grids,
+            "average",
+            len(rows),
+            rows.n_weighted,
+            rows.table.row_bytes,
+            work.memory,
+            work.threads,
+            rows.weighted,
+            out_of_core=not rows.in_memory,
+            given=work.given,
+            outcome=outcome,
+        )
+
+    def _result(self, work: Work, estimated: list[Estimated], skipped: tuple[str, ...]) -> Marginals:
+        grid, means = self.axes.grid, estimated[0].plans[0].evaluator
+        assert isinstance(means, CellMeans)
+        provenance = work.record(
+            target=bool(work.data.n_targets),
+            **{**combine_facts(estimated), "why": "the only way"},
+            percentiles=grid.percentiles,
+            grid_resolution=SPLITS if grid.splits else grid.resolution,
+            points=means.request.points,
+            rank_error=work.data.rank_error(self.wanted),
+        )
+        build = partial(
+            marginal_of,
+            means=means,
+            output_names=work.models[0].output_names if work.models else self._outputs(work),
+            models=work.models,
+            unit=work.rows.weight_scale,
+            provenance=provenance,
+        )
+        joined = estimated[0].estimates
+        if work.several:
+            joined = [mean_cells(each) for each in zip(*(one.estimates for one in estimated), strict=True)]
+        return Marginals([build(*one) for one in zip(means.axes, joined, strict=True)], skipped)
+
+    def _outputs(self, work: Work) -> tuple[str, ...]:
+        """Return the names of what is averaged where there is no model."""
+        several = tuple(f"y {index}" for index in range(work.data.n_targets))
+        return named_outputs(self.target_names, ("y",) if len(several) == 1 else several)
+
+
+def _same(request: MarginalRequest, shortcut: bool) -> MarginalRequest:
+    return request
+
+
+def check_without_model(y: Any, response_method: str, grid: GridOptions) -> None:
+    """Refuse what needs a model where there is none."""
+    if y is None:
+        raise OptionError("estimator=None needs y to average; pass a model, y, or both")
+    if response_method != "auto":
+        raise OptionError(
+            f"response_method={response_method!r} requires a model, and estimator=None; omit it"
+        )
+    if grid.splits:
+        raise OptionError(f"grid_resolution={SPLITS!r} needs the trees of a model; give an integer")

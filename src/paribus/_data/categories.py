@@ -1,0 +1,191 @@
+"""Columns as the categories a model was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from paribus._data.frame import FrameTable
+from paribus.errors import TableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from paribus._data.scan.model_table import ModelTable
+
+Categories = Mapping[str, tuple[Any, ...]]
+SHOWN = 5  # values, in a message or a note
+
+
+def content_of(kind: pa.DataType) -> tuple[str, bool]:
+    """Return what an Arrow column holds, in words, and whether as categories."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return content_of(kind.value_type)[0], True
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers", False
+    if pa.types.is_boolean(kind):
+        return "booleans", False
+    if pa.types.is_temporal(kind):
+        return "dates or times", False
+    return ("text" if "string" in str(kind) else str(kind)), False
+
+
+def contents_of(table: FrameTable) -> Callable[[int], tuple[str, bool]]:
+    """Return a function from a column in memory to what it holds, in words, and whether as categories."""
+    dtypes = list(table.frame.schema.values())  # of all at once; column by column a wide table takes a second
+
+    def content(feature: int) -> tuple[str, bool]:
+        dtype = dtypes[feature]
+        if dtype in (nw.Categorical, nw.Enum):
+            return _in_words(table.frame[:, feature].cat.get_categories().dtype), True
+        if dtype == nw.String and _has_objects(table, feature):
+            # narwhals takes a pandas column of objects for text when its first values are missing.
+            return ("text" if table.column(feature).kind == "string" else "objects"), False
+        return _in_words(dtype), False
+
+    return content
+
+
+def _has_objects(table: FrameTable, feature: int) -> bool:
+    return getattr(table.frame[:, feature].to_native(), "dtype", None) == np.dtype(object)
+
+
+def _in_words(dtype: Any) -> str:
+    if dtype.is_numeric():
+        return "numbers"
+    if dtype.is_temporal():
+        return "dates or times"
+    return {nw.String: "text", nw.Boolean: "booleans", nw.Object: "objects"}.get(dtype, str(dtype))
+
+
+def check_known(name: str, known: tuple[Any, ...], occurring: Iterable[Any]) -> None:
+    """Refuse categories other than those a model knows, if it predicts nothing for others."""
+    other = next((value for value in occurring if value is not None and value not in known), None)
+    if other is not None:
+        raise TableError(
+            f"column {name!r} of X has {other!r}, which is none of the {len(known)} categories the model was "
+            "fitted on, and it refuses others; drop such rows, and the category itself if it is declared, "
+            "or set it to missing"
+        )
+
+
+def unknown_to(name: str, known: Iterable[tuple[Any, ...]], occurring: Iterable[Any]) -> str | None:
+    """Return which values of a column some models do not know, in words; refuse one that has no other.
+
+    Such values are missing ones to the model, so that nothing would show that all of them are.
+    """
+    values = [value for value in occurring if value is not None and value == value]
+    others: set[Any] = set()
+    for own in map(frozenset, known):
+        unknown = {value for value in values if value not in own}
+        if values and len(unknown) == len(values):
+            raise TableError(
+                f"column {name!r} of X has none of the categories the model was fitted on ({_listed(own)}): "
+                f"{_listed(unknown)} are all missing values to it; pass what it was fitted on"
+            )
+        others |= unknown
+    return f"{name}: {_listed(others)}" if others else None
+
+
+def _listed(values: Collection[Any]) -> str:
+    plain = (value.item() if isinstance(value, np.generic) else value for value in values)
+    shown = sorted(repr(value) for value in plain if value == value)
+    return ", ".join(shown[:SHOWN]) + (f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else "")
+
+
+def categories_with(name: str, known: tuple[Any, ...], occurring: Iterable[Any]) -> pa.Array:
+    """Return the categories a model knows, and then the others that occur."""
+    import pyarrow as pa
+
+    seen = set(known)
+    others = [value for value in dict.fromkeys(occurring) if value is not None and value not in seen]
+    values = pa.array(known)
+    return pa.concat_arrays([values, _cast(name, pa.array(others), values.type)]) if others else values
+
+
+def recode(name: str, column: Any, values: pa.Array) -> pa.ChunkedArray:
+    """Return a column of categories with other categories, among which its own are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ordered = column.type.ordered
+    chunks = []
+    for chunk in column.chunks:
+        position = pc.index_in(_cast(name, chunk.dictionary, values.type), value_set=values)
+        codes = position.take(chunk.indices)
+        chunks.append(pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), values, ordered=ordered))
+    return pa.chunked_array(chunks, type=pa.dictionary(pa.int32(), values.type, ordered))
+
+
+def _cast(name: str, values: Any, kind: pa.DataType) -> Any:
+    import pyarrow as pa
+
+    try:
+        return values.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        what, wanted = (content_of(one)[0] for one in (values.type, kind))
+        why = f" ({error})" if what == wanted else ""
+        raise TableError(
+            f"column {name!r} of X holds {what}, and the model was fitted on categories of {wanted}{why}; "
+            "pass what it was fitted on"
+        ) from error
+
+
+def _as_categories(name: str, column: Any, known: tuple[Any, ...], closed: Categories) -> pa.ChunkedArray:
+    """Return a column of plain values as the categories a model knows."""
+    encoded = column.dictionary_encode()
+    occurring = encoded.unify_dictionaries().chunk(0).dictionary.to_pylist() if encoded.num_chunks else ()
+    if name in closed:
+        check_known(name, closed[name], occurring)
+    return recode(name, encoded, categories_with(name, known, occurring))
+
+
+def categorized(table: FrameTable, categories: Categories, closed: Categories) -> FrameTable:
+    """Return a pandas table some of whose columns are the categories a model knows; the others are shared."""
+    import pyarrow as pa
+
+    native = table.native.copy(deep=False)
+    own = [str(name) for name in native.columns]
+    for name, known in categories.items():
+        position = own.index(name)
+        try:
+            column = pa.Table.from_pandas(native.iloc[:, [position]], preserve_index=False).column(0)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise TableError(
+                f"column {name!r} of X holds objects of several types, and the model was fitted on "
+                f"categories such as {known[0]!r}; pass what it was fitted on"
+            ) from error
+        made = _as_categories(name, column, known, closed).to_pandas()
+        made.index = native.index
+        native.isetitem(position, made)
+    return replace(table, native=native)
+
+
+def as_pandas(table: FrameTable, categories: Categories, closed: Categories) -> ModelTable:
+    """Return a polars or Arrow table that the model sees as pandas, block by block."""
+    import pyarrow as pa
+
+    from paribus._data.scan.model_table import ModelTable
+    from paribus._data.scan.source import conformed, normal_type
+
+    try:
+        arrow = table.frame.to_arrow()
+    except Exception as error:  # each frame library has its own tree of conversion errors
+        raise TableError(
+            f"X, a {table.backend} table, cannot be given to the model as pandas: {error}; cast its columns "
+            "to numbers, text, categories or dates"
+        ) from error
+    schema = pa.schema([pa.field(one.name, normal_type(one.type)) for one in arrow.schema])
+    arrow = conformed(arrow, schema, "X")
+    for name, known in categories.items():
+        position = schema.get_field_index(name)
+        column = _as_categories(name, arrow.column(position), known, closed)
+        arrow = arrow.set_column(position, name, column)
+    gaps = frozenset(name for name in schema.names if arrow.column(name).null_count)
+    return ModelTable.of(arrow, table.names, "pandas", gaps)

@@ -1,0 +1,399 @@
+"""Tables that are data frames: pandas, polars, Arrow and their kin, read through narwhals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from paribus._contracts import Array, Flags, Integers, Kind
+from paribus._data.kinds import OBJECT_BYTES, kind_of_objects, objects, objects_like, typed
+from paribus._data.table import CellValues, Column, ScratchBuffer, checked_names
+from paribus.errors import FeatureError, GridError, TableError
+
+CONTENT_ROWS = 65_536  # of text and objects given to a fingerprint at a time
+TEXT_SAMPLE = 256  # values that show how long text is, and which Python type objects have
+
+
+@dataclass(frozen=True, eq=False)
+class FrameTable:
+    """A data frame that stays in its own library, so that the model sees what it was fitted on."""
+
+    native: Any
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, X: Any, names: Any) -> Self:
+        """Read an eager data frame; ``names`` may rename its columns for reporting."""
+        try:
+            columns = nw.from_native(X, eager_only=True).columns
+        except (TypeError, nw.exceptions.NarwhalsError) as error:
+            raise TableError(f"X is a {type(X).__name__} that cannot be read: {error}") from error
+        own = checked_names(columns, len(columns), "the header of X")
+        return cls(X, own if names is None else checked_names(names, len(columns)))
+
+    @cached_property
+    def frame(self) -> nw.DataFrame[Any]:
+        """The frame as narwhals sees it."""
+        return nw.from_native(self.native, eager_only=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        native = self.native
+        if self.frame.implementation.is_pyarrow():
+            native = _compact(native)
+        return {"native": native, "names": self.names}
+
+    @property
+    def backend(self) -> str:
+        """Return the name of the frame's library."""
+        return str(self.frame.implementation.value)
+
+    @cached_property
+    def row_bytes(self) -> int:
+        """Memory of one row once it is repeated, from the dtypes and the length of the first texts."""
+        return sum(_bytes(self._series(j)) for j in range(len(self.names)))
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Return consecutive rows."""
+        return self._some(self.frame[start:stop])
+
+    def keep(self, mask: Flags) -> Self:
+        """Return the rows where ``mask`` holds."""
+        return self._some(self.frame[np.flatnonzero(mask)])
+
+    def pick(self, features: tuple[int, ...]) -> Self:
+        """Return some of the columns, in the order given."""
+        frame = self.frame[:, list(features)]
+        return type(self)(frame.to_native(), tuple(self.names[j] for j in features))
+
+    def dtype(self, feature: int) -> str:
+        """Return the column's dtype in words."""
+        return str(self._series(feature).dtype)
+
+    def column(self, feature: int) -> Column:
+        """Read one column."""
+        series, name = self._series(feature), self.names[feature]
+        try:
+            return _read(name, series)
+        except FeatureError:
+            raise
+        except Exception as error:  # each frame library has its own tree of conversion errors
+            raise FeatureError(
+                f"feature {name!r} of dtype {series.dtype} cannot be read: {error}; cast it to numeric, "
+                f"text, categorical or date"
+            ) from error
+
+    def floats(self, feature: int) -> Array | None:
+        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        series = self._series(feature)
+        if series.dtype not in (nw.Float64, nw.Float32):
+            return None
+        values = np.asarray(series.to_numpy())
+        return values if values.dtype in (np.float64, np.float32) else None
+
+    def cells(self, feature: int, values: Array) -> CellValues:
+        """Write values in the column's dtype, or refuse what it cannot hold."""
+        like = self._series(feature)
+        try:
+            native = _native_like(like, values)
+            read = _read(self.names[feature], nw.from_native(native, series_only=True))
+        except Exception as error:  # each frame library has its own tree of conversion errors
+            raise GridError(
+                f"values for {self.names[feature]!r} cannot be represented in its dtype {like.dtype}: "
+                f"{error}; "
+                "pass representable values, or cast the column in X"
+            ) from error
+        return CellValues(native, read)
+
+    def own_cells(self, feature: int) -> CellValues:
+        """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
+        return CellValues(self._series(feature).to_native(), self.column(feature))
+
+    def with_missing(self, feature: int, cells: CellValues) -> CellValues:
+        """Append this table's first value, which is missing, in the form the model knows it."""
+        if getattr(cells.native, "dtype", None) == np.dtype(object):
+            # pandas may turn one kind of missing object into another when it joins columns itself.
+            pd, last = nw.get_native_namespace(self.frame), self._series(feature)[:1].to_list()
+            series = pd.Series(objects([*cells.native, *last]), dtype=object)
+            return CellValues(series, cells.column.and_missing())
+        occurring = self._series(feature)[:1].alias("cells")
+        requested = nw.from_native(cells.native, series_only=True).alias("cells")
+        both = nw.concat([requested.to_frame(), occurring.to_frame()])
+        return CellValues(both["cells"].to_native(), cells.column.and_missing())
+
+    def stack(self, copies: int, scratch: ScratchBuffer) -> FrameStack:
+        """Prepare to evaluate ``copies`` points at once; repeated pandas rows get labels that are unique."""
+        rows = len(self)
+        if copies == 1:
+            return FrameStack(self.frame, rows)
+        return FrameStack(nw.maybe_reset_index(self.frame[np.tile(np.arange(rows), copies)]), rows)
+
+    def content(self) -> Iterator[Any]:
+        """Yield buffers that depend on the values alone, for a fingerprint."""
+        for feature in range(len(self.names)):
+            yield from _content(self._series(feature))
+
+    def _some(self, frame: nw.DataFrame[Any]) -> Self:
+        """Return some rows; the frame is handed on, because wrapping it anew costs as much as slicing it."""
+        table = type(self)(frame.to_native(), self.names)
+        vars(table)["frame"] = frame
+        return table
+
+    def _series(self, feature: int) -> nw.Series[Any]:
+        if self.frame.implementation.is_pandas_like():
+            # By position: pandas builds its index of labels on first use, which is not safe in threads.
+            return nw.from_native(self.native.iloc[:, feature], series_only=True)
+        return self.frame[:, feature]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameStack:
+    """A block of ``rows`` rows repeated in ``base``."""
+
+    base: nw.DataFrame[Any]
+    rows: int
+
+    def at(self, replaced: dict[int, CellValues], index: Integers) -> Any:
+        """Return a frame whose other columns are shared with the block and protected from the model."""
+        size = len(index) * self.rows
+        frame = self.base if size == len(self.base) else self.base.head(size)
+        each = index if index.ndim == 3 else index[:, None]
+        shape = len(index), self.rows
+        positions = [np.broadcast_to(each[:, :, d], shape).ravel() for d in range(len(replaced))]
+        if frame.implementation.is_pandas():
+            return _pandas_replaced(frame, replaced, positions)
+        columns = []
+        for (feature, cells), position in zip(replaced.items(), positions, strict=True):
+            taken = nw.from_native(cells.native, series_only=True)[position]
+            columns.append(taken.alias(frame.columns[feature]))
+        return frame.with_columns(*columns).to_native()
+
+
+def _pandas_replaced(
+    frame: nw.DataFrame[Any], replaced: dict[int, CellValues], positions: list[Integers]
+) -> Any:
+    """Replace columns by position; narwhals would rebuild every other column as well.
+
+    From version 3 on a shallow copy is protected by copy-on-write, before that only a deep one is.
+    """
+    protects = int(nw.get_native_namespace(frame).__version__.split(".")[0]) >= 3
+    native = frame.to_native().copy(deep=not protects)
+    for (feature, cells), position in zip(replaced.items(), positions, strict=True):
+        taken = cells.native.take(
+            position
+        )  # a series, because a bare array of objects would be inferred anew
+        taken.index = native.index
+        native.isetitem(feature, taken)
+    return native
+
+
+def _compact(table: Any) -> Any:
+    """Copy an Arrow table, so that some of its rows travel without the others."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.unify_dictionaries())
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
+def _bytes(series: nw.Series[Any]) -> int:
+    dtype = series.dtype
+    if dtype in (nw.Boolean, nw.Int8, nw.UInt8):
+        return 1
+    if dtype.is_numeric() or dtype.is_temporal():
+        return 8
+    texts = series.head(TEXT_SAMPLE).to_list()
+    return OBJECT_BYTES + sum(len(str(text)) for text in texts) // max(1, len(texts))
+
+
+def _content(series: nw.Series[Any]) -> Iterator[Any]:
+    """Yield a column's values: bytes of numbers and dates, text of anything else."""
+    plain = series.dtype.is_float() or series.dtype.is_integer() or series.dtype.is_temporal()
+    if plain and series.dtype not in (nw.Int128, nw.UInt128):
+        values = np.ascontiguousarray(series.to_numpy())
+        if series.null_count():
+            yield np.packbits(series.is_null().to_numpy())  # polars and Arrow distinguish null from NaN
+        if values.dtype.kind in "fiumM":
+            yield values.view(np.uint8)
+            return
+    for start in range(0, len(series), CONTENT_ROWS):
+        yield "\x1f".join(map(repr, series[start : start + CONTENT_ROWS].to_list())).encode()
+
+
+def _kind(name: str, series: nw.Series[Any]) -> Kind | None:
+    """Read the kind off the dtype; None when only the values show it."""
+    dtype = series.dtype
+    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
+        return "integer"
+    if dtype.is_float() or dtype == nw.Decimal:
+        return "numeric"
+    if dtype == nw.Boolean:
+        return "boolean"
+    if dtype in (nw.Categorical, nw.Enum):
+        return "category"
+    if dtype == nw.String:
+        return "string"
+    if dtype in (nw.Date, nw.Datetime, nw.Duration) or _has_zone(series):
+        return "datetime"
+    if dtype == nw.Object:
+        return None
+    plain = getattr(series.to_native(), "dtype", None)
+    if isinstance(plain, np.dtype) and plain.kind == "f":  # half precision, to an older narwhals
+        return "numeric"
+    raise FeatureError(
+        f"feature {name!r} has dtype {dtype}, which cannot be varied; "
+        "cast it to numeric, text, categorical or date"
+    )
+
+
+def _has_zone(series: nw.Series[Any]) -> bool:
+    """Return whether a pandas column holds dates with a time zone; narwhals does not know all zones."""
+    return getattr(getattr(series.to_native(), "dtype", None), "tz", None) is not None
+
+
+def _zone(series: nw.Series[Any]) -> str | None:
+    """Return the time zone of dates that have one."""
+    if _has_zone(series):
+        return str(series.to_native().dtype.tz)
+    return series.dtype.time_zone if isinstance(series.dtype, nw.Datetime) else None
+
+
+def _read(name: str, series: nw.Series[Any]) -> Column:
+    kind = _kind(name, series)
+    absent = series.is_null()
+    # Arrow and polars distinguish null from NaN; to the models both are a missing number.
+    if series.dtype.is_float():
+        absent = absent | series.is_nan().fill_null(True)
+    missing = np.asarray(absent.to_numpy(), dtype=bool)
+    present = series.filter(~absent) if missing.any() else series
+    if kind in ("category", "string"):
+        return _read_categories(name, kind, series, present, missing)
+    if kind == "datetime":
+        return Column(name, kind, _date_values(present), missing, zone=_zone(series))
+    if kind is None:
+        return _read_objects(name, present, missing)
+    values = np.asarray(present.to_numpy())
+    if kind == "numeric" and values.dtype == object:
+        values = values.astype(np.float64)
+    return Column(name, kind, values, missing)
+
+
+def _date_values(present: nw.Series[Any]) -> Array:
+    if present.dtype == nw.Date:
+        return np.asarray(present.to_numpy()).astype("datetime64[D]")
+    if _has_zone(present):
+        return np.asarray(present.to_native().dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
+    return np.asarray(present.to_numpy())
+
+
+def _read_categories(
+    name: str, kind: Kind, series: nw.Series[Any], present: nw.Series[Any], missing: Flags
+) -> Column:
+    """Read text and categories by the codes that Arrow gives them; a million rows are not looped over."""
+    import pyarrow as pa
+
+    declared = tuple(series.cat.get_categories().to_list()) if kind == "category" else None
+    ranked = kind == "category" and _is_ranked(series)
+    try:
+        arrow = present.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        # Categories of several Python types have no Arrow type: they are read one by one.
+        if kind == "string":
+            return _read_objects(name, present, missing)
+        return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
+    chunks = arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow])
+    if kind == "string" and not _is_text(pa, chunks.type):
+        # narwhals takes a pandas column of objects for text when its first values are missing.
+        return _read_objects(name, present, missing)
+    if not pa.types.is_dictionary(chunks.type):
+        chunks = chunks.dictionary_encode()
+    if not chunks.num_chunks:
+        return Column(name, kind, objects([]), missing, declared, ranked=ranked)
+    whole = chunks.unify_dictionaries().combine_chunks()
+    coded = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    # pandas categories may be objects Arrow writes differently, such as intervals; their order is the same.
+    as_declared = declared is not None and series.implementation.is_pandas_like()
+    occurring = declared if declared is not None and as_declared else tuple(coded.dictionary.to_pylist())
+    if len(set(occurring)) < len(occurring):  # a dictionary may name a category twice
+        return Column(name, kind, objects(present.to_list()), missing, declared, ranked=ranked)
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return Column(name, kind, objects(occurring)[codes], missing, declared, codes, occurring, ranked)
+
+
+def _is_ranked(series: nw.Series[Any]) -> bool:
+    """Return whether categories are ordered; polars enums are."""
+    native = series.to_native()
+    dtype = getattr(native, "type", None) or getattr(native, "dtype", None)
+    return bool(getattr(dtype, "ordered", series.dtype == nw.Enum))
+
+
+def _is_text(pa: Any, arrow_type: Any) -> bool:
+    value = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+    return "string" in str(value)
+
+
+def _read_objects(name: str, present: nw.Series[Any], missing: Flags) -> Column:
+    values = objects(present.to_list())
+    kind = kind_of_objects(name, values)
+    return Column(name, kind, typed(name, values, kind), missing)
+
+
+def _native_like(like: nw.Series[Any], values: Array) -> Any:
+    """Return values as a native series of the dtype of ``like``."""
+    library = like.implementation
+    if library.is_pandas_like():
+        return _pandas_like(library.to_native_namespace(), like.to_native(), values)
+    if library.is_polars():
+        return _polars_like(library.to_native_namespace(), like.to_native(), values)
+    return _arrow_like(library.to_native_namespace(), like.to_native(), values)
+
+
+def _pandas_like(pd: Any, like: Any, values: Array) -> Any:
+    if like.dtype == object:
+        return pd.Series(objects_like(values, like.dropna().head(TEXT_SAMPLE).to_numpy()), dtype=object)
+    if values.dtype.kind in "mM":
+        zone = getattr(like.dtype, "tz", None)
+        series = pd.Series(values)
+        return (series if zone is None else series.dt.tz_localize("UTC")).astype(like.dtype)
+    return pd.Series(values.tolist(), dtype=like.dtype)
+
+
+def _polars_like(pl: Any, like: Any, values: Array) -> Any:
+    if values.dtype.kind in "mM":
+        return pl.Series(like.name, values).cast(_in_utc(pl, like.dtype)).cast(like.dtype)
+    if like.dtype.is_decimal():
+        return pl.Series(like.name, values.tolist()).cast(like.dtype)
+    return pl.Series(like.name, values.tolist(), dtype=like.dtype, strict=True)
+
+
+def _in_utc(pl: Any, dtype: Any) -> Any:
+    """Return the dtype values in UTC are read as before they are moved to the column's zone."""
+    return pl.Datetime(dtype.time_unit, "UTC") if getattr(dtype, "time_zone", None) else dtype
+
+
+def _arrow_like(pa: Any, like: Any, values: Array) -> Any:
+    if values.dtype.kind in "mM":
+        unit = np.datetime_data(values.dtype)[0]
+        ticks = pa.array(values if unit != "D" else values.astype("datetime64[s]"))
+        return pa.chunked_array([ticks.cast(like.type)])
+    if pa.types.is_dictionary(like.type):
+        return _arrow_categories(pa, like, values)
+    if pa.types.is_decimal(like.type):
+        return pa.chunked_array([pa.array(values.tolist()).cast(like.type)])
+    return pa.chunked_array([pa.array(values.tolist(), type=like.type)])
+
+
+def _arrow_categories(pa: Any, like: Any, values: Array) -> Any:
+    """Write categories with the column's own dictionary, for models that read the codes behind them."""
+    categories = like.unify_dictionaries().chunk(0).dictionary
+    known = {category: code for code, category in enumerate(categories.to_pylist())}
+    codes = pa.array([known[value] for value in values.tolist()], type=like.type.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, categories, ordered=like.type.ordered)])

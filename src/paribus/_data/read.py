@@ -1,0 +1,41 @@
+"""From whatever the user has to a `Table`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from paribus._data.array import ArrayTable
+from paribus._data.table import Table
+from paribus.errors import TableError
+
+
+def source_of(X: Any, on_error: str) -> Any:
+    """Return a source to read X from, or None when X is in memory."""
+    if isinstance(X, np.ndarray):  # a list of lists of numbers is a table as well, and needs a closer check
+        return None
+    from paribus._data.scan.open import source_of as opened
+
+    return opened(X, on_error)
+
+
+def table_of(X: Any, names: Any = None) -> Table:
+    """Read ``X`` without copying it: numpy or nested lists, else anything narwhals reads eagerly."""
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise TableError(
+            f"X is a sparse {type(X).__name__}; pass X.toarray(), or a slice of it that fits in memory"
+        )
+    # A frame is distinguished from an array by what it can do, so that no frame library is imported here.
+    is_frame = any(hasattr(X, attribute) for attribute in ("collect_schema", "column_names", "columns"))
+    if is_frame:
+        from paribus._data.frame import FrameTable  # narwhals is only loaded for frames
+
+        table: Table = FrameTable.of(X, names)
+    else:
+        table = ArrayTable.of(X, names)
+    if not len(table) or not table.names:
+        raise TableError(
+            f"X has {len(table)} rows and {len(table.names)} columns; at least one of each is needed"
+        )
+    return table

@@ -1,0 +1,322 @@
+"""The background: whom we average over, and how the rows are cut into blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from heapq import merge
+from threading import RLock
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import xxhash
+
+from paribus._contracts import Array, Flags, Floats
+from paribus._data.features import Header
+from paribus._data.sampling import PrioritySample, Sample, head_rows, sample_numbers, sample_of
+from paribus._data.table import Column, Table
+from paribus.errors import WeightError
+
+Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # of the grids, each with its points
+ONE_PART: Parts = (((0,), 1),)
+DERIVING = tuple(RLock() for _ in range(64))  # so that evaluators of a block do not derive the same at once
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive rows with their weights, and the numbers of the grids to evaluate on them.
+
+    ``start`` is the number of the first row, ``number`` that of the block, ``share`` how much of all points
+    those grids have. ``target`` is what came out for each row, ``(n,)`` or ``(n, o)``, if that is known.
+    """
+
+    table: Table
+    weights: Floats | None
+    start: int
+    questions: tuple[int, ...] = (0,)
+    share: float = 1.0
+    number: int = 0
+    target: Array | None = None
+
+    @property
+    def work(self) -> float:
+        """Rows, times the share of the grids."""
+        return len(self.table) * self.share
+
+    @cached_property
+    def _derived(self) -> dict[Any, Any]:
+        return {}
+
+    def derived(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """Return what is computed from the rows alone, once for all evaluators of the block."""
+        if key not in self._derived:
+            with DERIVING[id(self._derived) % len(DERIVING)]:
+                if key not in self._derived:
+                    self._derived[key] = compute()
+        return self._derived[key]
+
+    def sharing(self, other: Self) -> Self:
+        """Return itself, with what is derived from another block of the same rows."""
+        vars(self)["_derived"] = other._derived
+        return self
+
+    def column(self, feature: int) -> Column:
+        """Read one column, once for all evaluators of the block."""
+        column: Column = self.derived(("column", feature), lambda: self.table.column(feature))
+        return column
+
+    def weighted(self) -> Self:
+        """Leave out the rows of weight zero, which must not count in any way."""
+        if self.weights is None or self.weights.all():
+            return self
+        mask = self.weights > 0
+        target = None if self.target is None else self.target[mask]
+        kept = replace(self, table=self.table.keep(mask), weights=self.weights[mask], target=target)
+        vars(kept)["_derived"] = self.derived("weighted", dict)
+        return kept
+
+    def between(self, first: int, stop: int) -> Self:
+        """Return the rows from ``first`` to ``stop``, counted within the block."""
+        weights, target = (
+            None if array is None else array[first:stop] for array in (self.weights, self.target)
+        )
+        table, start = self.table.slice(first, stop), self.start + first
+        return replace(self, table=table, weights=weights, target=target, start=start)
+
+    def cut(self, size: int) -> Iterator[Self]:
+        """Yield consecutive blocks of at most ``size`` rows."""
+        for first in range(0, len(self.table), size):
+            yield self.between(first, min(first + size, len(self.table)))
+
+    def restrict(self, parts: Parts) -> Iterator[Self]:
+        """Yield the block once per part of the grids."""
+        total = sum(points for _, points in parts)
+        for numbers, points in parts:
+            share = points / total if total else 1 / len(parts)
+            yield replace(self, questions=numbers, share=share).sharing(self)
+
+
+@dataclass(frozen=True, eq=False)
+class InMemoryBlocks:
+    """Blocks of ``size`` of the rows of ``whole``, which are in memory, each once per part of the grids.
+
+    ``first`` is the number of the first one.
+    """
+
+    whole: Block
+    size: int
+    parts: Parts
+    first: int = 0
+
+    @property
+    def in_memory(self) -> bool:
+        """They are in memory."""
+        return True
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.whole.table)
+
+    @property
+    def count(self) -> int:
+        """Number of blocks of rows."""
+        return -(-self.rows // self.size)
+
+    def __iter__(self) -> Iterator[Block]:
+        for number, block in enumerate(self.whole.cut(self.size), self.first):
+            yield from replace(block, number=number).restrict(self.parts)
+
+    def part(self, first: int, stop: int) -> Self:
+        """Return some consecutive ones."""
+        start, end = (min((n - self.first) * self.size, self.rows) for n in (first, stop))
+        return replace(self, whole=self.whole.between(start, end), first=first)
+
+    @property
+    def n_tasks(self) -> int:
+        """Any number of tasks will do."""
+        return 0
+
+    def describe(self) -> str:
+        """Return which rows these are, in words."""
+        return f"rows {self.whole.start:,} to {self.whole.start + self.rows - 1:,} of X"
+
+    def payload(self) -> tuple[Self, list[Any]]:
+        """Return the blocks, which hold their rows."""
+        return self, []
+
+    def received(self, computed: list[Any]) -> tuple[Self]:
+        """Return the blocks."""
+        return (self,)
+
+
+def shared_blocks(cuts: Sequence[InMemoryBlocks]) -> Iterator[tuple[int, Block]]:
+    """Yield the blocks of several cuts of the same rows, with the position of each cut, in their order.
+
+    Cuts into the same blocks share what is derived from them.
+    """
+    same: dict[int, list[int]] = {}
+    for position, blocks in enumerate(cuts):
+        same.setdefault(blocks.size, []).append(position)
+
+    def parts(positions: list[int]) -> Iterator[tuple[int, Block]]:
+        whole, size = cuts[positions[0]].whole, cuts[positions[0]].size
+        for number, block in enumerate(whole.cut(size)):
+            numbered = replace(block, number=number)
+            for position in positions:
+                yield from ((position, part) for part in numbered.restrict(cuts[position].parts))
+
+    return merge(*(parts(positions) for positions in same.values()), key=lambda one: one[1].start)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The background: a table and the weights of its rows, None when all count the same.
+
+    Weights are held divided by ``weight_scale``, a power of two near the largest, so that no square of a very
+    large or very small one overflows; what is reported is multiplied by it again. ``target`` is what came out
+    for each row, where that is requested. ``aligned`` is the header of X where that is not the table's own.
+    """
+
+    table: Table
+    weights: Floats | None
+    weight_scale: float = 1.0
+    target: Array | None = None
+    aligned: Header | None = None
+    # What `Background` says of out-of-core rows has these values in memory.
+    in_memory: ClassVar[bool] = True
+    source_label: ClassVar[str | None] = None
+    stamp: ClassVar[str | None] = None
+    skipped: ClassVar[tuple[str, ...]] = ()
+    target_columns: ClassVar[tuple[str, ...]] = ()
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def header(self) -> Header:
+        """The columns of X, and those of them that are in the table."""
+        return self.aligned or Header.of(self.table.names)
+
+    @property
+    def n_targets(self) -> int:
+        """Number of columns of the target, 0 without one."""
+        return 0 if self.target is None else self.target[:1].size
+
+    @property
+    def n_weighted(self) -> int:
+        """Number of rows with positive weight."""
+        return len(self) if self.weights is None else int((self.weights > 0).sum())
+
+    def blocks(self, size: int, parts: Parts = ONE_PART) -> InMemoryBlocks:
+        """Return blocks of ``size`` rows, each once per part ``(grids, points)`` of the grids."""
+        return InMemoryBlocks(Block(self.table, self.weights, 0, target=self.target), size, parts)
+
+    def sample(self, size: int, seed: int) -> Sample:
+        """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more.
+
+        A row is the likelier chosen the more it counts in the sum, by the square of its weight.
+        """
+        if self.weights is None:
+            return sample_of(len(self), size, seed)
+        return PrioritySample.of(np.arange(len(self)), self.weights, seed, size + 1).sample(size, 1.0)
+
+    def head_sample(self, seed: int) -> Table:
+        """Return a fixed sample of rows with positive weight, from which bins are computed."""
+        numbers = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights > 0)
+        mask = np.zeros(len(self), dtype=bool)
+        mask[numbers[sample_numbers(numbers, seed, head_rows(len(self.table.names)))]] = True
+        return self.table.keep(mask)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.weights is not None
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows, as it is held."""
+        return float(len(self)) if self.weights is None else float(self.weights.sum())
+
+    def chosen(self, size: int | None, seed: int) -> Flags:
+        """Mark the rows with positive weight, or ``size`` of them sampled without replacement."""
+        counted = np.ones(len(self), dtype=bool) if self.weights is None else self.weights > 0
+        if size is None or size >= counted.sum():
+            return counted
+        mask = np.zeros(len(self), dtype=bool)
+        mask[np.flatnonzero(counted)[sample_of(int(counted.sum()), size, seed).numbers]] = True
+        return mask
+
+    def keep(self, mask: Flags) -> Rows:
+        """Return the rows where ``mask`` holds, with their weights."""
+        if mask.all():
+            return self
+        weights, target = (None if array is None else array[mask] for array in (self.weights, self.target))
+        return Rows(self.table.keep(mask), weights, self.weight_scale, target, self.aligned)
+
+    def subsample(self, size: int | None, seed: int) -> Rows:
+        """Return ``size`` rows with positive weight, sampled without replacement; None for all of them."""
+        return self.keep(self.chosen(size, seed))
+
+    def weight_facts(self) -> dict[str, float] | None:
+        """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
+        if self.weights is None:
+            return None
+        total = float(self.weights.sum())
+        return {
+            "sum": total * self.weight_scale,
+            "zero_rows": float(len(self) - self.n_weighted),
+            "effective_rows": total**2 / float((self.weights**2).sum()),
+        }
+
+    def fingerprint(self, *, target: bool = True) -> str:
+        """Return a digest of names, dtypes, values, weights and target; other data gives another one."""
+        table = self.table
+        dtypes = tuple(table.dtype(j) for j in range(len(table.names)))
+        digest = xxhash.xxh3_128(repr((table.names, dtypes, len(self), self.weight_scale)).encode())
+        for part in table.content():
+            digest.update(part)
+        if self.weights is not None:
+            digest.update(self.weights.tobytes())
+        if target and self.target is not None:
+            digest.update(repr(self.target.shape).encode())
+            digest.update(_bytes(self.target))
+        return str(digest.hexdigest())
+
+
+def rows_of(table: Table, sample_weight: Any) -> Rows:
+    """Pair a table with weights that are finite, non-negative and not all zero."""
+    if sample_weight is None:
+        return Rows(table, None)
+    weights = _numbers(sample_weight)
+    if weights.shape != (len(table),):
+        raise WeightError(
+            f"sample_weight has shape {weights.shape} and X has {len(table)} rows; give one per row"
+        )
+    if not np.isfinite(weights).all():
+        row = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise WeightError(f"sample_weight[{row}] is {weights[row]}; every weight must be finite")
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise WeightError(f"sample_weight[{row}] is {weights[row]}; no weight may be negative")
+    if not weights.any():
+        raise WeightError("sample_weight is zero for every row; at least one must be positive")
+    unit = 2.0 ** np.floor(np.log2(weights.max()))
+    return Rows(table, np.ascontiguousarray(weights / unit), float(unit))
+
+
+def _bytes(values: Array) -> bytes:
+    """Return values as bytes; labels have none of their own."""
+    return repr(values.tolist()).encode() if values.dtype.kind in "OT" else values.tobytes()
+
+
+def _numbers(sample_weight: Any) -> Floats:
+    """Read real numbers; text, dates, complex numbers and masks are no weights."""
+    given = np.asarray(sample_weight)
+    if given.dtype.kind not in "fiubO" or np.ma.is_masked(sample_weight):
+        raise WeightError(f"sample_weight must be numbers, one per row; its dtype is {given.dtype}")
+    try:
+        return given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise WeightError(f"sample_weight cannot be read as numbers: {error}") from error

@@ -1,0 +1,136 @@
+"""Tables that were read as Arrow, and are shown to the model as what it was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from paribus._contracts import Array, Flags
+from paribus._data.frame import FrameStack, FrameTable
+from paribus._data.table import CellValues, Column, ScratchBuffer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LIKE_ROWS = 2_048  # that show how values of a column are written
+
+
+@dataclass(frozen=True, eq=False)
+class ModelTable:
+    """Rows as they were read, which is what we read, and as ``library`` has them, for the model alone."""
+
+    arrow: FrameTable
+    library: str
+    gaps: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, table: pa.Table, names: tuple[str, ...], library: str, gaps: frozenset[str] = frozenset()
+    ) -> Self:
+        """Wrap a table; ``names`` are those of results, ``gaps`` columns that lack values somewhere."""
+        return cls(FrameTable(table, names), library, gaps)
+
+    @cached_property
+    def shown(self) -> FrameTable:
+        """The rows as the model sees them, made when it is evaluated."""
+        return FrameTable(as_library(self.arrow.native, self.library, self.gaps), self.arrow.names)
+
+    @cached_property
+    def _some(self) -> FrameTable:
+        """A few rows as the model sees them, which show how values are written."""
+        return self.shown if len(self) <= LIKE_ROWS else self.slice(0, LIKE_ROWS).shown
+
+    @property
+    def native(self) -> Any:
+        """The table as the model sees it."""
+        return self.shown.native
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, as results report them."""
+        return self.arrow.names
+
+    @property
+    def backend(self) -> str:
+        """Name of the library the model sees."""
+        return self.library
+
+    @property
+    def row_bytes(self) -> int:
+        """Memory of one row when rows are repeated."""
+        return self.arrow.row_bytes
+
+    def __len__(self) -> int:
+        return len(self.arrow)
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Return consecutive rows."""
+        return type(self)(self.arrow.slice(start, stop), self.library, self.gaps)
+
+    def keep(self, mask: Flags) -> Self:
+        """Return the rows where ``mask`` holds."""
+        return type(self)(self.arrow.keep(mask), self.library, self.gaps)
+
+    def dtype(self, feature: int) -> str:
+        """Return the column's dtype in words."""
+        return self.arrow.dtype(feature)
+
+    def column(self, feature: int) -> Column:
+        """Read one column."""
+        return self.arrow.column(feature)
+
+    def floats(self, feature: int) -> Array | None:
+        """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        return self.arrow.floats(feature)
+
+    def cells(self, feature: int, values: Array) -> CellValues:
+        """Write values in the column's dtype, or refuse what it cannot hold."""
+        return self._some.cells(feature, values)
+
+    def own_cells(self, feature: int) -> CellValues:
+        """Return a column's own cells, missing ones included: cell ``i`` is that of row ``i``."""
+        alone = type(self)(self.arrow.pick((feature,)), self.library, self.gaps)
+        return alone.shown.own_cells(0)
+
+    def with_missing(self, feature: int, cells: CellValues) -> CellValues:
+        """Append this table's first value, which is missing, in the form the model knows it."""
+        return self.shown.with_missing(feature, cells)
+
+    def stack(self, copies: int, scratch: ScratchBuffer) -> FrameStack:
+        """Prepare to evaluate ``copies`` points at once."""
+        return self.shown.stack(copies, scratch)
+
+    def content(self) -> Iterator[Any]:
+        """Yield buffers that depend on the values alone, for a fingerprint."""
+        return self.arrow.content()
+
+
+def as_library(table: pa.Table, library: str, gaps: frozenset[str]) -> Any:
+    """Return a table as pandas, polars or Arrow has it.
+
+    To pandas, integers are floats and booleans objects in a column with ``gaps``: also in rows without.
+    """
+    if library == "pandas":
+        return _as_pandas(table, gaps)
+    if library == "polars":
+        import narwhals.stable.v2 as nw
+
+        return nw.from_arrow(table, backend="polars").to_native()
+    return table
+
+
+def _as_pandas(table: pa.Table, gaps: frozenset[str]) -> Any:
+    import pyarrow as pa
+
+    truths = []
+    for position, field in enumerate(table.schema):
+        if field.name in gaps and pa.types.is_integer(field.type):
+            table = table.set_column(
+                position, field.name, table.column(position).cast(pa.float64(), safe=False)
+            )
+        elif field.name in gaps and pa.types.is_boolean(field.type):
+            truths.append(field.name)
+    frame = table.to_pandas()
+    return frame.astype(dict.fromkeys(truths, object)) if truths else frame

@@ -1,0 +1,363 @@
+"""Parquet files: what their footers say, and rows by number."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from time import sleep
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import xxhash
+
+from paribus._data.scan.listing import keys_of, listed
+from paribus._data.scan.source import BATCH_BYTES, BATCH_ROWS, conformed, fits, normal_type, shown_library
+from paribus.errors import SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FOOTERS_AT_ONCE = 16  # object stores respond slowly, and many at a time
+TRIES, PAUSE = 3, 0.2  # of a read that fails, and seconds before the second
+WAY_OUT = "; on_error='skip' leaves such files out, and says so"
+HEAD_GROUPS, HEAD_ROWS = 8, 256  # row groups that the head is read from, and rows of each
+
+
+@dataclass(frozen=True, eq=False)
+class File:
+    """A file: rows of each row group, what its folders say of all its rows, and digests of its footer."""
+
+    path: str
+    groups: tuple[int, ...]
+    keys: tuple[tuple[str, Any], ...]
+    schema: Any
+    footer: str
+    stamp: str
+
+    @cached_property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(self.groups)
+
+    @cached_property
+    def kind(self) -> tuple[Any, ...]:
+        """What its columns are, the same for files that look alike."""
+        return (self.schema, *((name, type(value)) for name, value in self.keys))
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetFiles:
+    """Files of one schema, in order. ``start`` is the number of the first row of the first file."""
+
+    filesystem: Any
+    files: tuple[File, ...]
+    schema: pa.Schema
+    skipped: tuple[str, ...] = ()
+    start: int = 0
+    library: str = field(default_factory=shown_library)
+
+    @property
+    def shippable(self) -> bool:
+        """A process that sees the same filesystem reads the same rows."""
+        return True
+
+    @property
+    def label(self) -> str:
+        """Number of files and row groups."""
+        groups = sum(len(file.groups) for file in self.files)
+        if len(self.files) == 1:
+            return f"{self.files[0].path}, {groups:,} row groups"
+        return f"{len(self.files):,} Parquet files from {self.files[0].path}, {groups:,} row groups"
+
+    @cached_property
+    def unit_rows(self) -> int:
+        """Rows of the largest row group."""
+        return max((max(file.groups, default=0) for file in self.files), default=0)
+
+    @cached_property
+    def rows(self) -> int:
+        """Number of rows, from the footers."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def stamp(self) -> str:
+        """A digest of all footers, which hold sizes and extremes, and of when the files were written."""
+        digest = xxhash.xxh3_128()
+        for file in self.files:
+            digest.update(file.stamp.encode())
+        return str(digest.hexdigest())
+
+    @cached_property
+    def _starts(self) -> Any:
+        return np.cumsum([self.start, *(file.rows for file in self.files)])
+
+    def project(self, columns: tuple[str, ...], on_error: str) -> Self:
+        """Return the same files for some columns; one that has others is an error, or skipped."""
+        wanted = _common(self.files, columns)
+        problems = {kind: _differs(files[0], wanted) for kind, files in _by_kind(self.files).items()}
+        kept, skipped = [], list(self.skipped)
+        for file in self.files:
+            problem = problems[file.kind]
+            if problem is None:
+                kept.append(file)
+            elif on_error == "skip":
+                skipped.append(f"{file.path} {problem}")
+            else:
+                raise SourceError(f"{file.path} {problem}; rewrite it like the others, or remove it{WAY_OUT}")
+        return replace(self, files=tuple(kept), schema=wanted, skipped=tuple(skipped))
+
+    def without(self, problems: Iterable[tuple[str, str]]) -> Self:
+        """Return the same files without some, each with what is wrong with it."""
+        wrong = dict(problems)
+        files = tuple(file for file in self.files if file.path not in wrong)
+        if not files:
+            raise SourceError(f"none of {len(self.files)} files can be read: {next(iter(wrong.values()))}")
+        return replace(self, files=files, skipped=(*self.skipped, *wrong.values()))
+
+    def part(self, first: int, stop: int) -> Self:
+        """Return a source that holds the files of these rows only."""
+        low = max(0, int(np.searchsorted(self._starts, first, side="right")) - 1)
+        high = int(np.searchsorted(self._starts, stop, side="left"))
+        return replace(self, files=self.files[low:high], start=int(self._starts[low]), skipped=())
+
+    def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
+        """Yield the rows from ``first`` to ``stop``, read row group by row group."""
+        stop = self.start + self.rows if stop is None else stop
+        for file, begin in zip(self.files, self._starts.tolist(), strict=False):
+            low, high = max(first - begin, 0), min(stop - begin, file.rows)
+            if low < high:
+                yield from self._rows(file, columns, low, high)
+
+    def head(self, columns: tuple[str, ...]) -> pa.Table:
+        """Return the first rows of a few row groups all over the files."""
+        import pyarrow as pa
+
+        starts = [
+            begin + within
+            for file, begin in zip(self.files, self._starts.tolist(), strict=False)
+            for within, rows in zip(np.cumsum([0, *file.groups]).tolist(), file.groups, strict=False)
+            if rows
+        ]
+        positions = np.linspace(0, len(starts) - 1, HEAD_GROUPS if starts else 0)
+        parts: list[pa.Table] = []
+        for position in np.unique(positions.astype(int)):
+            parts += self.batches(
+                columns, starts[position], min(starts[position] + HEAD_ROWS, self.start + self.rows)
+            )
+        return pa.concat_tables(parts) if parts else _narrow(self.schema, columns).empty_table()
+
+    def damaged(self, columns: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        """Yield the files that cannot be read to their end, each with its reason."""
+        for file in self.files:
+            try:
+                for _ in self._rows(file, columns, 0, file.rows):
+                    pass
+            except SourceError as error:
+                yield file.path, _reason(error)
+
+    def _rows(self, file: File, columns: tuple[str, ...], first: int, stop: int) -> Iterator[pa.Table]:
+        """Yield rows of one file; a read that fails is tried again from where it failed."""
+        done, tries = first, 0
+        while done < stop:
+            try:
+                for table in self._read(file, columns, done, stop):
+                    yield table
+                    done, tries = done + len(table), 0
+            except OSError as error:  # of which Arrow's own are
+                tries += 1
+                if tries >= TRIES:
+                    raise _unreadable(file.path, error, f"rows {done} to {stop - 1}") from error
+                sleep(PAUSE * 2 ** (tries - 1))
+            except (ValueError, NotImplementedError) as error:  # Arrow: invalid content
+                raise _unreadable(file.path, error, f"rows {done} to {stop - 1}") from error
+            else:
+                if done < stop:
+                    raise SourceError(f"{file.path} ended after {done} of {file.rows} rows; was it changed?")
+
+    def _read(self, file: File, columns: tuple[str, ...], first: int, stop: int) -> Iterator[pa.Table]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        ends = np.cumsum(file.groups)
+        low, high = np.searchsorted(ends, [first, stop - 1], side="right").tolist()
+        skip, left = first - (int(ends[low - 1]) if low else 0), stop - first
+        schema = _narrow(self.schema, columns)
+        keys = dict(file.keys)
+        inside = [name for name in columns if name not in keys]
+        with (
+            self.filesystem.open_input_file(file.path) as handle,
+            closing(pq.ParquetFile(handle, pre_buffer=False, page_checksum_verification=True)) as opened,
+        ):
+            if _footer(opened.metadata) != file.footer:
+                raise SourceError(f"{file.path} was changed while it was read; nothing is returned")
+            row_bytes = sum(
+                opened.metadata.row_group(g).total_byte_size for g in range(low, high + 1)
+            ) // max(1, sum(file.groups[low : high + 1]))
+            size = max(1024, min(BATCH_ROWS, BATCH_BYTES // max(1, row_bytes)))
+            groups = list(range(low, high + 1))
+            for batch in opened.iter_batches(size, row_groups=groups, columns=inside, use_threads=False):
+                rows = batch.slice(skip, left)
+                skip, left = max(0, skip - batch.num_rows), left - rows.num_rows
+                if rows.num_rows:
+                    table = _with_keys(pa.Table.from_batches([rows]), keys, schema, rows.num_rows)
+                    yield conformed(table, schema, file.path)
+                if not left:  # or the rest of the row group would be read as well
+                    break
+
+
+def parquet_files(X: Any, on_error: str) -> ParquetFiles:
+    """Read the footers of the files that are meant."""
+    filesystem, paths, base = listed(X)
+    return files_of(filesystem, paths, base, on_error)
+
+
+def files_of(
+    filesystem: Any, paths: list[str], base: str, on_error: str, only: set[str] | None = None
+) -> ParquetFiles:
+    """Read footers; a file that has none is an error, or skipped. ``only`` are keys of folders that count."""
+    with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
+        found = list(pool.map(lambda path: _file(filesystem, path, base, only), paths))
+    wrong = [one for one in found if isinstance(one, SourceError)]
+    if wrong and on_error != "skip":
+        more = f" (and {len(wrong) - 1} more files cannot be read)" if len(wrong) > 1 else ""
+        raise SourceError(f"{_reason(wrong[0])}{more}{WAY_OUT}") from wrong[0]
+    files = _typed_keys([one for one in found if isinstance(one, File)])
+    if not files:
+        raise SourceError(f"none of {len(paths)} files can be read as Parquet: {_reason(wrong[0])}")
+    names = _names(max(_by_kind(tuple(files)).values(), key=len)[0])  # those that most files have
+    return ParquetFiles(filesystem, tuple(files), _common(tuple(files), names), tuple(map(_reason, wrong)))
+
+
+def _file(filesystem: Any, path: str, base: str, only: set[str] | None) -> File | SourceError:
+    import pyarrow.parquet as pq
+
+    try:
+        info = filesystem.get_file_info(path)
+        with filesystem.open_input_file(path) as handle, closing(pq.ParquetFile(handle)) as opened:
+            footer, schema = opened.metadata, without_index(opened.schema_arrow)
+            groups = tuple(footer.row_group(g).num_rows for g in range(footer.num_row_groups))
+    except (OSError, ValueError, NotImplementedError) as error:
+        return _unreadable(path, error, "its footer")
+    keys = tuple((key, value) for key, value in keys_of(path, base) if only is None or key in only)
+    own = _footer(footer)
+    stamp = xxhash.xxh3_128_hexdigest(repr((own, info.size, info.mtime_ns, keys)).encode())
+    return File(path, groups, keys, schema.remove_metadata(), own, stamp)
+
+
+def _footer(metadata: Any) -> str:
+    """Return a digest of a footer, which holds the sizes and extremes of every column."""
+    return xxhash.xxh3_128_hexdigest(pickle.dumps(metadata))
+
+
+def without_index(schema: pa.Schema) -> pa.Schema:
+    """Leave out the columns that are the labels of rows to pandas, which no model was fitted on."""
+    labels = (schema.pandas_metadata or {}).get("index_columns", [])
+    for name in labels:
+        position = schema.get_field_index(name) if isinstance(name, str) else -1
+        schema = schema.remove(position) if position >= 0 else schema
+    return schema
+
+
+def _unreadable(path: str, error: Exception, what: str) -> SourceError:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return SourceError(f"{path} cannot be read ({what}): {reason}{WAY_OUT}")
+
+
+def _reason(error: SourceError) -> str:
+    """Return what is wrong with a file, without the way out for one who is on it."""
+    return str(error).removesuffix(WAY_OUT)
+
+
+def _names(file: File) -> tuple[str, ...]:
+    return (*file.schema.names, *(name for name, _ in file.keys if name not in file.schema.names))
+
+
+def _typed_keys(files: list[File]) -> list[File]:
+    """Read the values in folder names as integers where all of a key's are, else as text."""
+    said: dict[str, list[Any]] = {}
+    for file in files:
+        for name, value in file.keys:
+            said.setdefault(name, []).append(value)
+    whole = {
+        name
+        for name, values in said.items()
+        if all(v is None or re.fullmatch("-?[0-9]{1,18}", v) for v in values)
+    }
+    return [
+        replace(
+            file,
+            keys=tuple(
+                (name, int(value) if name in whole and value is not None else value)
+                for name, value in file.keys
+                if name not in file.schema.names
+            ),
+        )
+        for file in files
+    ]
+
+
+def _type_of(file: File, name: str) -> Any | None:
+    import pyarrow as pa
+
+    keys = dict(file.keys)
+    if name in keys:
+        return pa.int64() if isinstance(keys[name], int) else pa.null() if keys[name] is None else pa.string()
+    position = file.schema.get_field_index(name)
+    return None if position < 0 else file.schema.field(position).type
+
+
+def _by_kind(files: tuple[File, ...]) -> dict[tuple[Any, ...], list[File]]:
+    """Group files that look alike: thousands of them have one schema between them."""
+    alike: dict[tuple[Any, ...], list[File]] = {}
+    for file in files:
+        alike.setdefault(file.kind, []).append(file)
+    return alike
+
+
+def _common(files: tuple[File, ...], columns: tuple[str, ...]) -> pa.Schema:
+    """Return the schema most files have; of a column that is null in most, that of those where it is not."""
+    import pyarrow as pa
+
+    fields = []
+    alike = _by_kind(files).values()
+    for name in columns:
+        types: Counter[Any] = Counter()
+        for some in alike:
+            types[_type_of(some[0], name)] += len(some)
+        types.pop(None, None)
+        found = [kind for kind, _ in types.most_common() if not pa.types.is_null(kind)]
+        fields.append(pa.field(name, normal_type(found[0]) if found else pa.float64()))
+    return pa.schema(fields)
+
+
+def _differs(file: File, wanted: pa.Schema) -> str | None:
+    """Return in which column a file differs, None if in none."""
+    for one in wanted:
+        found = _type_of(file, one.name)
+        if found is None:
+            return f"has no column {one.name!r}, which other files have"
+        if not fits(found, one.type):
+            return f"has {one.name!r} as {found}, and other files have {one.type}"
+    return None
+
+
+def _narrow(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([schema.field(name) for name in columns])
+
+
+def _with_keys(table: pa.Table, keys: dict[str, Any], schema: pa.Schema, rows: int) -> pa.Table:
+    import pyarrow as pa
+
+    for name, value in keys.items():
+        if name in schema.names:
+            constant = pa.repeat(pa.scalar(value, schema.field(name).type), rows)
+            table = table.append_column(name, constant)
+    return table

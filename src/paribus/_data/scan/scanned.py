@@ -1,0 +1,128 @@
+"""The background when it is read, once a first pass has surveyed it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
+
+import numpy as np
+
+from paribus._data.features import Header
+from paribus._data.frame import FrameTable
+from paribus._data.rows import ONE_PART, Parts, Rows
+from paribus._data.sampling import PrioritySample, Sample, sample_of
+from paribus._data.scan.model_table import ModelTable
+from paribus._data.scan.reading import PartitionBlocks, ReadBlocks, TableReader
+
+TAKE_ROWS = 65_536  # read at a time where only some are taken
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedRows:
+    """Out-of-core rows. ``table`` are a few of them, which give names and dtypes.
+
+    ``total`` and ``squares`` are the sums of weights and of their squares, in ``weight_scale``; ``heavy`` the
+    rows of highest priority by weight, for each seed, None without weights; ``some`` those that show how
+    columns are binned.
+    """
+
+    reading: TableReader
+    table: ModelTable
+    n_rows: int
+    n_weighted: int
+    total: float
+    squares: float
+    heavy: Mapping[int, PrioritySample] | None
+    some: ModelTable
+    digest: str
+    own_digest: str
+    in_memory: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def header(self) -> Header:
+        """The columns of X, and those of them that the model gets."""
+        return self.reading.header
+
+    @property
+    def source_label(self) -> str:
+        """What the rows are read from, in words."""
+        return self.reading.source.label
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What was left out of the source, and why."""
+        return self.reading.source.skipped
+
+    @property
+    def stamp(self) -> str | None:
+        """A digest of the source that is known without reading the rows."""
+        return self.reading.source.stamp
+
+    @property
+    def target_columns(self) -> tuple[str, ...]:
+        """Names of the columns that hold the target."""
+        return self.reading.target
+
+    @property
+    def n_targets(self) -> int:
+        """Number of columns of the target."""
+        return len(self.reading.target)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.heavy is not None
+
+    @property
+    def weight_scale(self) -> float:
+        """What weights are divided by."""
+        return self.reading.weight_scale
+
+    def blocks(self, size: int, parts: Parts = ONE_PART) -> ReadBlocks | PartitionBlocks:
+        """Return blocks of ``size`` rows, each once per part of the grids."""
+        return self.reading.blocks(size, parts, self.n_rows)
+
+    def sample(self, size: int, seed: int) -> Sample:
+        """Choose rows for a sum of squares: all with positive weight, or ``size`` where there are more."""
+        if self.heavy is None:
+            return sample_of(self.n_rows, size, seed)
+        heavy = self.heavy[seed]
+        return heavy.sample(min(size, heavy.most - 1), 1.0)
+
+    def head_sample(self, seed: int) -> ModelTable:
+        """Return the few rows the first pass chose by their numbers: they show how columns are binned."""
+        return self.some
+
+    def subsample(self, size: int | None, seed: int) -> Rows:
+        """Read ``size`` rows with positive weight into memory, or all: those sampled if all were there."""
+        import pyarrow as pa
+
+        wanted = sample_of(self.n_weighted, self.n_weighted if size is None else size, seed).numbers
+        tables, weights, before = [], [], 0
+        for block in self.blocks(TAKE_ROWS):
+            kept = block.weighted()
+            here = wanted[(wanted >= before) & (wanted < before + len(kept.table))] - before
+            before += len(kept.table)
+            if len(here):
+                tables.append(cast(ModelTable, kept.table).arrow.native.take(here))
+                weights += [] if kept.weights is None else [kept.weights[here]]
+        table = replace(self.table, arrow=FrameTable(pa.concat_tables(tables), self.table.names))
+        return Rows(table, np.concatenate(weights) if weights else None, self.weight_scale)
+
+    def weight_facts(self) -> dict[str, float] | None:
+        """Return the sum of the weights, the rows of weight zero, and the effective number of rows."""
+        if self.heavy is None:
+            return None
+        return {
+            "sum": self.total * self.weight_scale,
+            "zero_rows": float(self.n_rows - self.n_weighted),
+            "effective_rows": self.total**2 / self.squares,
+        }
+
+    def fingerprint(self, *, target: bool = True) -> str:
+        """Return a digest of the values, weights and target that were read."""
+        return self.digest if target else self.own_digest

@@ -1,0 +1,42 @@
+"""Results in a notebook: their story, and a picture in the page itself."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+from importlib.util import find_spec
+from typing import Any
+
+from paribus._display.text_metrics import printable
+from paribus.errors import DrawingError
+from paribus.results.effect_mapping import EffectMapping
+
+PANELS = 9  # of many effects, the strongest; a notebook is scrolled, not turned over
+DPI = 110
+
+
+def bundle(result: Any) -> dict[str, Any]:
+    """Return a result as text, as a page and as a picture, if it has one that can be drawn here."""
+    story = repr(result)
+    written = escape(printable(story), quote=True)
+    page = f"<pre>{written}</pre>"
+    shown: dict[str, Any] = {"text/plain": story, "text/html": page}
+    picture = _png(result)
+    if picture is not None:
+        data = b64encode(picture).decode()
+        image = f'<img alt="{written.splitlines()[0]}" src="data:image/png;base64,{data}">'
+        shown |= {"text/html": image + page, "image/png": picture}
+    return shown
+
+
+def _png(result: Any) -> bytes | None:
+    """Return the picture; None where matplotlib is not there, or nothing can be drawn without a request."""
+    if find_spec("matplotlib") is None:
+        return None
+    try:
+        figure = result.figure(k=PANELS) if isinstance(result, EffectMapping) else result.figure()
+    except DrawingError:  # such as three features at once, or one output of several that nobody named
+        return None
+    from paribus._display.drawers.matplotlib import png
+
+    return png(figure, DPI)

@@ -1,0 +1,264 @@
+"""Brute force: every grid point for every row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paribus._budget import FLOAT
+from paribus._contracts import Floats, Integers
+from paribus._data.rows import Block, Parts
+from paribus._data.table import ScratchBuffer, Table
+from paribus._evaluators.quantile_state import quantile_state
+from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
+from paribus._grid import Grid
+from paribus._models import Model
+from paribus._states import Keyed, Moments, PointValues, RowCurves, merge_in_order
+from paribus._states.expected import LARGEST, Expected
+from paribus.errors import ModelError, failure
+from paribus.meaning import Estimand
+
+CALL_ROWS = 16_384  # rows given to one predict: enough to hide its overhead, few enough for a cache
+CALL_BYTES = 32_000_000  # and what they and their predictions may weigh
+STACK_ROWS = 256  # rows that are repeated together, at least, however many points there are
+BLOCKS = 8  # a table is cut into at least so many blocks, for threads and for progress
+PART_CALLS = 4  # predicts a block should have to make: fewer waste its overhead, more make it long
+TABLE_COPIES = 3  # the stacked rows, the model's own conversion of them, and a frame's intermediate
+OUTPUT_COPIES = 4  # the predictions, their transpose, and the two arrays of their moments
+
+
+@contextmanager
+def reraise_with_rows(model: Model, first: int, last: int, names: tuple[str, ...] = ()) -> Iterator[None]:
+    """Say on which rows, and with which features replaced, a model fails, whatever it raises."""
+    where = f"on rows {first} to {last} of X" + (f" with {', '.join(names)} replaced" if names else "")
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{error} ({where})") from error
+    except Exception as error:
+        raise ModelError(f"{model.name} failed {where}: {failure(error)}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class BruteForce(SinglePass):
+    r"""The definition itself, for any model.
+
+    .. math:: PD_S(x_S) = \frac{1}{W} \sum_i w_i f(x_S, x_{i,\bar S})
+
+    Some rows are repeated once per grid point, the columns in S are replaced, and one ``predict`` evaluates
+    as many points as fit. Rows are stacked and summed in portions that depend on the grid alone,
+    whatever the number of threads; where memory is short, a portion is predicted in several calls.
+    """
+
+    model: Model
+    request: EvaluationRequest
+    scratch: ScratchBuffer = field(default_factory=ScratchBuffer)
+
+    name: ClassVar[str] = "brute"
+    shortcut: ClassVar[bool] = False
+    estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
+    threaded: ClassVar[bool] = False  # the model may bring threads of its own
+    how: ClassVar[str] = "evaluates the model for every row and grid point"
+
+    @classmethod
+    def build(cls, model: Model, request: EvaluationRequest) -> BruteForce:
+        """Prepare to evaluate; portions follow from the request."""
+        return cls(model, request)
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.model.n_outputs
+
+    @property
+    def row_cost(self) -> int:
+        """Memory of one row in a predict."""
+        return self.request.row_bytes * TABLE_COPIES + self.model.n_outputs * FLOAT * OUTPUT_COPIES
+
+    @property
+    def _most_rows(self) -> int:
+        """Rows given to one predict where memory is ample."""
+        return max(1, min(CALL_ROWS, CALL_BYTES // self.row_cost))
+
+    @property
+    def call_rows(self) -> int:
+        """Rows given to one predict; a model that needs rows beside each other keeps them."""
+        return max(
+            1, self._most_rows // (self.request.cut if self.model.row_independent else self.request.block_cut)
+        )
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: enough for a few predicts of the smallest grid, if the table has them."""
+        if not self.model.row_independent:
+            return self.call_rows
+        fewest = min(max(1, grid.n_points) for grid in self.request.grids)
+        wanted = min(-(-self.request.rows // BLOCKS), PART_CALLS * self._most_rows // fewest)
+        return max(1, min(self._most_rows, max(STACK_ROWS, wanted)) // self.request.block_cut)
+
+    @property
+    def parts(self) -> Parts:
+        """Group grids until a block has a few predicts to make."""
+        parts: list[tuple[tuple[int, ...], int]] = []
+        most = PART_CALLS * self._most_rows // self.block_rows
+        for number, grid in enumerate(self.request.grids):
+            points = grid.n_points
+            if parts and parts[-1][1] + points <= most:
+                numbers, before = parts[-1]
+                parts[-1] = (*numbers, number), before + points
+            else:
+                parts.append(((number,), points))
+        return tuple(parts)
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes: a predict, and the block's states."""
+        most = max(points for _, points in self.parts)
+        state = 3 * most * self.model.n_outputs * FLOAT
+        kept = self.request.individual or self.request.quantiles is not None
+        curves = self.block_rows * most * self.model.n_outputs * FLOAT if kept else 0
+        return self.call_bytes + 2 * state + (1 + (self._sizes is not None)) * curves
+
+    @property
+    def call_bytes(self) -> int:
+        """Memory of a predict, and of the predictions of a portion that takes several."""
+        stacked = max(self.call_rows, min(self.block_rows, *map(self.stack_rows, self.request.grids)))
+        outputs = self.model.n_outputs * FLOAT * OUTPUT_COPIES
+        return self.call_rows * self.request.row_bytes * TABLE_COPIES + stacked * outputs
+
+    @property
+    def state_bytes(self) -> int:
+        """Memory of the states of all grids: up to three numbers a point, and what gives quantiles."""
+        _, sketches = self.request.collected_bytes(self.model.n_outputs)
+        return 3 * self.request.points * self.model.n_outputs * FLOAT + sketches
+
+    @property
+    def predictions(self) -> int:
+        """Number of rows to predict."""
+        return (
+            self.request.rows if self.request.individual else self.request.n_weighted
+        ) * self.request.points
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        patterns: dict[tuple[str, int], Any] = {}
+        totals = {}
+        for number, grid in enumerate(self.request.grids):
+            shape = self.model.n_outputs, grid.n_points
+            patterns["moments", number] = Moments.expected(*shape, rows)
+            if self.request.individual:
+                totals[f"curves {number}"] = rows
+                patterns["curves", number] = RowCurves.expected(f"curves {number}", *shape)
+            patterns |= self.request.expected_values(number, *shape)
+        if self.request.individual and self.request.weighted:
+            totals["row weights"] = rows
+            patterns["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
+        return Expected(patterns, totals=totals)
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return moments, and curves or what gives their quantiles when requested, of each grid."""
+        first, last = block.start, block.start + len(block.table) - 1
+        if not self.request.individual:
+            block = block.weighted()
+        states: dict[tuple[str, int], Any] = {}
+        for number in block.questions if len(block.table) else ():
+            grid = self.request.grids[number]
+            with reraise_with_rows(self.model, first, last, grid.names):
+                estimates = [self._evaluate_grid(grid, rows) for rows in block.cut(self.stack_rows(grid))]
+            moments = [moments for moments, _ in estimates if moments is not None]
+            if moments:
+                states["moments", number] = merge_in_order(moments)
+            if self.request.individual:
+                parts = tuple((start, curves) for _, (start, curves) in estimates)
+                states["curves", number] = RowCurves(parts)
+            if self._sizes is not None:
+                most, capacity = self._sizes
+                values = np.concatenate([values for _, (_, values) in estimates], axis=2)
+                states["values", number] = PointValues.of(values, block.weights, most=most, capacity=capacity)
+        # Once per block of rows, whatever the parts its grids are evaluated in.
+        if self.request.individual and block.weights is not None and 0 in block.questions:
+            states["row weights", 0] = RowCurves(((block.start, block.weights[None]),))
+        return Keyed(states)
+
+    def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
+        """Read averages, errors, curves and their quantiles off the merged states."""
+        own = state.parts.get(("row weights", 0))
+        weights = None if own is None else own.finish()[0]
+        estimates = []
+        for number in range(len(self.request.grids)):
+            moments = state.parts["moments", number]
+            curves = state.parts["curves", number].finish() if self.request.individual else None
+            spread = quantile_state(
+                self.request, curves, weights, state.parts.get(("values", number)), threads
+            )
+            estimates.append(EffectEstimate(moments.mean, moments.standard_error(), curves, *spread, weights))
+        return estimates
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int] | None:
+        return self.request.collects(self.model.n_outputs)
+
+    def stack_rows(self, grid: Grid) -> int:
+        """Rows that are repeated together, so that the points of a grid fill a predict."""
+        if not self.model.row_independent:
+            return self.call_rows
+        return max(self._most_rows // max(1, grid.n_points), min(STACK_ROWS, self._most_rows))
+
+    def _evaluate_grid(self, grid: Grid, block: Block) -> tuple[Moments | None, tuple[int, Floats]]:
+        """Return the moments of the rows with positive weight, and where the curves of all rows belong.
+
+        Of curves, ``(o, i, g)`` are returned when they are requested and ``(o, g, i)`` for their quantiles.
+        """
+        weights = block.weights
+        mask = None if weights is None or weights.all() else weights > 0
+        counted = weights if weights is None or mask is None else weights[mask]
+        moments: list[Moments] = []
+        curves: list[Floats] = []
+        for predictions in self._portions(grid, block):
+            if mask is None or mask.any():
+                moments.append(Moments.of(predictions if mask is None else predictions[..., mask], counted))
+            if self.request.individual:
+                curves.append(predictions.transpose(0, 2, 1).copy())
+            elif self._sizes is not None:
+                curves.append(predictions)
+        joined = reduce(Moments.beside, moments) if moments else None
+        points = 2 if self.request.individual else 1
+        return joined, (block.start, np.concatenate(curves, axis=points) if curves else np.empty(0))
+
+    def _portions(self, grid: Grid, block: Block) -> Iterator[Floats]:
+        """Yield predictions of shape ``(o, b, i)`` for as many points at a time as a predict takes."""
+        if not grid.n_points:
+            yield np.empty((self.model.n_outputs, 0, len(block.table)))
+            return
+        yield from self.predicted(grid, block.table, grid.index(0, grid.n_points))
+
+    def predicted(self, grid: Grid, table: Table, index: Integers) -> Iterator[Floats]:
+        """Yield predictions ``(o, b, i)`` at points ``index (b, d)``, or ``(b, i, d)`` of each row's own."""
+        rows, most = len(table), self.call_rows
+        copies = max(1, most // rows) if self.model.row_independent else 1
+        whole = table.stack(min(copies, len(index)), self.scratch) if rows <= most else None
+        for first in range(0, len(index), copies):
+            some = index[first : first + copies]
+            if whole is not None:
+                yield self._outputs(whole.at(grid.replacements, some), len(some), rows)
+                continue
+            parts = []
+            for start in range(0, rows, most):
+                part = table.slice(start, min(start + most, rows))
+                own = some[:, start : start + most] if some.ndim == 3 else some
+                stacked = part.stack(1, self.scratch).at(grid.replacements, own)
+                # A copy, because a model may return a part of what it is given, which is written anew.
+                parts.append(self._outputs(stacked, len(some), len(part)).copy())
+            yield np.concatenate(parts, axis=2)
+
+    def _outputs(self, stacked: Any, copies: int, rows: int) -> Floats:
+        """Return the predictions ``(o, b, i)`` of stacked rows."""
+        predictions = self.model.predict(stacked, copies * rows)
+        return np.ascontiguousarray(
+            predictions.reshape(copies, rows, self.model.n_outputs).transpose(2, 0, 1)
+        )

@@ -1,0 +1,365 @@
+"""Strengths of tree ensembles on every row, from leaves as boxes."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from paribus._budget import AHEAD, FLOAT, format_bytes
+from paribus._contracts import Floats
+from paribus._data.sampling import Sample
+from paribus._evaluators.interactions.effect_moments import (
+    EffectMoments,
+    JointMoments,
+    ZeroThresholds,
+    ratios_of,
+    strongest_triples,
+)
+from paribus._evaluators.interactions.influence import FeatureCurves, InfluenceSample
+from paribus._evaluators.interactions.interaction_request import InteractionPasses, InteractionRequest
+from paribus._evaluators.interactions.interaction_statistics import InteractionStatistics
+from paribus._evaluators.interactions.tree_passes import (
+    CoveragePass,
+    CoverageTables,
+    PredictionPass,
+    influence_within,
+    kernels,
+)
+from paribus._evaluators.interactions.triples import counting_of, joint_of
+from paribus._evaluators.request import Fold, Passes
+from paribus._evaluators.trees.leaf_boxes import Leaves, ThresholdCells
+from paribus._evaluators.trees.programs import family_of, program_of
+from paribus._kernels.program import ACTIVE, SLOT, Program
+from paribus._models import Model, structure_of
+from paribus._models.ensemble import Ensemble
+from paribus._states import Keyed
+from paribus.errors import RefusalCode, RefusalError
+
+BLOCK_ROWS = 16_384
+BLOCKS = 8  # a table is cut into at least so many, for threads
+MERGED = 32  # numbers of a state per row of its block, at most, unless the table is too short
+WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence gives the standard errors, to 5 or 10 %
+WORK = 4_000_000_000  # leaves times pairs they test times witnesses, that errors may take
+HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how many these are in any case
+TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
+OF_TRIPLE = 12  # numbers per row while a triple is looked up: cells, parts of its effect, and copies
+
+
+@dataclass(frozen=True, eq=False)
+class TreeInteractions(InteractionPasses):
+    r"""Strengths of a sum of trees, exactly, on every row.
+
+    A leaf is a box: it adds its value where each feature's cell lies among those that pass. In the
+    interaction of a group T of features only the leaves that test all of T remain,
+
+    .. math:: I_T(x) = \sum_{l \supseteq T} v_l \sum_{S \subseteq T} (-1)^{|T| - |S|} 1[x_S \in l] A_l(S)
+
+    with :math:`A_l(S)` the share of rows that reach l with S free, so that it is a table over the cells of T
+    and a group that no path tests together has none at all. One pass counts the coverage and the rows in
+    each pair of cells; what a prediction loses with one feature averaged out takes a second.
+    """
+
+    model: Model
+    request: InteractionRequest
+    ensemble: Ensemble
+    single: Program
+    groups: tuple[tuple[int, ...], ...]
+    program: Program
+    leaves: Leaves
+
+    name: ClassVar[str] = "tree_exact"
+    shortcut: ClassVar[bool] = True
+    threaded: ClassVar[bool] = True
+    how: ClassVar[str] = "looks up every row in tables of leaf interactions"
+
+    @classmethod
+    def build(cls, model: Model, request: InteractionRequest) -> TreeInteractions:
+        """Find which features share a path."""
+        trees = structure_of(model)
+        if not trees.link.linear:
+            raise RefusalError(
+                f"{model.response} is no sum over leaves, so that every row would have to be evaluated with "
+                f"the "
+                "values of every other; response_method='decision_function', where the model has one, is a "
+                "sum and exact on every row",
+                RefusalCode.NONLINEAR_LINK,
+            )
+        ensemble, scale = trees.ensemble, trees.link.scale
+        if scale != 1.0:
+            ensemble = replace(ensemble, value=ensemble.value * scale, base=ensemble.base * scale)
+        single = program_of(ensemble, family_of((feature,) for feature in request.features), kernels())
+        groups = _sharing(single) if request.pairwise else ()
+        features = single.family.features
+        named = [tuple(features[position] for position in group) for group in groups]
+        program = program_of(ensemble, family_of([*((f,) for f in features), *named]), kernels())
+        return cls(model, request, ensemble, single, groups, program, Leaves.of(program, kernels()))
+
+    def memory(self, threads: int) -> int:
+        """Return the memory it takes at most; states wait beside blocks that several threads evaluate."""
+        return self.held_bytes + self.worker_bytes * (1 if threads == 1 else 2 * threads)
+
+    def shortage(self, needed: float) -> str:
+        """Return what to say where the memory bound is below what is ``needed``."""
+        return (
+            f"counting {len(self.groups)} pairs of features on every row needs {format_bytes(needed)} and "
+            f"max_memory is {format_bytes(self.request.max_memory)}. Raise max_memory, name fewer features, "
+            f"or pass "
+            "subsample="
+        )
+
+    def fallback(self, short: str) -> str | None:
+        """Return nothing: a shortcut is no fallback."""
+        return None
+
+    @property
+    def predictions(self) -> int:
+        """The model itself predicts no row."""
+        return 0
+
+    @property
+    def error_rows(self) -> int:
+        """Rows whose influence gives the standard errors."""
+        return len(self.sample.numbers)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The rows whose influence gives the errors: fewer where many leaves test many pairs."""
+        sizes = np.array([len(one) for one in self.program.family.sets])
+        items = int((sizes[self.program.slot_set] > 1).sum())
+        by_work = int(np.clip(WORK // max(1, items), FEWEST, WITNESSES))
+        # Of each pair some functions are held; of one feature at a time the curves of all witnesses, at the
+        # cells that they have.
+        held, margins = HELD // FLOAT, self.program.n_margins
+        by_pairs = held // (16 * max(1, len(self.request.pairs)) * margins)
+        cells = int(self.leaves.cells.size.max(initial=1))
+        by_curves = max(math.isqrt(held // (4 * margins)), held // (4 * margins * cells))
+        size = min(by_work, by_pairs, by_curves, len(self.request.rows)) // self.request.influence_cut
+        return self.request.rows.sample(max(LEAST, size), self.request.seed)
+
+    @cached_property
+    def counting(self) -> CoveragePass:
+        """The first pass over the rows."""
+        leaves, cut = self.leaves, self.request.block_cut
+        if cut > 1:
+            leaves = replace(leaves, largest=leaves.largest // cut)
+        pairs = np.array(self.groups, np.int32).reshape(-1, 2)
+        # A table that has more cells than there are rows is emptier than the rows themselves.
+        few = leaves.cells.size[pairs].astype(np.int64).prod(axis=1).sum() <= len(pairs) * len(
+            self.request.rows
+        )
+        return CoveragePass(self.program, self.ensemble, leaves, pairs if few else None, self.sample.numbers)
+
+    @cached_property
+    def state_numbers(self) -> int:
+        """Numbers in the state of one block, but for rows that are kept as they are."""
+        pairs, size = self.counting.pairs, self.counting.leaves.cells.size.astype(np.int64)
+        return self.counting.program.n_slots + int(0 if pairs is None else size[pairs].prod(axis=1).sum())
+
+    @cached_property
+    def _largest_pair(self) -> int:
+        """Cells of the largest pair of features."""
+        size = self.counting.leaves.cells.size.astype(np.int64)
+        return int(size[np.array(self.groups, np.int32).reshape(-1, 2)].prod(axis=1).max(initial=1))
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: few enough to share, and more where a state is large, so that few are merged."""
+        rows, chunk = len(self.request.rows), int(kernels().CHUNK)
+        shared = min(BLOCK_ROWS, -(-rows // (BLOCKS * chunk)) * chunk)
+        shared = max(shared, min(-(-rows // BLOCKS), self.state_numbers // MERGED))
+        return int(max(1, shared // self.request.block_cut))
+
+    @property
+    def held_bytes(self) -> int:
+        """Trees, rows that are kept, and functions at the witnesses."""
+        program, rows = self.counting.program, self.request.rows
+        kept = 0 if self.counting.pairs is not None else 4 * len(rows) * len(self.request.features)
+        levels = math.ceil(math.log2(max(2, len(rows) / self.block_rows))) + 2
+        functions = len(self.request.pairs) * program.n_margins * len(self.sample.numbers)
+        trees = program.nbytes + self.single.nbytes + self.counting.leaves.nbytes
+        triples = OF_TRIPLE * program.n_margins * len(rows) if self.request.threeway else 0
+        numbers = levels * self.state_numbers + 8 * functions + triples
+        return int(trees + 2 * kept + FLOAT * numbers)
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that one block takes: its state, codes, and the functions of its rows."""
+        program, rows = self.counting.program, min(self.block_rows, len(self.request.rows))
+        functions = 6 * len(self.request.features) * program.n_margins + 2 * len(program.columns)
+        lists = program.levels if program.shallow < len(program.entries) else 0
+        witnesses = len(self.sample.numbers)
+        points = min(witnesses, int(self.counting.leaves.cells.size.max(initial=1)))
+        curves = 2 * program.n_margins * points * witnesses
+        tables = TABLES * min(self.counting.leaves.largest, self._largest_pair * program.n_margins)
+        # Blocks that are read wait for a thread, and others are read meanwhile.
+        read = 0 if self.request.rows.in_memory else (1 + AHEAD) * self.request.rows.table.row_bytes * rows
+        return read + int(FLOAT * max(self.state_numbers + rows * (functions + lists), curves, tables))
+
+    def _fold(self, name: str, evaluator: CoveragePass | PredictionPass, block_rows: int) -> Fold:
+        rowwise = getattr(evaluator, "pairs", ()) is None
+        settings = (self.request.settings, rowwise), self.sample.numbers
+        return Fold(name, evaluator, block_rows, settings=settings)
+
+    def passes(self, threads: int) -> Passes:
+        """Count, look up, and square."""
+        state = yield self._fold("coverage", self.counting, self.block_rows)
+        tables = CoverageTables.of(self.counting, state)
+        walking = self._walking(tables)
+        sums = yield self._fold("predictions", walking, min(BLOCK_ROWS, self.block_rows))
+        witnesses = InfluenceSample.of(self.sample, self.request.rows.total, self.request.rows.n_weighted)
+        evidence = self._evidence(tables, walking, sums)
+        # Averages are of sums in double precision, whatever the library does.
+        predictions, single = evidence.full.T + walking.center, self.ensemble.single_sum
+        zero = ZeroThresholds.of(evidence.variance, predictions, single=False, single_own=single)
+        joint = self._joint(tables, evidence, sums, witnesses, threads) if self.request.pairwise else None
+        ratios = ratios_of(evidence, joint, witnesses, zero, threads)
+        triples = strongest_triples(ratios, len(self.request.features), self.request.threeway)
+        threeway = None
+        if triples:
+            counting = counting_of(self.ensemble, self.request, self.sample, triples)
+            state = yield self._fold("triples", counting, self.block_rows)
+            three = joint_of(
+                self.ensemble, self.request, triples, witnesses, CoverageTables.of(counting, state)
+            )
+            threeway = ratios_of(evidence, three, witnesses, zero, threads)["joint"]
+        return InteractionStatistics(
+            zero.above(evidence.variance),
+            ratios["main"],
+            ratios.get("left_out"),
+            ratios.get("joint"),
+            ratios.get("overall"),
+            ratios.get("total"),
+            threeway,
+            triples,
+            floor=zero.own,
+        )
+
+    @cached_property
+    def _position(self) -> list[int]:
+        """Where each feature requested stands in the family, which is in the order of the table."""
+        return [self.single.family.features.index(feature) for feature in self.request.features]
+
+    def _walking(self, tables: CoverageTables) -> PredictionPass:
+        walk = self.single
+        if not self.request.overall:
+            walk = program_of(self.ensemble, family_of([()]), kernels())
+        share = np.zeros(walk.n_slots)
+        if self.request.overall:
+            leaves = Leaves.of(walk, kernels())
+            for position, counts in enumerate(tables.cells):
+                slots, weight = leaves.passing_weight(position, counts)
+                share[slots] = weight / tables.total
+        cells = ThresholdCells(self.single)
+        return PredictionPass(
+            walk, self.ensemble, cells, tables.effects, share, tables.center + self.ensemble.base
+        )
+
+    def _evidence(self, tables: CoverageTables, walking: PredictionPass, sums: Keyed) -> EffectMoments:
+        effect, full, lost = walking.functions(tables.sample)
+        first, second = (sums.parts[name, 0].cells / tables.total for name in ("first", "second"))
+        square = np.maximum(second - first**2, 0.0)
+        features = len(self._position)
+        main = [
+            table**2 @ counts / tables.total
+            for table, counts in zip(tables.effects, tables.cells, strict=True)
+        ]
+        position = self._position
+
+        def single(j: int) -> FeatureCurves:
+            return self._single(tables, position[j])
+
+        return EffectMoments(
+            variance=square[0],
+            main=np.array(main)[position],
+            lost=square[2 : 2 + features][position] if self.request.overall else None,
+            overall=square[2 + features :][position] if self.request.overall else None,
+            total=square[1] if self.request.overall and self.request.every_column else None,
+            full=full,
+            effect=effect[position],
+            loss=lost[position] if self.request.overall else None,
+            single=single,
+        )
+
+    def _single(self, tables: CoverageTables, position: int) -> FeatureCurves:
+        """Draw the witnesses' curves over a feature, at the cells they have."""
+        cells = ThresholdCells(self.single)
+        occupied, point = np.unique(cells.of(tables.sample)[position], return_inverse=True)
+        points = cells.points(position, occupied)
+        traced = kernels().trace(self.single, [points])
+        chunk, rows = int(kernels().CHUNK), tables.sample.shape[1]
+        curves = [
+            kernels().curves(
+                self.single, traced, np.ascontiguousarray(tables.sample[:, first : first + chunk])
+            )
+            for first in range(0, rows, chunk)
+        ]
+        return FeatureCurves(np.concatenate(curves, axis=-1), point)
+
+    def _joint(
+        self,
+        tables: CoverageTables,
+        evidence: EffectMoments,
+        sums: Keyed,
+        witnesses: InfluenceSample,
+        threads: int,
+    ) -> JointMoments:
+        """Return the statistics of all pairs; the effect of two that share no path is the sum of theirs."""
+        found = self._sharing_pairs(tables, witnesses, threads)
+        together = sums.parts["together", 0].cells / tables.total
+        squares, functions, inner = [], [], []
+        for one, other in self.request.pairs:
+            positions = self._position[one], self._position[other]
+            pair = found.get((min(positions), max(positions)))
+            if pair is None:
+                both = evidence.effect[one] + evidence.effect[other]
+                square = evidence.main[one] + evidence.main[other] + 2 * together[:, *positions]
+                nothing = np.zeros_like(both)
+                pair = np.stack([np.zeros_like(square), square]), np.stack([nothing, both]), nothing[None]
+            squares.append(pair[0])
+            functions.append(pair[1])
+            inner.append(np.broadcast_to(pair[2], pair[1].shape))
+        return JointMoments.of(self.request.pairs, squares, functions, inner)
+
+    def _sharing_pairs(
+        self, tables: CoverageTables, witnesses: InfluenceSample, threads: int
+    ) -> dict[tuple[int, ...], tuple[Floats, Floats, Floats]]:
+        """Return squares ``(2, m)``, functions and influence ``(2, m, i)`` of pairs that share a path."""
+        if not self.groups:
+            return {}
+        with ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(lambda number: self._pair(tables, number), range(len(self.groups))))
+        functions = np.stack([functions for _, functions in found])
+        weighed = witnesses.centered(functions) * witnesses.share
+        inner = influence_within(self.ensemble, tables, self.groups, weighed, threads)
+        return {
+            group: (found[number][0], functions[number], inner[number])
+            for number, group in enumerate(self.groups)
+        }
+
+    def _pair(self, tables: CoverageTables, number: int) -> tuple[Floats, Floats]:
+        group, pairs = self.groups[number], self.counting.pairs
+        counted = None
+        if pairs is not None:
+            sizes = tables.leaves.cells.size[pairs[: number + 1]].astype(np.int64).prod(axis=1)
+            counted = slice(int(sizes[:-1].sum()), int(sizes.sum()))
+        at, weight, own = tables.points(group, counted)
+        interaction = tables.interaction(group, at)
+        effect = interaction + sum(tables.effects[position][:, at[way]] for way, position in enumerate(group))
+        return tables.squared(np.stack([interaction, effect]), weight, own)
+
+
+def _sharing(program: Program) -> tuple[tuple[int, ...], ...]:
+    """Return the pairs of features, as positions in the family, that some path tests together."""
+    leaves = np.flatnonzero(program.entries[:, SLOT] >= 0)
+    active = program.entries[leaves, ACTIVE]
+    tests = np.zeros((len(leaves), len(program.family.features)), np.float32)
+    feature = program.family.members[program.slot_set, 0]
+    of_slot = np.repeat(np.arange(len(leaves)), active)
+    tests[of_slot[feature >= 0], feature[feature >= 0]] = 1.0
+    one, other = np.nonzero(np.triu(tests.T @ tests, 1))
+    return tuple(zip(one.tolist(), other.tolist(), strict=True))

@@ -1,0 +1,246 @@
+"""Passes over the rows of a tree ensemble: what is counted of them, and what is looked up for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import Floats, Integers
+from paribus._data.rows import Block
+from paribus._evaluators.trees.leaf_boxes import Leaves, ThresholdCells, parts_of
+from paribus._evaluators.trees.programs import codes_expected, codes_of, family_of, program_of
+from paribus._kernels.program import Ints, Program
+from paribus._models.ensemble import Ensemble
+from paribus._states import Counts, Keyed, RowCurves
+from paribus._states.expected import LARGEST, Constructed, Expected, Numbers
+
+
+def kernels() -> ModuleType:
+    """Return the kernels, loaded when they are first needed."""
+    return import_module("paribus._kernels.compiled")
+
+
+@dataclass(frozen=True, eq=False)
+class CoveragePass:
+    """The first pass over the rows: who could reach which leaf, and how many lie in which cells.
+
+    ``pairs`` are the pairs of features whose cells are counted together, None to keep each row's cells.
+    """
+
+    program: Program
+    ensemble: Ensemble
+    leaves: Leaves
+    pairs: Ints | None
+    sample: Integers
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most; cells are positions in tables."""
+        size = self.leaves.cells.size
+        patterns: dict[tuple[str, int], Any] = {
+            ("weight", 0): Counts.expected((1,), rows),
+            ("coverage", 0): Counts.expected((self.program.n_slots,), rows),
+            ("sample", 0): codes_expected(self.program),
+        }
+        for position, cells in enumerate(size.tolist()):
+            patterns["cells", position] = Counts.expected((cells,), rows)
+        if self.pairs is None:
+            last = size[:, None] - 1
+            patterns["rows", 0] = RowCurves.expected("rows", len(size), dtype="i4", low=0, high=last)
+            patterns["row weights", 0] = RowCurves.expected("rows", 1, low=0, high=LARGEST)
+        else:
+            cells = int(size[self.pairs].astype(np.int64).prod(axis=1).sum())
+            patterns["pairs", 0] = Counts.expected((cells,), rows)
+        return Expected(patterns, totals={"sample": len(self.sample)})
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the coverage of a block, its counts, and the codes of the rows in the sample."""
+        positions = np.arange(block.start, block.start + len(block.table))
+        if block.weights is not None and not block.weights.all():
+            positions, block = positions[block.weights > 0], block.weighted()
+        if not len(block.table):
+            return Keyed({})
+        weights = block.weights
+        codes = codes_of(self.program, self.ensemble, block, kernels())
+        cells = self.leaves.cells.of(codes)
+        size = self.leaves.cells.size
+        states: dict[tuple[str, int], Any] = {
+            ("weight", 0): Counts(np.array([len(codes.T) if weights is None else weights.sum()])),
+            ("coverage", 0): Counts(kernels().cover(self.program, codes, weights)),
+            ("sample", 0): RowCurves(((block.start, codes[:, np.isin(positions, self.sample)]),)),
+        }
+        for position in range(len(size)):
+            states["cells", position] = Counts(
+                np.bincount(cells[position], weights, minlength=int(size[position]))
+            )
+        if self.pairs is None:
+            states["rows", 0] = RowCurves(((block.start, cells),))
+            own = np.ones(len(positions)) if weights is None else weights
+            states["row weights", 0] = RowCurves(((block.start, own[None]),))
+        else:
+            states["pairs", 0] = Counts(kernels().count_pairs(cells, weights, self.pairs, size))
+        return Keyed(states)
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionPass:
+    """The second pass: every row's own prediction, effects, and what it loses with a feature averaged out.
+
+    ``effects`` are the centered effects of each feature by cell, ``(m, c)``; ``walk`` is a program whose
+    family has the features that are averaged out, none if nothing requests it; ``share`` is, by its slots,
+    that of the rows which pass a leaf's tests of a feature.
+    """
+
+    walk: Program
+    ensemble: Ensemble
+    cells: ThresholdCells
+    effects: tuple[Floats, ...]
+    share: Floats
+    center: Floats
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states."""
+        features, margins = len(self.effects), len(self.center)
+        functions = 2 + 2 * len(self.walk.family.features)
+        together = Numbers((margins, features, features))
+        sums = Constructed(Counts, cells=Numbers((functions, margins)))
+        return Expected(
+            {("together", 0): Constructed(Counts, cells=together), ("first", 0): sums, ("second", 0): sums}
+        )
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return sums over the rows of a block: of products of effects, of functions and of their squares."""
+        block = block.weighted()
+        if not len(block.table):
+            return Keyed({})
+        effect, full, lost = self.functions(codes_of(self.walk, self.ensemble, block, kernels()))
+        weights = np.ones(effect.shape[-1]) if block.weights is None else block.weights
+        functions = [full[None], (full - effect.sum(axis=0))[None]]
+        if len(lost):
+            functions += [lost, lost - effect]
+        every = np.concatenate(functions)
+        return Keyed(
+            {
+                ("together", 0): Counts((effect * weights).swapaxes(0, 1) @ effect.transpose(1, 2, 0)),
+                ("first", 0): Counts(every @ weights),
+                ("second", 0): Counts(every**2 @ weights),
+            }
+        )
+
+    def functions(self, codes: Ints) -> tuple[Floats, Floats, Floats]:
+        """Return effects ``(f, m, i)``, predictions ``(m, i)``, about centered, and losses ``(f, m, i)``."""
+        own = self.cells.of(codes)
+        effect = np.stack([table[:, cell] for table, cell in zip(self.effects, own, strict=True)])
+        full, lost = kernels().lose(self.walk, codes, self.share, self.ensemble.single_sum)
+        return effect, full - self.center[:, None], lost.swapaxes(0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class CoverageTables:
+    """What the first pass returned.
+
+    Attributes
+    ----------
+    total : float
+        Weight of the rows.
+    share : (s,)
+        That of the rows which reach a slot.
+    cells : tuple of (c,)
+        Weight in the cells of each feature.
+    effects : tuple of (m, c)
+        The centered effect of each feature by cell.
+    center : (m,)
+        The average prediction, without the baseline.
+    sample : (c, i)
+        Codes of the witnesses.
+    state : Keyed
+        And what is counted of pairs, or kept of rows.
+    """
+
+    leaves: Leaves
+    total: float
+    share: Floats
+    cells: tuple[Floats, ...]
+    effects: tuple[Floats, ...]
+    center: Floats
+    sample: Ints
+    state: Keyed
+
+    @classmethod
+    def of(cls, counting: CoveragePass, state: Keyed) -> CoverageTables:
+        """Read the effects of single features off the coverage."""
+        leaves, total = counting.leaves, float(state.parts["weight", 0].cells[0])
+        share = state.parts["coverage", 0].cells / total
+        cells = tuple(state.parts["cells", position].cells for position in range(len(leaves.cells.size)))
+        effects = []
+        for position, counts in enumerate(cells):
+            table = leaves.table((position,), leaves.testing((position,)), share)
+            effects.append(table - (table @ counts / total)[:, None])
+        center = share[leaves.slots(())] @ leaves.value
+        sample = np.ascontiguousarray(state.parts["sample", 0].finish())
+        return cls(leaves, total, share, cells, tuple(effects), center, sample, state)
+
+    def interaction(self, group: tuple[int, ...], at: Ints) -> Floats:
+        """Return the interaction of a group in cells ``(d, i)`` of its features, not centered, ``(m, i)``."""
+        leaves = self.leaves.testing(group)
+        result = np.zeros((len(self.center), at.shape[1]))
+        for part, sign in parts_of(group):
+            positions = tuple(group[way] for way in part)
+            result += sign * self.leaves.at(positions, leaves, self.share, at[list(part)], kernels())
+        return result
+
+    def points(self, group: tuple[int, ...], counted: slice | None) -> tuple[Ints, Floats, Integers]:
+        """Return cells ``(d, g)`` of a group, the weight at the first of them, and which the witnesses have.
+
+        ``counted`` says where the counts of a pair are; without them every row is a point.
+        """
+        own = self.leaves.cells.of(self.sample)[list(group)]
+        if counted is None:
+            cells, weight = self._rows
+            rows = cells[list(group)]
+            return np.concatenate([rows, own], axis=1), weight, np.arange(own.shape[1]) + rows.shape[1]
+        shape = tuple(self.leaves.cells.size[list(group)])
+        every = np.indices(shape).reshape(len(group), -1)
+        return every, self.state.parts["pairs", 0].cells[counted], np.ravel_multi_index(tuple(own), shape)
+
+    @cached_property
+    def _rows(self) -> tuple[Ints, Floats]:
+        """The cells of every row, where they are kept, and its weight."""
+        return self.state.parts["rows", 0].finish(), self.state.parts["row weights", 0].finish()[0]
+
+    def squared(self, functions: Floats, weight: Floats, own: Integers) -> tuple[Floats, Floats]:
+        """Return the mean squares of functions ``(..., g)``, centered, and their values at the witnesses."""
+        seen = functions[..., : len(weight)]
+        mean = seen @ weight / self.total
+        return (seen - mean[..., None]) ** 2 @ weight / self.total, functions[..., own] - mean[..., None]
+
+
+def influence_within(
+    ensemble: Ensemble,
+    tables: CoverageTables,
+    groups: Sequence[tuple[int, ...]],
+    functions: Floats,
+    threads: int = 1,
+) -> Floats:
+    """Return what the witnesses do through averages that move the features of a group together.
+
+    ``functions (t, q, m, i)`` are weighed; so is the result. Whether a row reaches a leaf with a group free
+    depends on every other feature the leaf tests, requested or not.
+    """
+    leaves, features = tables.leaves, tables.leaves.program.family.features
+    tested = {ensemble.encodings[column].feature for column in np.unique(ensemble.column) if column >= 0}
+    if not tested <= set(features):
+        named = [tuple(features[position] for position in group) for group in groups]
+        every = [(feature,) for feature in tested | set(features)]
+        leaves = Leaves.of(program_of(ensemble, family_of([*every, *named]), kernels()), kernels())
+        position = {feature: number for number, feature in enumerate(leaves.program.family.features)}
+        groups = [tuple(position[feature] for feature in group) for group in named]
+    boxes = leaves.boxes()
+    items = leaves.items(list(groups), boxes)
+    result: Floats = kernels().interact(boxes, items, leaves.cells.of(tables.sample), functions, threads)
+    return result

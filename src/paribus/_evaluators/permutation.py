@@ -1,0 +1,473 @@
+"""How much worse predictions get when the values of some columns are shuffled among the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paribus._budget import FLOAT, format_bytes
+from paribus._contracts import Floats, Integers
+from paribus._data.rows import Block, Rows
+from paribus._data.table import CellValues, ScratchBuffer
+from paribus._evaluators.brute_force import CALL_ROWS, OUTPUT_COPIES, TABLE_COPIES
+from paribus._evaluators.request import Fold, Passes
+from paribus._models import Model
+from paribus._models.model import unsteady_notes
+from paribus._models.scoring import RowScore, Score, Scorer, TotalScore
+from paribus._states import Keyed
+from paribus._states.expected import Expected
+from paribus._states.overflow import LARGE, enlarged, ignore_fp_errors, scaled
+from paribus.errors import ModelError, ParibusError, failure
+from paribus.meaning import Estimand
+from paribus.notes import Note, NoteCode
+
+Group = tuple[int, ...]
+CALL_BYTES = 8_000_000  # of rows and predictions in one predict; no memory bound changes it, nor any bit
+ROOT = 2.0**400  # losses beyond it are added up in a larger unit, because sums of their squares overflow
+ROW_ARRAYS = 10  # numbers per row while a group is shuffled: donors, losses, sums over repeats, and copies
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationImportances:
+    """What shuffling each group of columns did.
+
+    Attributes
+    ----------
+    values, standard_error : ndarray of shape (k,)
+        Increase of the loss, or decrease of the score, averaged over repeats, and its standard error.
+    repeats : ndarray of shape (k, r)
+        The same, repeat by repeat.
+    baseline : float
+        The loss or score before anything was shuffled.
+    score : RowScore, TotalScore or Scorer
+        How predictions were scored, and which model was evaluated.
+    notes : tuple of str
+        What must be said beside the numbers.
+    """
+
+    values: Floats
+    standard_error: Floats
+    repeats: Floats
+    baseline: float
+    score: Score
+    notes: tuple[Note, ...]
+
+    @property
+    def unit(self) -> str:
+        """What the values are, in words."""
+        return f"{'decrease' if self.score.greater_is_better else 'increase'} of {self.score.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationRequest:
+    """Which groups of columns to shuffle among which rows, drawn from ``counted``, and how to score."""
+
+    statistic: ClassVar[str] = "permutation"
+    cuts: ClassVar[tuple[int, ...]] = (
+        1,
+    )  # a predict is never cut smaller, because then its bits might change
+    rows: Rows
+    score: Score
+    groups: tuple[Group, ...]
+    repeats: int
+    seed: int
+    n_weighted: int
+    max_memory: int
+    threads: int
+    cut: int = 1
+
+    @property
+    def n_parts(self) -> int:
+        """All groups are shuffled by one evaluator."""
+        return 1
+
+    def only(self, numbers: tuple[int, ...]) -> PermutationRequest:
+        """Return itself, which has one part."""
+        return self
+
+    @property
+    def n_results(self) -> int:
+        """Number of groups."""
+        return len(self.groups)
+
+    @property
+    def points(self) -> int:
+        """There is no grid."""
+        return 0
+
+    @property
+    def background(self) -> Rows:
+        """The rows the pass goes through."""
+        return self.rows
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """All that a state depends on besides the rows and the model."""
+        return self.groups, self.repeats, self.seed
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationEvaluator:
+    r"""Shuffles each group of columns among the rows and scores the model again.
+
+    .. math:: I_S = \frac{1}{r} \sum_k \frac{1}{W} \sum_i w_i
+              \left[ L(y_i, f(x_{\pi_k(i), S}, x_{i, \bar S})) - L(y_i, f(x_i)) \right]
+
+    The columns of a group move together. Row :math:`\pi_k(i)` lends its values to row :math:`i`; each row
+    lends as often as it counts, so that in the mean a row of weight 3 does what three rows of weight 1 do.
+    Without weights :math:`\pi_k` is a permutation. Rows of weight zero count for nothing. A permutation
+    follows from the seed, the columns and the number of the repeat alone.
+
+    The standard error of a loss that is a mean over rows is that of another sample of rows and another set of
+    shuffles; see `RowChanges`. Of any other score only the spread over repeats is known, which is said in the
+    notes.
+    """
+
+    request: PermutationRequest
+
+    name: ClassVar[str] = "permutation"
+    shortcut: ClassVar[bool] = False
+    threaded: ClassVar[bool] = False
+    estimand: ClassVar[Estimand] = Estimand.PREDICTIVE_QUALITY
+    how: ClassVar[str] = "shuffles the values of a feature among the rows and scores the predictions again"
+
+    @classmethod
+    def build(cls, model: Model | None, request: PermutationRequest) -> PermutationEvaluator:
+        """Prepare to shuffle."""
+        return cls(request)
+
+    @classmethod
+    def covers(cls, request: PermutationRequest) -> tuple[int, ...]:
+        """Return the number of the one request there is."""
+        return (0,)
+
+    @property
+    def _shuffler(self) -> Shuffler:
+        request = self.request
+        return Shuffler(
+            request.score,
+            request.groups,
+            request.repeats,
+            request.seed,
+            request.rows.table.row_bytes,
+            request.rows.weight_scale,
+        )
+
+    @property
+    def block_rows(self) -> int:
+        """All rows, because a row may borrow from any other."""
+        return len(self.request.rows)
+
+    @property
+    def error_rows(self) -> int:
+        """Every row that is used."""
+        return len(self.request.rows)
+
+    @property
+    def predictions(self) -> int:
+        """Rows the model will predict."""
+        scored = 1 + isinstance(self.request.score, Scorer) + self.request.repeats * len(self.request.groups)
+        return len(self.request.rows) * scored
+
+    def memory(self, threads: int) -> int:
+        """Return the memory of the losses, and of the groups that are shuffled at the same time."""
+        rows = len(self.request.rows)
+        return 2 * FLOAT * rows + threads * self._shuffler.worker_bytes(rows)
+
+    def shortage(self, needed: float) -> str:
+        """Return what to say where the memory bound is below what is ``needed``."""
+        return (
+            f"shuffling {len(self.request.rows)} rows needs {format_bytes(needed)} and max_memory is "
+            f"{format_bytes(self.request.max_memory)}; raise max_memory, or pass a smaller subsample="
+        )
+
+    def fallback(self, short: str) -> str | None:
+        """There is no shortcut to fall back from."""
+        return None
+
+    def passes(self, threads: int) -> Passes:
+        """Score the rows as they are, then each group shuffled."""
+        request, rows = self.request, self.request.rows
+        shuffler = self._shuffler.begun(rows)
+        parts = tuple(((number,), request.repeats) for number in range(len(request.groups)))
+        state = yield Fold("", shuffler, len(rows), parts, request.settings)
+        found = [state.parts["shuffled", number] for number in range(len(request.groups))]
+        values = np.array([one.value for one in found])
+        return PermutationImportances(
+            values,
+            np.array([one.standard_error for one in found]),
+            np.array([one.repeats for one in found]).reshape(len(request.groups), request.repeats),
+            shuffler.baseline(rows.weights),
+            request.score,
+            (
+                *_notes(request.score, request.repeats, len(rows), request.n_weighted, request.seed),
+                *_not_numbers(values, request.groups, rows),
+                *shuffler.unsteady(rows),
+            ),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GroupImportance:
+    """What shuffling one group did: the mean over repeats, its error, and each repeat ``(r,)``."""
+
+    value: float
+    standard_error: float
+    repeats: Floats
+
+    def times(self, unit: float) -> GroupImportance:
+        """Return the same where it was found in units of ``unit``."""
+        if unit == 1.0:
+            return self
+        value, error = (float(enlarged(one)) for one in (self.value, self.standard_error))
+        return GroupImportance(value, error, enlarged(self.repeats))
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffler:
+    """Scores the model on rows some of whose columns are shuffled.
+
+    Its block is the whole table and one group, because a row may borrow from any other; what a group leaves
+    behind are a few numbers. ``before`` is the score of each row as it is, or of all of them.
+    """
+
+    score: Score
+    groups: tuple[Group, ...]
+    repeats: int
+    seed: int
+    row_bytes: int
+    unit: float
+    before: Floats = field(default_factory=lambda: np.array(np.nan))
+    scratch: ScratchBuffer = field(default_factory=ScratchBuffer)
+
+    @property
+    def _row_cost(self) -> int:
+        outputs = 0 if isinstance(self.score, Scorer) else self.score.model.n_outputs
+        return self.row_bytes * TABLE_COPIES + outputs * FLOAT * OUTPUT_COPIES
+
+    @property
+    def call_rows(self) -> int:
+        """Rows given to one predict; it depends on the table alone."""
+        return max(1, min(CALL_ROWS, CALL_BYTES // self._row_cost))
+
+    def worker_bytes(self, rows: int) -> int:
+        """Return the memory of a group while it is shuffled among so many rows."""
+        predicted = min(self.call_rows, rows * self.repeats) if isinstance(self.score, RowScore) else rows
+        return FLOAT * ROW_ARRAYS * rows + self._row_cost * predicted
+
+    def expected(self, rows: int) -> Expected:
+        """Rows in memory leave no states in a checkpoint."""
+        return Expected({})
+
+    def begun(self, rows: Rows) -> Shuffler:
+        """Return the same, with the score of the rows as they are."""
+        every = np.arange(len(rows))[None]
+        return replace(self, before=self.scored(Block(rows.table, rows.weights, 0), {}, every)[0])
+
+    @property
+    def loss_unit(self) -> float:
+        """What changes are added up in: their sums and squares must not overflow."""
+        return LARGE if np.abs(self.before).max(initial=0.0) > ROOT else 1.0
+
+    def unsteady(self, rows: Rows) -> list[Note]:
+        """Return a note on a model that predicts the same rows differently; a scorer scores them again."""
+        then = ": shuffles are not all that changes its predictions, so values and errors hold that as well"
+        if not isinstance(self.score, Scorer):
+            return unsteady_notes((self.score.model,), then)
+        again = self.begun(rows).before
+        if np.allclose(again, self.before, rtol=1e-4, equal_nan=True):
+            return []
+        text = f"scored twice on the same rows, the model had {self.before:.6g} and then {again:.6g}{then}"
+        return [Note(NoteCode.ROW_DEPENDENT, text)]
+
+    def baseline(self, weights: Floats | None) -> float:
+        """Return the score of all rows as they are."""
+        if not self.before.ndim:
+            return float(self.before)
+        return float(scaled(partial(np.average, weights=weights), self.before))
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return what shuffling the group of the block did."""
+        (number,) = block.questions
+        return Keyed({("shuffled", number): self._shuffled(block, self.groups[number])})
+
+    def _shuffled(self, block: Block, group: Group) -> GroupImportance:
+        """Shuffle as many repeats at a time as one predict takes."""
+        rows, at_once = len(block.table), 1
+        if not isinstance(self.score, Scorer) and self.score.model.row_independent:
+            at_once = max(1, self.call_rows // rows)
+        cells = {j: block.table.own_cells(j) for j in group}
+        sign, unit = -1.0 if self.score.greater_is_better else 1.0, self.loss_unit
+        tally = RowChanges(rows, block.weights) if isinstance(self.score, RowScore) else RepeatChanges()
+        for first in range(0, self.repeats, at_once):
+            some = range(first, min(first + at_once, self.repeats))
+            donors = np.stack([self._donors(block, group, repeat) for repeat in some])
+            scores = self.scored(block, cells, donors)
+            for score, lent in zip(scores, donors, strict=True):
+                with ignore_fp_errors():
+                    tally.add(sign * (score / unit - self.before / unit), lent)
+        return tally.finish().times(unit)
+
+    def _donors(self, block: Block, group: Group, repeat: int) -> Integers:
+        # A spawn key, in which (1,) and (1, 0) differ; as entropy they would be the same.
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(repeat, *sorted(group)))
+        return donors_of(len(block.table), block.weights, np.random.default_rng(sequence))
+
+    def scored(self, block: Block, cells: dict[int, CellValues], donors: Integers) -> Floats:
+        """Return the scores of shuffles ``donors (b, i)``: ``(b, i)`` row by row, ``(b,)`` of all rows."""
+        try:
+            return self._scored(block, cells, donors)
+        except ParibusError:
+            raise
+        except Exception as error:  # whatever a foreign model raises, the user needs to know on what
+            names = ", ".join(block.table.names[j] for j in cells)
+            raise ModelError(
+                f"the model failed on rows of X{f' with {names} shuffled' if names else ''}: "
+                f"{failure(error)}; it must be able to predict any row"
+            ) from error
+
+    def _scored(self, block: Block, cells: dict[int, CellValues], donors: Integers) -> Floats:
+        score = self.score
+        weights = None if block.weights is None else block.weights * self.unit
+        if isinstance(score, RowScore):
+            losses = np.empty(donors.shape)
+            for first, predictions in self._predictions(score.model, block, cells, donors):
+                rows = slice(first, first + predictions.shape[1])
+                losses[:, rows] = [score.of_rows(some, first) for some in predictions]
+            return losses
+        if isinstance(score, TotalScore):
+            whole = np.empty((*donors.shape, score.model.n_outputs))
+            for first, predictions in self._predictions(score.model, block, cells, donors):
+                whole[:, first : first + predictions.shape[1]] = predictions
+            return np.array([score.total(some, weights) for some in whole])
+        tables = (self._table(block, cells, lent[None]) for lent in donors)
+        return np.array([score.total(table, weights) for table in tables])
+
+    def _predictions(
+        self, model: Model, block: Block, cells: dict[int, CellValues], donors: Integers
+    ) -> Iterator[tuple[int, Floats]]:
+        """Yield the number of the first row and predictions of shape ``(b, m, o)``, portion by portion."""
+        for part in block.cut(self.call_rows):
+            rows = len(part.table)
+            lent = donors[:, part.start : part.start + rows]
+            predictions = model.predict(self._table(part, cells, lent), lent.size)
+            yield part.start, predictions.reshape(*lent.shape, model.n_outputs)
+
+    def _table(self, part: Block, cells: dict[int, CellValues], donors: Integers) -> Any:
+        """Return the rows of a part once per shuffle ``(b, m)``, with cells of the rows they borrow from."""
+        index = np.broadcast_to(donors[..., None], (*donors.shape, len(cells)))
+        return part.table.stack(len(donors), self.scratch).at(cells, index)
+
+
+def donors_of(rows: int, weights: Floats | None, rng: np.random.Generator) -> Integers:
+    """Return which row each row borrows from, shape ``(n,)``; one lends in proportion to its weight.
+
+    Where all count the same it is a permutation. Else the rows lie side by side on a circle, each as wide as
+    its weight, and once more in random order and turned by a random angle; each borrows from the row that
+    lies under a random position of its own. With equal weights that would be a permutation as well.
+    """
+    if weights is None or (weights == weights[0]).all():
+        return rng.permutation(rows)
+    order = rng.permutation(rows)
+    ends = np.cumsum(weights[order])
+    positions = np.cumsum(weights) - weights * rng.random(rows) + ends[-1] * rng.random()
+    under = np.searchsorted(ends, positions % ends[-1], side="right")
+    under = np.minimum(under, rows - 1)  # rounding may put a position at the very end
+    return np.asarray(order[under])
+
+
+class RowChanges:
+    r"""Sums over repeats that give the mean change of a loss and its standard error.
+
+    A change :math:`d_{ik}` depends on two rows: the one that is predicted and the one it borrows from. So
+    does its mean, and another sample would change both roles:
+
+    .. math:: \psi_i = w_i (\bar d_i - I) + \frac{1}{r} \sum_k \sum_{l: \pi_k(l) = i} w_l (d_{lk} - I)
+
+    .. math:: SE^2 = \frac{n}{n - 1} \frac{1}{W^2} \left[ \sum_i \psi_i^2
+              - \frac{1}{r^2} \sum_{ik} w_i^2 (d_{ik} - I)^2 \right]
+
+    The first sum is the linearized variance of `Moments`, of both roles; it holds the chance of the shuffles
+    twice where it counts once, and the second sum is what is too much. The error is never taken to be below
+    that of the shuffles alone, :math:`s_k / \sqrt r`, with the standard deviation :math:`s_k` over repeats.
+    """
+
+    def __init__(self, rows: int, weights: Floats | None) -> None:
+        self.weights = np.ones(rows) if weights is None else weights
+        self.means: list[float] = []
+        self.as_row, self.as_donor, self.lent = np.zeros(rows), np.zeros(rows), np.zeros(rows)
+        self.sum, self.square = 0.0, 0.0
+
+    def add(self, changes: Floats, donors: Integers) -> None:
+        """Add the changes of one repeat, and whom each row borrowed from."""
+        weights, rows = self.weights, len(self.weights)
+        with ignore_fp_errors():
+            self.means.append(float((weights * changes).sum() / weights.sum()))
+            about = changes - self.means[0]  # near their mean, so that squares keep their digits
+            weighted = weights * about
+            self.as_row += about
+            self.as_donor += np.bincount(donors, weighted, rows)
+            self.lent += np.bincount(donors, weights, rows)
+            self.sum += float((weights * weighted).sum())
+            self.square += float((weighted**2).sum())
+
+    def finish(self) -> GroupImportance:
+        """Return the mean over repeats and its error; NaN when there is only one row."""
+        rows, repeats, weights = len(self.weights), len(self.means), self.weights
+        with ignore_fp_errors():
+            shuffles = RepeatChanges(self.means).finish()
+            off = shuffles.value - self.means[0]
+            roles = weights * (self.as_row / repeats - off) + (self.as_donor - off * self.lent) / repeats
+            chance = self.square - 2 * off * self.sum + off**2 * repeats * float((weights**2).sum())
+            square = float((roles**2).sum()) - chance / repeats**2
+            sampled = square / float(weights.sum()) ** 2 * rows / (rows - 1) if rows > 1 else np.nan
+            error = np.sqrt(np.maximum(sampled, 0.0))
+        error = error if repeats == 1 else np.maximum(error, shuffles.standard_error)
+        return GroupImportance(shuffles.value, float(error), shuffles.repeats)
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatChanges:
+    """Changes of a score, repeat by repeat, and how far they are apart."""
+
+    means: list[float] = field(default_factory=list)
+
+    def add(self, change: Any, donors: Integers) -> None:
+        """Add the change of one repeat."""
+        self.means.append(float(change))
+
+    def finish(self) -> GroupImportance:
+        """Return the mean over repeats and its error, NaN when there is only one."""
+        repeats = np.array(self.means)
+        with ignore_fp_errors():
+            error = repeats.std(ddof=1) / np.sqrt(len(repeats)) if len(repeats) > 1 else np.nan
+            return GroupImportance(float(repeats.mean()), float(error), repeats)
+
+
+def _notes(score: Score, repeats: int, drawn: int, counted: int, seed: int) -> tuple[Note, ...]:
+    notes = []
+    if drawn < counted:
+        text = f"values and standard errors are of {drawn} rows drawn from {counted} (seed={seed})"
+        notes.append(Note(NoteCode.ROWS_PERMUTED, text, value=drawn))
+    if not isinstance(score, RowScore):
+        error = (
+            "there is no standard error with one repeat"
+            if repeats == 1
+            else f"standard errors describe the variation over {repeats} permutations, not over samples of "
+            f"rows"
+        )
+        text = f"{score.name} is not a mean over rows, so {error}"
+        notes.append(Note(NoteCode.SCORE_ERROR, text))
+    return tuple(notes)
+
+
+def _not_numbers(values: Floats, groups: tuple[Group, ...], rows: Rows) -> Iterator[Note]:
+    for group, value in zip(groups, values, strict=True):
+        if not np.isfinite(value):
+            names = ", ".join(rows.table.names[j] for j in group)
+            why = "because the model predicts or scores no finite number"
+            yield Note(NoteCode.NOT_FINITE, f"{names}: the importance is {value}, {why}", names)

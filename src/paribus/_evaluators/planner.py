@@ -1,0 +1,158 @@
+"""The only place that chooses how a statistic is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from paribus import _budget
+from paribus._evaluators.ale.brute_ale import BruteAle
+from paribus._evaluators.ale.tree_ale import TreeAle
+from paribus._evaluators.brute_force import BruteForce
+from paribus._evaluators.cell_means import CellMeans
+from paribus._evaluators.interactions.brute_interactions import BruteInteractions
+from paribus._evaluators.interactions.tree_interactions import TreeInteractions
+from paribus._evaluators.permutation import PermutationEvaluator
+from paribus._evaluators.request import Request, StatisticEvaluator
+from paribus._evaluators.trees.tree_exact import TreeExact
+from paribus._evaluators.trees.tree_recursion import TreeRecursion
+from paribus._models import Model
+from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
+from paribus.meaning import Estimand, Refusal
+
+# In order of preference, what each evaluates by the name of the statistic. A faster evaluator must give the
+# number that evaluating the model gives: it may refuse, it may not approximate.
+EVALUATORS: list[Mapping[str, type[StatisticEvaluator]]] = [
+    {"effects": TreeExact, "ale": TreeAle, "interactions": TreeInteractions},
+    {"effects": TreeRecursion},
+    {
+        "effects": BruteForce,
+        "ale": BruteAle,
+        "marginal": CellMeans,
+        "interactions": BruteInteractions,
+        "permutation": PermutationEvaluator,
+    },
+]
+OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
+NOT_COVERED = "pairs of features are evaluated on the model itself"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which evaluator computes which grids, why, why the others do not, on how many threads."""
+
+    evaluator: StatisticEvaluator
+    numbers: tuple[int, ...]
+    why: str
+    refusals: dict[str, Refusal]
+    threads: int
+    warning: str | None = None
+
+
+def choose(
+    model: Model | None,
+    requested: Callable[[bool], Request],
+    method: str = "auto",
+    refused: Mapping[str, Refusal] | None = None,
+) -> list[Plan]:
+    """Choose the first evaluators that can compute all grids.
+
+    ``requested`` returns the request for a shortcut, or for evaluating the model itself, which may be on
+    fewer rows; ``method`` may insist on a shortcut, or on none. ``refused`` are the evaluators that refused
+    what they met in the rows.
+    """
+    refusals = dict(refused or {})
+    short: str | None = None
+    plans: list[Plan] = []
+    done: set[int] = set()
+    for candidate in _candidates(requested(True).statistic):
+        if candidate.name in refusals:
+            continue
+        reason, code = _not_meant(candidate, method), RefusalCode.NOT_REQUESTED
+        if reason is None:
+            request = requested(candidate.shortcut)
+            numbers = tuple(n for n in candidate.covers(request) if n not in done)
+            try:
+                if numbers:
+                    plans.append(_planned(candidate, model, request, numbers, method, short))
+                    done.update(numbers)
+                if len(done) == request.n_parts:
+                    return [replace(plan, refusals=refusals) for plan in plans]
+                reason, code = NOT_COVERED, RefusalCode.UNSUPPORTED
+            except RefusalError as found:
+                reason, code = str(found), found.code
+            except MemoryBoundError as bound:
+                if method != "auto" or not candidate.shortcut:
+                    raise
+                reason = short = str(bound)
+                code = RefusalCode.MEMORY
+        refusals[candidate.name] = Refusal(candidate.name, code, reason)
+    raise RefusalError(_none_can(model, method, refusals))
+
+
+def _candidates(statistic: str) -> list[type[StatisticEvaluator]]:
+    return [each[statistic] for each in EVALUATORS if statistic in each]
+
+
+def _planned(
+    candidate: type[StatisticEvaluator],
+    model: Model | None,
+    request: Request,
+    numbers: tuple[int, ...],
+    method: str,
+    short: str | None,
+) -> Plan:
+    some = request if len(numbers) == request.n_parts else request.only(numbers)
+    evaluator, threads = fitted(candidate.build(model, some))
+    why = f"requested by method={method!r}"
+    if method == "auto":
+        why = "the fastest that applies" if short is None else "the fastest that fits max_memory"
+    warning = None if short is None else evaluator.fallback(short)
+    return Plan(evaluator, numbers, why, {}, threads, warning)
+
+
+def _none_can(model: Model | None, method: str, refusals: Mapping[str, Refusal]) -> str:
+    name = "None" if model is None else model.name
+    if method == "recursion":
+        return f"method='recursion' for {name}: {refusals['tree_recursion']}"
+    reasons = "; ".join(f"{evaluator}: {reason}" for evaluator, reason in refusals.items())
+    return (
+        f"method={method!r}: no exact shortcut for {name} ({reasons}). "
+        "method='brute' gives the same result on the same rows, method='auto' uses the fastest exact "
+        "evaluator"
+    )
+
+
+def _not_meant(candidate: type[StatisticEvaluator], method: str) -> str | None:
+    """Return why an evaluator is not what the method means."""
+    if (candidate.estimand is Estimand.PATH_DEPENDENT) != (method == "recursion"):
+        return f"method={method!r} was requested by name" if method == "recursion" else OTHER_ESTIMAND
+    if method == "exact" and not candidate.shortcut:
+        return "it is not a shortcut"
+    if method == "brute" and candidate.shortcut:
+        return f"method={method!r} was requested by name"
+    return None
+
+
+def fitted(evaluator: Any) -> tuple[Any, int]:
+    """Return an evaluator whose calls and blocks are small enough for the memory bound, and its threads.
+
+    One that needs more than the bound however small they are is refused.
+    """
+    request = evaluator.request
+    wanted = request.threads or (_budget.threads(-1) if evaluator.threaded else 1)
+    needed = []
+    for cut in request.cuts:
+        smaller = evaluator if cut == request.cut else replace(evaluator, request=replace(request, cut=cut))
+        needed.append(smaller.memory(1))
+        if needed[-1] <= request.max_memory:
+            return smaller, _threads_within(smaller, wanted)
+    raise MemoryBoundError(evaluator.shortage(1.01 * min(needed)))
+
+
+def _threads_within(evaluator: Any, wanted: int) -> int:
+    """Return the most threads that fit, of which one does; every further one takes as much as the third."""
+    two, three = (evaluator.memory(threads) for threads in (2, 3))
+    bound = evaluator.request.max_memory
+    return 1 if two > bound else int(min(wanted, 2 + (bound - two) // max(1, three - two)))

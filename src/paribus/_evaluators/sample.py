@@ -1,0 +1,64 @@
+"""Out-of-core rows into memory, sampled without replacement, in a pass that others may share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
+
+from paribus._contracts import Integers
+from paribus._data.background import Background
+from paribus._data.frame import FrameTable
+from paribus._data.rows import Block, Rows
+from paribus._data.sampling import sample_of
+from paribus._data.scan.model_table import ModelTable
+from paribus._data.scan.scanned import TAKE_ROWS
+from paribus._states import Keyed
+from paribus._states.expected import Expected
+
+
+@dataclass(frozen=True, eq=False)
+class TakenRows:
+    """Some rows as Arrow has them, in order."""
+
+    tables: tuple[Any, ...]
+
+    def merge(self, other: Self) -> Self:
+        """Append the rows of the other."""
+        return type(self)(self.tables + other.tables)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsTaker:
+    """Takes the rows with some ``numbers``; ``like`` shows their columns."""
+
+    numbers: Integers
+    like: ModelTable
+    unit: float
+    block_rows: int = TAKE_ROWS
+
+    def expected(self, rows: int) -> Expected:
+        """Rows that are taken are not kept in a checkpoint."""
+        return Expected({})
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Take those of a block."""
+        stop = block.start + len(block.table)
+        here = self.numbers[(self.numbers >= block.start) & (self.numbers < stop)] - block.start
+        if not len(here):
+            return Keyed({})
+        table = cast(ModelTable, block.table).arrow.native.take(here)
+        return Keyed({("rows", 0): TakenRows((table,))})
+
+    def finish(self, state: Keyed) -> Rows:
+        """Return the rows as a background."""
+        import pyarrow as pa
+
+        tables = state.parts["rows", 0].tables
+        table = replace(self.like, arrow=FrameTable(pa.concat_tables(tables), self.like.names))
+        return Rows(table, None, self.unit)
+
+
+def rows_taker(rows: Background, size: int, seed: int) -> RowsTaker:
+    """Return what takes ``size`` rows without weights, those that would be sampled if all were in memory."""
+    numbers = sample_of(rows.n_weighted, size, seed).numbers
+    return RowsTaker(numbers, cast(ModelTable, rows.table), rows.weight_scale)

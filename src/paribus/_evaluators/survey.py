@@ -1,0 +1,743 @@
+"""The first pass over out-of-core rows: how many there are, their weights, and what axes need to know."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+
+from paribus._contracts import NOMINAL, Array, Floats, Integers, Kind
+from paribus._data.categories import categories_with, check_known, unknown_to
+from paribus._data.rows import Block
+from paribus._data.sampling import PrioritySample, head_rows, sample_numbers
+from paribus._data.scan.digest import SIZE, digest_of
+from paribus._data.scan.model_table import ModelTable
+from paribus._data.scan.partitions import Partitions
+from paribus._data.scan.reading import FAR, TableReader
+from paribus._data.scan.scanned import ScannedRows
+from paribus._data.steps import Steps
+from paribus._data.summary import DECILES, Summary, common_of, edges_of, order_categories, placed
+from paribus._states import Counts, Keyed
+from paribus._states.expected import (
+    HEAVIEST,
+    LARGEST,
+    SMALLEST,
+    Constructed,
+    Either,
+    Expected,
+    Number,
+    Numbers,
+    Where,
+)
+from paribus._states.sketch import SPARE, CategoryWeights, Sketch
+from paribus.errors import FeatureError, TableError, WeightError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SURVEY_ROWS, SURVEY_BYTES = 131_072, 16_000_000  # of a block, whichever is less
+EXACT_ROWS = 1_048_576  # numbers of a feature that are kept as they are, if they all fit in:
+EXACT_BYTES, SKETCH_BYTES = 256_000_000, 64_000_000  # what the numbers of all features may take
+CAPACITY, LEAST_CAPACITY = 16_384, 1_024  # numbers kept of each feature once there are more
+MOST_LEVELS = 100_000  # of a nominal feature
+MOST_CATEGORIES = 1_000_000  # of a column of categories, requested or not
+SEED = 0  # of the few rows that show how columns are binned
+DRAWN = 4_097  # rows of highest priority: one more than the most that give errors of strengths
+
+
+@dataclass(frozen=True)
+class SummarySpec:
+    """What a grid needs of a feature: kind, limit of distinct values, quantiles.
+
+    Where its values are ``given``, categories are not listed, however many there are. ``bins`` are numbers of
+    bins to find the edges of.
+    """
+
+    nominal: bool
+    limit: int
+    percentiles: tuple[float, float]
+    given: bool = False
+    bins: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SketchSpec:
+    """Sketch parameters of a column: categorical or numeric, exact capacity, and thinned capacity.
+
+    ``limit`` is the number of distinct values from which they are not listed one by one.
+    """
+
+    feature: int
+    nominal: bool
+    limit: int
+    exact: int
+    capacity: int
+
+    def serves(self, other: SketchSpec) -> bool:
+        """Return whether it holds what another spec requests: fewer distinct values can be read off more."""
+        return self.limit >= other.limit and replace(self, limit=other.limit) == other
+
+
+def specs_of(
+    reading: TableReader, wanted: Mapping[int, SummarySpec], memory: int | None
+) -> dict[int, SketchSpec]:
+    """Divide the memory for numbers among the features; ``memory`` is a bound on all, if there is one."""
+    whole = math.inf if memory is None else memory
+    features = max(1, len(wanted))
+    exact = int(min(EXACT_ROWS, min(EXACT_BYTES, whole / 8) // (8 * features)))
+    fits = 1 << int(math.log2(min(SKETCH_BYTES, whole / 64) // (SPARE * 16 * features) or 1))
+    capacity = min(CAPACITY, max(LEAST_CAPACITY, fits))
+    if (reading.source.rows or 0) > exact:
+        exact = capacity  # they will be thinned out anyway
+    capacity = min(capacity, exact)
+    return {j: SketchSpec(j, one.nominal, one.limit, exact, capacity) for j, one in wanted.items()}
+
+
+def merged_specs(specs: Iterable[SketchSpec]) -> tuple[SketchSpec, ...]:
+    """Return the specs that serve all of them."""
+    merged: dict[SketchSpec, int] = {}
+    for spec in specs:
+        key = replace(spec, limit=0)
+        merged[key] = max(merged.get(key, 0), spec.limit)
+    return tuple(replace(key, limit=limit) for key, limit in merged.items())
+
+
+@dataclass(frozen=True, eq=False)
+class WeightTotals:
+    """Rows, those with positive weight, sums of weights and of their squares, in ``weight_scale``."""
+
+    rows: int
+    n_weighted: int
+    total: float
+    squares: float
+    weight_scale: float
+
+    @classmethod
+    def expected(cls, rows: int) -> Constructed:
+        """Return the pattern of the weights of ``rows`` rows at most."""
+        return Constructed(
+            cls,
+            rows=Number(int, 1, rows),
+            n_weighted=Number(int, 0, rows),
+            total=Number(float, 0, HEAVIEST * rows),
+            squares=Number(float, 0, HEAVIEST**2 * rows),
+            weight_scale=Number(float),
+        )
+
+    def holds(self) -> bool:
+        """Return whether sums are there where rows are."""
+        sums = self.total, self.squares, self.weight_scale
+        return self.n_weighted <= self.rows and (all(sums) if self.n_weighted else not any(sums))
+
+    @classmethod
+    def of(cls, rows: int, weights: Floats | None) -> Self:
+        """Add up the weights of some rows; ``weight_scale`` is a power of two near the largest."""
+        if weights is None:
+            return cls(rows, rows, float(rows), float(rows), 1.0)
+        largest = float(weights.max(initial=0.0))
+        if not largest:
+            return cls(rows, 0, 0.0, 0.0, 0.0)
+        unit = 2.0 ** math.floor(math.log2(largest))
+        own = weights / unit
+        return cls(rows, int((weights > 0).sum()), float(own.sum()), float((own**2).sum()), unit)
+
+    def merge(self, other: Self) -> Self:
+        """Add up."""
+        unit = max(self.weight_scale, other.weight_scale)
+        one, two = (side.weight_scale / unit if unit else 0.0 for side in (self, other))
+        return type(self)(
+            self.rows + other.rows,
+            self.n_weighted + other.n_weighted,
+            self.total * one + other.total * two,
+            self.squares * one**2 + other.squares * two**2,
+            unit,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSketch:
+    """What is known of one column: how much is missing or infinite, and its numbers or categories.
+
+    ``missing_row`` is the first row without a value, ``missing_at`` its number. ``declared`` are the
+    categories a column of categories knows, ``steps`` those between dates or durations.
+    """
+
+    kind: Kind
+    dtype: str
+    missing: float
+    missing_row: Any | None
+    missing_at: int
+    infinite: float
+    sketch: Sketch | None
+    levels: CategoryWeights | None
+    declared: tuple[Any, ...] | None
+    ranked: bool
+    steps: Steps | None = None
+
+    def holds(self) -> bool:
+        """Return whether the categories that occur are among those declared."""
+        if self.levels is None or self.declared is None:
+            return True
+        return set(self.levels.found) <= set(self.declared)
+
+    def merge(self, other: Any) -> Any:
+        """Put both together; a column that cannot be varied somewhere cannot be at all."""
+        if isinstance(other, UnusableColumn):
+            return other
+        first, second = (self, other) if self.missing_row is not None else (other, self)
+        if second.missing_row is not None and second.missing_at < first.missing_at:
+            first = second
+        return type(self)(
+            self.kind,
+            self.dtype,
+            self.missing + other.missing,
+            first.missing_row,
+            first.missing_at,
+            self.infinite + other.infinite,
+            self.sketch.merge(other.sketch) if self.sketch and other.sketch else None,
+            self.levels.merge(other.levels) if self.levels and other.levels else None,
+            union(self.declared, other.declared),
+            self.ranked and other.ranked,
+            self.steps.merge(other.steps) if self.steps and other.steps else self.steps or other.steps,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class UnusableColumn:
+    """Why a column cannot be varied."""
+
+    why: str
+
+    def merge(self, other: Self) -> Self:
+        """Keep the first reason."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredCategories:
+    """The categories a column declares over all rows, or the values that occur, in the order they are met."""
+
+    levels: tuple[Any, ...]
+
+    def merge(self, other: Self) -> Self:
+        """Append those the other has besides."""
+        levels = union(self.levels, other.levels) or ()
+        if len(levels) > MOST_CATEGORIES:
+            raise TableError(
+                f"a column of categories has more than {MOST_CATEGORIES:,} categories ({levels[0]!r}, "
+                f"{levels[1]!r}, ...); write it as text or numbers, or leave it out"
+            )
+        return type(self)(levels)
+
+
+@dataclass(frozen=True, eq=False)
+class Digest:
+    """A sum of the digests of blocks."""
+
+    total: int
+
+    def merge(self, other: Self) -> Self:
+        """Add up."""
+        return type(self)((self.total + other.total) % SIZE)
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """At most ``most`` rows with positive weight, chosen by their ``numbers`` alone: the same as in memory.
+
+    Only of partitions that a cluster computes, whose lengths are not known yet, others are chosen: their
+    numbers are those within the partition.
+    """
+
+    most: int
+    seed: int
+    numbers: Integers
+    rows: Any
+
+    @classmethod
+    def expected(cls, like: pa.Table, seed: int, rows: int) -> Constructed:
+        """Return the pattern of a few of ``rows`` rows with the columns of a table."""
+        return Constructed(
+            cls,
+            most=head_rows(like.num_columns),
+            seed=seed,
+            numbers=Numbers(("few",), ("i8",), 0, rows - 1),
+            rows=_rows_like(like),
+        )
+
+    def holds(self) -> bool:
+        """Return whether each row has a number of its own, in order."""
+        rising = bool((self.numbers[1:] > self.numbers[:-1]).all())
+        return rising and len(self.numbers) == self.rows.num_rows <= self.most
+
+    @classmethod
+    def of(cls, block: Block, seed: int) -> Self:
+        """Choose among the rows of a block."""
+        arrow = cast(ModelTable, block.table).arrow.native
+        some = np.arange(len(block.table)) if block.weights is None else np.flatnonzero(block.weights > 0)
+        most = head_rows(len(block.table.names))
+        chosen = some[sample_numbers(some + block.start, seed, most)]
+        return cls(most, seed, chosen + block.start, arrow.take(chosen))
+
+    def merge(self, other: Self) -> Self:
+        """Choose among the rows of both."""
+        import pyarrow as pa
+
+        numbers = np.concatenate([self.numbers, other.numbers])
+        order = np.argsort(numbers)
+        chosen = order[sample_numbers(numbers[order], self.seed, self.most)]
+        rows = pa.concat_tables([self.rows, other.rows]).unify_dictionaries().take(chosen)
+        return type(self)(self.most, self.seed, numbers[chosen], rows)
+
+
+def union(one: tuple[Any, ...] | None, two: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """Return the categories of both, in the order they are met."""
+    if one is None or two is None:
+        return one if two is None else two
+    return tuple(dict.fromkeys((*one, *two)))
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Reads every row once; ``specs`` say what is kept of which column.
+
+    ``seeds`` are those of the draws of rows by weight, of which the first also shows how columns are binned.
+    """
+
+    specs: tuple[SketchSpec, ...]
+    coded: tuple[int, ...]
+    seeds: tuple[int, ...]
+    weighted: bool
+    head: ModelTable = field(repr=False)
+    open: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls, reading: TableReader, specs: tuple[SketchSpec, ...], seeds: tuple[int, ...], head: ModelTable
+    ) -> Self:
+        """Prepare to read; ``head`` are a few rows, which show their types."""
+        open_to_others = tuple(reading.columns.index(name) for name in reading.open)
+        return cls(specs, reading.coded, seeds, reading.weight is not None, head, open_to_others)
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most; the first rows show their types."""
+        table = self.head.arrow.native
+        patterns: dict[tuple[str, int], Any] = {
+            ("weighed", 0): WeightTotals.expected(rows),
+            ("gaps", 0): Counts.expected((table.num_columns,), rows),
+            ("length", 0): Counts.expected((1,), rows),
+            ("digest", 0): Constructed(Digest, total=Number(int, 0, SIZE - 1)),
+            ("digest", 1): Constructed(Digest, total=Number(int, 0, SIZE - 1)),
+            ("few", 0): KeptRows.expected(table, SEED, rows),
+        }
+        if self.weighted:
+            patterns |= {("heavy", seed): _heavy_expected(rows, seed) for seed in self.seeds}
+        for feature in self.coded:
+            patterns["declared", feature] = Constructed(
+                DeclaredCategories, levels=_categories(table.schema.field(feature).type)
+            )
+        for feature in self.open:
+            patterns["occurring", feature] = Constructed(
+                DeclaredCategories, levels=_categories(table.schema.field(feature).type)
+            )
+        for number, spec in enumerate(self.specs):
+            patterns["look", number] = self._expected_sketch(spec)
+        return Expected(patterns, law=partial(_consistent, self.specs))
+
+    def _expected_sketch(self, spec: SketchSpec) -> Any:
+        table, feature = self.head.arrow.native, spec.feature
+        unvaried = Constructed(UnusableColumn, why=Where("text", lambda found: isinstance(found, str)))
+        try:
+            like = self._sketch(Block(self.head, None, 0), spec)
+        except FeatureError:
+            return unvaried
+        kind, name, dtype = table.schema.field(feature).type, f"look {feature}", np.dtype(like.dtype)
+        sizes = {"exact": spec.exact, "capacity": spec.capacity, "limit": spec.limit}
+        occurring = _categories(kind) if dtype.hasobject else _scalars(dtype)
+        sketched = Constructed(
+            ColumnSketch,
+            kind=like.kind,
+            dtype=like.dtype,
+            missing=Number(float),
+            missing_row=Either((None, _rows_like(table, 1))),
+            missing_at=Number(int, -1),
+            infinite=Number(float),
+            sketch=None if like.sketch is None else Sketch.expected(name, dtype, **sizes),
+            levels=None if like.levels is None else CategoryWeights.expected(name, occurring, MOST_LEVELS),
+            declared=None if like.declared is None else _categories(kind),
+            ranked=like.ranked,
+            steps=Either((None, _steps_like(kind))) if like.kind == "datetime" else None,
+        )
+        return Either((unvaried, sketched))
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return what one block shows."""
+        table = cast(ModelTable, block.table)
+        rows, weights = len(table), block.weights
+        states: dict[tuple[str, int], Any] = {
+            ("weighed", 0): WeightTotals.of(rows, weights),
+            ("gaps", 0): Counts(np.array([column.null_count for column in table.arrow.native.columns])),
+            ("length", block.start >> FAR): Counts(np.array([rows])),
+            ("digest", 0): Digest(_digest(table.arrow.native, block)),
+            ("digest", 1): Digest(_digest(table.arrow.native, replace(block, target=None))),
+        }
+        states["few", 0] = KeptRows.of(block, SEED)
+        if weights is not None:
+            numbers = np.arange(block.start, block.start + rows)
+            for seed in self.seeds:
+                states["heavy", seed] = PrioritySample.of(numbers, weights, seed, DRAWN)
+        for feature in self.coded:
+            chunks = table.arrow.native.column(feature).chunks
+            levels: dict[Any, None] = {}
+            for chunk in chunks:
+                levels |= dict.fromkeys(chunk.dictionary.to_pylist())
+            states["declared", feature] = DeclaredCategories(tuple(levels))
+        for feature in self.open:
+            states["occurring", feature] = DeclaredCategories(_occurring(table.arrow.native.column(feature)))
+        for number, spec in enumerate(self.specs):
+            try:
+                states["look", number] = self._sketch(block, spec)
+            except FeatureError as error:
+                states["look", number] = UnusableColumn(str(error))
+        return Keyed(states)
+
+    def _sketch(self, block: Block, spec: SketchSpec) -> ColumnSketch:
+        column, weights = block.column(spec.feature), block.weights
+        missing = column.missing if weights is None else column.missing & (weights > 0)
+        at = int(np.argmax(missing)) if missing.any() else -1
+        present = None if weights is None else weights[~column.missing]
+        kind: Kind = "category" if spec.nominal and column.kind not in NOMINAL else column.kind
+        dtype = column.values.dtype
+        sketch, levels, infinite, steps = None, None, 0.0, None
+        if kind in NOMINAL:
+            codes, found = column.factorized()
+            counts = np.bincount(codes, present, minlength=len(found)).astype(np.float64)
+            levels = CategoryWeights(tuple(found), counts, MOST_LEVELS).within()
+        else:
+            sketch, infinite = _numbers(column.values, present, spec)
+        if kind == "datetime":
+            steps = Steps.of(column.values if present is None else column.values[present > 0], column.zone)
+        row = None if at < 0 else cast(ModelTable, block.table).arrow.native.take([at])
+        return ColumnSketch(
+            kind,
+            "O" if dtype.hasobject else dtype.str,
+            float(missing.sum() if weights is None else weights[missing].sum()),
+            row,
+            block.start + at,
+            infinite,
+            sketch,
+            levels,
+            column.levels,
+            column.ranked,
+            steps,
+        )
+
+    def finish(self, reading: TableReader, state: Keyed) -> SurveyResult:
+        """Return the rows, now that they are known, and what is kept of each column."""
+        weighed: WeightTotals | None = state.parts["weighed", 0] if state.parts else None
+        if weighed is None or not weighed.rows:
+            raise TableError(f"X has no rows ({reading.source.label}); at least one is needed")
+        if reading.weight is not None and not weighed.n_weighted:
+            raise WeightError(f"sample_weight={reading.weight!r} is zero in every row")
+        levels = {reading.columns[j]: _levels(reading, j, state.parts["declared", j]) for j in self.coded}
+        unknown = [
+            unknown_to(reading.names[j], reading.open[reading.columns[j]], state.parts["occurring", j].levels)
+            for j in self.open
+        ]
+        starts, unit = _starts(reading, state), weighed.weight_scale
+        gaps = np.flatnonzero(state.parts["gaps", 0].cells)
+        reading = replace(
+            reading,
+            weight_scale=reading.weight_scale * unit,  # survey weights were in the unit of the first ones
+            levels=levels,
+            starts=starts,
+            nullable=frozenset(reading.columns[position] for position in gaps),
+            aligned=replace(reading.header, unknown=tuple(text for text in unknown if text is not None)),
+        )
+        scanned = ScannedRows(
+            reading,
+            reading.head(),
+            weighed.rows,
+            weighed.n_weighted,
+            weighed.total,
+            weighed.squares,
+            {seed: _numbered(state.parts["heavy", seed], starts, unit) for seed in self.seeds}
+            if self.weighted
+            else None,
+            reading.table(state.parts["few", 0].rows),
+            f"{state.parts['digest', 0].total:032x}",
+            f"{state.parts['digest', 1].total:032x}",
+        )
+        sketches = {spec: state.parts["look", number] for number, spec in enumerate(self.specs)}
+        return SurveyResult(scanned, sketches, unit)
+
+
+def _numbers(values: Array, weights: Floats | None, spec: SketchSpec) -> tuple[Sketch, float]:
+    """Return the finite numbers as a sketch, and the weight of the others."""
+    if weights is not None and not weights.all():
+        values, weights = values[weights > 0], weights[weights > 0]
+    infinite = 0.0
+    if values.dtype.kind == "f":
+        finite = np.isfinite(values)
+        if not finite.all():
+            infinite = float((~finite).sum() if weights is None else weights[~finite].sum())
+            values, weights = values[finite], None if weights is None else weights[finite]
+    sizes = {"exact": spec.exact, "capacity": spec.capacity, "limit": spec.limit}
+    return Sketch.of(values, weights, **sizes), infinite
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyResult:
+    """What a survey found: the rows, and what is kept of columns; weights of it are in ``unit``."""
+
+    rows: ScannedRows
+    sketches: Mapping[SketchSpec, ColumnSketch | UnusableColumn]
+    unit: float
+
+    def covers(self, specs: Iterable[SketchSpec], seeds: Iterable[int]) -> bool:
+        """Return whether it holds all that is requested, so that the rows need not be read again."""
+        drawn = self.rows.heavy is None or all(seed in self.rows.heavy for seed in seeds)
+        return drawn and all(any(known.serves(spec) for known in self.sketches) for spec in specs)
+
+    def beside(self, other: SurveyResult) -> SurveyResult:
+        """Return the same with what another survey of the same rows found."""
+        heavy = None if self.rows.heavy is None else {**self.rows.heavy, **(other.rows.heavy or {})}
+        return SurveyResult(replace(self.rows, heavy=heavy), {**self.sketches, **other.sketches}, self.unit)
+
+    def _sketch(self, spec: SketchSpec) -> ColumnSketch | UnusableColumn:
+        sketched = next(self.sketches[known] for known in self.sketches if known.serves(spec))
+        if isinstance(sketched, UnusableColumn) or sketched.sketch is None:
+            return sketched
+        return replace(sketched, sketch=sketched.sketch.limited(spec.limit))
+
+    def rank_error(self, specs: Iterable[SketchSpec]) -> float:
+        """Return by how much the rank of a quantile may be off at most, as a share of the weight."""
+        sketched_columns = [self._sketch(spec) for spec in specs]
+        sketches = [
+            sketched.sketch
+            for sketched in sketched_columns
+            if isinstance(sketched, ColumnSketch) and sketched.sketch is not None
+        ]
+        return max((sketch.bound / self.rows.total / self.unit for sketch in sketches), default=0.0)
+
+    def summary(self, spec: SketchSpec, wanted: SummarySpec) -> Summary:
+        """Return what an axis needs, or raise what is wrong with the column; weights are those of rows."""
+        sketched, feature, rows, unit = self._sketch(spec), spec.feature, self.rows, self.unit
+        if isinstance(sketched, UnusableColumn):
+            raise FeatureError(sketched.why)
+        facts: dict[str, Any] = {
+            "name": rows.table.names[feature],
+            "kind": sketched.kind,
+            "weight": rows.total,
+            "missing": sketched.missing / unit,
+            "missing_row": None if sketched.missing_row is None else rows.reading.table(sketched.missing_row),
+            "infinite": sketched.infinite / unit,
+            "ranked": sketched.ranked,
+            "steps": sketched.steps,
+        }
+        if sketched.sketch is not None:
+            return Summary(**facts, **_placed(sketched, sketched.sketch, wanted, unit))
+        assert sketched.levels is not None
+        if sketched.levels.too_many and not wanted.given:
+            raise FeatureError(
+                f"feature {facts['name']!r} has more than {MOST_LEVELS:,} categories, too many to be listed; "
+                "give those to ask in custom_values, or leave it out"
+            )
+        categories, weights = sketched.levels.found, sketched.levels.weights / unit
+        declared = None
+        if sketched.declared is not None:
+            declared = tuple(rows.reading.levels[rows.reading.columns[feature]].to_pylist())
+        ordered = order_categories(categories, weights, declared, sketched.kind, np.dtype(sketched.dtype))
+        return Summary(**facts, **ordered, declared=declared)
+
+
+def _placed(sketched: ColumnSketch, sketch: Sketch, wanted: SummarySpec, unit: float) -> dict[str, Any]:
+    """Return quantiles, extremes and few distinct values."""
+    complete = sketch.with_ends()
+    few, weights = complete.few, complete.few_weights
+    ticks = np.dtype(sketched.dtype)
+    dated = ticks if ticks.kind in "mM" else None
+    facts: dict[str, Any] = {
+        "unit": dated,
+        "dtype": np.dtype(np.int64) if dated is not None else ticks,
+        "levels": few if few is None or dated is None else few.view(np.int64),
+        "level_weights": None if weights is None else weights / unit,
+    }
+    if not len(sketch.values):
+        return facts
+    plain = sketch if dated is None else _as_ticks(sketch)
+    assert complete.ends is not None
+    ends = complete.ends if dated is None else complete.ends.view(np.int64)
+    facts["edges"] = tuple(_edges(plain, ends, size) for size in wanted.bins)
+    value, weight = common_of(plain.values, plain.weights)
+    facts["common"] = value, weight / unit
+    return facts | placed(plain.quantiles((*wanted.percentiles, *DECILES)), ends, sketched.kind)
+
+
+def _edges(sketch: Sketch, ends: Array, bins: int) -> Array:
+    """Return edges of bins; thinning may have lost the smallest and the largest value."""
+    if not sketch.thinned:
+        return edges_of(sketch.values, sketch.weights, bins)
+    if sketch.few is not None:
+        return edges_of(sketch.few, sketch.few_weights, bins)
+    inner = edges_of(sketch.values, sketch.weights, bins)[1:-1]
+    return np.unique(np.concatenate([ends, inner]))
+
+
+def _as_ticks(sketch: Sketch) -> Sketch:
+    ends, few = (None if part is None else part.view(np.int64) for part in (sketch.ends, sketch.few))
+    return replace(sketch, values=sketch.values.view(np.int64), ends=ends, few=few)
+
+
+def _occurring(column: Any) -> tuple[Any, ...]:
+    """Return the values of a column that occur."""
+    values: dict[Any, None] = {}
+    for chunk in column.chunks:
+        values |= dict.fromkeys(chunk.unique().to_pylist())
+    return tuple(value for value in values if value is not None and value == value)
+
+
+def _levels(reading: TableReader, feature: int, declared: DeclaredCategories) -> Any:
+    """Return the categories of a column of categories as Arrow holds them."""
+    import pyarrow as pa
+
+    name = reading.columns[feature]
+    if name in reading.closed:
+        check_known(name, reading.closed[name], declared.levels)
+    if name in reading.categories:
+        return categories_with(name, reading.categories[name], declared.levels)
+    kind = reading.source.schema.field(name).type
+    return pa.array([category for category in declared.levels if category is not None], type=kind.value_type)
+
+
+def _starts(reading: TableReader, state: Keyed) -> tuple[int, ...]:
+    """Return the numbers of the first rows of partitions a cluster computed, and of the row after all."""
+    source = reading.source
+    if not isinstance(source, Partitions) or not source.cluster:
+        return ()
+    none = Counts(np.zeros(1, np.int64))
+    lengths = [state.parts.get(("length", p), none).cells[0] for p in range(source.frame.npartitions)]
+    return tuple(int(start) for start in np.cumsum([0, *lengths]))
+
+
+def _numbered(rows: PrioritySample, starts: tuple[int, ...], unit: float) -> PrioritySample:
+    """Return rows by their number among all, if it was that within a partition; weights are in ``unit``."""
+    rows = replace(rows, weights=rows.weights / unit)
+    if not starts:
+        return rows
+    within = rows.numbers & ((1 << FAR) - 1)
+    return replace(rows, numbers=np.asarray(starts)[rows.numbers >> FAR] + within)
+
+
+def _digest(table: pa.Table, block: Block) -> int:
+    import pyarrow as pa
+
+    if block.weights is not None:
+        table = table.append_column("\0weights", pa.array(block.weights))
+    if block.target is not None:
+        for position, values in enumerate(np.atleast_2d(block.target.T)):
+            table = table.append_column(f"\0target {position}", pa.array(values))
+    return digest_of(table, block.start)
+
+
+def _rows_like(table: pa.Table, rows: int | None = None) -> Where:
+    """Return the pattern of rows with the columns of a table."""
+
+    def test(value: Any) -> bool:
+        same = isinstance(value, type(table)) and value.schema.equals(table.schema)
+        return same and rows in (None, value.num_rows)
+
+    return Where("rows of X", test)
+
+
+def _heavy_expected(rows: int, seed: int) -> Constructed:
+    """Return the pattern of the rows of highest priority among ``rows``."""
+    name = f"heavy {seed}"
+    positive = Numbers((name,), low=SMALLEST, high=LARGEST)
+    return Constructed(
+        PrioritySample,
+        most=DRAWN,
+        numbers=Numbers((name,), ("i8",), 0, rows - 1),
+        weights=positive,
+        chances=replace(positive, high=1.0),
+    )
+
+
+def _categories(kind: pa.DataType) -> Where:
+    """Return the pattern of categories as a column of an Arrow type has them."""
+    import pyarrow as pa
+
+    own = kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    def test(value: Any) -> bool:
+        try:
+            return isinstance(value, tuple) and pa.array(value, own).to_pylist() == [*value]
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            return False
+
+    return Where("tuple of categories of its column", test)
+
+
+def _scalars(dtype: np.dtype[Any]) -> Where:
+    """Return the pattern of categories that are numbers, flags or dates of a dtype."""
+
+    def test(value: Any) -> bool:
+        return isinstance(value, tuple) and all(getattr(one, "dtype", None) == dtype for one in value)
+
+    return Where(f"tuple of {dtype}", test)
+
+
+def _consistent(specs: tuple[SketchSpec, ...], parts: Mapping[Any, Any]) -> str | None:
+    """Say what is wrong with the states of all rows together."""
+    counted = parts["weighed", 0].n_weighted
+    few, drawn = parts["few", 0], [part for (name, _), part in parts.items() if name == "heavy"]
+    if len(few.numbers) != min(few.most, counted):
+        return "there are other few rows than the weights say"
+    if any(len(heavy.numbers) != min(heavy.most, counted) for heavy in drawn):
+        return "there are other heavy rows than the weights say"
+    for (name, number), sketched in parts.items():
+        feature = specs[number].feature if name == "look" else -1
+        declared = (
+            parts.get(("declared", feature))
+            if name == "look" and isinstance(sketched, ColumnSketch)
+            else None
+        )
+        occurring = () if declared is None or sketched.levels is None else sketched.levels.found
+        if declared is not None and not set(occurring) <= set(declared.levels):
+            return f"column {feature} has categories that are not declared"
+    return None
+
+
+def _steps_like(kind: pa.DataType) -> Constructed:
+    """Return the pattern of steps between dates of an Arrow type."""
+    zone = Where("time zone of its column", lambda value: value in (None, getattr(kind, "tz", None)))
+    return Constructed(
+        Steps, first=Number(int, -(2**63), 2**63 - 1), length=Number(int, 0, 2**64 - 1), zone=zone
+    )
+
+
+def survey_states() -> dict[str, type]:
+    """Return the states of a survey by name, which is how files refer to them."""
+    states = (
+        WeightTotals,
+        ColumnSketch,
+        Steps,
+        UnusableColumn,
+        DeclaredCategories,
+        Digest,
+        KeptRows,
+        Sketch,
+        CategoryWeights,
+        PrioritySample,
+    )
+    return {state.__name__: state for state in states}
+
+
+def survey_rows(row_bytes: int, memory: int | None) -> int:
+    """Return the rows of a block: a power of two, fewer of wide rows."""
+    fits = max(1, min(SURVEY_BYTES, SURVEY_BYTES if memory is None else memory // 32) // max(1, row_bytes))
+    return max(1_024, min(SURVEY_ROWS, 1 << int(math.log2(fits))))

@@ -1,0 +1,289 @@
+"""Features as cells, leaves as boxes of cells: effects of one, two or three features as tables.
+
+A *cell* of a feature is a set of values that no test of the ensemble separates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
+from math import prod
+from types import ModuleType
+
+import numpy as np
+
+from paribus._contracts import Floats, Integers
+from paribus._kernels.program import (
+    ACTIVE,
+    COLUMN,
+    CUT,
+    MARGIN,
+    MISSING_LEFT,
+    NODE,
+    SLOT,
+    TABLE,
+    Boxes,
+    Ints,
+    Items,
+    PointCodes,
+    Program,
+    Runs,
+    goes_left,
+    runs_of,
+)
+from paribus.errors import RefusalError
+
+CROSSED = 100_000  # cells of a feature that is tested in several ways, at most
+SLOT_BYTES = 80  # of a slot's runs, leaf, position among its set's, and as an item for the kernels
+TABLE_CELLS = 2**22  # numbers of a table, at most
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdCells:
+    """The cells of the features of a family: the codes of a feature's columns, taken together."""
+
+    program: Program
+
+    @cached_property
+    def columns(self) -> tuple[tuple[int, ...], ...]:
+        """The code columns of each feature."""
+        return tuple(self.program.columns_of.get(feature, ()) for feature in self.program.family.features)
+
+    @cached_property
+    def size(self) -> Ints:
+        """How many cells each feature has."""
+        sizes = [prod(self._shape(position)) for position in range(len(self.columns))]
+        for columns, size in zip(self.columns, sizes, strict=True):
+            if len(columns) > 1 and size > CROSSED:
+                raise RefusalError(
+                    f"its trees test one feature in {len(columns)} ways, of {size:,} cells together"
+                )
+        return np.array(sizes, np.int32)
+
+    def _shape(self, position: int) -> tuple[int, ...]:
+        return tuple(int(self.program.n_codes[column]) for column in self.columns[position])
+
+    def of(self, codes: Ints) -> Ints:
+        """Return the cell of each row in each feature, ``(f, i)``."""
+        cells = np.zeros((len(self.columns), codes.shape[1]), np.int32)
+        for position, columns in enumerate(self.columns):
+            for column in columns:
+                cells[position] *= self.program.n_codes[column]
+                cells[position] += codes[column]
+        return cells
+
+    def codes(self, position: int) -> dict[int, Integers]:
+        """Return the codes that every cell of a feature has, by column."""
+        found = (
+            np.unravel_index(np.arange(self.size[position]), self._shape(position))
+            if self.columns[position]
+            else ()
+        )
+        return dict(zip(self.columns[position], found, strict=True))
+
+    def points(self, position: int, cells: Integers) -> PointCodes:
+        """Return some cells of a feature as points."""
+        row = np.full(len(self.program.conditions), -1, np.int32)
+        codes = self.codes(position)
+        for number, column in enumerate(codes):
+            row[self.program.conditions[:, COLUMN] == column] = number
+        table = np.stack([found[cells] for found in codes.values()]) if codes else np.zeros((0, len(cells)))
+        ends = np.array([0, len(cells)], np.int32)
+        return PointCodes(row, np.zeros(len(codes), np.int32), ends, table.astype(np.int32), len(cells))
+
+    def sides(self) -> Runs:
+        """Return the cells that pass each condition, and next those that do not."""
+        conditions, owner = self.program.conditions, self.program.feature
+        alone = np.array([len(columns) == 1 for columns in (*self.columns, ())])[owner]
+        plain = alone & (conditions[:, TABLE] < 0)
+        by_cell = {int(number): self._by_cell(int(number)) for number in np.flatnonzero(~plain)}
+        times = np.ones((len(conditions), 2), np.int64)
+        times[:, 0] += plain & (conditions[:, MISSING_LEFT] > 0)
+        for number, both in by_cell.items():
+            times[number] = [len(runs) for runs in both]
+        stop = np.cumsum(times.ravel())
+        first = stop - times.ravel()
+        runs = np.zeros((int(times.sum()), 2), np.int32)
+        self._write_numeric(np.flatnonzero(plain), first.reshape(-1, 2), runs)
+        for number, both in by_cell.items():
+            for side, found in enumerate(both):
+                runs[first[2 * number + side] : stop[2 * number + side]] = np.reshape(found, (-1, 2))
+        return Runs(first, stop, runs)
+
+    def _write_numeric(self, numbers: Integers, first: Integers, runs: Ints) -> None:
+        """Write the cells on both sides of thresholds; a missing value has the last cell, on either side."""
+        conditions = self.program.conditions[numbers]
+        cut, last = conditions[:, CUT] + 1, self.program.n_codes[conditions[:, COLUMN]] - 1
+        missing_left = conditions[:, MISSING_LEFT] > 0
+        left, right = first[numbers].T
+        runs[left, 1] = cut
+        runs[right] = np.stack([cut, np.where(missing_left, last, last + 1)], axis=1)
+        missing = np.stack([last, last + 1], axis=1)
+        runs[left[missing_left] + 1] = missing[missing_left]
+
+    def _by_cell(self, number: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        position = int(self.program.feature[number])
+        if position == len(self.columns):  # of a feature that no grid varies
+            return [], []
+        codes = self.codes(position)[int(self.program.conditions[number, COLUMN])]
+        left = goes_left(self.program, number, codes)
+        return runs_of(left), runs_of(~left)
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """The leaves of a program as boxes; ``passing`` has the cells of the slots that free one feature.
+
+    A *group* is a tuple of features, as positions in the family, in order. A table of more than ``largest``
+    numbers is not built; those of its cells that are needed are looked up.
+    """
+
+    program: Program
+    cells: ThresholdCells
+    passing: Runs
+    largest: int
+
+    @classmethod
+    def of(cls, program: Program, kernels: ModuleType, largest: int = TABLE_CELLS) -> Leaves:
+        """Find the box of every leaf."""
+        cells = ThresholdCells(program)
+        passing = kernels.passing(program, cells.size, cells.sides())
+        return cls(program, cells, passing, min(largest, TABLE_CELLS))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the boxes: runs, and some numbers for each slot once leaves are sorted by group."""
+        return self.passing.runs.nbytes + SLOT_BYTES * self.program.n_slots
+
+    @cached_property
+    def _entry(self) -> Integers:
+        return np.flatnonzero(self.program.entries[:, SLOT] >= 0)
+
+    @cached_property
+    def of_slot(self) -> Integers:
+        """The leaf of each slot."""
+        return np.repeat(np.arange(len(self._entry)), self.program.entries[self._entry, ACTIVE])
+
+    @cached_property
+    def value(self) -> Floats:
+        """What each leaf adds to each margin, ``(l, m)``."""
+        entries = self.program.entries[self._entry]
+        values = self.program.value[entries[:, NODE]]
+        if values.shape[1] == self.program.n_margins:
+            return values
+        spread = np.zeros((len(values), self.program.n_margins))
+        spread[np.arange(len(values)), entries[:, MARGIN]] = values[:, 0]
+        return spread
+
+    @cached_property
+    def _numbers(self) -> dict[frozenset[int], int]:
+        return {one: number for number, one in enumerate(self.program.family.sets)}
+
+    @cached_property
+    def _by_set(self) -> tuple[Integers, Integers]:
+        """Slots ordered by their set, in each by leaf, and where each set begins."""
+        order = np.argsort(self.program.slot_set, kind="stable")
+        sets = np.arange(len(self.program.family.sets) + 1)
+        return order, np.searchsorted(self.program.slot_set[order], sets)
+
+    def slots(self, group: tuple[int, ...], leaves: Integers | None = None) -> Integers:
+        """Return the slot of a group in the leaves that test all of it, or in some of those."""
+        order, first = self._by_set
+        number = self._numbers[frozenset(group)]
+        slots = order[first[number] : first[number + 1]]
+        return slots if leaves is None else slots[np.searchsorted(self.of_slot[slots], leaves)]
+
+    def testing(self, group: tuple[int, ...]) -> Integers:
+        """Return the leaves that test every feature of a group."""
+        return self.of_slot[self.slots(group)]
+
+    def boxes(self) -> Boxes:
+        """Return the boxes as the kernels take them."""
+        sizes = np.array([len(one) for one in self.program.family.sets])
+        single = np.flatnonzero(sizes[self.program.slot_set] == 1)
+        first = np.searchsorted(self.of_slot[single], np.arange(len(self._entry) + 1))
+        feature = self.program.family.members[self.program.slot_set[single], 0]
+        entries = self.program.entries[self._entry]
+        sides = Runs(self.passing.first[single], self.passing.stop[single], self.passing.runs)
+        value = np.ascontiguousarray(self.program.value[entries[:, NODE]])
+        return Boxes(first, feature, sides, value, np.ascontiguousarray(entries[:, MARGIN]))
+
+    def items(self, groups: list[tuple[int, ...]], boxes: Boxes) -> Items:
+        """List the groups that each leaf tests."""
+        leaf = [self.testing(group) for group in groups]
+        number = np.repeat(np.arange(len(groups)), [len(found) for found in leaf])
+        leaves = np.concatenate(leaf) if leaf else np.empty(0, np.int64)
+        order = np.argsort(leaves, kind="stable")
+        position = np.full((len(self._entry), len(self.cells.size)), -1, np.int32)
+        position[np.repeat(np.arange(len(self._entry)), np.diff(boxes.first)), boxes.feature] = np.arange(
+            len(boxes.feature)
+        ) - np.repeat(boxes.first[:-1], np.diff(boxes.first))
+        features = np.full((len(groups), max(map(len, groups), default=1)), -1)
+        for row, group in enumerate(groups):
+            features[row, : len(group)] = group
+        tested = features[number[order]]
+        positions = np.where(tested < 0, -1, position[leaves[order][:, None], tested]).astype(np.int32)
+        first = np.searchsorted(leaves[order], np.arange(len(self._entry) + 1))
+        return Items(first, number[order].astype(np.int32), positions)
+
+    def passing_weight(self, position: int, counts: Floats) -> tuple[Integers, Floats]:
+        """Return the slots that free one feature, and the weight in the cells that pass there."""
+        leaves = self.testing((position,))
+        box, begin, end = self._rectangles((position,), leaves)
+        before = np.concatenate([[0.0], np.cumsum(counts)])
+        weight = before[end[:, 0]] - before[begin[:, 0]]
+        return self.slots((position,)), np.bincount(box, weight, minlength=len(leaves)).astype(np.float64)
+
+    def table(self, group: tuple[int, ...], leaves: Integers, share: Floats) -> Floats:
+        """Return what leaves add on average in every cell of a group, ``(m, c0, c1, ...)``.
+
+        ``share`` is, per slot, that of the rows that reach its leaf with its set free.
+        """
+        weight = self.value[leaves] * share[self.slots(group, leaves), None]
+        box, begin, end = self._rectangles(group, leaves)
+        shape = tuple(int(self.cells.size[position]) + 1 for position in group)
+        table = np.zeros((self.program.n_margins, prod(shape)))
+        for corner in product((0, 1), repeat=len(group)):
+            at = np.ravel_multi_index(tuple(np.where(corner, end, begin).T), shape)
+            sign = (-1.0) ** sum(corner)
+            for margin in range(len(table)):
+                table[margin] += np.bincount(at, sign * weight[box, margin], minlength=table.shape[1])
+        table = table.reshape(-1, *shape)
+        for axis in range(1, table.ndim):
+            np.cumsum(table, axis=axis, out=table)
+        return table[(slice(None), *(slice(-1),) * len(group))]
+
+    def at(
+        self, group: tuple[int, ...], leaves: Integers, share: Floats, cells: Ints, kernels: ModuleType
+    ) -> Floats:
+        """Return the same in some cells ``(d, g)`` only, ``(m, g)``."""
+        sizes = self.cells.size[list(group)]
+        if prod(sizes.tolist()) * self.program.n_margins <= self.largest:
+            return np.asarray(self.table(group, leaves, share)[(slice(None), *cells)])
+        weight = self.value[leaves] * share[self.slots(group, leaves), None]
+        box, begin, end = self._rectangles(group, leaves)
+        result: Floats = kernels.look_up(begin, end, weight[box], cells, sizes)
+        return result
+
+    def _rectangles(self, group: tuple[int, ...], leaves: Integers) -> tuple[Integers, Ints, Ints]:
+        """Return the rectangles of some leaves in a group: the leaf of each, and its ends ``(r, d)``."""
+        box = np.arange(len(leaves))
+        chosen: list[Integers] = []
+        for position in group:
+            slots = self.slots((position,), leaves)[box]
+            times = self.passing.stop[slots] - self.passing.first[slots]
+            chosen = [runs.repeat(times) for runs in chosen]
+            within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+            chosen.append(np.repeat(self.passing.first[slots], times) + within)
+            box = box.repeat(times)
+        ends = [self.passing.runs[runs] for runs in chosen]
+        return box, np.stack([e[:, 0] for e in ends], axis=1), np.stack([e[:, 1] for e in ends], axis=1)
+
+
+def parts_of(group: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Yield the parts of a group that are not empty, with the signs of inclusion and exclusion."""
+    for size in range(1, len(group) + 1):
+        for part in combinations(range(len(group)), size):
+            yield part, (-1.0) ** (len(group) - size)

@@ -1,0 +1,291 @@
+"""Compile an ensemble and the requested feature sets to a program for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cache, partial
+from itertools import combinations
+from types import ModuleType
+
+import numpy as np
+
+from paribus._contracts import Flags, Floats, Integers
+from paribus._data.rows import Block
+from paribus._data.table import Column
+from paribus._grid import Grid
+from paribus._kernels.program import (
+    ABOVE,
+    ACTIVE,
+    AT,
+    COLUMN,
+    CUT,
+    DEPTH,
+    END,
+    GAP,
+    LAST,
+    LEFT,
+    LEVELS,
+    MARGIN,
+    MISSING_LEFT,
+    NODE,
+    RIGHT,
+    SIDE,
+    SLOT,
+    TABLE,
+    TEST,
+    UPS,
+    Bytes,
+    CodeColumn,
+    FeatureSets,
+    Ints,
+    Layout,
+    PointCodes,
+    Program,
+    Walk,
+    level_codes,
+)
+from paribus._models.ensemble import LEAF, Ensemble
+from paribus._states import RowCurves
+from paribus._states.expected import Constructed
+
+DEEP = 2_048  # leaves from which a tree is walked with lists of rows: masks would be mostly empty
+
+
+def family_of(groups: Iterable[tuple[int, ...]]) -> FeatureSets:
+    """Return the sets requested and all their parts, smaller ones first."""
+    wanted = {tuple(sorted(features)) for features in groups}
+    features = tuple(sorted({feature for group in wanted for feature in group}))
+    positions = {feature: position for position, feature in enumerate(features)}
+    parts = {
+        frozenset(positions[feature] for feature in part)
+        for group in wanted
+        for size in range(len(group) + 1)
+        for part in combinations(group, size)
+    }
+    sets = tuple(sorted(parts, key=lambda one: (len(one), sorted(one))))
+    numbers = {one: number for number, one in enumerate(sets)}
+    step = np.full((len(sets), len(features) + 1), -1, np.int32)
+    for number, one in enumerate(sets):
+        for position in one:
+            step[number, position] = step[numbers[one - {position}], position] = number
+    members = np.full((len(sets), max(map(len, sets))), -1, np.int32)
+    for number, one in enumerate(sets):
+        members[number, : len(one)] = sorted(one)
+    return FeatureSets(features, sets, step, members)
+
+
+def program_of(ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, deep: int = DEEP) -> Program:
+    """Lay an ensemble out for a family; trees of at least ``deep`` leaves come last."""
+    inner = ensemble.column != LEAF
+    columns, column, cut = _code_columns(ensemble, inner)
+    conditions, truth, test = _conditions(ensemble, inner, columns, column, cut)
+    positions = {feature: position for position, feature in enumerate(family.features)}
+    owner = np.array([positions.get(e.feature, len(positions)) for e in ensemble.encodings], np.int32)
+    feature = np.full(len(inner), -1, np.int32)
+    feature[inner] = owner[ensemble.column[inner]]
+    order, shallow_trees = _deep_last(ensemble, inner, deep)
+    layout = kernels.lay_out(
+        ensemble.roots[order], ensemble.left, ensemble.right, inner, feature, family.step
+    )
+    entries = _entries(ensemble, layout, test, order)
+    starts = np.append(np.flatnonzero(layout.parent < 0), len(entries))
+    tested = np.array([columns[c].encoding for c in conditions[:, 0]], np.int64)
+    return Program(
+        columns=columns,
+        columns_of=_columns_of(ensemble, columns),
+        conditions=conditions,
+        truth=truth,
+        feature=owner[tested],
+        entries=entries,
+        shallow=int(starts[shallow_trees]),
+        up=layout.up,
+        slot_set=layout.slot_set,
+        value=np.ascontiguousarray(ensemble.value),
+        base=ensemble.base,
+        family=family,
+    )
+
+
+def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, ...], Integers, Integers]:
+    """Return the code columns, and for each inner node its column and its cut or set of categories."""
+    leveled = ensemble.level_set >= 0
+    key = ensemble.column.astype(np.int64) * 2 + leveled
+    columns: list[CodeColumn] = []
+    column, cut = np.zeros(len(inner), np.int64), np.zeros(len(inner), np.int64)
+    for number in np.unique(key[inner]):
+        here = inner & (key == number)
+        column[here] = len(columns)
+        if number % 2:
+            used = np.unique(ensemble.level_set[here])
+            known = np.unique(np.concatenate([ensemble.level_sets[s].listed for s in used])).astype(
+                np.float64
+            )
+            cut[here] = ensemble.level_set[here]
+        else:
+            known, cut[here] = np.unique(ensemble.threshold[here], return_inverse=True)
+        columns.append(CodeColumn.of(int(number // 2), known, levels=bool(number % 2)))
+    return tuple(columns), column, cut
+
+
+def _columns_of(ensemble: Ensemble, columns: tuple[CodeColumn, ...]) -> dict[int, tuple[int, ...]]:
+    """Return the code columns that belong to each feature."""
+    result: dict[int, tuple[int, ...]] = {}
+    for position, column in enumerate(columns):
+        feature = ensemble.encodings[column.encoding].feature
+        result[feature] = (*result.get(feature, ()), position)
+    return result
+
+
+def _conditions(
+    ensemble: Ensemble, inner: Flags, columns: tuple[CodeColumn, ...], column: Integers, cut: Integers
+) -> tuple[Ints, Bytes, Integers]:
+    """Return the distinct conditions, tables of categorical ones, and the condition of each inner node."""
+    wide = int(cut.max(initial=0)) + 1
+    keys = (column[inner] * wide + cut[inner]) * 2 + ensemble.missing_left[inner]
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    test = np.zeros(len(inner), np.int64)
+    test[inner] = inverse
+    about = distinct // 2 // wide
+    conditions = np.stack([about, distinct // 2 % wide, distinct % 2, np.full(len(distinct), -1)], axis=1)
+    tables: list[Flags] = []
+    begin = 0
+    for number in np.flatnonzero(np.array([c.levels for c in columns], dtype=bool)[about]):
+        levels = columns[about[number]]
+        chosen = ensemble.level_sets[conditions[number, 1]]
+        left = np.append(chosen.goes_left(levels.known), not chosen.listed_left)
+        tables.append(np.append(left, conditions[number, 2] > 0))
+        conditions[number, 3] = begin
+        begin += len(tables[-1])
+    truth = np.concatenate(tables).astype(np.uint8) if tables else np.zeros(0, np.uint8)
+    return np.ascontiguousarray(conditions).astype(np.int32), truth, test
+
+
+def _deep_last(ensemble: Ensemble, inner: Flags, deep: int) -> tuple[Integers, int]:
+    """Return the order of trees and how many are not deep."""
+    leaves = np.bincount(ensemble.tree[~inner], minlength=len(ensemble.roots))
+    return np.argsort(leaves >= deep, kind="stable"), int((leaves < deep).sum())
+
+
+def _entries(ensemble: Ensemble, layout: Layout, test: Integers, order: Integers) -> Ints:
+    parent, node = layout.parent, layout.node
+    above, root = np.maximum(parent, 0), parent < 0
+    entries = np.zeros((len(node), 10), np.int32)
+    entries[:, END], entries[:, DEPTH] = layout.end, layout.depth
+    entries[:, TEST] = test[node[above]]
+    entries[:, ABOVE] = np.where(root, 0, layout.active[above])
+    entries[:, UPS] = layout.up_first[above]
+    entries[:, ACTIVE], entries[:, SIDE] = layout.active, layout.side
+    entries[:, SLOT] = np.where(ensemble.column[node] == LEAF, layout.slot_first, -1)
+    entries[:, NODE] = node
+    trees = np.cumsum(root) - 1
+    vector = ensemble.value.shape[1] > 1
+    entries[:, MARGIN] = -1 if vector else ensemble.output[order][trees]
+    return entries
+
+
+def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
+    """Lay an ensemble out for rows that are followed one by one, while some features are moved."""
+    inner = ensemble.column != LEAF
+    columns, column, cut = _code_columns(ensemble, inner)
+    conditions, truth, test = _conditions(ensemble, inner, columns, column, cut)
+    missing = np.array([one.missing for one in columns], np.int32)
+    nodes = np.full((len(inner), 6), -1, np.int32)
+    tested = conditions[test[inner]]
+    for position, column_of in ((AT, COLUMN), (LAST, CUT), (LEVELS, TABLE)):
+        nodes[inner, position] = tested[:, column_of]
+    nodes[inner, GAP] = np.where(tested[:, MISSING_LEFT] > 0, missing[tested[:, COLUMN]], -1)
+    nodes[:, LEFT], nodes[:, RIGHT] = ensemble.left, ensemble.right
+    positions = {feature: position for position, feature in enumerate(features)}
+    owner = np.array([positions.get(ensemble.encodings[c.encoding].feature, -1) for c in columns], np.int32)
+    vector = ensemble.value.shape[1] > 1
+    margin = np.full_like(ensemble.output, -1) if vector else ensemble.output
+    return Walk(
+        columns,
+        owner,
+        len(features),
+        nodes,
+        truth,
+        np.ascontiguousarray(ensemble.roots, np.int32),
+        np.ascontiguousarray(margin, np.int32),
+        np.ascontiguousarray(ensemble.value),
+        ensemble.base,
+    )
+
+
+def points_of(
+    program: Program, ensemble: Ensemble, axes: tuple[tuple[int, Column], ...], size: int, kernels: ModuleType
+) -> PointCodes:
+    """Return the points of a grid as codes; an axis is a feature with a column of its values."""
+    first = np.cumsum([0, *(len(column.missing) for _, column in axes)]).astype(np.int32)
+    row = np.full(len(program.conditions), -1, np.int32)
+    codes: list[Ints] = []
+    axis: list[int] = []
+    for number, (feature, values) in enumerate(axes):
+        for position in program.columns_of.get(feature, ()):
+            column = program.columns[position]
+            numbers = ensemble.encodings[column.encoding].numbers(values)
+            row[program.conditions[:, COLUMN] == position] = len(codes)
+            codes.append(np.zeros(first[-1], np.int32))
+            codes[-1][first[number] : first[number + 1]] = code_of(column, numbers, kernels)
+            axis.append(number)
+    table = np.stack(codes) if codes else np.zeros((0, first[-1]), np.int32)
+    return PointCodes(row, np.array(axis, np.int32), first, table, size)
+
+
+def laid_out(
+    ensemble: Ensemble, grids: tuple[Grid, ...], kernels: ModuleType
+) -> tuple[Program, tuple[PointCodes, ...]]:
+    """Lay an ensemble out for grids, and their points."""
+    groups = [tuple(axis.feature for axis in grid.axes) for grid in grids]
+    program = program_of(ensemble, family_of(groups), kernels)
+    points = (points_of(program, ensemble, q.columns, q.n_points, kernels) for q in grids)
+    return program, tuple(points)
+
+
+def code_of(column: CodeColumn, numbers: Floats, kernels: ModuleType) -> Ints:
+    """Return the codes of numbers of a column."""
+    codes: Ints = level_codes(column, numbers) if column.levels else kernels.rank(column, numbers)
+    return codes
+
+
+def codes_of(
+    program: Program | Walk,
+    ensemble: Ensemble,
+    block: Block,
+    kernels: ModuleType,
+    replaced: frozenset[int] = frozenset(),
+) -> Ints:
+    """Return the codes of rows ``(c, i)``; a column no test is about is read if it may be refused.
+
+    Features that are ``replaced`` may have any value. Columns are encoded once for all evaluators of a block.
+    """
+
+    @cache
+    def numbers(position: int) -> Floats:
+        encoding = ensemble.encodings[position]
+        if encoding.feature in replaced:
+            encoding = replace(encoding, accepts_missing=True, accepts_infinite=True)
+        return encoding.read(block.table)
+
+    used = {column.encoding for column in program.columns}
+    for position, encoding in enumerate(ensemble.encodings):
+        strict = not (encoding.accepts_missing and encoding.accepts_infinite)
+        if position not in used and strict and encoding.feature not in replaced:
+            numbers(position)
+    codes = np.empty((len(program.columns), len(block.table)), np.int32)
+    for position, column in enumerate(program.columns):
+        free = ensemble.encodings[column.encoding].feature in replaced
+        key = "codes", id(ensemble), column.encoding, column.known.tobytes(), free
+        codes[position] = block.derived(key, partial(_code, column, numbers, kernels))
+    return codes
+
+
+def _code(column: CodeColumn, numbers: Callable[[int], Floats], kernels: ModuleType) -> Ints:
+    return code_of(column, numbers(column.encoding), kernels)
+
+
+def codes_expected(program: Program) -> Constructed:
+    """Return the pattern of kept codes of sampled rows: kernels take them as positions in tables."""
+    last = program.n_codes[:, None] - 1
+    return RowCurves.expected("sample", len(program.columns), dtype="i4", low=0, high=last)

@@ -1,0 +1,34 @@
+"""Who folds: evaluates blocks and merges their states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paribus._contracts import Executor
+from paribus._executors.dask import DaskExecutor
+from paribus._executors.local import LocalExecutor
+from paribus.errors import OptionError
+
+__all__ = ["DaskExecutor", "LocalExecutor", "as_executor"]
+
+
+def as_executor(
+    executor: Any = None, *, threads: int = 1, progress: bool | None = None, doing: str = "paribus"
+) -> Executor:
+    """Return who folds: an engine that accepts what was passed, or an `Executor` as it is.
+
+    ``threads`` are those of this process; ``doing`` is what a progress bar shows.
+
+    >>> as_executor().describe()
+    'this process'
+    """
+    if executor is None:
+        return LocalExecutor(threads, progress, doing)
+    if DaskExecutor.accepts(executor):
+        return DaskExecutor(executor, progress, doing)
+    if isinstance(executor, Executor) and not isinstance(executor, type):
+        return executor
+    raise OptionError(
+        f"executor={executor!r} must be a dask.distributed Client; omit it to compute locally on n_jobs "
+        f"threads"
+    )

@@ -1,0 +1,185 @@
+"""How far a pass is, shown only when there is something to wait for: on a bar, or in a log."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Generator, Iterable
+from contextvars import copy_context
+from threading import Lock, Timer
+from time import perf_counter
+from typing import Any
+
+from paribus._contracts import S
+
+PATIENCE = 2.0  # seconds before a bar is shown
+WARM = 0.5  # seconds before the pace is believed, because the first call is often slow
+OFTEN, SHARE = 30.0, 0.1  # seconds, and share of all rows, after which a log has another line
+LOG = logging.getLogger("paribus")
+WORDS = {  # what a pass is for, by the verb its name begins with
+    "survey": "first look at the data",
+    "partial_dependence": "partial dependence",
+    "effects": "partial dependence",
+    "accumulated_local_effects": "accumulated local effects",
+    "marginal": "averages near values",
+    "h_statistic": "interactions",
+    "feature_importance": "feature importance",
+}
+
+
+def with_progress(
+    results: Iterable[tuple[int, float, S]],
+    rows: int | None,
+    progress: bool | None,
+    doing: str = "paribus",
+    before: float = 0.0,
+) -> Generator[tuple[int, S]]:
+    """Pass states on while counting the rows behind them; ``before`` were done earlier.
+
+    None decides: the bar appears after each block when the whole is expected to take longer than two seconds
+    at the pace so far, which is believed after half a second, and after two seconds in any case, although no
+    block may be done by then. Where there is no terminal and no notebook, lines are logged instead.
+    """
+    bar = _Bar(rows, before, describe_passes(doing))
+    start = perf_counter()
+    timer = bar.shown_later() if progress is None else None
+    try:
+        for number, work, state in results:
+            bar.advance(work)
+            left = None if rows is None else rows - before
+            if _wanted(progress, perf_counter() - start, bar.done - before, left):
+                bar.show()
+            yield number, state
+        bar.all_done = True
+    finally:
+        if timer is not None:
+            timer.cancel()
+        bar.close()
+
+
+def describe_passes(doing: str) -> str:
+    """Return what passes compute, for the progress bar.
+
+    >>> describe_passes("accumulated_local_effects-2-of-3-tree_local")
+    'accumulated local effects, model 2 of 3'
+    >>> describe_passes("effects-1-of-2 and effects-2-of-2 and h_statistic-coverage")
+    'partial dependence and interactions, first pass'
+    """
+    passes = doing.split(" and ")
+    model = re.search(r"-(\d+)-of-(\d+)", doing) if len(passes) == 1 else None
+    words = " and ".join(dict.fromkeys(map(_words, passes)))
+    return words + (f", model {model[1]} of {model[2]}" if model else "")
+
+
+def _words(name: str) -> str:
+    verb = name.split("-")[0]
+    first = re.search("-(coverage|curves|sample)", name)
+    return WORDS.get(verb, verb) + (", first pass" if first else "")
+
+
+def _wanted(progress: bool | None, elapsed: float, done: float, rows: float | None) -> bool:
+    if progress is not None:
+        return progress
+    return rows is not None and elapsed > WARM and elapsed * (rows / max(done, 1e-9)) > PATIENCE
+
+
+def _has_bars() -> bool:
+    """Return whether a bar can be redrawn in place: in a terminal or a notebook, not in a file."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return getattr(shell, "kernel", None) is not None or (sys.stderr is not None and sys.stderr.isatty())
+
+
+class _Bar:
+    """Rows done of all, on a bar that two threads may show and only one does."""
+
+    def __init__(self, rows: int | None, before: float, doing: str) -> None:
+        self.rows, self.done, self.doing = rows, before, doing
+        self.all_done = False
+        self._drawn: Any = None
+        self._closed = False
+        self._lock = Lock()
+        self._start = perf_counter(), before
+
+    def shown_later(self) -> Timer:
+        """Show the bar when patience ends, in the notebook cell that started it."""
+        timer = Timer(PATIENCE, copy_context().run, (self.show,))
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def show(self) -> None:
+        with self._lock:
+            if self._drawn is None and not self._closed:
+                self._drawn = self._bar() if _has_bars() else self._lines()
+
+    def _lines(self) -> LogLines:
+        return LogLines(self.doing, self.rows, self.done, *self._start)
+
+    def _bar(self) -> Any:
+        from tqdm.auto import tqdm
+
+        return tqdm(total=self.rows, initial=self.done, unit=" rows", unit_scale=True, desc=self.doing)
+
+    def advance(self, work: float) -> None:
+        with self._lock:
+            if self.rows is not None:
+                work = min(work, self.rows - self.done)  # parts of blocks add up to all rows but for rounding
+            self.done += work
+            if self._drawn is not None:
+                self._drawn.update(work)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            if isinstance(self._drawn, LogLines):
+                self._drawn.close(finished=self.all_done)
+            elif self._drawn is not None:
+                self._drawn.close()
+
+
+class LogLines:
+    """A bar for logs: a line after every tenth of the rows or half a minute, and one at the end.
+
+    The pass ``began`` at some time, with ``before`` rows done. Lines are two seconds apart at least.
+    """
+
+    def __init__(self, doing: str, rows: int | None, done: float, began: float, before: float) -> None:
+        self.doing, self.rows, self.done = doing, rows, done
+        self._began, self._before = began, before
+        self._write()
+
+    def update(self, work: float) -> None:
+        """Count rows, and write a line if it is time for one."""
+        self.done += work
+        waited = perf_counter() - self._written
+        further = self.rows is not None and self.done - self._shown >= SHARE * self.rows
+        if not self._complete() and (waited >= OFTEN or (further and waited >= PATIENCE)):
+            self._write()
+
+    def close(self, *, finished: bool) -> None:
+        """Write how long it took, unless it was stopped."""
+        if finished or self._complete():
+            LOG.info("%s: %s rows in %s", self.doing, f"{self.done:,.0f}", _lasting(self._elapsed()))
+
+    def _write(self) -> None:
+        self._written, self._shown = perf_counter(), self.done
+        if self.rows is None:
+            LOG.info("%s: %s rows so far", self.doing, f"{self.done:,.0f}")
+            return
+        share = self.done / max(self.rows, 1)
+        pace = (self.done - self._before) / max(self._elapsed(), 1e-9)
+        left = f", {_lasting((self.rows - self.done) / pace)} left" if pace > 0 and share < 1 else ""
+        LOG.info("%s: %s of %s rows%s", self.doing, f"{share:.0%}", f"{self.rows:,}", left)
+
+    def _complete(self) -> bool:
+        return self.rows is not None and self.done > self.rows - 0.5  # parts of blocks add up to about all
+
+    def _elapsed(self) -> float:
+        return perf_counter() - self._began
+
+
+def _lasting(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

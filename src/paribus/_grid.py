@@ -1,0 +1,553 @@
+"""Where models are evaluated: the axis of each feature and the points of a grid."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import NOMINAL, Array, Floats, Integers, Kind
+from paribus._data.kinds import missing_objects, objects
+from paribus._data.summary import Summary
+from paribus._data.table import CellValues, Column, Table
+from paribus.errors import GridError, OptionError
+from paribus.notes import Note, NoteCode
+
+SPLITS = "splits"  # the grid that has a point on each side of every threshold of the model's trees
+CONSTANT = 0.95  # share of the data that has one value, from which a feature hardly varies
+UNORDERED: tuple[Kind, ...] = (
+    "category",
+    "string",
+)  # kinds whose categories have an order only if it is given
+MAX_CATEGORIES = 100  # categories of a nominal feature that are shown, unless grid_resolution requests more
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """How axes are laid out when their values are not given."""
+
+    percentiles: tuple[float, float] = (0.05, 0.95)
+    resolution: int = 100
+    splits: bool = False
+
+    @classmethod
+    def of(cls, percentiles: Any, grid_resolution: Any) -> GridOptions:
+        """Validate what the user gave."""
+        if isinstance(grid_resolution, str) and grid_resolution == SPLITS:
+            return replace(cls.of(percentiles, cls.resolution), splits=True)
+        try:
+            low, high = (float(p) for p in percentiles)
+        except (TypeError, ValueError) as error:
+            raise OptionError(
+                f"percentiles={percentiles!r} must be two numbers such as (0.05, 0.95)"
+            ) from error
+        if not 0 <= low < high <= 1:
+            raise OptionError(
+                f"percentiles={percentiles!r} must satisfy 0 <= lower < upper <= 1, as in (0.05, 0.95)"
+            )
+        whole = isinstance(grid_resolution, (int, np.integer)) and not isinstance(grid_resolution, bool)
+        if not whole or grid_resolution < 2:
+            raise OptionError(
+                f"grid_resolution={grid_resolution!r} must be an integer of at least 2, or {SPLITS!r}"
+            )
+        return cls((low, high), int(grid_resolution))
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One feature's values on the grid.
+
+    ``cells`` holds them in the column's own dtype, followed by the missing value when the data has
+    any. ``values`` is what is reported: numpy, and text for categories of any other type. ``ordered`` says
+    whether their order has a meaning. ``cell_counts`` is how many rows lie in each cell, where the survey of
+    the column that laid out the axis counted.
+    """
+
+    feature: int
+    name: str
+    kind: Kind
+    cells: CellValues
+    values: Array
+    missing: float
+    missing_share: float
+    deciles: Array | None
+    notes: tuple[Note, ...]
+    ordered: bool
+    cell_counts: Integers | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def nominal(self) -> bool:
+        """Whether values are categories without distances."""
+        return self.kind in NOMINAL
+
+    @cached_property
+    def distinct(self) -> tuple[Array, Integers]:
+        """The sorted distinct ticks of an ordinal axis and which one each point has."""
+        ticks, inverse = np.unique(_ticks(self.cells.values), return_inverse=True)
+        return ticks, inverse
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        return {category: code for code, category in enumerate(dict.fromkeys(self.cells.values.tolist()))}
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells the data is counted in: a repeated point has one cell."""
+        return len(self._codes) if self.nominal else len(self.distinct[0])
+
+    @property
+    def cell_of_point(self) -> Integers:
+        """The cell around each point."""
+        if not self.nominal:
+            return self.distinct[1]
+        codes = (self._codes[category] for category in self.cells.values.tolist())
+        return np.fromiter(codes, np.int64, len(self))
+
+    def locate(self, column: Column) -> Integers:
+        """Return the cell each row lies in, -1 for rows beyond the grid or missing.
+
+        The cell of a number reaches half-way to its neighbors, the upper end included, and as far
+        on the outer side of an end point; a single point has only the rows equal to it.
+        """
+        result = np.full(len(column.missing), -1, dtype=np.int64)
+        if len(self):
+            result[~column.missing] = (
+                self._of_categories(column) if self.nominal else self._of_numbers(column.values)
+            )
+        return result
+
+    def count(self, column: Column) -> Integers:
+        """Return how many rows lie in each cell: `locate`, counted."""
+        if not len(self):
+            return np.zeros(0, dtype=np.int64)
+        if self.nominal:
+            cells = self._of_categories(column)
+            return np.bincount(cells[cells >= 0], minlength=self.n_cells)
+        return self.count_numbers(_ticks(column.values.astype(self.cells.values.dtype, copy=False)))
+
+    def count_numbers(self, numbers: Array) -> Integers:
+        """Return how many of some numbers, or ticks of dates, lie in each cell; NaN lies in none."""
+        # Sorting the rows, NaN last, is several times faster than searching the cell of each.
+        return self.count_sorted(np.sort(numbers))
+
+    def count_sorted(self, numbers: Array) -> Integers:
+        """Return how many of some sorted numbers, or ticks of dates, lie in each cell; NaN comes last."""
+        ticks = self.distinct[0]
+        numbers = numbers.astype(ticks.dtype, copy=False)
+        if len(ticks) == 1:
+            return np.array([np.count_nonzero(numbers == ticks[0])])
+        uppers, lowest = self._edges
+        below = np.count_nonzero(numbers <= lowest)
+        return np.diff(np.searchsorted(numbers, uppers, side="right"), prepend=below)
+
+    @cached_property
+    def _edges(self) -> tuple[Array, Any]:
+        return _edges(self.distinct[0])
+
+    def _of_categories(self, column: Column) -> Integers:
+        codes, occurring = column.factorized()
+        cells = (self._codes.get(_plain(category), -1) for category in occurring)
+        return np.fromiter(cells, np.int64, len(occurring))[codes]
+
+    def _of_numbers(self, values: Array) -> Integers:
+        ticks = self.distinct[0]
+        numbers = _ticks(values.astype(self.cells.values.dtype, copy=False))
+        if len(ticks) == 1:
+            return np.where(numbers == ticks[0], 0, -1)
+        uppers, lowest = self._edges
+        cells = np.searchsorted(uppers, numbers)
+        return np.where((numbers > lowest) & (cells < len(ticks)), cells, -1)
+
+
+def _edges(ticks: Array) -> tuple[Array, Any]:
+    """Return the upper end of every cell and the lower end of the first, which is not in it.
+
+    Integers are halved as integers: beyond 2**53 a float would merge neighbors.
+    """
+    if ticks.dtype.kind == "f":
+        middles = (ticks[:-1] + ticks[1:]) / 2
+        return np.append(middles, 2 * ticks[-1] - middles[-1]), 2 * ticks[0] - middles[0]
+    whole = [int(tick) for tick in ticks]
+    halves = [(upper - lower) // 2 for lower, upper in pairwise(whole)]
+    uppers = [tick + half for tick, half in zip(whole, [*halves, halves[-1]], strict=True)]
+    largest = np.iinfo(ticks.dtype).max
+    lowest = whole[0] - (whole[1] - whole[0] + 1) // 2
+    return np.array([min(upper, largest) for upper in uppers], dtype=ticks.dtype), lowest
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The points of one effect: the product of its axes, the last one fastest.
+
+    A single axis whose feature is missing somewhere has one point more, the missing value itself.
+    """
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values per axis."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def includes_missing(self) -> bool:
+        """Whether the last point is the missing value."""
+        return len(self.axes) == 1 and self.axes[0].missing > 0
+
+    @property
+    def n_points(self) -> int:
+        """Number of points, the missing value included."""
+        return math.prod(self.shape) + self.includes_missing
+
+    def index(self, first: int, stop: int) -> Integers:
+        """Return which cell of each axis the points from ``first`` to ``stop`` take, shape ``(b, d)``."""
+        points = np.arange(first, min(stop, self.n_points))
+        if len(self.axes) == 1:
+            return points[:, None]
+        return np.stack(np.unravel_index(points, self.shape), axis=1)
+
+    @property
+    def replacements(self) -> dict[int, CellValues]:
+        """Return the cells of each column this grid replaces."""
+        return {axis.feature: axis.cells for axis in self.axes}
+
+    @property
+    def columns(self) -> tuple[tuple[int, Column], ...]:
+        """Return each feature with the column of values it takes, the missing one last if that is a point."""
+        columns = (axis.cells.column for axis in self.axes)
+        if not self.includes_missing:
+            columns = (column.present() for column in columns)
+        return tuple(zip((axis.feature for axis in self.axes), columns, strict=True))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the features."""
+        return tuple(axis.name for axis in self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedValues(Grid):
+    """The values that rows themselves have in some columns, each distinct combination once.
+
+    ``row (g,)`` is a row that has the values of each point, ``point (n,)`` the point of each row.
+    """
+
+    labels: tuple[str, ...]
+    cells: Mapping[int, CellValues]
+    row: Integers
+    point: Integers
+
+    @classmethod
+    def of(cls, table: Table, features: tuple[int, ...]) -> ObservedValues:
+        """Find the distinct combinations; a missing value is a value."""
+        key = np.zeros(len(table), np.int64)
+        for feature in features:
+            own = _distinct(table.column(feature))
+            _, key = np.unique(key * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
+        _, row, point = np.unique(key, return_index=True, return_inverse=True)
+        cells = {feature: table.own_cells(feature) for feature in features}
+        return cls((), tuple(table.names[feature] for feature in features), cells, row, point)
+
+    @property
+    def n_points(self) -> int:
+        """Number of distinct combinations."""
+        return len(self.row)
+
+    def index(self, first: int, stop: int) -> Integers:
+        """Return the row whose cells the points from ``first`` to ``stop`` take, shape ``(b, d)``."""
+        return np.repeat(self.row[first:stop, None], len(self.cells), axis=1)
+
+    @property
+    def replacements(self) -> dict[int, CellValues]:
+        """Return the cells of each column this grid replaces."""
+        return dict(self.cells)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the features."""
+        return self.labels
+
+
+def _distinct(column: Column) -> Integers:
+    """Return a number for each distinct value of a column, 0 for a missing one."""
+    numbers = np.zeros(len(column.missing), np.int64)
+    numbers[~column.missing] = column.factorized()[0] + 1
+    return numbers
+
+
+def axis_of(
+    summary: Summary,
+    like: Table,
+    feature: int,
+    options: GridOptions,
+    *,
+    given: Any = None,
+    sides: Callable[[int, np.dtype[Any]], Array] | None = None,
+) -> Axis:
+    """Lay out the axis of a feature from a summary of it.
+
+    ``sides`` returns, for a feature and its dtype, the numbers on both sides of the model's thresholds:
+    with them, a number is evaluated there and at its extremes.
+    """
+    if sides is not None and given is None and summary.extremes is not None and summary.dtype is not None:
+        low, high = summary.extremes
+        known = sides(feature, summary.dtype)
+        given = np.unique(np.append(known[(known > low) & (known < high)], [low, high]).astype(summary.dtype))
+    axis = axis_from(summary, like, feature, options, given)
+    if summary.ordered is None or axis.nominal or not len(axis):
+        return axis
+    return replace(axis, cell_counts=axis.count_sorted(summary.ordered))
+
+
+def axis_from(summary: Summary, like: Table, feature: int, options: GridOptions, given: Any = None) -> Axis:
+    """Lay out an axis from a summary; ``like`` is any rows of the table, which show how to write values."""
+    notes: list[Note] = []
+    if given is not None:
+        values = given_values(given, summary)
+    else:
+        values, notes = laid_out(summary, options)
+    cells = written(like, feature, values, exact=summary.kind != "numeric")
+    if summary.missing_row is not None:
+        cells = summary.missing_row.with_missing(feature, cells)
+    if cells.column.zone not in (None, "UTC"):
+        zone = f"{summary.name} is reported in UTC; its own time zone is {cells.column.zone}"
+        notes.append(Note(NoteCode.TIME_ZONE, zone, summary.name))
+    if given is None:
+        notes.extend(_hardly_varies(summary))
+    if summary.infinite:
+        share = summary.infinite / summary.weight
+        text = f"{summary.name} is infinite in {share:.1%} of the data, which quantiles ignore"
+        notes.append(Note(NoteCode.INFINITE_VALUES, text, summary.name, share))
+    return Axis(
+        feature,
+        summary.name,
+        summary.kind,
+        cells,
+        _reported(cells.values),
+        summary.missing,
+        summary.missing_share,
+        _as_unit(summary.deciles, summary.unit),
+        tuple(notes),
+        # Who gives categories one by one means their order.
+        ordered=summary.kind not in UNORDERED or summary.ranked or given is not None,
+    )
+
+
+def _hardly_varies(summary: Summary) -> list[Note]:
+    """Return a note on a feature that is nearly always the same."""
+    value, weight = summary.common or (0.0, 0.0)
+    if summary.ends is None and summary.level_weights is not None and len(summary.level_weights):
+        position = int(np.argmax(summary.level_weights))
+        assert summary.levels is not None
+        value, weight = summary.levels[position], float(summary.level_weights[position])
+    single = summary.levels is not None and len(summary.levels) == 1
+    if single or weight < CONSTANT * summary.weight:
+        return []
+    shown = str(value) if summary.ends is None else _written_number(value, summary)
+    share = weight / summary.weight
+    text = f"{summary.name} is {shown} in {share:.1%} of the data"
+    return [Note(NoteCode.NEARLY_CONSTANT, text, summary.name, share)]
+
+
+def laid_out(summary: Summary, options: GridOptions) -> tuple[Array, list[Note]]:
+    """Choose the values of an axis: the categories, the distinct values, or evenly spaced ones."""
+    categories, name = summary.levels, summary.name
+    if categories is not None and summary.level_weights is not None and summary.ends is None:
+        if not len(categories):
+            none = Note(NoteCode.NO_VALUE, f"{name} has no finite value for a grid", name)
+            return _as_unit(categories, summary.unit), [none]
+        return _most_frequent(
+            summary, categories, summary.level_weights, max(options.resolution, MAX_CATEGORIES)
+        )
+    if categories is not None:
+        return _as_unit(categories, summary.unit), [] if len(categories) > 1 else [_single_value(name)]
+    assert summary.ends is not None
+    assert summary.extremes is not None
+    low, high = summary.ends
+    if low < high:
+        return _on_steps(_evenly_spaced(low, high, summary, options.resolution), summary), []
+    around = _evenly_spaced(*summary.extremes, summary, max(2, options.resolution - 1))
+    lower, upper = options.percentiles
+    text = (
+        f"{name} is {_written_number(low, summary)} between its quantiles {lower:g} and {upper:g}, "
+        "so the axis covers its whole range; the data at its ends is thin"
+    )
+    common = np.array([low]).astype(around.dtype)
+    return _on_steps(np.unique(np.append(around, common)), summary), [Note(NoteCode.NARROW_RANGE, text, name)]
+
+
+def _most_frequent(
+    summary: Summary, categories: Array, weights: Floats, most: int
+) -> tuple[Array, list[Note]]:
+    name = summary.name
+    if len(categories) == 1:
+        return categories, [_single_value(name)]
+    if len(categories) <= most:
+        return categories, []
+    kept = np.sort(np.argsort(-weights, kind="stable")[:most])
+    share = weights[kept].sum() / summary.weight
+    text = (
+        f"{name} has {len(categories)} categories; the {most} most frequent are used, {share:.1%} of the data"
+    )
+    return categories[kept], [Note(NoteCode.RARE_CATEGORIES, text, name, share)]
+
+
+def _single_value(name: str) -> Note:
+    return Note(NoteCode.SINGLE_VALUE, f"{name} has a single value, so it has no effect to show", name)
+
+
+def _evenly_spaced(low: float, high: float, summary: Summary, resolution: int) -> Array:
+    """Return evenly spaced values; integers and dates are rounded to whole ones, each once."""
+    if summary.kind == "numeric":
+        return np.linspace(low, high, resolution)
+    assert summary.extremes is not None
+    smallest, largest = (int(extreme) for extreme in summary.extremes)
+    first, last = max(round(low), smallest), min(round(high), largest)
+    dtype = np.uint64 if last > np.iinfo(np.int64).max else np.int64
+    gaps = resolution - 1
+    # As Python's integers, of which none is too large to be halved exactly.
+    positions = (first + (2 * (last - first) * k + gaps) // (2 * gaps) for k in range(resolution))
+    return np.array(list(dict.fromkeys(positions)), dtype=dtype)
+
+
+def _on_steps(values: Array, summary: Summary) -> Array:
+    """Move dates and durations to those the column could hold, each once; numbers stay as they are."""
+    if summary.steps is None or summary.unit is None:
+        return values
+    assert summary.extremes is not None
+    low, high = (int(extreme) for extreme in summary.extremes)
+    held = np.clip(summary.steps.nearest(values, summary.unit), low, high)
+    return np.unique(held).view(summary.unit)
+
+
+def _as_unit(ticks: Array | None, unit: np.dtype[Any] | None) -> Any:
+    """Read ticks as dates when the column holds dates."""
+    if ticks is None or unit is None:
+        return ticks
+    # Only what was interpolated is rounded: as a float, an integer of nanoseconds would lose some.
+    whole = ticks if ticks.dtype.kind == "i" else np.rint(ticks).astype(np.int64)
+    return whole.view(unit)
+
+
+def _written_number(value: float, summary: Summary) -> str:
+    if summary.unit is None:
+        return f"{value:g}"
+    date = _as_unit(np.array([value]), summary.unit)[0]
+    return str(date.astype("M8[s]")).replace("T00:00:00", "") if summary.unit.kind == "M" else str(date)
+
+
+def given_values(given: Any, summary: Summary) -> Array:
+    """Parse custom grid values."""
+    name = summary.name
+    if isinstance(given, (str, set, frozenset, Mapping)) or not hasattr(given, "__len__"):
+        raise GridError(f"custom_values for {name!r} must be a list of values, not {given!r}")
+    if np.ndim(given) != 1 or not len(given):
+        raise GridError(
+            f"custom_values for {name!r} must be a non-empty one-dimensional list; "
+            f"its shape is {np.shape(given)}"
+        )
+    items = objects(given)
+    if missing_objects(items).any():
+        raise GridError(
+            f"custom_values for {name!r} has a missing value; the effect at missing is reported separately "
+            f"as .missing if the data has missing values"
+        )
+    if summary.declared is not None:
+        _check_categories(name, items, summary.declared)
+    if summary.unit is not None:
+        return _given_dates(name, items, summary.unit)
+    array = np.asarray(list(given))
+    if array.dtype.kind == "c":
+        raise GridError(f"custom_values for {name!r} has complex numbers; give real ones")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise GridError(f"custom_values for {name!r} has an infinite value; give finite ones")
+    return items if array.dtype.kind in "OUST" else array
+
+
+def _check_categories(name: str, items: Array, categories: tuple[Any, ...]) -> None:
+    unknown = [item for item in items if item not in categories]
+    if unknown:
+        shown = ", ".join(map(repr, categories[:8])) + (", ..." if len(categories) > 8 else "")
+        raise GridError(f"{unknown[0]!r} is not a category of {name!r}, which has {shown}")
+
+
+def _given_dates(name: str, items: Array, unit: np.dtype[Any]) -> Array:
+    """Read dates or durations in any form; those with a time zone are moved to UTC, as the grid is."""
+    numbers = (item for item in items if isinstance(item, (int, float, np.number)))
+    number = next((item for item in numbers if not isinstance(item, np.timedelta64)), None)
+    if number is not None:
+        raise GridError(
+            f"{number!r} is not a valid grid value of {name!r}; pass dates, durations or text such as "
+            "2026-01-31"
+        )
+    finest = "ns" if np.datetime_data(unit)[0] == "ns" else "us"
+    try:
+        fine = np.array([_naive(item) for item in items], dtype=f"{unit.kind}8[{finest}]")
+        values = np.array([_naive(item) for item in items], dtype=unit)
+    except (TypeError, ValueError) as error:
+        raise GridError(f"custom_values for {name!r} cannot be read as dates: {error}") from error
+    if (values.astype(fine.dtype) != fine).any():
+        raise GridError(f"custom_values for {name!r} are finer than its dtype {unit} can hold")
+    return values
+
+
+def _naive(item: Any) -> Any:
+    """Move a date with a zone to UTC; text with a zone is read first."""
+    if isinstance(item, str):
+        try:
+            item = datetime.datetime.fromisoformat(item)
+        except ValueError:
+            return item  # numpy knows more forms, such as 2026-01, and says so when it does not
+    if getattr(item, "tzinfo", None) is not None:
+        item = item.astimezone(datetime.UTC).replace(tzinfo=None)
+    # pandas knows nanoseconds, and numpy would not request them from it.
+    exact = getattr(item, "to_datetime64", None) or getattr(item, "to_timedelta64", None)
+    return item if exact is None else exact()
+
+
+def written(table: Table, feature: int, values: Array, *, exact: bool) -> CellValues:
+    """Write values in the column's dtype; ``exact`` refuses those that come back changed."""
+    cells = table.cells(feature, values)
+    name, dtype = table.names[feature], table.dtype(feature)
+    if len(cells.values) != len(values) or (not exact and not np.isfinite(cells.values).all()):
+        raise GridError(f"some grid values of {name!r} cannot be represented in its dtype {dtype}")
+    if exact:
+        for requested, got in zip(values.tolist(), cells.values.tolist(), strict=True):
+            if requested != got:
+                raise GridError(
+                    f"{requested!r} is not a valid grid value of {name!r}, whose dtype is {dtype}; "
+                    "pass representable values, or cast the column in X"
+                )
+    return cells
+
+
+def _ticks(values: Array) -> Array:
+    return values.view(np.int64) if values.dtype.kind in "mM" else values
+
+
+def _plain(category: Any) -> Any:
+    """Return a category as ``tolist`` gives it, which is how axes know it."""
+    return category.item() if isinstance(category, np.generic) else category
+
+
+def _reported(values: Array) -> Array:
+    """Return values as results carry them: numbers, dates, text; other categories become text."""
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        return values.astype(np.float64)
+    if values.dtype.kind == "S":
+        return objects(value.decode(errors="backslashreplace") for value in values.tolist())
+    if values.dtype.kind in "UT":
+        return values.astype(object)
+    if values.dtype != object:
+        return values
+    plain = (str, int, float, bool, datetime.date)
+    return objects(v if isinstance(v, plain) else str(v) for v in values)

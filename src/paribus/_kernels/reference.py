@@ -1,0 +1,353 @@
+"""What the kernels compute, said plainly in NumPy. Slow; `compiled` must give the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._kernels.program import (
+    ACTIVE,
+    BINS,
+    DEPTH,
+    MARGIN,
+    NODE,
+    SIDE,
+    SLOT,
+    TEST,
+    Boxes,
+    Bytes,
+    CodeColumn,
+    Ints,
+    Items,
+    Layout,
+    PointCodes,
+    Program,
+    Runs,
+    Walk,
+    goes_left,
+    runs_of,
+)
+
+CHUNK = 64  # rows drawn at once
+
+
+def rank(column: CodeColumn, numbers: Floats) -> Ints:
+    """Return the codes of numbers: how many thresholds are smaller."""
+    codes = np.searchsorted(column.known, numbers)
+    return np.where(np.isnan(numbers), column.missing, codes).astype(np.int32)
+
+
+def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
+    """Return the bin of each number: how many of the sorted edges, 31 at most, are smaller."""
+    return np.where(np.isnan(numbers), missing, np.searchsorted(edges, numbers)).astype(np.uint8)
+
+
+def tally(codes: Bytes) -> Integers:
+    """Return how many rows are in each bin of each column, ``(p, 32)``, from the codes ``(p, i)``."""
+    rows = [np.bincount(column, minlength=BINS) for column in codes]
+    return np.array(rows, np.int64).reshape(len(codes), BINS)
+
+
+def mark(codes: Bytes, pairs: Ints) -> Bytes:
+    """Return 1 for each cell of pairs of columns that some row lies in, ``(q, 32 * 32)``.
+
+    ``pairs (q, 2)`` are positions among the columns of the codes ``(p, i)``, which are less than 32.
+    """
+    tables = np.zeros((len(pairs), BINS, BINS), np.uint8)
+    for table, (one, other) in zip(tables, pairs, strict=True):
+        table[codes[one], codes[other]] = 1
+    return tables.reshape(len(pairs), BINS * BINS)
+
+
+def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints) -> Layout:
+    """Lay trees out in preorder and find the sets active at each node."""
+    rows: list[tuple[int, ...]] = []
+    up: list[int] = []
+    slots: list[int] = []
+    waiting = [(int(root), -1, 0, 0, [0]) for root in reversed(roots)]
+    while waiting:
+        node, parent, depth, side, sets = waiting.pop()
+        place = len(rows)
+        if not inner[node]:
+            rows.append((node, parent, depth, side, len(sets), 0, len(slots)))
+            slots.extend(sets)
+            continue
+        rows.append((node, parent, depth, side, len(sets), len(up), -1))
+        unions = [int(step[one, feature[node]]) for one in sets]
+        below = [*sets, *(union for union in unions if union >= 0 and union not in sets)]
+        up.extend(below.index(union) if union >= 0 else -1 for union in unions)
+        waiting.append((int(right[node]), place, depth + 1, 1, below))
+        waiting.append((int(left[node]), place, depth + 1, 0, below))
+    table = np.array(rows, np.int64).reshape(-1, 7)
+    nodes, parents, depths, sides, actives = (table[:, k].astype(np.int32) for k in range(5))
+    end = np.arange(1, len(table) + 1, dtype=np.int32)
+    for entry in range(len(table) - 1, -1, -1):
+        if parents[entry] >= 0:
+            end[parents[entry]] = max(end[parents[entry]], end[entry])
+    ups, sets_of = np.array(up, np.int32), np.array(slots, np.int32)
+    return Layout(nodes, parents, depths, sides, end, actives, table[:, 5], ups, table[:, 6], sets_of)
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A leaf with the tests that lead to it, each as a condition and whether it must fail."""
+
+    entry: int
+    tests: tuple[tuple[int, bool], ...]
+
+
+def leaves(program: Program) -> list[Leaf]:
+    """Return every leaf with its path."""
+    found: list[Leaf] = []
+    path: list[tuple[int, bool]] = []
+    for entry, row in enumerate(program.entries):
+        del path[max(0, row[DEPTH] - 1) :]
+        if row[DEPTH]:
+            path.append((int(row[TEST]), bool(row[SIDE])))
+        if row[SLOT] >= 0:
+            found.append(Leaf(entry, tuple(path)))
+    return found
+
+
+def meets(program: Program, leaf: Leaf, codes: Array, free: frozenset[int], only: bool = False) -> Flags:
+    """Return which rows satisfy a leaf's conditions on features that are not free, or on those that are."""
+    met = np.ones(codes.shape[1], dtype=bool)
+    for condition, fails in leaf.tests:
+        if (int(program.feature[condition]) in free) == only:
+            met &= goes_left(program, condition, codes[program.conditions[condition, 0]]) != fails
+    return met
+
+
+def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
+    """Return the weight of the rows at each slot: those that reach its leaf with its set free."""
+    counts = np.zeros(program.n_slots)
+    weight = np.ones(codes.shape[1]) if weights is None else weights
+    for leaf in leaves(program):
+        first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
+        for slot in range(first, first + active):
+            free = program.family.sets[program.slot_set[slot]]
+            counts[slot] = weight[meets(program, leaf, codes, free)].sum()
+    return counts
+
+
+def weigh(program: Program, fraction: Floats) -> Floats:
+    """Return the product at each slot of the fractions of nodes on the way whose feature is not free."""
+    shares = np.empty(program.n_slots)
+    for leaf in leaves(program):
+        first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
+        path = ancestors(program, leaf.entry)
+        for slot in range(first, first + active):
+            free = program.family.sets[program.slot_set[slot]]
+            asked = [int(program.feature[program.entries[entry, TEST]]) not in free for entry in path]
+            shares[slot] = np.prod(fraction[program.entries[path, NODE]][asked])
+    return shares
+
+
+def ancestors(program: Program, entry: int) -> list[int]:
+    """Return the entries on the way to one, itself included, without the root."""
+    path: list[int] = []
+    for place in range(entry, -1, -1):
+        depth = program.entries[place, DEPTH]
+        if depth == program.entries[entry, DEPTH] - len(path):
+            if depth == 0:
+                break
+            path.append(place)
+    return path
+
+
+def reaches(program: Program, leaf: Leaf, points: PointCodes) -> Flags:
+    """Return which grid points satisfy a leaf's conditions on the features of the grid."""
+    reached = np.ones(1, dtype=bool)
+    for axis in range(len(points.axis_first) - 1):
+        codes = points.codes[:, points.axis_first[axis] : points.axis_first[axis + 1]]
+        met = np.ones(codes.shape[1], dtype=bool)
+        for condition, fails in leaf.tests:
+            row = points.row[condition]
+            if row >= 0 and points.axis[row] == axis:
+                met &= goes_left(program, condition, codes[row]) != fails
+        reached = np.logical_and.outer(reached, met).ravel()
+    return reached
+
+
+def evaluated(program: Program, points: PointCodes) -> frozenset[int]:
+    """Return the features a grid is about, as positions in the family."""
+    return frozenset(int(feature) for feature in np.unique(program.feature[points.row >= 0]))
+
+
+def slot_of(program: Program, leaf: Leaf, free: frozenset[int]) -> int:
+    """Return the slot of a leaf where the features that it tests of a set are free."""
+    tested = free & {int(program.feature[condition]) for condition, _ in leaf.tests}
+    first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
+    sets = [program.family.sets[one] for one in program.slot_set[first : first + active]]
+    return int(first + sets.index(tested))
+
+
+def added(program: Program, leaf: Leaf) -> Floats:
+    """Return what a leaf adds to each margin."""
+    _, margin = program.entries[leaf.entry, [NODE, MARGIN]]
+    value = program.value[program.entries[leaf.entry, NODE]]
+    return value if margin < 0 else np.where(np.arange(program.n_margins) == margin, value[0], 0.0)
+
+
+def average(program: Program, points: PointCodes, share: Floats) -> Floats:
+    """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
+    averages = np.zeros((program.n_margins, points.size))
+    free = evaluated(program, points)
+    for leaf in leaves(program):
+        weight = share[slot_of(program, leaf, free)]
+        averages += np.outer(added(program, leaf), weight * reaches(program, leaf, points))
+    return averages
+
+
+def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> list[PointCodes]:
+    """Nothing is prepared."""
+    return questions
+
+
+def trace_bytes(program: Program, points: PointCodes) -> int:
+    """Nothing is kept."""
+    return 0
+
+
+def curves(program: Program, traced: list[PointCodes], codes: Ints) -> Floats:
+    """Return the margins of at most ``CHUNK`` rows at each point of the grids, ``(m, g, i)``."""
+    drawn = []
+    for points in traced:
+        margins = np.zeros((program.n_margins, points.size, codes.shape[1])) + program.base[:, None, None]
+        free = evaluated(program, points)
+        for leaf in leaves(program):
+            both = np.logical_and.outer(reaches(program, leaf, points), meets(program, leaf, codes, free))
+            margins += added(program, leaf)[:, None, None] * both
+        drawn.append(margins)
+    return np.concatenate(drawn, axis=1)
+
+
+def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> tuple[Floats, Floats]:
+    """Return the margins of rows ``(m, i)``, and what each loses with a feature averaged out ``(m, f, i)``.
+
+    The family has sets of one feature; ``share`` is, per slot, that of the rows which pass its leaf's tests
+    of the feature. With ``single`` a row's own margin is added up in single precision, and only that.
+    """
+    rows, features = codes.shape[1], len(program.family.features)
+    plain = np.repeat(program.base[:, None], rows, axis=1)
+    rounded, lost = plain, np.zeros((program.n_margins, features, rows))
+    for leaf in leaves(program):
+        value = added(program, leaf)
+        own = meets(program, leaf, codes, frozenset())
+        plain = plain + np.outer(value, own)
+        rounded = (rounded + np.outer(value, own)).astype(np.float32).astype(np.float64)
+        first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
+        for slot in range(first + 1, first + active):
+            (feature,) = program.family.sets[program.slot_set[slot]]
+            free = meets(program, leaf, codes, frozenset([feature]))
+            lost[:, feature] += np.outer(value, own - share[slot] * free)
+    return (rounded, lost + (rounded - plain)[:, None]) if single else (plain, lost)
+
+
+def follow(walk: Walk, codes: Ints) -> Floats:
+    """Return the margins ``(m, i)`` of rows of codes ``(c, i)``."""
+    margins = np.repeat(walk.base[:, None], codes.shape[1], axis=1)
+    for root, margin in zip(walk.roots, walk.margin, strict=True):
+        node = np.full(codes.shape[1], root)
+        while True:
+            column, last, gap, levels, left, right = walk.nodes[node].T
+            if (column < 0).all():
+                break
+            code = codes[column, np.arange(len(node))]
+            known = walk.truth[np.where(levels < 0, 0, levels + code)] > 0 if len(walk.truth) else False
+            goes = np.where(levels < 0, (code <= last) | (code == gap), known)
+            node = np.where(column < 0, node, np.where(goes, left, right))
+        margins[slice(None) if margin < 0 else slice(margin, margin + 1)] += walk.value[node].T
+    return margins
+
+
+def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return the margins of rows ``(m, i)``, and with one feature as in ``lower``, and as in ``upper``.
+
+    The codes are all ``(c, i)``, the latter two results ``(m, f, i)``.
+    """
+    moved = np.empty((2, len(walk.base), walk.features, own.shape[1]))
+    for side, codes in enumerate((lower, upper)):
+        for feature in range(walk.features):
+            replaced = np.where((walk.owner == feature)[:, None], codes, own)
+            moved[side, :, feature] = follow(walk, replaced)
+    return follow(walk, own), moved[0], moved[1]
+
+
+def passing(program: Program, size: Ints, sides: Runs) -> Runs:
+    """Return, for each slot whose set is one feature, the cells that pass its leaf's tests of it.
+
+    ``size`` is the number of cells of each feature; ``sides`` the cells that pass each condition, those
+    that fail it next.
+    """
+    first, stop = np.zeros(program.n_slots, np.int64), np.zeros(program.n_slots, np.int64)
+    found: list[tuple[int, int]] = []
+    for leaf in leaves(program):
+        begin, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
+        for slot in range(begin, begin + active):
+            free = program.family.sets[program.slot_set[slot]]
+            if len(free) != 1:
+                continue
+            (feature,) = free
+            met = np.ones(size[feature], dtype=bool)
+            for condition, fails in leaf.tests:
+                if program.feature[condition] == feature:
+                    met &= inside(sides, 2 * condition + fails, np.arange(size[feature]))
+            first[slot] = len(found)
+            found.extend(runs_of(met))
+            stop[slot] = len(found)
+    return Runs(first, stop, np.array(found, np.int32).reshape(-1, 2))
+
+
+def inside(runs: Runs, number: int, cells: Array) -> Flags:
+    """Return which cells lie in a list of runs."""
+    met = np.zeros(len(cells), dtype=bool)
+    for begin, end in runs.runs[runs.first[number] : runs.stop[number]]:
+        met |= (cells >= begin) & (cells < end)
+    return met
+
+
+def count_pairs(cells: Ints, weights: Floats | None, pairs: Ints, size: Ints) -> Floats:
+    """Return the weight of the rows in every pair of cells, pairs of features one after another."""
+    counts = []
+    for one, other in pairs:
+        key = cells[one].astype(np.int64) * size[other] + cells[other]
+        counts.append(np.bincount(key, weights, minlength=int(size[one]) * int(size[other])))
+    return np.concatenate(counts).astype(np.float64) if counts else np.empty(0)
+
+
+def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Floats:
+    """Return the summed weights ``(r, m)`` of the boxes ``(r, d)`` that points ``(d, g)`` lie in, ``(m, g)``.
+
+    For where a table over all cells, of which each feature has ``size``, would be too large.
+    """
+    values = np.zeros((weight.shape[1], at.shape[1]))
+    for low, high, amount in zip(begin, end, weight, strict=True):
+        values += np.outer(amount, ((at >= low[:, None]) & (at < high[:, None])).all(axis=0))
+    return values
+
+
+def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads: int = 1) -> Floats:
+    """Return what each row as background does to the interaction of each group of features.
+
+    Over the parts S of a group T and the leaves l that test all of T, with the signs of inclusion and
+    exclusion, the sum of ``v_l g_T(x) 1[x passes l on S] 1[z passes l on all but S]`` over the rows x.
+    ``functions (t, q, m, i)`` are several g for each group; so is the result.
+    """
+    influence = np.zeros(functions.shape)
+    for leaf in range(len(boxes.margin)):
+        first, last = boxes.first[leaf], boxes.first[leaf + 1]
+        passes = np.array([inside(boxes.sides, n, cells[boxes.feature[n]]) for n in range(first, last)])
+        margins = slice(None) if boxes.margin[leaf] < 0 else slice(boxes.margin[leaf], boxes.margin[leaf] + 1)
+        for item in range(items.first[leaf], items.first[leaf + 1]):
+            places = [int(place) for place in items.places[item] if place >= 0]
+            for part in range(1, 1 << len(places)):
+                chosen = [place for way, place in enumerate(places) if part >> way & 1]
+                others = [place for place in range(last - first) if place not in chosen]
+                sign = (-1.0) ** (len(places) - len(chosen))
+                weight = functions[items.group[item]] @ passes[chosen].all(axis=0)
+                amount = sign * boxes.value[leaf] * weight[:, margins]
+                influence[items.group[item], :, margins] += amount[..., None] * passes[others].all(axis=0)
+    return influence

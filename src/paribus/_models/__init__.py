@@ -1,0 +1,17 @@
+"""What we can see of a model."""
+
+from paribus._models.adapter import adapt
+from paribus._models.model import Model
+from paribus._models.model_list import adapt_models, as_model_list, require_single_model
+from paribus._models.structure import prefetch_structure, structure_digest, structure_of
+
+__all__ = [
+    "Model",
+    "adapt",
+    "adapt_models",
+    "as_model_list",
+    "prefetch_structure",
+    "require_single_model",
+    "structure_digest",
+    "structure_of",
+]

@@ -1,0 +1,307 @@
+"""From whatever the user has to one complete `Model`. Behavior decides, not class."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import NOMINAL, Floats, Integers
+from paribus._data.table import ScratchBuffer, Table
+from paribus._models.estimators import METHODS, kind_of, steps_of, unbound
+from paribus._models.libraries import boosting_library, library_for
+from paribus._models.libraries.library import Library
+from paribus._models.model import Model
+from paribus._models.predictor import Predictor, as_outputs
+from paribus.errors import FeatureError, ModelError, OptionError, check_choice, did_you_mean, failure
+
+RESPONSES = ("auto", *METHODS)
+SAMPLE_ROWS = 32  # predicted first, evenly spaced, to learn the number of outputs and to fail early
+MOST_SAMPLE_ROWS = 256  # with those that are added to show every category
+SEARCHED = 4_096  # rows that are searched for them
+NOMINAL_DTYPES = ("Categorical", "Enum", "String", "Object", "object", "<U", "|S", "StringDType")
+SCALES = {
+    "predict": "prediction",
+    "predict_proba": "probability",
+    "decision_function": "decision function",
+    "callable": "prediction",
+}
+
+
+def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target_names: Any = None) -> Model:
+    """Return one complete model, or raise `ModelError`.
+
+    ``"auto"`` is ``predict_proba`` when there is one, else ``decision_function``, else ``predict``:
+    probabilities of a classifier, scores of a classifier without them or of an outlier detector, and
+    the prediction of a regressor. A method of a model, such as ``model.predict_proba``, is that model with
+    that response and every output the method returns: both of two classes, where a model reports the second
+    alone. The model is requested a few rows of ``table`` once.
+    """
+    check_choice("response_method", response_method, RESPONSES)
+    estimator, method = unbound(estimator)
+    if method is not None:
+        if response_method not in ("auto", method):
+            raise OptionError(
+                f"response_method={response_method!r} contradicts the method {method!r} that was passed; "
+                "pass the model itself, or leave response_method at 'auto'"
+            )
+        response_method = method
+    if isinstance(estimator, type):
+        raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
+    predictor, response = _predictor_of(estimator, response_method)
+    name = describe(estimator)
+    sample = _some_rows(table)
+    raw = _predicted(predictor, sample, name, 1)
+    prediction = as_outputs(raw, len(sample), name)
+    columns, names = _outputs(estimator, response, raw, prediction, every=method is not None)
+    predictor = replace(predictor, columns=columns)
+    library, version = library_of(estimator)
+    is_margin = response == "decision_function" and boosting_library(estimator) is not None
+    return Model(
+        predictor,
+        name,
+        library,
+        version,
+        response,
+        "margin" if is_margin else SCALES[response],
+        named_outputs(target_names, names),
+        _is_row_independent(predictor, sample, name, prediction),
+        sample,
+        prediction if columns is None else prediction[:, list(columns)],
+        getattr(raw, "dtype", None) in (np.float32, np.float16),
+    )
+
+
+def _some_rows(table: Table) -> Table:
+    """Return a few rows from all over the table, because tables are often sorted by some group.
+
+    A row of each category is among them, as far as some thousand rows show it.
+    """
+    mask = np.zeros(len(table), dtype=bool)
+    mask[np.linspace(0, len(table) - 1, SAMPLE_ROWS).astype(int)] = True
+    nominal = [j for j in range(len(table.names)) if table.dtype(j).startswith(NOMINAL_DTYPES)]
+    if nominal and len(table) > SAMPLE_ROWS:
+        searched = np.unique(np.linspace(0, len(table) - 1, SEARCHED).astype(int))
+        few = table.keep(np.isin(np.arange(len(table)), searched))
+        for feature in nominal:
+            added = searched[_firsts(few, feature)]
+            mask[added[: MOST_SAMPLE_ROWS - int(mask.sum())]] = True
+    return table.keep(mask)
+
+
+def _firsts(table: Table, feature: int) -> Integers:
+    """Return the first row of each category of a column; none of one that has none or cannot be read."""
+    try:
+        column = table.column(feature)
+    except FeatureError:
+        return np.empty(0, np.int64)
+    if column.kind not in NOMINAL:  # numbers may be objects
+        return np.empty(0, np.int64)
+    codes, _ = column.factorized()
+    return np.flatnonzero(~column.missing)[np.unique(codes, return_index=True)[1]]
+
+
+def _is_row_independent(predictor: Predictor, sample: Table, name: str, prediction: Floats) -> bool:
+    """Return whether predictions of repeated rows, under new labels and without the others, are unchanged.
+
+    Not so for a model that looks rows up by their label, or that predicts a row by the rows beside it.
+    """
+    chosen = np.arange(len(sample)) % 2 == 0
+    half = sample.keep(chosen)
+    try:
+        twice = as_outputs(_predicted(predictor, half, name, 2), 2 * len(half), name)
+    except ModelError:
+        return False  # it predicted the rows themselves, so it is the repetition it cannot bear
+    once = np.concatenate([prediction[chosen]] * 2)
+    if twice.shape != once.shape:
+        return False
+    size = np.abs(once[np.isfinite(once)]).max(initial=0.0)
+    return bool(np.allclose(twice, once, rtol=1e-4, atol=1e-6 * size, equal_nan=True))
+
+
+def describe(estimator: Any) -> str:
+    """Return a short name: the class, with the steps of a pipeline."""
+    steps = steps_of(estimator)
+    if steps:
+        inner = ", ".join(type(step).__name__ for step in steps)
+        return f"{type(estimator).__name__}({inner})"
+    if is_model(estimator):
+        return type(estimator).__name__
+    return str(getattr(estimator, "__name__", type(estimator).__name__))
+
+
+def is_model(estimator: Any) -> bool:
+    """Return whether an object has the interface of a fitted model."""
+    return any(hasattr(estimator, method) for method in METHODS)
+
+
+def _predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]:
+    """Choose how to predict, and return by which response."""
+    library = library_for(estimator, boosting=True)
+    if library is not None and library.is_native(estimator):
+        return _native_predictor(library, estimator, response_method)
+    if is_model(estimator):
+        return _method_predictor(estimator, response_method)
+    if not callable(estimator):
+        raise ModelError(
+            f"{estimator!r} is neither callable nor has predict, predict_proba or decision_function; "
+            "pass a fitted model or a function of a table"
+        )
+    if response_method != "auto":
+        raise OptionError(
+            f"response_method={response_method!r} cannot be used with a function; leave it at 'auto'"
+        )
+    return Predictor(estimator, None), "callable"
+
+
+def _native_predictor(library: Library, booster: Any, response_method: str) -> tuple[Predictor, str]:
+    """Choose how a native booster predicts: by its own ``predict``, on the scale of its objective."""
+    if response_method == "predict_proba":
+        raise OptionError(
+            "response_method='predict_proba': a native Booster has only predict, which returns "
+            "probabilities when its objective does; leave it at 'auto'"
+        )
+    keywords = library.margin(booster) if response_method == "decision_function" else {}
+    predictor = library.native_predictor(booster, keywords)
+    return predictor, "predict" if response_method == "auto" else response_method
+
+
+def _margin_predictor(estimator: Any) -> Predictor | None:
+    """Return how a booster's wrapper, or a pipeline that ends in one, predicts its margin."""
+    library = boosting_library(estimator)
+    if library is None:
+        return None
+    return Predictor(estimator, "predict", library.margin((steps_of(estimator) or [estimator])[-1]))
+
+
+def has_margin(estimator: Any) -> bool:
+    """Return whether a model can predict its margin."""
+    return hasattr(estimator, "decision_function") or boosting_library(estimator) is not None
+
+
+def _method_predictor(estimator: Any, response_method: str) -> tuple[Predictor, str]:
+    has = [method for method in METHODS if hasattr(estimator, method)]
+    if has == ["predict"] or response_method == "predict":
+        _refuse_clusters(estimator)
+    if response_method == "auto":
+        order = ("predict_proba", "decision_function", "predict")
+        method = next(m for m in order if m in has)
+        classes = getattr(estimator, "classes_", None)
+        if method == "predict" and classes is not None and len(classes) > 1:
+            raise OptionError(
+                f"{describe(estimator)} is a classifier without predict_proba or decision_function; pass "
+                "response_method='predict' to average its labels, if they are numbers"
+            )
+        return Predictor(estimator, method), method
+    if response_method == "decision_function" and response_method not in has:
+        margin = _margin_predictor(estimator)
+        if margin is not None:
+            return margin, response_method
+    if response_method not in has:
+        raise OptionError(
+            f"response_method={response_method!r}: {describe(estimator)} has no such method"
+            f"{did_you_mean(response_method, has)}"
+        )
+    return Predictor(estimator, response_method), response_method
+
+
+def _refuse_clusters(estimator: Any) -> None:
+    """Refuse to average cluster labels, which are names."""
+    if kind_of(estimator) == "clusterer":
+        raise ModelError(
+            f"{describe(estimator)} predicts cluster labels, whose average is meaningless; pass a "
+            "function instead, such as lambda t: model.predict(t) == 0 for the share of one cluster, or "
+            "model.transform for distances"
+        )
+
+
+def _predicted(predictor: Predictor, sample: Table, name: str, copies: int) -> Any:
+    # Stacked, because a model that writes into what it is given must not write into X.
+    stacked = sample.stack(copies, ScratchBuffer()).at({}, np.zeros((copies, 0), dtype=np.int64))
+    try:
+        return predictor.raw(stacked)
+    except Exception as error:  # whatever a foreign model raises, the user needs to know on what
+        raise ModelError(
+            f"{name} failed on {len(sample)} rows of X (a {sample.backend} table of "
+            f"{len(sample.names)} columns): {failure(error)}. It must be fitted, and X "
+            "must have the columns and types it was fitted on"
+        ) from error
+
+
+def _outputs(
+    estimator: Any, response: str, raw: Any, prediction: Floats, *, every: bool
+) -> tuple[tuple[int, ...] | None, tuple[str, ...]]:
+    """Pick and name the outputs; of two classes only the positive one is kept, unless ``every`` is."""
+    outputs = prediction.shape[1]
+    if response == "predict_proba":
+        classes = getattr(estimator, "classes_", None)
+        if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
+            return _several_targets(classes, [np.shape(block)[1] for block in raw], every)
+        if outputs == 2 and not every and not _two_labels(estimator, prediction):
+            return (1,), (str(classes[1]) if classes is not None else "1",)
+        return None, _class_names(classes, outputs)
+    if response == "decision_function":
+        return None, _class_names(getattr(estimator, "classes_", None), outputs)
+    columns = getattr(raw, "columns", None)
+    if columns is not None and len(columns) == outputs:
+        return None, tuple(str(column) for column in columns)
+    return None, _numbered(outputs)
+
+
+def _two_labels(estimator: Any, prediction: Floats) -> bool:
+    """Distinguish two labels with separate probabilities from two classes, whose probabilities sum to one."""
+    if getattr(estimator, "multilabel_", False):
+        return True
+    sums = prediction.sum(axis=1)
+    return not np.allclose(sums[np.isfinite(sums)], 1, atol=1e-4)
+
+
+def _several_targets(classes: Any, widths: list[int], every: bool) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Name the outputs of a classifier with several targets, two-class ones by their positive class."""
+    columns: list[int] = []
+    names: list[str] = []
+    first = 0
+    for target, width in enumerate(widths):
+        labels = classes[target] if classes is not None else range(width)
+        for k in [1] if width == 2 and not every else range(width):
+            columns.append(first + k)
+            names.append(f"target {target}: {labels[k]}")
+        first += width
+    return tuple(columns), tuple(names)
+
+
+def _class_names(classes: Any, outputs: int) -> tuple[str, ...]:
+    if classes is not None and any(np.ndim(label) for label in classes):
+        classes = None  # a list of classes per target
+    if classes is not None and outputs == 1 and len(classes) == 2:
+        return (str(classes[1]),)
+    if classes is not None and len(classes) == outputs:
+        return tuple(str(label) for label in classes)
+    return _numbered(outputs)
+
+
+def _numbered(outputs: int) -> tuple[str, ...]:
+    return ("prediction",) if outputs == 1 else tuple(f"output {o}" for o in range(outputs))
+
+
+def named_outputs(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Replace output names by the user's own."""
+    if target_names is None:
+        return names
+    if not hasattr(target_names, "__iter__"):
+        raise OptionError(f"target_names={target_names!r} must be a list of names, one per output")
+    given: Sequence[Any] = [target_names] if isinstance(target_names, str) else list(target_names)
+    if len(given) != len(names):
+        raise OptionError(
+            f"target_names has {len(given)} names and there are {len(names)} outputs: {', '.join(names[:8])}"
+        )
+    return tuple(str(name) for name in given)
+
+
+def library_of(estimator: Any) -> tuple[str, str]:
+    """Return the library a model comes from and its version, which is empty for the user's own code."""
+    library = type(estimator).__module__.split(".")[0]
+    return library, str(getattr(sys.modules.get(library), "__version__", ""))

@@ -1,0 +1,355 @@
+"""One representation of every tree ensemble: all that decides a prediction is a field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
+from paribus._data.table import Column, Table
+from paribus._models.link import Link
+from paribus.errors import ModelError, RefusalError
+
+Nodes = NDArray[np.int32]
+INFINITE = "has infinite values, which the model does not accept"
+MISSING = "has missing values, which the model does not accept"
+LEAF = -1  # the column of a node that tests nothing
+ZERO = float(np.float32(1e-35))  # what is no further from zero is zero where zeros are missing
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How a column of the table becomes the number that nodes compare; NaN is missing.
+
+    Attributes
+    ----------
+    feature : int
+        Position of the column in the table.
+    single : bool
+        The number is rounded to single precision first.
+    whole : bool
+        The number is truncated to an integer, as of categories given as numbers.
+    categories : mapping, "declared" or None
+        Number of each category; ``"declared"`` numbers the categories a category column declares; None reads
+        the column as numbers.
+    unseen : float
+        Number of a category that ``levels`` does not know.
+    missing : float
+        Number of a missing value: NaN follows each node's missing direction, another is compared.
+    zero_is_missing : bool
+        Zero is missing as well.
+    accepts_missing, accepts_infinite : bool
+        Whether the library predicts such values; where it does not, neither do we.
+    """
+
+    plain: ClassVar[bool] = True  # floats may be read as they lie; not so where `numbers` is refined
+
+    feature: int
+    single: bool = False
+    whole: bool = False
+    levels: Mapping[Any, float] | Literal["declared"] | None = None
+    unseen: float = np.nan
+    missing: float = np.nan
+    zero_is_missing: bool = False
+    accepts_missing: bool = True
+    accepts_infinite: bool = True
+
+    def read(self, table: Table) -> Floats:
+        """Return the numbers of a table's column; floats need no search for where they are missing."""
+        floats = table.floats(self.feature) if self.plain and self.levels is None else None
+        if floats is None:
+            return self.numbers(table.column(self.feature))
+        numbers = self._compared(floats)
+        if not self.accepts_infinite and np.isinf(numbers).any():
+            raise ModelError(f"{table.names[self.feature]!r} {INFINITE}")
+        if self.accepts_missing and np.isnan(self.missing) and not self.zero_is_missing:
+            return numbers
+        missing = np.isnan(floats)
+        if not self.accepts_missing and missing.any():
+            raise ModelError(f"{table.names[self.feature]!r} {MISSING}")
+        numbers = np.where(missing, self.missing, numbers)
+        return np.where(np.abs(numbers) <= ZERO, np.nan, numbers) if self.zero_is_missing else numbers
+
+    def numbers(self, column: Column) -> Floats:
+        """Return the numbers of a column, shape ``(n,)``."""
+        present = self._of_categories(column) if self.levels is not None else self._of_numbers(column)
+        if not self.accepts_infinite and np.isinf(present).any():
+            raise ModelError(f"{column.name!r} {INFINITE}")
+        if self.zero_is_missing:
+            present = np.where(np.abs(present) <= ZERO, np.nan, present)
+        if len(present) == len(column.missing):
+            return present
+        if not self.accepts_missing:
+            raise ModelError(f"{column.name!r} {MISSING}")
+        numbers = np.full(len(column.missing), self.missing)
+        numbers[~column.missing] = present
+        return numbers
+
+    def _of_numbers(self, column: Column) -> Floats:
+        if column.kind == "datetime" or (column.kind in NOMINAL and column.values.dtype.kind not in "biuf"):
+            raise RefusalError(f"{column.name!r} is of kind {column.kind}, which the trees know as a number")
+        return self._compared(column.values)
+
+    def _compared(self, values: Array) -> Floats:
+        """Return numbers as nodes compare them."""
+        if self.single and values.dtype != np.float32:
+            with np.errstate(over="ignore"):
+                values = values.astype(np.float32)
+        numbers = values.astype(np.float64, copy=False)
+        return np.trunc(numbers) if self.whole else numbers
+
+    def _of_categories(self, column: Column) -> Floats:
+        codes, occurring = column.factorized()
+        known: Mapping[Any, float]
+        if isinstance(self.levels, Mapping):
+            known = self.levels
+        elif column.levels is not None:
+            known = {category: float(number) for number, category in enumerate(column.levels)}
+        else:
+            raise RefusalError(f"{column.name!r} declares no categories, which the trees know by their order")
+        plain = (category.item() if isinstance(category, np.generic) else category for category in occurring)
+        numbers = np.array([known.get(category, self.unseen) for category in plain], dtype=np.float64)
+        return numbers[codes] if len(codes) else np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class CategorySet:
+    """A categorical split: codes in ``listed`` go left if ``listed_left``, all other codes the other way."""
+
+    listed: Integers
+    listed_left: bool = True
+
+    def goes_left(self, numbers: Floats) -> Flags:
+        """Return which numbers go left; NaN is handled elsewhere."""
+        return np.asarray(np.isin(numbers, self.listed) == self.listed_left)
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    r"""Trees that add up to margins, and the links from margins to what the model predicts.
+
+    .. math:: F_m(x) = base_m + \sum_t value_{leaf_t(x), m}
+
+    Nodes of all trees lie one after another; a child is named by its position among all nodes.
+
+    Attributes
+    ----------
+    roots : (t,)
+        Root of each tree.
+    column : (n,)
+        The encoding each node tests, ``LEAF`` at a leaf.
+    threshold : (n,)
+        A number goes left when it is at most this; a strict comparison is written with the next smaller
+        float. Not read at leaves and tests of categories.
+    left, right : (n,)
+        Children; not read at leaves.
+    missing_left : (n,)
+        Where a missing value goes.
+    level_set : (n,)
+        Which of ``level_sets`` a node tests, -1 where it compares with its threshold.
+    value : (n, k)
+        What a leaf adds: learning rates, tree weights and averaging included. Not read elsewhere.
+    output : (t,)
+        With ``k == 1`` the margin a tree adds to; with ``k > 1`` each leaf adds to all margins.
+    base : (m,)
+        Margins before any tree.
+    encodings : one per model column
+    links : by response, ``"predict"``, ``"predict_proba"`` and ``"decision_function"``
+    refused : why a response that the model has is not among ``links``
+    cover : (n,) or None
+        Training weight at each node, for the path-dependent estimand.
+    single_sum : bool
+        The library adds leaves up in single precision, the baseline first. Averages are taken of exact
+        sums; where a row's own prediction stands by itself it is rounded as the library does.
+    """
+
+    roots: Nodes
+    column: Nodes
+    threshold: Floats
+    left: Nodes
+    right: Nodes
+    missing_left: Flags
+    value: Floats
+    output: Nodes
+    base: Floats
+    encodings: tuple[Encoding, ...]
+    links: Mapping[str, Link]
+    level_set: Nodes = field(default_factory=lambda: np.empty(0, np.int32))
+    level_sets: tuple[CategorySet, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    cover: Floats | None = None
+    single_sum: bool = False
+
+    def __post_init__(self) -> None:
+        if not len(self.level_set):
+            object.__setattr__(self, "level_set", np.full(len(self.column), -1, np.int32))
+        for name in ("roots", "column", "left", "right", "output", "level_set"):
+            object.__setattr__(self, name, _in_order(name, getattr(self, name)))
+        check(self)
+
+    @cached_property
+    def tree(self) -> Integers:
+        """The tree each node belongs to, ``(n,)``; nodes of a tree need not lie together."""
+        tree = np.zeros(len(self.column), np.int64)
+        level, owner = self.roots.astype(np.int64), np.arange(len(self.roots))
+        while len(level):
+            tree[level] = owner
+            inner = self.column[level] != LEAF
+            level, owner = level[inner], np.tile(owner[inner], 2)
+            level = np.concatenate([self.left[level], self.right[level]]).astype(np.int64)
+        return tree
+
+    @property
+    def n_margins(self) -> int:
+        """Number of margins."""
+        return len(self.base)
+
+    def sides(self, feature: int, dtype: np.dtype[Any], among: Flags | None = None) -> Array:
+        """Return the last number of a dtype left of each threshold of a feature, and the first one right.
+
+        ``among (n,)`` are the nodes that count, None for all of them.
+        """
+        tests = self.level_set < 0 if among is None else (self.level_set < 0) & among
+        lasts: list[Array] = [np.empty(0, dtype)]
+        for column, encoding in enumerate(self.encodings):
+            if encoding.feature == feature:
+                here = self.threshold[(self.column == column) & tests]
+                lasts.append(_last_left(here[np.isfinite(here)], dtype, encoding.single))
+                if encoding.zero_is_missing:  # numbers next to zero are neither left nor right
+                    lasts.append(_last_left(np.array([-np.nextafter(ZERO, 1.0), ZERO]), dtype, False))
+        last = np.unique(np.concatenate(lasts))
+        step = np.nextafter(last, dtype.type(np.inf)) if dtype.kind == "f" else last + 1
+        return np.unique(np.concatenate([last, step]))
+
+    def numbers(self, table: Table) -> Floats:
+        """Return what the nodes compare, ``(n, c)``."""
+        encoded = [encoding.read(table) for encoding in self.encodings]
+        return np.stack(encoded, axis=1) if encoded else np.empty((len(table), 0))
+
+    def leaves(self, numbers: Floats) -> Integers:
+        """Return the leaf of each row in each tree, ``(n, t)``: the plain walk everything is measured by."""
+        at = np.broadcast_to(self.roots, (len(numbers), len(self.roots))).astype(np.int64)
+        rows = np.arange(len(numbers))[:, None]
+        while (inner := self.column[at] != LEAF).any():
+            x = numbers[rows, np.where(inner, self.column[at], 0)]
+            went = np.where(self._goes_left(at, x), self.left[at], self.right[at])
+            at = np.where(inner, went, at)
+        return at
+
+    def margins(self, numbers: Floats) -> Floats:
+        """Return the margins ``(n, m)``."""
+        leaves = self.leaves(numbers)
+        added = np.zeros((len(numbers), self.n_margins))
+        for tree in range(len(self.roots)):
+            if self.value.shape[1] == 1:
+                added[:, self.output[tree]] += self.value[leaves[:, tree], 0]
+            else:
+                added += self.value[leaves[:, tree]]
+        return self.base + added
+
+    def _goes_left(self, at: Integers, x: Floats) -> Flags:
+        went = x <= self.threshold[at]
+        sets = np.where(self.column[at] == LEAF, -1, self.level_set[at]).ravel()
+        tests = np.flatnonzero(sets >= 0)
+        tests = tests[np.argsort(sets[tests], kind="stable")]
+        numbers, first = np.unique(sets[tests], return_index=True)
+        for number, here in zip(numbers, np.split(tests, first[1:]), strict=False):
+            went.flat[here] = self.level_sets[number].goes_left(x.flat[here])
+        return np.where(np.isnan(x), self.missing_left[at], went)
+
+
+def _in_order(name: str, positions: Array) -> Nodes:
+    """Return integers as the kernels take them."""
+    if np.ndim(positions) != 1 or np.asarray(positions).dtype.kind not in "iu":
+        raise RefusalError(f"its trees cannot be read: {name} are not a list of integers")
+    return np.ascontiguousarray(positions, dtype=np.int32)
+
+
+def _last_left(thresholds: Floats, dtype: np.dtype[Any], single: bool) -> Array:
+    """Return the largest number of a dtype that goes left of each threshold, rounded to single or not."""
+    whole = dtype.kind != "f"
+    if not single:
+        return np.floor(thresholds).astype(dtype) if whole else _at_most(thresholds, dtype)
+    below = _at_most(thresholds, np.dtype(np.float32))
+    if dtype == np.float32:
+        return below
+    # What lies between two single numbers is rounded to the nearer one; the middle itself may go either way.
+    above = np.nextafter(below, np.float32(np.inf))
+    middle = (below.astype(np.float64) + above.astype(np.float64)) / 2
+    middle = np.floor(middle) if whole else middle
+    before = middle - 1 if whole else np.nextafter(middle, -np.inf)
+    return np.where(middle.astype(np.float32) <= thresholds, middle, before).astype(dtype)
+
+
+def _at_most(thresholds: Floats, dtype: np.dtype[Any]) -> Array:
+    """Return the largest float of a dtype that is at most each threshold."""
+    with np.errstate(over="ignore"):
+        near = thresholds.astype(dtype)
+    return np.where(near > thresholds, np.nextafter(near, dtype.type(-np.inf)), near)
+
+
+def check(ensemble: Ensemble) -> None:
+    """Refuse arrays that are no trees, before anything walks them."""
+    nodes, trees = len(ensemble.column), len(ensemble.roots)
+    per_node: tuple[Array, ...] = (
+        ensemble.threshold,
+        ensemble.left,
+        ensemble.right,
+        ensemble.missing_left,
+        ensemble.value,
+        ensemble.level_set,
+    )
+    if ensemble.value.ndim != 2 or ensemble.base.ndim != 1:
+        raise RefusalError("its trees cannot be read: leaves are no table of values")
+    if ensemble.cover is not None:
+        per_node += (ensemble.cover,)
+    if any(len(array) != nodes for array in per_node) or len(ensemble.output) != trees:
+        raise RefusalError("its trees cannot be read: their arrays differ in length")
+    width, margins = ensemble.value.shape[1], ensemble.n_margins
+    if width not in (1, margins):
+        raise RefusalError(f"its trees cannot be read: leaves of {width} values for {margins} margins")
+    features = [encoding.feature for encoding in ensemble.encodings]
+    if any(type(feature) is bool or not isinstance(feature, (int, np.integer)) for feature in features):
+        raise RefusalError("its trees cannot be read: some column has no number")
+    if min(features, default=0) < 0:
+        raise RefusalError("its trees cannot be read: columns out of range")
+    within("roots", ensemble.roots, 0, nodes)
+    within("outputs", ensemble.output, 0, margins)
+    within("columns", ensemble.column, LEAF, len(ensemble.encodings))
+    within("sets of categories", ensemble.level_set, -1, len(ensemble.level_sets))
+    inner = ensemble.column != LEAF
+    children = np.concatenate([ensemble.left[inner], ensemble.right[inner]])
+    within("children", children, 0, nodes)
+    # Every node but the roots is the child of exactly one node: with this and no node its own ancestor,
+    # what hangs from a root is a tree.
+    parents = np.bincount(children, minlength=nodes) + np.bincount(ensemble.roots, minlength=nodes)
+    if (parents != 1).any():
+        raise RefusalError("its trees cannot be read: some node has no parent, or several")
+    if _reached(ensemble, inner) != nodes:
+        raise RefusalError("its trees cannot be read: some node is its own ancestor")
+    compared = inner & (ensemble.level_set < 0)
+    if np.isnan(ensemble.threshold[compared]).any():
+        raise RefusalError("its trees cannot be read: a threshold is NaN")
+    if not np.isfinite(ensemble.value[~inner]).all() or not np.isfinite(ensemble.base).all():
+        raise RefusalError("a leaf or the baseline is not finite, so no sum over leaves is")
+
+
+def within(what: str, positions: Array, first: int, stop: int) -> None:
+    """Refuse positions out of range; NaN is out of any."""
+    if len(positions) and not (positions.min() >= first and positions.max() < stop):
+        raise RefusalError(f"its trees cannot be read: {what} out of range")
+
+
+def _reached(ensemble: Ensemble, inner: Flags) -> int:
+    """Count the nodes under the roots, level by level; every node has one parent, so this ends."""
+    level, reached = ensemble.roots.astype(np.int64), 0
+    while len(level):
+        reached += len(level)
+        parents = level[inner[level]]
+        level = np.concatenate([ensemble.left[parents], ensemble.right[parents]]).astype(np.int64)
+    return reached

@@ -1,0 +1,26 @@
+"""The libraries whose models are known: a file each, and one line here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paribus._models.estimators import steps_of
+from paribus._models.libraries.catboost import CatBoost
+from paribus._models.libraries.library import Library
+from paribus._models.libraries.lightgbm import LightGBM
+from paribus._models.libraries.sklearn import Sklearn
+from paribus._models.libraries.xgboost import XGBoost
+
+LIBRARIES: tuple[Library, ...] = (Sklearn(), XGBoost(), LightGBM(), CatBoost())
+
+
+def library_for(model: Any, *, boosting: bool = False) -> Library | None:
+    """Return the nearest library that the class of a model derives from, among all or boosting ones."""
+    known = {library.module: library for library in LIBRARIES if library.boosts or not boosting}
+    modules = (base.__module__.split(".")[0] for base in type(model).__mro__)
+    return next((known[module] for module in modules if module in known), None)
+
+
+def boosting_library(estimator: Any) -> Library | None:
+    """Return the boosting library of a model, or of the last step of a pipeline."""
+    return library_for((steps_of(estimator) or [estimator])[-1], boosting=True)

@@ -1,0 +1,476 @@
+"""LightGBM: wrappers and native boosters, read from the model text they save."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._data.table import Column
+from paribus._models.ensemble import LEAF, ZERO, CategorySet, Encoding, Ensemble, within
+from paribus._models.libraries.library import MOST_MARGINS, Library, counted
+from paribus._models.link import Link
+from paribus.errors import RefusalError
+
+SINGLE_WHOLE = 2**24  # up to here single precision holds every integer
+SIGMOID_DIGITS = 6  # digits the model text gives to the parameter `sigmoid`
+
+# Bits of a node's decision type, and what its missing values are.
+CATEGORICAL, DEFAULT_LEFT, MISSING_SHIFT = 1, 2, 2
+AS_ZERO, ZERO_OR_NAN, NAN, LEVELS = range(4)
+
+IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg")
+EXP = ("poisson", "gamma", "tweedie")
+SIGMOID = ("binary", "multiclassova")
+LABELS = "predict returns class labels, which have no average; request predict_proba"
+TWO_MARGINS = "predict_proba of two classes with a margin each is not the same in all versions of LightGBM"
+# Names of the lines before the trees, and of the lines of a tree; an empty line has none.
+HEADER = {
+    "",
+    "average_output",
+    "feature_infos",
+    "feature_names",
+    "label_index",
+    "max_feature_idx",
+    "monotone_constraints",
+    "num_class",
+    "num_tree_per_iteration",
+    "objective",
+    "tree",
+    "tree_sizes",
+    "version",
+}
+LINES = {
+    "",
+    "Tree",
+    "cat_boundaries",
+    "cat_threshold",
+    "decision_type",
+    "internal_count",
+    "internal_value",
+    "internal_weight",
+    "is_linear",
+    "leaf_coeff",
+    "leaf_const",
+    "leaf_count",
+    "leaf_features",
+    "leaf_value",
+    "leaf_weight",
+    "left_child",
+    "num_cat",
+    "num_features",
+    "num_leaves",
+    "right_child",
+    "shrinkage",
+    "split_feature",
+    "split_gain",
+    "threshold",
+}
+
+
+class LightGBM(Library):
+    """LightGBM, which never had text, and writes an underscore for a space in the name of a column."""
+
+    module = "lightgbm"
+    title = "LightGBM"
+    boosts = True
+    native = "Booster"
+    names = ("feature_name_", "feature_name")
+    generated = "Column_"
+    typed = True
+    importances: ClassVar[Mapping[str, str]] = {
+        "split": "number of its splits",
+        "gain": "total gain of its splits",
+    }
+
+    def margin(self, model: Any) -> Mapping[str, Any]:
+        """Return the keyword of the margin."""
+        return {"raw_score": True}
+
+    def spelled(self, name: str) -> str:
+        """Return the name of a column with underscores."""
+        return name.replace(" ", "_")
+
+    def categories(self, model: Any) -> Mapping[int, Any]:
+        """Return those of each pandas category column; `RefusalError` where it does not say which."""
+        booster = getattr(model, "booster_", model)
+        lists = [_plain(categories) for categories in booster.pandas_categorical or []]
+        return _pandas_categories(lists, _Text.of(booster.model_to_string(num_iteration=1))) if lists else {}
+
+    def importance(self, model: Any) -> Any:
+        """Return that of a wrapper, or the gain of a booster."""
+        return model.feature_importance("gain") if self.is_native(model) else super().importance(model)
+
+    def read_trees(self, model: Any) -> Ensemble:
+        """Return the trees of a wrapper or of a native booster."""
+        return read(model)
+
+
+def read(estimator: Any) -> Ensemble:
+    """Return the trees of a wrapper or a native booster, as many as its own predict uses.
+
+    Cover is the number of training rows, as in LightGBM's own contributions. A random forest averages in
+    predict but not in its raw score, so the average is in the leaves and ``decision_function`` undoes it.
+    """
+    _check_own(estimator)
+    booster = getattr(estimator, "booster_", estimator)
+    lists = [_plain(categories) for categories in booster.pandas_categorical or []]
+    return parsed(estimator, booster.model_to_string(), lists)
+
+
+def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
+    """Return the trees in the text of a model, given the ``lists`` of categories of its pandas columns."""
+    text = _Text.of(model_text)
+    LightGBM.refuse_unknown("a header", text.header, HEADER)
+    LightGBM.refuse_unknown("trees", text.lines, LINES)
+    if "1" in text.lines["is_linear"]:
+        raise RefusalError("it has linear trees, whose leaves are linear functions instead of constants")
+    sizes = text.integers("num_leaves")
+    values = text.numbers("leaf_value")
+    if len(sizes) and (sizes.min() < 1 or sizes.max() > len(values) or sizes.sum() != len(values)):
+        raise RefusalError("its trees cannot be read: they have other leaves than they say")
+    layout = _Layout.of(sizes)
+    margins = counted("a number of margins", int(text.header["num_tree_per_iteration"]), 1, MOST_MARGINS)
+    iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
+    tests = _Tests.of(text)
+    codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
+    level_set, level_sets = _category_sets(text, layout, tests)
+    return Ensemble(
+        roots=layout.first.astype(np.int32),
+        column=layout.spread(columns, LEAF, np.int32),
+        threshold=layout.spread(tests.threshold, 0.0, np.float64),
+        left=layout.spread(layout.children(text.integers("left_child", -(2**31))), 0, np.int32),
+        right=layout.spread(layout.children(text.integers("right_child", -(2**31))), 0, np.int32),
+        missing_left=layout.spread(tests.missing_left, False, np.bool_),
+        value=layout.spread([], 0.0, np.float64, values / iterations)[:, None],
+        output=(np.arange(len(sizes)) % margins).astype(np.int32),
+        base=np.zeros(margins),
+        encodings=_encodings(codes, tests, _pandas_categories(lists, text)),
+        level_set=layout.spread(level_set, -1, np.int32),
+        level_sets=level_sets,
+        cover=layout.spread(text.numbers("internal_count"), 0.0, np.float64, text.numbers("leaf_count", "0")),
+        **_responses(estimator, text, iterations),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Text:
+    """The lines of the header by name, and of each name the lines of all trees."""
+
+    header: Mapping[str, str]
+    lines: Mapping[str, list[str]]
+
+    @classmethod
+    def of(cls, text: str) -> _Text:
+        end = text.index("\nend of trees")
+        start = text.find("\nTree=0\n", 0, end)
+        start = end if start < 0 else start
+        lines: defaultdict[str, list[str]] = defaultdict(list)
+        for line in text[start:end].split("\n"):
+            name, _, value = line.partition("=")
+            lines[name].append(value)
+        parts = (line.partition("=") for line in text[:start].split("\n"))
+        return cls({name: value for name, _, value in parts}, lines)
+
+    def numbers(self, name: str, absent: str = "") -> Floats:
+        """Return the numbers of all trees; a tree of one leaf may have none, or the one in ``absent``."""
+        return np.array(" ".join(line or absent for line in self.lines[name]).split(), dtype=np.float64)
+
+    def integers(self, name: str, least: int = 0, most: int = 2**31 - 1) -> Integers:
+        """Return the integers of all trees, or refuse what is none or is out of range."""
+        numbers = self.numbers(name)
+        if not (np.trunc(numbers) == numbers).all():
+            raise RefusalError(f"its trees cannot be read: {name} are no integers")
+        within(name, numbers, least, most + 1)
+        return numbers.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where nodes lie: of each tree the inner nodes first, as the text numbers them, then the leaves."""
+
+    sizes: Integers
+    first: Integers
+    inner: Integers
+    leaves: Integers
+    tree: Integers  # of each inner node
+
+    @classmethod
+    def of(cls, sizes: Integers) -> _Layout:
+        nodes = 2 * sizes - 1
+        first = np.cumsum(nodes) - nodes
+        is_inner = np.arange(nodes.sum()) - np.repeat(first, nodes) < np.repeat(sizes - 1, nodes)
+        tree = np.repeat(np.arange(len(sizes)), sizes - 1)
+        return cls(sizes, first, np.flatnonzero(is_inner), np.flatnonzero(~is_inner), tree)
+
+    def spread(self, inner: Any, leaf: Any, dtype: Any, leaves: Any = None) -> Array:
+        """Return one array of all nodes from what inner nodes have and what leaves have."""
+        spread = np.full(len(self.inner) + len(self.leaves), leaf, dtype=dtype)
+        if len(inner):
+            spread[self.inner] = inner
+        if leaves is not None:
+            spread[self.leaves] = leaves
+        return spread
+
+    def children(self, child: Integers) -> Integers:
+        """Return positions among all nodes; the text names a leaf by -1 minus its number."""
+        leaf = self.sizes[self.tree] - 2 - child
+        return self.first[self.tree] + np.where(child < 0, leaf, child)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tests:
+    """What each inner node tests."""
+
+    feature: Integers
+    missing: Integers
+    missing_left: Flags
+    threshold: Floats
+
+    @classmethod
+    def of(cls, text: _Text) -> _Tests:
+        decision = text.integers("decision_type", 0, 15)
+        by_category = (decision & CATEGORICAL) > 0
+        threshold = text.numbers("threshold")
+        # Numbers that are nearly zero become zero first: all of them pass a threshold among them, or none.
+        # Arrow and polars tables are spared this, which shows at the one number -ZERO only.
+        near = ~by_category & (np.abs(threshold) <= ZERO)
+        below = np.nextafter(-ZERO, -np.inf)
+        return cls(
+            text.integers("split_feature", 0, int(text.header["max_feature_idx"])),
+            np.where(by_category, LEVELS, (decision >> MISSING_SHIFT) & 3),
+            ((decision & DEFAULT_LEFT) > 0) & ~by_category,
+            np.where(near, np.where(threshold < 0, below, ZERO), threshold),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Number(Encoding):
+    """A column compared with ``splits``, which show whether single precision would matter.
+
+    LightGBM reads an array of integers in single precision and a frame of them in double precision; a
+    column does not say which it is from, so where the two part ways there is no prediction.
+    """
+
+    splits: Floats = field(default_factory=lambda: np.empty(0))
+
+    def numbers(self, column: Column) -> Floats:
+        numbers = super().numbers(column)
+        if column.values.dtype.kind in "iu" and np.nanmax(np.abs(numbers), initial=0) > SINGLE_WHOLE:
+            rounded = numbers.astype(np.float32).astype(np.float64)
+            if (np.searchsorted(self.splits, rounded) != np.searchsorted(self.splits, numbers)).any():
+                raise RefusalError(
+                    f"{column.name!r} has integers that LightGBM rounds across a split when they come in an "
+                    "array; give floating point numbers"
+                )
+        return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Category(Encoding):
+    """A pandas category column; codes given in place of its categories are not read."""
+
+    plain: ClassVar[bool] = False
+
+    def numbers(self, column: Column) -> Floats:
+        if column.kind != "category":
+            raise RefusalError(
+                f"{column.name!r} is of kind {column.kind} where the model seems to have had categories"
+            )
+        return super().numbers(column)
+
+
+def _encodings(codes: Integers, tests: _Tests, categories: Mapping[int, list[Any]]) -> tuple[Encoding, ...]:
+    """Return one encoding for each feature and way of treating what is missing.
+
+    Category columns that no node tests are encoded too, to check that they are what they were taken for.
+    """
+    untested = [feature * 4 + LEVELS for feature in categories if feature not in tests.feature]
+    encodings: list[Encoding] = []
+    for code in [*codes.tolist(), *untested]:
+        feature, kind = divmod(code, 4)
+        missing = 0.0 if kind == AS_ZERO else np.nan
+        zero = kind == ZERO_OR_NAN
+        if feature in categories:
+            numbered = {category: float(number) for number, category in enumerate(categories[feature])}
+            encodings.append(
+                _Category(feature, levels=numbered, unseen=missing, missing=missing, zero_is_missing=zero)
+            )
+        elif kind == LEVELS:
+            encodings.append(Encoding(feature, whole=True))
+        else:
+            splits = np.unique(tests.threshold[(tests.feature == feature) & (tests.missing == kind)])
+            encodings.append(_Number(feature, missing=missing, zero_is_missing=zero, splits=splits))
+    return tuple(encodings)
+
+
+def _category_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, tuple[CategorySet, ...]]:
+    """Read the bits of the categories that go left, and which of these sets each inner node tests."""
+    chosen = np.full(len(tests.feature), -1)
+    by_category = tests.missing == LEVELS
+    if not by_category.any():
+        return chosen, ()
+    words = text.integers("cat_threshold", 0, 2**32 - 1).astype(np.uint32)
+    counts = text.integers("num_cat")
+    # The boundaries of a tree start at 0 and end at its number of words, where the next tree starts.
+    widths = np.diff(text.integers("cat_boundaries"))
+    widths = np.delete(widths, np.cumsum(counts[counts > 0] + 1)[:-1] - 1)
+    starts = np.cumsum(widths) - widths
+    bits = np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
+    listed = np.split(bits, np.searchsorted(bits, starts[1:] * 32))
+    first = np.cumsum(counts) - counts
+    own = tests.threshold[by_category]  # the number of the set among those of its tree
+    if not ((own >= 0) & (own < counts[layout.tree[by_category]])).all() or len(listed) != counts.sum():
+        raise RefusalError("its trees cannot be read: sets of categories out of range")
+    which = first[layout.tree[by_category]] + own.astype(np.int64)
+    known: dict[bytes, int] = {}
+    sets: list[CategorySet] = []
+    numbers = np.empty(len(listed), np.int64)
+    for at, positions in enumerate(listed):
+        categories = positions - starts[at] * 32
+        numbers[at] = known.setdefault(categories.tobytes(), len(known))
+        if len(known) > len(sets):
+            sets.append(CategorySet(categories))
+    chosen[by_category] = numbers[which]
+    return chosen, tuple(sets)
+
+
+def _pandas_categories(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any]]:
+    """Return the categories of each feature that was a pandas category column.
+
+    The model knows the categories of the first, second, ... category column, not which columns these were.
+    The likeliest reading that fits in one way only is taken: features with categories; then unused features
+    as well; then ordered categories, which are compared as numbers. Each column so found is checked when it
+    is encoded, and LightGBM insists on their number, so a wrong guess never passes.
+    """
+    if not lists:
+        return {}
+    infos = text.header["feature_infos"].split(" ")
+    largest = np.array([len(categories) - 1 for categories in lists])
+    fits = [_bits(*_range_of(info), largest) for info in infos]
+    unused = {feature for feature, info in enumerate(infos) if info == "none"}
+    ordered = {feature for feature, info in enumerate(infos) if info.startswith("[")}
+    by_category = set(range(len(infos))) - unused - ordered
+    for category, plain in (
+        (by_category, unused | ordered),
+        (by_category, ordered),
+        (by_category, set[int]()),
+        (set[int](), set[int]()),
+    ):
+        positions = _positions(fits, len(lists), plain, category)
+        if len(positions) == len(lists) and min(positions.values()) >= 0:
+            return {feature: lists[position] for feature, position in positions.items()}
+        if positions:
+            break
+    raise RefusalError(
+        "it does not tell which of its columns are pandas categories; declare them unordered, and leave "
+        "out constant ones"
+    )
+
+
+def _positions(fits: list[int], lists: int, plain: set[int], category: set[int]) -> dict[int, int]:
+    """Return the list of categories of each feature that may have one, -1 where this is not sure.
+
+    Bit ``k`` of a number stands for list ``k``, the one the next category column would have. Nothing is
+    returned where nothing fits.
+    """
+    before, after = [1], [1 << lists]
+    taken = [0 if feature in plain else fit for feature, fit in enumerate(fits)]
+    for feature, fit in enumerate(taken):
+        before.append((before[-1] & fit) << 1 | (0 if feature in category else before[-1]))
+    for feature in reversed(range(len(fits))):
+        after.append((after[-1] >> 1) & taken[feature] | (0 if feature in category else after[-1]))
+    after.reverse()
+    positions: dict[int, int] = {}
+    for feature, fit in enumerate(taken):
+        possible = before[feature] & fit & (after[feature + 1] >> 1)
+        without = feature not in category and before[feature] & after[feature + 1]
+        if possible:
+            positions[feature] = (
+                possible.bit_length() - 1 if possible.bit_count() == 1 and not without else -1
+            )
+    return positions
+
+
+def _range_of(info: str) -> tuple[float, float]:
+    """Return the smallest and largest number a feature had at training; an unused one has none."""
+    if info == "none":
+        return 0.0, 0.0
+    seen = [float(number) for number in info.strip("[]").split(":")]
+    return (seen[0], seen[1]) if info.startswith("[") else (0.0, max(seen))
+
+
+def _bits(low: float, high: float, largest: Integers) -> int:
+    """Return the lists of categories whose codes hold what was seen, as bits."""
+    if low < 0 or not (low.is_integer() and high.is_integer()):
+        return 0
+    return sum(1 << int(position) for position in np.flatnonzero(largest >= high))
+
+
+def _plain(categories: list[Any]) -> list[Any]:
+    plain = [category.item() if isinstance(category, np.generic) else category for category in categories]
+    if not all(isinstance(category, (str, int, float)) for category in plain):
+        raise RefusalError("its categories are neither text nor numbers, so they cannot be told apart safely")
+    return plain
+
+
+def _responses(estimator: Any, text: _Text, iterations: int) -> dict[str, Any]:
+    """Return links and refusals: predict of a classifier gives labels, unless its objective is custom."""
+    from lightgbm import LGBMClassifier
+
+    link = _link(text.header.get("objective", "").split())
+    links = {"predict": link, "decision_function": Link("identity", float(iterations))}
+    refused: dict[str, str] = {}
+    if isinstance(estimator, LGBMClassifier):
+        links["predict_proba"] = link
+        if not callable(estimator.objective_):
+            del links["predict"]
+            refused["predict"] = LABELS
+            if estimator.n_classes_ <= 2 and text.header["num_tree_per_iteration"] != "1":
+                del links["predict_proba"]
+                refused["predict_proba"] = TWO_MARGINS
+    return {"links": links, "refused": refused}
+
+
+def _link(objective: list[str]) -> Link:
+    """Return the link of the objective line; there is none where the objective was a function."""
+    name = objective[0] if objective else ""
+    if not name or name in IDENTITY:
+        return Link("signed_square" if "sqrt" in objective else "identity")
+    if name in EXP:
+        return Link("exp")
+    if name in SIGMOID:
+        return Link("sigmoid", _sigmoid(objective))
+    if name == "multiclass":
+        return Link("softmax")
+    if name == "cross_entropy":
+        return Link("sigmoid")
+    if name == "cross_entropy_lambda":
+        return Link("softplus")
+    raise RefusalError(f"its objective {name!r:.60} is not one whose outputs paribus knows")
+
+
+def _sigmoid(objective: list[str]) -> float:
+    """Return the steepness of the sigmoid, unless the text may have rounded it."""
+    written = next(part for part in objective if part.startswith("sigmoid:")).removeprefix("sigmoid:")
+    digits = written.partition("e")[0].replace(".", "").strip("0")
+    if len(digits) >= SIGMOID_DIGITS:
+        raise RefusalError(
+            f"its parameter sigmoid is written as {written:.60}, which may be rounded; use fewer digits"
+        )
+    return float(written)
+
+
+def _check_own(estimator: Any) -> None:
+    """Refuse what does not predict by LightGBM's own code over all trees."""
+    for method in ("predict", "predict_proba", "decision_function"):
+        home = getattr(getattr(estimator, method, None), "__module__", "lightgbm")
+        if home.split(".")[0] != "lightgbm":
+            raise RefusalError(f"its {method} is not LightGBM's own but one defined in {home}")
+    parameters = estimator.get_params() if hasattr(estimator, "get_params") else {}
+    if str(parameters.get("pred_early_stop", False)).lower() not in ("false", "0", "none"):
+        raise RefusalError("it is set to stop predicting early (pred_early_stop), so not every tree counts")

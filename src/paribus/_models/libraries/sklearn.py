@@ -1,0 +1,504 @@
+"""scikit-learn: single trees, forests, bagged and boosted trees, histogram boosting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Nodes
+from paribus._models.libraries.library import Library
+from paribus._models.link import Link
+from paribus.errors import RefusalError
+
+TREES = ("DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier")
+VALUE, PROBABILITIES = {"predict": Link()}, {"predict_proba": Link()}
+LABELS = {"predict": "its predict gives class labels, which are no sum over leaves; request predict_proba"}
+# By the name of the link class of a loss; a classifier's link gives probabilities.
+LINKS = {
+    "IdentityLink": Link(),
+    "LogLink": Link("exp"),
+    "LogitLink": Link("sigmoid"),
+    "HalfLogitLink": Link("sigmoid", 2.0),
+    "MultinomialLogit": Link("softmax"),
+}
+CONSTANT = {  # strategies that predict every row alike
+    "DummyRegressor": ("mean", "median", "quantile", "constant"),
+    "DummyClassifier": ("prior", "most_frequent", "uniform", "constant"),
+}
+# Fields of what a tree keeps of itself, of its nodes, and of the nodes of histogram boosting.
+STATE = {"max_depth", "node_count", "nodes", "values"}
+NODES = {
+    "left_child",
+    "right_child",
+    "feature",
+    "threshold",
+    "left_cat_bitset",
+    "impurity",
+    "n_node_samples",
+    "weighted_n_node_samples",
+    "missing_go_to_left",
+    "split_kind",
+}
+HIST_TREE = {"nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets"}
+HIST_NODES = {
+    "value",
+    "count",
+    "feature_idx",
+    "num_threshold",
+    "missing_go_to_left",
+    "left",
+    "right",
+    "gain",
+    "depth",
+    "is_leaf",
+    "bin_threshold",
+    "is_categorical",
+    "bitset_idx",
+}
+IS_LEAF, BY_THRESHOLD, BY_BITS = -1, 0, 1  # the kinds of split whose meaning is known
+REASONS = {
+    "AdaBoostRegressor": "AdaBoostRegressor answers the weighted median of its trees, not a sum of them",
+    "RandomTreesEmbedding": "RandomTreesEmbedding predicts nothing, it only names the leaves of a row",
+}
+
+
+class Sklearn(Library):
+    """scikit-learn, whose trees may keep the categories of columns in an encoder."""
+
+    module = "sklearn"
+    title = "scikit-learn"
+
+    def has_types(self, model: Any) -> bool:
+        """Return whether a model has trees, which may know their categories."""
+        bases = [base.__module__ for base in type(model).__mro__]
+        own = any(base.startswith(("sklearn.ensemble.", "sklearn.tree.")) for base in bases)
+        return own and hasattr(model, "is_categorical_")
+
+    def categories(self, model: Any) -> Mapping[int, Any] | None:
+        """Return what an encoder numbers the categories by; histogram gradient boosting has it in a step."""
+        steps = getattr(getattr(model, "_preprocessor", None), "named_transformers_", {})
+        encoder = getattr(model, "_categorical_encoder", None) or steps.get("encoder")
+        if model.is_categorical_ is None or encoder is None:
+            return {}
+        positions = [position for position, nominal in enumerate(model.is_categorical_) if nominal]
+        return dict(zip(positions, (values.tolist() for values in encoder.categories_), strict=True))
+
+    def importance_name(self, model: Any) -> str:
+        """Return what trees report."""
+        return "decrease of impurity by its splits, on the rows it was fitted on"
+
+    def read_trees(self, model: Any) -> Ensemble:
+        """Return the trees of a fitted estimator."""
+        return read(model)
+
+
+def read(estimator: Any) -> Ensemble:
+    """Return the trees of a fitted scikit-learn estimator, or raise `RefusalError`."""
+    name = type(estimator).__name__
+    if not _is_own(estimator):
+        raise RefusalError(f"{name} is not a class of scikit-learn, so its predictions may be customized")
+    if name in REASONS:
+        raise RefusalError(REASONS[name])
+    if name not in READERS:
+        raise RefusalError(f"{name} is not among the tree ensembles of scikit-learn that can be read")
+    try:
+        return READERS[name](estimator)
+    except AttributeError as error:
+        raise RefusalError(
+            f"{name} has no {error.name!r}: it is not fitted, or {Sklearn.release()} is not known"
+        ) from error
+
+
+def _is_own(estimator: Any) -> bool:
+    # A subclass may change any step of a prediction, so only the library's own classes are known.
+    return type(estimator).__module__.split(".")[0] == "sklearn"
+
+
+@dataclass(frozen=True, eq=False)
+class _Forest:
+    """The nodes of all trees one after another; ``sizes (t,)`` are the numbers of nodes."""
+
+    sizes: Integers
+    column: Nodes
+    threshold: Floats
+    left: Nodes
+    right: Nodes
+    missing_left: Flags
+    cover: Floats
+    level_set: Nodes
+    level_sets: tuple[CategorySet, ...]
+
+    def ensemble(
+        self,
+        value: Floats,
+        base: Floats,
+        encodings: Sequence[Encoding],
+        links: Mapping[str, Link],
+        refused: Mapping[str, str],
+    ) -> Ensemble:
+        """Complete the nodes; trees of one value take turns with the margins."""
+        roots = _roots(self.sizes)
+        turns = len(base) if value.shape[1] == 1 else 1
+        return Ensemble(
+            roots=roots.astype(np.int32),
+            column=self.column,
+            threshold=self.threshold,
+            left=self.left,
+            right=self.right,
+            missing_left=self.missing_left,
+            value=value,
+            output=(np.arange(len(roots)) % turns).astype(np.int32),
+            base=base,
+            encodings=tuple(encodings),
+            links=links,
+            refused=refused,
+            level_set=self.level_set,
+            level_sets=self.level_sets,
+            cover=self.cover,
+        )
+
+
+def _roots(sizes: Integers) -> Integers:
+    return np.cumsum(sizes) - sizes
+
+
+def _forest(
+    trees: Sequence[Any], features: Sequence[Integers] | None = None, *, by_category: bool = False
+) -> _Forest:
+    """Join single trees; ``features`` says for each tree which columns of the table it was given.
+
+    ``by_category`` says that the caller knows the categories the trees split by.
+    """
+    parts = [tree.tree_ for tree in trees]
+    level_set, level_sets = _category_sets(parts)
+    if level_sets and not by_category:
+        raise RefusalError("its trees split by categories, which is read of single trees and forests only")
+    sizes = np.array([part.node_count for part in parts], dtype=np.int64)
+    left = _joined((part.children_left for part in parts), np.int32)
+    right = _joined((part.children_right for part in parts), np.int32)
+    tested = [part.feature for part in parts]
+    if features is not None:
+        tested = [given[np.maximum(own, 0)] for given, own in zip(features, tested, strict=True)]
+    first = np.repeat(_roots(sizes), sizes).astype(np.int32)
+    return _Forest(
+        sizes=sizes,
+        column=np.where(left < 0, np.int32(LEAF), _joined(tested, np.int32)),
+        threshold=np.concatenate([part.threshold for part in parts]),
+        left=left + first,
+        right=right + first,
+        missing_left=np.concatenate([part.missing_go_to_left for part in parts]) != 0,
+        cover=np.concatenate([part.weighted_n_node_samples for part in parts]),
+        level_set=level_set,
+        level_sets=level_sets,
+    )
+
+
+def _category_sets(parts: Sequence[Any]) -> tuple[Nodes, tuple[CategorySet, ...]]:
+    """Return which categories go left where trees split by them, from 256 bits at each node."""
+    states = [part.__getstate__() for part in parts]
+    for names in {tuple(state) for state in states}:
+        Sklearn.refuse_unknown("trees", names, STATE)
+    for names in {state["nodes"].dtype.names or () for state in states}:
+        Sklearn.refuse_unknown("nodes", names, NODES)
+    tests, bits = [], [np.empty((0, 8), "<u4")]
+    for part, state in zip(parts, states, strict=True):
+        nodes = state["nodes"][: part.node_count]
+        by_bits = np.zeros(part.node_count, dtype=bool)
+        if "left_cat_bitset" in (nodes.dtype.names or ()):
+            by_bits = _by_bits(part, nodes)
+            bits.append(nodes["left_cat_bitset"][by_bits])
+        tests.append(by_bits)
+    return _sets(np.concatenate(tests), np.concatenate(bits))
+
+
+def _by_bits(part: Any, nodes: Array) -> Flags:
+    """Return which nodes test categories: those that say so, or all whose column has some."""
+    inner = nodes["left_child"] >= 0
+    if "split_kind" not in (nodes.dtype.names or ()):
+        return np.asarray(inner & (part._n_categories[np.where(inner, nodes["feature"], 0)] > 0))
+    kinds = nodes["split_kind"]
+    if not np.isin(kinds, (IS_LEAF, BY_THRESHOLD, BY_BITS)).all():
+        raise RefusalError(
+            f"{Sklearn.release()} splits nodes in ways that are not read, by a hash of the category for "
+            "example"
+        )
+    return np.asarray(inner & (kinds == BY_BITS))
+
+
+def _sets(tests: Flags, bits: Array) -> tuple[Nodes, tuple[CategorySet, ...]]:
+    """Return the set each node tests, from the bits of those that do; tests that are alike share theirs."""
+    level_set = np.full(len(tests), -1, dtype=np.int32)
+    if not len(bits):
+        return level_set, ()
+    found: dict[bytes, int] = {}
+    level_set[tests] = [found.setdefault(row.tobytes(), len(found)) for row in bits.astype("<u4")]
+    distinct = np.frombuffer(b"".join(found), np.uint8).reshape(len(found), -1)
+    flags = np.unpackbits(distinct, axis=1, bitorder="little")
+    return level_set, tuple(CategorySet(np.flatnonzero(listed)) for listed in flags)
+
+
+def _joined(arrays: Iterable[Array], dtype: Any) -> Array:
+    return np.concatenate(list(arrays), dtype=dtype, casting="same_kind")
+
+
+def _leaf_values(tree: Any) -> Floats:
+    """Return the values at the nodes of a tree ``(n, k)``: all targets, or all classes of all targets."""
+    values: Floats = tree.tree_.value
+    classes = np.ravel(tree.n_classes_) if hasattr(tree, "n_classes_") else np.ones(values.shape[1], int)
+    # Every target has room for as many classes as the target that has most.
+    used = np.arange(values.shape[2]) < classes[:, None]
+    return values.reshape(len(values), -1) if used.all() else values[:, used]
+
+
+def _single_precision(columns: int, accepts_missing: bool) -> list[Encoding]:
+    """Return how trees read a table; infinities are tested after rounding, so 1e300 is one."""
+    return [
+        Encoding(column, single=True, accepts_missing=accepts_missing, accepts_infinite=False)
+        for column in range(columns)
+    ]
+
+
+def _accepts_missing(tree: Any) -> bool:
+    # Whether there were missing values in training does not matter: every node has a direction.
+    # It depends on the criterion and on monotonic constraints in some versions, so the tree is evaluated.
+    return bool(tree._support_missing_values(np.empty((0, tree.n_features_in_))))
+
+
+def _tree(estimator: Any) -> Ensemble:
+    return _average([estimator], [_leaf_values(estimator)], estimator)
+
+
+def _random_forest(estimator: Any) -> Ensemble:
+    trees = estimator.estimators_
+    return _average(trees, [_leaf_values(tree) for tree in trees], estimator)
+
+
+def _average(trees: Sequence[Any], values: Iterable[Floats], estimator: Any) -> Ensemble:
+    value = np.concatenate(list(values)) / len(trees)
+    encodings = _single_precision(estimator.n_features_in_, _accepts_missing(trees[0]))
+    encoder = getattr(estimator, "_categorical_encoder", None)
+    if any(_own_encoder(tree) for tree in trees if tree is not estimator):
+        raise RefusalError("its trees number the categories of a column each in a way of its own")
+    if encoder is not None:
+        for column, found in zip(np.flatnonzero(estimator.is_categorical_), encoder.categories_, strict=True):
+            categories = _numbered(int(column), found)
+            encodings[column] = replace(encodings[column], single=False, levels=categories)
+    forest = _forest(trees, by_category=encoder is not None)
+    return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
+
+
+def _own_encoder(tree: Any) -> bool:
+    return getattr(tree, "_categorical_encoder", None) is not None
+
+
+def _means(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
+    return (PROBABILITIES, LABELS) if hasattr(estimator, "classes_") else (VALUE, {})
+
+
+def _bagging(estimator: Any) -> Ensemble:
+    # The mean is taken over n_estimators of today, should it have been changed after the fit.
+    count = estimator.n_estimators
+    trees = _only_trees(estimator, estimator.estimators_[:count])
+    columns = estimator.n_features_in_
+    features = [np.arange(columns)[given] for given in estimator.estimators_features_[:count]]
+    values = [_leaf_values(tree) for tree in trees]
+    if hasattr(estimator, "classes_"):
+        values = [_spread(v, t.classes_, estimator.n_classes_) for v, t in zip(values, trees, strict=True)]
+    value = np.concatenate(values) / count
+    # Only the trees read the values, so a column that no tree was given may hold anything.
+    given = np.isin(np.arange(columns), np.concatenate(features))
+    strict = _single_precision(columns, _accepts_missing(trees[0]))
+    encodings = [strict[j] if given[j] else Encoding(j, single=True) for j in range(columns)]
+    forest = _forest(trees, features)
+    return forest.ensemble(value, np.zeros(value.shape[1]), encodings, *_means(estimator))
+
+
+def _isolation(estimator: Any) -> Ensemble:
+    """Read the mean depth at which rows are alone, in units of what a sample of that size takes."""
+    trees = estimator.estimators_
+    usual = float(_path_length(np.array([estimator.max_samples_]))[0])
+    if usual == 0:
+        raise RefusalError("IsolationForest had a single row for each of its trees, which isolates nothing")
+    depths = [
+        tree.tree_.compute_node_depths() - 1 + _path_length(tree.tree_.n_node_samples) for tree in trees
+    ]
+    value = np.concatenate(depths)[:, None] / (len(trees) * usual)
+    features = [np.arange(estimator.n_features_in_)[given] for given in estimator.estimators_features_]
+    encodings = [Encoding(column, single=True) for column in range(estimator.n_features_in_)]
+    links = {"decision_function": Link("isolation", shift=-float(estimator.offset_))}
+    refused = {"predict": "predict answers whether a row is an outlier, which no sum over leaves gives"}
+    return _forest(trees, features).ensemble(value, np.zeros(1), encodings, links, refused)
+
+
+def _path_length(rows: Array) -> Floats:
+    """Return the mean depth at which some rows would be alone after random splits."""
+    n = np.maximum(rows, 3).astype(np.float64)
+    length = 2.0 * (np.log(n - 1.0) + np.euler_gamma) - 2.0 * (n - 1.0) / n
+    return np.where(rows <= 1, 0.0, np.where(rows == 2, 1.0, length))
+
+
+def _spread(value: Floats, classes: Integers, n_classes: int) -> Floats:
+    """Return class probabilities of a tree that may not have seen every class of the ensemble."""
+    if len(classes) == n_classes:
+        return value
+    spread = np.zeros((len(value), n_classes))
+    spread[:, classes] = value
+    return spread
+
+
+def _only_trees(estimator: Any, members: Sequence[Any]) -> list[Any]:
+    for member in members:
+        if type(member).__name__ not in TREES or not _is_own(member):
+            raise RefusalError(
+                f"{type(estimator).__name__} combines estimators of class {type(member).__name__}, "
+                "and only single trees are read there"
+            )
+    return list(members)
+
+
+def _adaboost(estimator: Any) -> Ensemble:
+    """Read the weighted votes of trees: a leaf adds the weight of its tree to the class it votes for."""
+    trees, classes = _only_trees(estimator, estimator.estimators_), estimator.classes_
+    if len(classes) < 2:
+        raise RefusalError("AdaBoostClassifier was fitted on one class only, so its trees have no say")
+    weights = estimator.estimator_weights_
+    votes = [_votes(tree, classes) for tree in trees]
+    shares = np.repeat(weights[: len(trees)] / weights.sum(), [len(vote) for vote in votes])
+    chosen = np.concatenate(votes)[:, None] == np.arange(len(classes))
+    value = np.where(chosen, 1.0, -1.0 / (len(classes) - 1)) * shares[:, None]
+    link = Link("softmax", 1.0 / (len(classes) - 1))
+    if len(classes) == 2:
+        value, link = value[:, 1:] - value[:, :1], Link("sigmoid")
+    encodings = _single_precision(estimator.n_features_in_, accepts_missing=False)
+    links = {"decision_function": Link(), "predict_proba": link}
+    return _forest(trees).ensemble(value, np.zeros(value.shape[1]), encodings, links, LABELS)
+
+
+def _votes(tree: Any, classes: Array) -> Integers:
+    """Return the position among ``classes`` of the label at each node."""
+    positions = np.searchsorted(classes, tree.classes_)
+    return np.asarray(positions[np.argmax(_leaf_values(tree), axis=1)])
+
+
+def _gradient_boosting(estimator: Any) -> Ensemble:
+    base = _start(estimator)
+    trees = list(estimator.estimators_.ravel())  # by iteration, then by class
+    value = np.concatenate([tree.tree_.value[:, 0] for tree in trees]) * estimator.learning_rate
+    encodings = _single_precision(estimator.n_features_in_, accepts_missing=False)
+    return _forest(trees).ensemble(value, base, encodings, *_boosted(estimator))
+
+
+def _start(estimator: Any) -> Floats:
+    """Return the margins before the first tree, predicted by the initial estimator."""
+    init = estimator.init_
+    if not isinstance(init, str):
+        name = type(init).__name__
+        if not _is_own(init) or getattr(init, "strategy", None) not in CONSTANT.get(name, ()):
+            raise RefusalError(
+                f"its trees correct another model, init={name}, whose predictions are no sum over trees"
+            )
+    rows = np.zeros((1, estimator.n_features_in_), dtype=np.float32)
+    return np.asarray(estimator._raw_predict_init(rows)[0], dtype=np.float64)
+
+
+def _boosted(estimator: Any) -> tuple[Mapping[str, Link], Mapping[str, str]]:
+    """Return the links of a boosted model, from the loss it was fitted with."""
+    name = type(estimator._loss.link).__name__
+    if name not in LINKS:
+        raise RefusalError(f"its loss has a {name}, which is not among the links from margins to predictions")
+    if hasattr(estimator, "classes_"):
+        return {"decision_function": Link(), "predict_proba": LINKS[name]}, LABELS
+    return {"predict": LINKS[name]}, {}
+
+
+def _hist_gradient_boosting(estimator: Any) -> Ensemble:
+    trees = [tree for iteration in estimator._predictors for tree in iteration]
+    for tree in trees:
+        Sklearn.refuse_unknown("trees of histogram boosting", vars(tree), HIST_TREE)
+        Sklearn.refuse_unknown("nodes of histogram boosting", tree.nodes.dtype.names, HIST_NODES)
+    sizes = np.array([len(tree.nodes) for tree in trees], dtype=np.int64)
+    nodes = np.concatenate([tree.nodes for tree in trees])
+    first = np.repeat(_roots(sizes), sizes)
+    leaf = nodes["is_leaf"].astype(bool)
+    level_set, level_sets = _level_sets(trees, sizes, nodes)
+    forest = _Forest(
+        sizes=sizes,
+        column=np.where(leaf, LEAF, nodes["feature_idx"]).astype(np.int32),
+        threshold=nodes["num_threshold"].copy(),
+        left=(nodes["left"] + first).astype(np.int32),
+        right=(nodes["right"] + first).astype(np.int32),
+        missing_left=nodes["missing_go_to_left"].astype(bool),
+        cover=nodes["count"].astype(np.float64),
+        level_set=level_set,
+        level_sets=level_sets,
+    )
+    value, base = nodes["value"][:, None].copy(), np.ravel(estimator._baseline_prediction).astype(np.float64)
+    encodings, (links, refused) = _hist_encodings(estimator), _boosted(estimator)
+    return forest.ensemble(value, base, encodings, links, refused)
+
+
+def _level_sets(trees: Sequence[Any], sizes: Integers, nodes: Array) -> tuple[Nodes, tuple[CategorySet, ...]]:
+    """Return which categories go left, from 256 bits per test.
+
+    A category that was not seen in training is NaN before any node, so all others go right.
+    """
+    tests = (nodes["is_categorical"] != 0) & (nodes["is_leaf"] == 0)
+    if not tests.any():
+        return _sets(tests, np.empty((0, 8)))
+    bits = np.concatenate([tree.raw_left_cat_bitsets for tree in trees])
+    counts = np.array([len(tree.raw_left_cat_bitsets) for tree in trees], dtype=np.int64)
+    return _sets(tests, bits[(nodes["bitset_idx"] + np.repeat(_roots(counts), sizes))[tests]])
+
+
+def _hist_encodings(estimator: Any) -> list[Encoding]:
+    """Return how the model reads a table: columns of categories come first, numbered by an encoder."""
+    columns = np.arange(estimator.n_features_in_)
+    if estimator._preprocessor is None:
+        return [Encoding(int(column)) for column in columns]
+    nominal = estimator.is_categorical_
+    encoder = estimator._preprocessor.named_transformers_["encoder"]
+    categories = zip(columns[nominal], encoder.categories_, strict=True)
+    return [
+        *(Encoding(int(column), levels=_numbered(int(column), found)) for column, found in categories),
+        *(Encoding(int(column)) for column in columns[~nominal]),
+    ]
+
+
+def _numbered(column: int, categories: Array) -> dict[Any, float]:
+    """Return the number of each category; a missing one, listed last if seen in training, has none."""
+    plain_categories = (
+        category.item() if isinstance(category, np.generic) else category for category in categories.tolist()
+    )
+    plain = [category for category in plain_categories if category == category]
+    if any(category is None for category in plain):
+        # None is a category of its own there and NaN is not, and a table does not distinguish them.
+        raise RefusalError(
+            f"column {column} had None among its categories in training, which the model tells from NaN"
+        )
+    odd = next((category for category in plain if not isinstance(category, (str, bool, int, float))), None)
+    if odd is not None or categories.dtype.kind in "mM":
+        raise RefusalError(
+            f"the categories of column {column} are neither text nor numbers but {categories.dtype}"
+        )
+    return {category: float(number) for number, category in enumerate(plain)}
+
+
+READERS: dict[str, Callable[[Any], Ensemble]] = {
+    **dict.fromkeys(TREES, _tree),
+    "RandomForestRegressor": _random_forest,
+    "RandomForestClassifier": _random_forest,
+    "ExtraTreesRegressor": _random_forest,
+    "ExtraTreesClassifier": _random_forest,
+    "BaggingRegressor": _bagging,
+    "BaggingClassifier": _bagging,
+    "IsolationForest": _isolation,
+    "AdaBoostClassifier": _adaboost,
+    "GradientBoostingRegressor": _gradient_boosting,
+    "GradientBoostingClassifier": _gradient_boosting,
+    "HistGradientBoostingRegressor": _hist_gradient_boosting,
+    "HistGradientBoostingClassifier": _hist_gradient_boosting,
+}

@@ -1,0 +1,440 @@
+"""XGBoost: wrappers and native boosters, read from the JSON that boosters write of themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._data.table import Column
+from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Nodes, within
+from paribus._models.libraries.library import MOST_COLUMNS, MOST_MARGINS, Library, counted
+from paribus._models.link import Link
+from paribus._models.predictor import Predictor
+from paribus.errors import RefusalError
+
+Singles = NDArray[np.float32]
+Json = Mapping[str, Any]
+
+DELETED = 2**31 - 1  # the feature of a node that was pruned away but is still listed
+ONE, TINY = np.float32(1.0), np.float32(1e-6)  # XGBoost keeps a base probability this far from 0 and 1
+LABELS = "predict answers class labels, which no sum over leaves gives; request predict_proba"
+STEP = "its objective {!r} answers labels, which no sum over leaves gives; request decision_function"
+
+# Fields of each part of the JSON, whichever version wrote it.
+KNOWN = {
+    "learner": {
+        "attributes",
+        "feature_names",
+        "feature_types",
+        "gradient_booster",
+        "learner_model_param",
+        "objective",
+    },
+    "learner_model_param": {"base_score", "boost_from_average", "num_class", "num_feature", "num_target"},
+    "gradient_booster": {"gbtree", "model", "name", "weight_drop"},
+    "model": {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"},
+    "cats": {"enc", "feature_segments", "sorted_idx"},
+    "category encoders": {"offsets", "type", "values"},
+    "trees": {
+        "base_weights",
+        "categories",
+        "categories_nodes",
+        "categories_segments",
+        "categories_sizes",
+        "default_left",
+        "id",
+        "leaf_weights",
+        "left_children",
+        "loss_changes",
+        "parents",
+        "right_children",
+        "split_conditions",
+        "split_indices",
+        "split_type",
+        "sum_hessian",
+        "tree_param",
+    },
+    "tree_param": {"num_deleted", "num_feature", "num_nodes", "size_leaf_vector"},
+}
+
+
+def _same(score: Singles) -> Singles:
+    return score
+
+
+def _logit(score: Singles) -> Singles:
+    # In single precision as XGBoost does it: close to 0 and 1 that is far from the logit itself.
+    return np.asarray(-np.log(ONE / np.clip(score, TINY, ONE - TINY) - ONE))
+
+
+# Of each objective: the link of predict, None for labels, and how the stored base score becomes a margin.
+OBJECTIVES: dict[str, tuple[Link | None, Callable[[Singles], Singles]]] = {
+    "reg:squarederror": (Link(), _same),
+    "reg:linear": (Link(), _same),
+    "reg:absoluteerror": (Link(), _same),
+    "reg:quantileerror": (Link(), _same),
+    "reg:pseudohubererror": (Link(), _same),
+    "reg:squaredlogerror": (Link(), _same),
+    "reg:logistic": (Link("sigmoid"), _logit),
+    "reg:gamma": (Link("exp"), np.log),
+    "reg:tweedie": (Link("exp"), np.log),
+    "count:poisson": (Link("exp"), np.log),
+    "survival:cox": (Link("exp"), np.log),
+    "survival:aft": (Link("exp"), np.log),
+    "binary:logistic": (Link("sigmoid"), _logit),
+    "binary:logitraw": (Link(), _same),
+    "binary:hinge": (None, _same),
+    "multi:softprob": (Link("softmax"), _same),
+    "multi:softmax": (None, _same),
+    "rank:pairwise": (Link(), _same),
+    "rank:ndcg": (Link(), _same),
+    "rank:map": (Link(), _same),
+}
+
+
+class XGBoost(Library):
+    """XGBoost, which never had text, and refuses a category that it does not know."""
+
+    module = "xgboost"
+    title = "XGBoost"
+    boosts = True
+    native = "Booster"
+    names = ("feature_names",)
+    typed = True
+    closed = True
+    importances: ClassVar[Mapping[str, str]] = {
+        "gain": "average gain of its splits",
+        "weight": "number of its splits",
+        "cover": "average cover of its splits",
+        "total_gain": "total gain of its splits",
+        "total_cover": "total cover of its splits",
+    }
+
+    def margin(self, model: Any) -> Mapping[str, Any]:
+        """Return the keyword of the margin."""
+        return {"output_margin": True}
+
+    def native_predictor(self, model: Any, keywords: Mapping[str, Any]) -> Predictor:
+        """Return how a booster predicts, which reads tables only through its own matrix."""
+        return Predictor(model, "predict", keywords, convert=_matrix)
+
+    def categories(self, model: Any) -> Mapping[int, Any] | None:
+        """Return the categories a booster stores.
+
+        Before version 3.1 it kept none, and of codes given as numbers there are none to keep.
+        """
+        booster = _booster(model)
+        coded = [position for position, kind in enumerate(booster.feature_types or ()) if kind == "c"]
+        read = getattr(booster, "get_categories", None) if coded else None
+        stored = read(export_to_arrow=True).to_arrow() if read else ()
+        found = {
+            position: values.to_pylist() for position, (_, values) in enumerate(stored) if values is not None
+        }
+        return found if len(found) == len(coded) else None
+
+    def importance(self, model: Any) -> Any:
+        """Return that of a wrapper, or the gain of a booster; a linear one has none."""
+        config = json.loads(_booster(model).save_config())
+        if config["learner"]["gradient_booster"]["name"] == "gblinear":
+            raise RefusalError("its booster is linear, and coefficients depend on the scale of the columns")
+        return _gains(model) if self.is_native(model) else super().importance(model)
+
+    def read_trees(self, model: Any) -> Ensemble:
+        """Return the trees of a wrapper or of a native booster."""
+        return read(model)
+
+
+def _booster(model: Any) -> Any:
+    return model.get_booster() if hasattr(model, "get_booster") else model
+
+
+def _matrix(booster: Any, table: Any) -> Any:
+    import xgboost
+
+    names = None if getattr(table, "columns", None) is not None else booster.feature_names
+    return xgboost.DMatrix(table, feature_names=names, enable_categorical=True)
+
+
+def _gains(booster: Any) -> Array:
+    gains = booster.get_score(importance_type="gain")  # only of columns that are split at
+    names = booster.feature_names or [f"f{j}" for j in range(booster.num_features())]
+    return np.array([gains.get(name, 0.0) for name in names])
+
+
+@dataclass(frozen=True, eq=False)
+class Categories(Encoding):
+    """A category column by its categories; in any other column the values themselves are the codes.
+
+    ``levels`` are those of the training data where the booster stores them, else the categories a column
+    declares.
+    """
+
+    plain: ClassVar[bool] = False
+
+    def numbers(self, column: Column) -> Floats:
+        """Return the codes; a category unknown to a booster that stores its categories is refused."""
+        if column.kind != "category":
+            plain = Encoding(self.feature, single=True, accepts_infinite=self.accepts_infinite)
+            # Cut, but no code below zero may become the code zero.
+            return np.floor(plain.numbers(column))
+        codes = super().numbers(column)
+        if np.isnan(codes[~column.missing]).any():
+            raise RefusalError(
+                f"{column.name!r} has a category that was not in the training data, which some versions of "
+                "XGBoost take for another category and others refuse"
+            )
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class XGBoostForest:
+    """The nodes of all trees one after another, as XGBoost lists them."""
+
+    first: Integers
+    feature: Integers
+    left: Integers
+    right: Integers
+    condition: Singles
+    missing_left: Flags
+    level_set: Nodes
+    level_sets: tuple[CategorySet, ...]
+    cover: Floats | None
+
+    @property
+    def leaf(self) -> Flags:
+        """Which nodes test nothing; those pruned away are among them."""
+        return np.asarray(self.left == -1)
+
+    @property
+    def tree(self) -> Integers:
+        """The tree of each node."""
+        return np.repeat(np.arange(len(self.first)), np.diff(self.first, append=len(self.left)))
+
+
+def read(estimator: Any) -> Ensemble:
+    """Return the trees of a wrapper or of a native booster, or raise `RefusalError`."""
+    booster = _booster(estimator)
+    _refuse_missing_value(estimator)
+    return parsed(estimator, booster.save_raw("json"))
+
+
+def parsed(estimator: Any, text: bytes | bytearray) -> Ensemble:
+    """Return the trees in what a booster writes of itself."""
+    is_wrapper = hasattr(estimator, "get_booster")
+    learner = json.loads(text)["learner"]
+    model, weights = _model(learner["gradient_booster"])
+    _refuse_unknown(learner, model)
+    objective = learner["objective"]["name"]
+    if objective not in OBJECTIVES:
+        raise RefusalError(f"its objective {objective!r:.60} is not known, so neither is what it predicts")
+    links, refused = _links(estimator, objective)
+    trees = model["trees"][: _used(estimator, model)]
+    forest = _forest(trees)
+    encodings = _encodings(learner, model.get("cats", {}), forest, accepts_infinite=is_wrapper)
+    base = _base(learner["learner_model_param"], OBJECTIVES[objective][1])
+    value = _values(trees, forest, weights)
+    info = np.array(model["tree_info"][: len(trees)], np.int32)
+    output = info if value.shape[1] == 1 else np.zeros_like(info)
+    return _ensemble(
+        forest, value, output=output, base=base, encodings=encodings, links=links, refused=refused
+    )
+
+
+def _refuse_unknown(learner: Json, model: Json) -> None:
+    """Refuse fields of another version than those whose meaning is known."""
+    cats = model.get("cats", {})
+    parts: dict[str, Iterable[Json]] = {
+        "learner": [learner],
+        "learner_model_param": [learner["learner_model_param"]],
+        "gradient_booster": [learner["gradient_booster"]],
+        "model": [model],
+        "cats": [cats],
+        "category encoders": cats.get("enc", ()),
+        "trees": model["trees"],
+        "tree_param": [tree["tree_param"] for tree in model["trees"]],
+    }
+    for what, found in parts.items():
+        for part in found:
+            XGBoost.refuse_unknown(what, part, KNOWN[what])
+
+
+def _refuse_missing_value(estimator: Any) -> None:
+    missing = getattr(estimator, "missing", None)
+    if missing is not None and not np.isnan(missing):
+        raise RefusalError(
+            f"it was made with missing={missing!r}, so that this number is a missing value; "
+            "its trees are only read with missing=nan"
+        )
+
+
+def _model(booster: Json) -> tuple[Json, Sequence[float]]:
+    """Return the trees of a booster and their weights, which only DART has."""
+    if booster["name"] not in ("gbtree", "dart"):
+        raise RefusalError(f"its booster {booster['name']!r:.60} has no trees; only gbtree and dart have")
+    model: Json = booster.get("gbtree", booster)["model"]
+    return model, model.get("weight_drop", booster.get("weight_drop", ()))
+
+
+def _used(estimator: Any, model: Json) -> int:
+    """Return the number of trees predict uses: up to the best iteration for wrappers, all for boosters."""
+    rounds: list[int] = model["iteration_indptr"]
+    best = getattr(estimator, "best_iteration", None) if hasattr(estimator, "get_booster") else None
+    return rounds[-1] if best is None else rounds[: best + 2][-1]
+
+
+def _links(estimator: Any, objective: str) -> tuple[dict[str, Link], dict[str, str]]:
+    """Return the link of each response the model has, and why the others are refused."""
+    link, _ = OBJECTIVES[objective]
+    links, refused = {"decision_function": Link()}, {}
+    response = "predict"
+    if hasattr(estimator, "predict_proba"):
+        refused["predict"], response = LABELS, "predict_proba"
+        if objective == "multi:softmax" == getattr(estimator, "objective", None):
+            link = Link("softmax")  # the wrapper's own
+    if link is not None:
+        links[response] = link
+    else:
+        refused[response] = STEP.format(objective)
+    return links, refused
+
+
+def _base(parameters: Json, to_margin: Callable[[Singles], Singles]) -> Floats:
+    """Return the margins before any tree; up to version 3.0 one score serves all of them."""
+    text = parameters["base_score"].strip("[]")
+    score = np.array([float(part) for part in text.split(",")], np.float32)
+    margins = max(1, int(parameters["num_class"]), int(parameters.get("num_target", 1)))
+    counted("a number of margins", margins, 1, MOST_MARGINS)
+    with np.errstate(divide="ignore"):
+        base = to_margin(score).astype(np.float64)
+    return np.broadcast_to(base, margins).copy()
+
+
+def _joined(trees: Iterable[Json], key: str, dtype: Any) -> Any:
+    return np.fromiter(chain.from_iterable(tree[key] for tree in trees), dtype)
+
+
+def _forest(trees: Sequence[Json]) -> XGBoostForest:
+    sizes = [len(tree["left_children"]) for tree in trees]
+    first = np.array([0, *accumulate(sizes)], np.int64)
+    level_set, level_sets = _category_sets(trees, first)
+    has_cover = all("sum_hessian" in tree for tree in trees)
+    return XGBoostForest(
+        first=first[:-1],
+        feature=_joined(trees, "split_indices", np.int64),
+        left=_joined(trees, "left_children", np.int64),
+        right=_joined(trees, "right_children", np.int64),
+        condition=_joined(trees, "split_conditions", np.float32),
+        missing_left=_joined(trees, "default_left", np.bool_),
+        level_set=level_set,
+        level_sets=level_sets,
+        cover=_joined(trees, "sum_hessian", np.float64) if has_cover else None,
+    )
+
+
+def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple[CategorySet, ...]]:
+    """Return which set each node tests, and the sets, every one of them once; what they list goes right."""
+    level_set = np.full(first[-1], -1, np.int32)
+    known: dict[tuple[int, ...], int] = {}
+    for tree, start in zip(trees, first.tolist(), strict=False):
+        parts = zip(
+            tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
+        )
+        for node, begin, size in parts:
+            listed = tuple(tree["categories"][begin : begin + size])
+            if node < 0 or len(listed) != size:
+                raise RefusalError("its trees cannot be read: sets of categories out of range")
+            level_set[start + node] = known.setdefault(listed, len(known))
+    together = np.fromiter(chain.from_iterable(known), np.int64)
+    ends = pairwise(accumulate(map(len, known), initial=0))
+    return level_set, tuple(CategorySet(together[begin:end], listed_left=False) for begin, end in ends)
+
+
+def _values(trees: Sequence[Json], forest: XGBoostForest, weights: Sequence[float]) -> Floats:
+    """Return what each leaf adds: one number, or one for each margin where a tree serves all of them."""
+    width = max((int(tree["tree_param"]["size_leaf_vector"]) for tree in trees), default=1)
+    if width <= 1:
+        value = forest.condition.astype(np.float64)[:, None]
+    elif "leaf_weights" in trees[0]:
+        vectors = _joined(trees, "leaf_weights", np.float64).reshape(-1, width)
+        before = [0, *accumulate(len(tree["leaf_weights"]) // width for tree in trees)]
+        leaf = forest.leaf
+        value = np.zeros((len(leaf), width))
+        within("leaves", forest.right[leaf], 0, len(vectors))
+        value[leaf] = vectors[forest.right[leaf] + np.array(before, np.int64)[forest.tree[leaf]]]
+    else:
+        value = _joined(trees, "base_weights", np.float64).reshape(-1, width)
+    if len(weights):
+        scale = np.ones(len(trees))
+        given = np.array(weights[: len(trees)], np.float64)
+        scale[: len(given)] = given
+        value = value * scale[forest.tree][:, None]
+    return value
+
+
+def _encodings(
+    learner: Json, cats: Json, forest: XGBoostForest, *, accepts_infinite: bool
+) -> tuple[Encoding, ...]:
+    """Return how each column is read; XGBoost compares in single precision."""
+    columns = int(learner["learner_model_param"]["num_feature"])
+    counted("a number of columns", columns, 0, MOST_COLUMNS)
+    categorical = np.zeros(columns, dtype=bool)
+    types = learner.get("feature_types", ())
+    categorical[: len(types)] = [kind == "c" for kind in types]
+    of_categories = forest.level_set >= 0
+    categorical[forest.feature[of_categories]] = True
+    compared = forest.feature[~forest.leaf & ~of_categories]
+    if categorical[compared].any():
+        raise RefusalError("it compares the codes of a category column with a threshold")
+    stored = cats.get("enc") or [{}] * columns
+    return tuple(
+        Categories(
+            column, levels=_stored_categories(stored[column]) or "declared", accepts_infinite=accepts_infinite
+        )
+        if categorical[column]
+        else Encoding(column, single=True, accepts_infinite=accepts_infinite)
+        for column in range(columns)
+    )
+
+
+def _stored_categories(stored: Json) -> dict[Any, float]:
+    """Return the code of each category of the training data; text is stored as one run of bytes."""
+    values = stored.get("values", [])
+    if "offsets" in stored:
+        text, ends = np.array(values, np.int8).tobytes(), stored["offsets"]
+        values = [text[begin:end].decode() for begin, end in pairwise(ends)]
+    return {category: float(code) for code, category in enumerate(values)}
+
+
+def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:
+    """Return the nodes that are left of the trees, children named by their position among them."""
+    leaf, kept = forest.leaf, forest.feature != DELETED
+    if np.isneginf(forest.condition[~leaf & (forest.level_set < 0)]).any():
+        raise RefusalError("it has a threshold of minus infinity, which no number can be below")
+    for children in (forest.left, forest.right):
+        within("children", children[~leaf], 0, len(leaf))
+    position = np.cumsum(kept) - 1
+    start = forest.first[forest.tree]
+    left = position[np.where(leaf, 0, forest.left + start)]
+    right = position[np.where(leaf, 0, forest.right + start)]
+    threshold = np.nextafter(forest.condition.astype(np.float64), -np.inf)
+    return Ensemble(
+        roots=position[forest.first].astype(np.int32),
+        column=np.where(leaf, LEAF, forest.feature)[kept].astype(np.int32),
+        threshold=threshold[kept],
+        left=left[kept].astype(np.int32),
+        right=right[kept].astype(np.int32),
+        missing_left=forest.missing_left[kept],
+        value=value[kept],
+        level_set=forest.level_set[kept],
+        level_sets=forest.level_sets,
+        cover=None if forest.cover is None else forest.cover[kept],
+        single_sum=True,
+        **others,
+    )

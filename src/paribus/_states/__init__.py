@@ -1,0 +1,36 @@
+"""Things with ``merge``: what a block of rows leaves behind."""
+
+from paribus._states.cell_moments import CellMoments
+from paribus._states.counts import Counts
+from paribus._states.exact_sum import BinnedSum, ExactSum
+from paribus._states.keyed import Keyed
+from paribus._states.merge_order import Merger, merge_in_order, ranges_of
+from paribus._states.moments import Moments
+from paribus._states.occupied import Occupied
+from paribus._states.point_values import PointValues, curve_quantiles
+from paribus._states.row_curves import RowCurves
+
+STATES = (BinnedSum, CellMoments, Counts, ExactSum, Keyed, Moments, Occupied, PointValues, RowCurves)
+
+
+def known_states() -> dict[str, type]:
+    """Return the states by name, which is how files refer to them."""
+    return {state.__name__: state for state in STATES}
+
+
+__all__ = [
+    "BinnedSum",
+    "CellMoments",
+    "Counts",
+    "ExactSum",
+    "Keyed",
+    "Merger",
+    "Moments",
+    "Occupied",
+    "PointValues",
+    "RowCurves",
+    "curve_quantiles",
+    "known_states",
+    "merge_in_order",
+    "ranges_of",
+]

@@ -1,5 +1,0 @@
-"""Effects at the rows themselves: how strong a feature is, and how much of that is interaction."""
-
-from paribus.evaluators.interactions.interaction_statistics import InteractionStatistics, Ratio
-
-__all__ = ["InteractionStatistics", "Ratio"]

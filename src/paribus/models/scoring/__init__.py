@@ -1,8 +1,0 @@
-"""How good predictions are: losses and scores of a model's predictions."""
-
-from paribus.models.scoring.choose import score_of
-from paribus.models.scoring.outcome import Outcome, outcome_of
-from paribus.models.scoring.score import RowScore, Score, Scorer, TotalScore
-from paribus.models.scoring.target import target_of
-
-__all__ = ["Outcome", "RowScore", "Score", "Scorer", "TotalScore", "outcome_of", "score_of", "target_of"]
