@@ -377,7 +377,7 @@ def test_a_ring_leaves_its_middle_and_corners():
     assert found.share == pytest.approx(found.mask[~np.isnan(found.by_point)].mean())
     (note,) = effect.notes
     assert note.startswith("x0 and x1 are not independent (Spearman correlation ")
-    assert "behind this surface" in note
+    assert "of this surface combines" in note
 
 
 def test_a_pair_is_as_far_off_as_one_of_it_with_another():

@@ -179,7 +179,7 @@ def test_free_memory_is_that_of_the_container(tmp_path, monkeypatch):
     assert _budget.free_memory() > 1_000_000_000
 
 
-MIRRORED = ("models/readers", "_models/libraries", "_display/drawers/matplotlib", "_display/drawers/plotly")
+MIRRORED = ("_models/libraries", "_display/drawers/matplotlib", "_display/drawers/plotly")
 FORBIDDEN = {"ask", "asked", "answer", "answers", "told", "looked", "found"}
 
 
@@ -198,7 +198,7 @@ def test_no_module_name_stands_twice_outside_mirrored_folders():
     places = {}
     for path in modules():
         folder, _, name = path.rpartition("/")
-        home = "mirrored" if folder.lstrip("_").startswith(MIRRORED) else folder
+        home = "mirrored" if folder.startswith(MIRRORED) else folder
         if name not in ("__init__.py", "_version.py"):
             places.setdefault(name.lstrip("_"), set()).add(home)
     assert {name: sorted(homes) for name, homes in places.items() if len(homes) > 1} == {}

@@ -328,7 +328,7 @@ def test_training_paths_have_no_spread():
     forest = RandomForestRegressor(n_estimators=3, max_depth=3, random_state=0)
     X = table()[["temp", "wind"]]
     forest.fit(X, X["temp"] * X["wind"])
-    with pytest.raises(paribus.RefusalError, match="leave spread out"):
+    with pytest.raises(paribus.RefusalError, match="leave quantiles out"):
         pd_of(forest, X, "temp", quantiles=True, method="recursion")
     paths = pd_of(forest, X, "temp", method="recursion").centered()
     assert paths.standard_error is None
@@ -339,7 +339,7 @@ def test_a_plan_counts_what_it_holds():
     for model in (crossing, tree("lightgbm")):
         without, asked = (paribus.estimate_cost(model, table(), ["temp"], quantiles=s) for s in (None, True))
         assert asked.memory - without.memory >= 8 * asked.points * ROWS
-    with pytest.raises(paribus.MemoryBoundError, match="leave spread out"):
+    with pytest.raises(paribus.MemoryBoundError, match="leave quantiles out"):
         pd_of(crossing, table(), ["temp", "wind"], quantiles=True, grid_resolution=60, max_memory="1MB")
 
 

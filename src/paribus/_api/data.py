@@ -120,9 +120,6 @@ class InMemoryData:
     rows: Rows
     named: bool
 
-    def __post_init__(self) -> None:
-        self._summaries: dict[tuple[int, SummarySpec], Summary] = {}
-
     @property
     def header(self) -> Header:
         """The columns of X, and those of them that the model gets."""
@@ -138,19 +135,10 @@ class InMemoryData:
         adapt(self.rows.table)
 
     def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
-        """Summarize a column, once for each way that is wanted."""
+        """Summarize a column; what grows with the rows is not kept."""
         one = wanted[feature]
-        key = feature, replace(one, given=False)
-        if key not in self._summaries:
-            self._summaries[key] = summarize(
-                self.rows,
-                feature,
-                nominal=one.nominal,
-                limit=one.limit,
-                percentiles=one.percentiles,
-                bins=one.bins,
-            )
-        return self._summaries[key]
+        options = {"limit": one.limit, "percentiles": one.percentiles, "bins": one.bins}
+        return summarize(self.rows, feature, nominal=one.nominal, **options)  # type: ignore[arg-type]
 
     def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
         """Quantiles of rows in memory are exact."""
@@ -166,9 +154,7 @@ class InMemoryData:
 
     def with_target(self, y: Any) -> InMemoryData:
         """Return the rows with what came out, which no summary depends on."""
-        other = InMemoryData(_with_target(self.rows, y), self.named)
-        other._summaries = self._summaries
-        return other
+        return InMemoryData(_with_target(self.rows, y), self.named)
 
     def describe(self) -> str:
         """Return what is known of the rows."""

@@ -96,7 +96,8 @@ class Runner:
                 states |= self._together(group, stores)
             else:
                 states[group[0].name] = self._alone(group[0], stores[group[0].name])
-            self.passes += any(one.reads for one in group)
+            self.passes += any(one.reads and not one.blocks.in_memory for one in group)
+        self.passes += any(one.reads and one.blocks.in_memory for one in passes)
         return [states[one.name] for one in wanted]
 
     def begin(self) -> None:
