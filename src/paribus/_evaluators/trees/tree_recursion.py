@@ -55,9 +55,7 @@ class TreeRecursion(SinglePass):
         if request.individual:
             return "training paths have no curve of a single row; request kind='average'"
         if request.quantiles is not None:
-            return (
-                "training paths have no curves of single rows, so no quantiles; leave quantiles out"
-            )
+            return "training paths have no curves of single rows, so no quantiles; leave quantiles out"
         if request.weighted:
             return "training paths have their own weights; leave sample_weight out"
         if not trees.link.linear:
