@@ -156,7 +156,7 @@ def test_every_pass_is_called_by_words_a_user_knows(caplog, tmp_path):
     X.to_parquet(tmp_path / "x.parquet")
     tree = DecisionTreeRegressor(max_depth=3).fit(X, X["a"] * X["b"])
     options = {"progress": True}
-    for model, table in ((tree, X), (tree.predict, X), (tree, tmp_path / "x.parquet")):
+    for model, table in ((tree, X), (lambda t: tree.predict(t), X), (tree, tmp_path / "x.parquet")):
         paribus.effects(model, table, grid_resolution=4, **options)
         paribus.accumulated_local_effects([model, model], table, **options)
         paribus.marginal(model, table, grid_resolution=4, **options)
