@@ -474,3 +474,9 @@ def test_what_differs_from_the_model_is_refused_where_it_is_verified(verb, monke
     monkeypatch.setattr(type(wrong), "predict", lambda self, X, **given: np.asarray(X["a"] * X["b"]))
     with pytest.raises(paribus.RefusalError, match="verify=True: brute force differs by"):
         getattr(explainer, verb)(verify=True)
+
+
+@pytest.mark.parametrize("verb", ["marginal", "feature_importance"])
+def test_a_target_in_the_place_of_features_is_pointed_to_y(verb):
+    with pytest.raises(paribus.FeatureError, match=r"features= has 9000 entries and X 5 columns; .* y="):
+        getattr(paribus, verb)(model(), table()[[*NAMES, "kind"]], table()["y"], **QUIET)

@@ -414,11 +414,7 @@ class Explainer:
         grid = GridOptions.of(percentiles, grid_resolution)
         if not self._estimators:
             check_without_model(self._y, self._response_method, grid)
-        columns = len(self._data.header.given)
-        if hasattr(features, "__len__") and not isinstance(features, str) and len(features) > columns:
-            raise FeatureError(
-                f"features= has {len(features)} entries and X {columns} columns; pass the target as y="
-            )
+        self._check_no_target(features)
         groups = groups_of(features, self._data.header)
         axes = self._axes(features, groups, grid, custom_values)
         return MarginalStatistic(groups, axes, self._estimators, self._target_names)
@@ -462,6 +458,7 @@ class Explainer:
         random_state: Any,
     ) -> Statistic:
         check_choice("method", method, ImportanceMethod)
+        self._check_no_target(features)
         self._needs_model("feature_importance")
         self._check_unused(method, scoring, n_repeats, subsample)
         size, header, named = resolve_subsample(subsample, None), self._data.header, self._data.named
@@ -486,6 +483,15 @@ class Explainer:
         return InteractionStatistic(
             "feature_importance", chosen, tokens, size, seed_of(random_state), pairwise=False
         )
+
+    def _check_no_target(self, features: Any) -> None:
+        """Refuse a target that was passed as the third argument, where other libraries have it."""
+        columns = len(self._data.header.given)
+        listed = hasattr(features, "__len__") and not isinstance(features, str)
+        if listed and len(features) > columns and not any(isinstance(one, tuple) for one in features):
+            raise FeatureError(
+                f"features= has {len(features)} entries and X {columns} columns; pass the target as y="
+            )
 
     def _check_unused(self, method: str, scoring: Any, n_repeats: Any, subsample: Any) -> None:
         """Refuse arguments that the method would silently ignore."""

@@ -29,6 +29,6 @@ def as_executor(
     if isinstance(executor, Executor) and not isinstance(executor, type):
         return executor
     raise OptionError(
-        f"executor={executor!r} must be a dask.distributed Client; omit it to compute locally on n_jobs "
-        f"threads"
+        f"executor={executor!r} must be a dask.distributed Client, or an object with fold and describe; omit "
+        "it to compute locally on n_jobs threads"
     )
