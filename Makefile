@@ -25,7 +25,7 @@ docs:  ## every code block of README, ARCHITECTURE and docs
 	$(PYTHON) -m pytest README.md ARCHITECTURE.md docs
 
 gallery:  ## every kind of panel by both drawers, as PNGs in build/gallery; under two minutes
-	$(PYTHON) tests/gallery.py build/gallery
+	$(PYTHON) tests/support/gallery.py build/gallery
 
 ci: lint types layers test docs gallery
 
@@ -34,16 +34,16 @@ format:
 	$(PYTHON) -m ruff format .
 
 timings:  ## what an answer costs in predicts, memory, import time, first calls
-	$(PYTHON) tests/timings.py
+	$(PYTHON) tests/support/timings.py
 
 scale:  ## fifty million rows streamed and on a cluster, workers killed; about half an hour and 10 GB of disk
-	$(PYTHON) tests/scale.py
+	$(PYTHON) tests/support/scale.py
 
 laws:  ## reference, compiled and brute force on 10,000 random ensembles
-	$(PYTHON) -m pytest tests/test_kernels.py --hypothesis-profile=laws
+	$(PYTHON) -m pytest tests/kernels/test_kernels.py --hypothesis-profile=laws
 
 fuzz:  ## 20,000 damaged results, checkpoints and booster dumps; at most forty minutes
-	$(PYTHON) tests/fuzz.py
+	$(PYTHON) tests/support/fuzz.py
 
 pictures:  ## those of the documentation, drawn anew
 	$(PYTHON) docs/pictures/draw.py
@@ -51,6 +51,6 @@ pictures:  ## those of the documentation, drawn anew
 floors:  ## the tests on the oldest versions we allow; old libraries warn, so warnings are no errors here
 	rm -rf .venv-floors && $(PYTHON) -m venv .venv-floors
 	.venv-floors/bin/python -m pip install --quiet --upgrade pip
-	.venv-floors/bin/python -m pip install --quiet --editable '.[plot,plotly]' --group test --constraint tests/floors.txt
+	.venv-floors/bin/python -m pip install --quiet --editable '.[plot,plotly]' --group test --constraint tests/support/floors.txt
 	.venv-floors/bin/python -m pytest tests src -m 'not alone' -W default --numprocesses logical --dist worksteal
 	.venv-floors/bin/python -m pytest tests -m alone -W default
