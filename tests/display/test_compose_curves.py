@@ -126,7 +126,7 @@ def test_values_stand_where_they_are(awkward, column):
     panel, values = panel_of(effect), effect.grid_values[0]
     at = of(panel, (Line, Points))[0].x
     if levels_of(effect):
-        assert panel.x.scale == "level"
+        assert panel.x.scale == "category"
         assert_array_equal(at, np.arange(len(values)))
         assert written(panel) == [at_value(values[g]) for g in order_of(effect, effect.average[0])]
         assert [place for place, _ in panel.x.ticks] == at.tolist()
@@ -137,7 +137,7 @@ def test_values_stand_where_they_are(awkward, column):
         assert panel.x.label == "wait (hours)"
         assert_allclose(at, values / np.timedelta64(1, "D"))
     else:
-        assert panel.x.scale == ("level" if column == "constant" else "number")
+        assert panel.x.scale == ("category" if column == "constant" else "number")
         assert_array_equal(at, np.sort(values.astype(float)))
     if panel.x.low is not None:
         assert panel.x.low < at.min()

@@ -231,7 +231,7 @@ def test_level_contours_are_filled_without_lines():
 def beside():
     right = Panel(
         (Points(np.zeros(1), Y[:1], "ink", label="a"),),
-        x=PanelAxis(scale="level", ticks=((0.0, "missing\n3.1 %"),)),
+        x=PanelAxis(scale="category", ticks=((0.0, "missing\n3.1 %"),)),
     )
     return Panel((MARKS["heat"], Line(X, X, "ink", label="a")), right=right, top=Panel((MARKS["bars"],)))
 
@@ -294,7 +294,7 @@ def test_axes_have_the_ends_ticks_and_words_of_the_figure():
     ticks = ((0.0, "zero"), (2.0, "two"))
     ax = drawn(
         MARKS["line"],
-        x=PanelAxis("the x", "level", ticks, turned=True, low=-1, high=4),
+        x=PanelAxis("the x", "category", ticks, turned=True, low=-1, high=4),
         y=PanelAxis("the y", numbers=False),
     )
     assert ax.get_xlim() == (-1, 4)
@@ -320,7 +320,9 @@ def test_an_axis_without_scale_is_not_seen():
 def test_many_words_are_smaller():
     def size(count):
         ticks = tuple((float(i), "a word") for i in range(count))
-        return drawn(MARKS["line"], x=PanelAxis(scale="level", ticks=ticks)).get_xticklabels()[0].get_size()
+        return (
+            drawn(MARKS["line"], x=PanelAxis(scale="category", ticks=ticks)).get_xticklabels()[0].get_size()
+        )
 
     assert size(3) > size(12) >= 5
 
@@ -446,7 +448,9 @@ def test_limits_set_after_something_is_shown_stay():
     ticks = ((0.0, "zero"), (9.0, "nine"))
     draw(
         of(
-            MARKS["line"], x=PanelAxis(scale="level", ticks=ticks, low=0, high=9), y=PanelAxis(low=-3, high=2)
+            MARKS["line"],
+            x=PanelAxis(scale="category", ticks=ticks, low=0, high=9),
+            y=PanelAxis(low=-3, high=2),
         ),
         ax,
     )
@@ -594,7 +598,7 @@ def test_a_picture_without_axes_shrinks_as_a_whole():
 
 def test_words_that_would_be_tiny_beside_each_other_are_turned():
     ticks = tuple((float(i), "a word of some length") for i in range(8))
-    ax = drawn(MARKS["line"], x=PanelAxis(scale="level", ticks=ticks))
+    ax = drawn(MARKS["line"], x=PanelAxis(scale="category", ticks=ticks))
     assert {text.get_rotation() for text in ax.get_xticklabels()} == {90}
     assert ax.get_xticklabels()[0].get_size() >= 8
 
@@ -622,7 +626,7 @@ def test_long_names_break_where_their_parts_meet_and_fold_to_what_is_left_of_giv
     name = "a_very_long_name_of_a_feature_that_has_no_space_anywhere_and_is_longer_than_its_panel"
     page, axes = plt.subplots(1, 2, figsize=(8, 3.5))
     right = Panel(
-        (Points(np.zeros(1), Y[:1], "ink"),), x=PanelAxis(scale="level", ticks=((0.0, "missing\n3.1 %"),))
+        (Points(np.zeros(1), Y[:1], "ink"),), x=PanelAxis(scale="category", ticks=((0.0, "missing\n3.1 %"),))
     )
     figure = Figure(
         (Panel((MARKS["line"],), PanelAxis(name), PanelAxis(name), right=right),), notes=("note",) * 2
@@ -850,7 +854,7 @@ def test_axes_that_share_a_side_stay_abreast():
     assert axes[0].get_position().y0 > 0.15  # all of them made room for the longest
     upper, lower = plt.subplots(2, 1, sharex=True)[1]
     beside = Panel(
-        (Points(np.zeros(1), np.ones(1), "#0072B2"),), PanelAxis(scale="level", ticks=((0.0, "missing"),))
+        (Points(np.zeros(1), np.ones(1), "#0072B2"),), PanelAxis(scale="category", ticks=((0.0, "missing"),))
     )
     draw(Figure((Panel((Line(X, Y, "#0072B2"),), right=beside),)), upper)
     assert upper.get_position().x1 == pytest.approx(lower.get_position().x1)

@@ -284,7 +284,7 @@ def test_days_are_dates():
 
 def test_levels_have_names_that_are_broken_rather_than_clipped():
     names = ("a", "a name so long that it would leave no room for the picture that it is the name of")
-    axis = PanelAxis(scale="level", ticks=tuple((float(at), name) for at, name in enumerate(names)))
+    axis = PanelAxis(scale="category", ticks=tuple((float(at), name) for at, name in enumerate(names)))
     figure = drawn(Points(Y[:2], X[:2], BLUE), y=axis)
     assert figure.layout.yaxis.tickvals == (0, 1)
     short, long = figure.layout.yaxis.ticktext
@@ -297,7 +297,7 @@ def test_levels_have_names_that_are_broken_rather_than_clipped():
 def test_names_upwards_are_broken_only_where_lines_fit_between_them():
     def axis(count):
         name = "a name of a category that is quite long in words"
-        return PanelAxis(scale="level", turned=True, ticks=tuple((float(at), name) for at in range(count)))
+        return PanelAxis(scale="category", turned=True, ticks=tuple((float(at), name) for at in range(count)))
 
     few, many = (drawn(Points(X, Y, BLUE), x=axis(count)).layout.xaxis for count in (3, 50))
     assert "<br>" in few.ticktext[0]
@@ -470,7 +470,7 @@ def test_a_figure_without_panels_is_empty():
 def test_names_in_a_small_panel_do_not_touch():
     """Twenty names one above the other, and side by side upwards, in a grid of maps with the data beside."""
     names = tuple((float(level), f"category {level}") for level in range(20))
-    up = PanelAxis("levels", scale="level", ticks=names, low=-0.5, high=19.5)
+    up = PanelAxis("levels", scale="category", ticks=names, low=-0.5, high=19.5)
     across, edges, bare = replace(up, turned=True), np.arange(21.0) - 0.5, PanelAxis(scale="none")
     bars = Bars(np.arange(20.0), np.ones(20), np.ones(20), "ink")
     panel = Panel(

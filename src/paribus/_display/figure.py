@@ -18,12 +18,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from paribus._contracts import Flags, Floats
-from paribus._display.text_metrics import printable
+from paribus._display.text import printable
 from paribus._typing import BandRole
 
 Dash: TypeAlias = Literal["solid", "dashed", "dotted", "dashdot"]
 Marker: TypeAlias = Literal["circle", "square", "diamond", "cross", "triangle", "star", "bar", "dot"]
-AxisScale: TypeAlias = Literal["number", "date", "level", "none"]
+AxisScale: TypeAlias = Literal["number", "date", "category", "none"]
 
 
 class FigureData:
@@ -235,7 +235,8 @@ class PanelAxis(FigureData):
     """One side of a panel.
 
     ``ticks`` are positions and words; None leaves them to the drawer. ``turned`` words are written upwards.
-    ``low`` and ``high`` are the ends of the axis; None leaves them to the marks. Without ``numbers`` ticks
+    ``low`` and ``high`` are the ends of the axis; None leaves them to the marks. Below ``tick_low`` an axis
+    has no ticks: there is room for the data, not for values. Without ``numbers`` ticks
     have no words, as on panels beside one that has them. Panels of one ``unit`` have one axis, whatever their
     labels.
     """
@@ -246,6 +247,7 @@ class PanelAxis(FigureData):
     turned: bool = False
     low: float | None = None
     high: float | None = None
+    tick_low: float | None = None
     numbers: bool = True
     unit: str | None = None
 

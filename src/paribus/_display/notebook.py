@@ -7,7 +7,7 @@ from html import escape
 from importlib.util import find_spec
 from typing import Any
 
-from paribus._display.text_metrics import printable
+from paribus._display.text import printable
 from paribus.errors import DrawingError
 from paribus.results.effect_mapping import EffectMapping
 

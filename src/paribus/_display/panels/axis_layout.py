@@ -142,7 +142,7 @@ def numbers_of(values: Array, name: str, weights: Floats) -> AxisLayout:
     dates = values.dtype.kind == "M"
     if len(at) == 1:  # what surrounds a single value is no number
         text = number(at[0]) if values.dtype.kind not in "mM" else at_value(values[0])
-        drawn = PanelAxis(name, "level", ((at[0], text),), low=at[0] - 0.6, high=at[0] + 0.6)
+        drawn = PanelAxis(name, "category", ((at[0], text),), low=at[0] - 0.6, high=at[0] + 0.6)
     else:
         low, high = _ends(at)
         ticks = None if len(at) else ()  # no number stands where no value is
@@ -236,7 +236,7 @@ def _rare(weights: Floats, most: int) -> Integers:
 def _named(name: str, labels: list[str]) -> PanelAxis:
     turned = sum(map(len, labels)) > ROOM
     ticks = tuple((float(p), folded(label) if turned else label) for p, label in enumerate(labels))
-    return PanelAxis(name, "level", ticks, turned, low=-0.6, high=len(labels) - 0.4)
+    return PanelAxis(name, "category", ticks, turned, low=-0.6, high=len(labels) - 0.4)
 
 
 def short(text: str, most: int = LABEL) -> str:

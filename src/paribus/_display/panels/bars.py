@@ -246,7 +246,7 @@ def _figure(
         marks = [*marks, Rule(0.0, along="x")]
     labels = [ranking.labels[entry] for entry in shown]
     ticks = tuple(zip(map(float, _rows(shown)), labels, strict=True))
-    names = PanelAxis("", "level", ticks, low=-0.6, high=len(shown) - 0.4)
+    names = PanelAxis("", "category", ticks, low=-0.6, high=len(shown) - 0.4)
     width = 6.0 + LETTER * max(map(len, labels))
     legend = 0.3 * any(isinstance(mark, Bars) and mark.label is not None for mark in marks)
     size = (width, 1.1 + 0.27 * max(len(shown), 3) + legend + below(notes, width))

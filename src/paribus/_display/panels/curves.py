@@ -129,7 +129,7 @@ def curve_marks(place: AxisLayout, curve: Curve, data: CurveData) -> Iterator[Ma
     hover = _hover(place, curve, y, error, data)
     single = None if curve.rows is None else place.total(curve.rows) == 1
     if place.levels or len(place.at) == 1:
-        at = place.at + (curve.aside if place.axis.scale == "level" else 0.0)
+        at = place.at + (curve.aside if place.axis.scale == "category" else 0.0)
         yield Points(at, y, curve.color, curve.label, curve.marker, error=around, hover=hover, single=single)
         return
     if around is not None:
@@ -195,7 +195,7 @@ def missing_panel(place: AxisLayout, marks: tuple[Mark, ...], data: CurveData | 
     part = "" if data is None or not data.whole else f"\n{percent(data.missing / data.whole)}"
     # The last number of the axis beside it reaches below this panel: its words stand a line deeper.
     ticks = ((0.0, f"missing{part}" if place.levels else f"\nmissing{part}"),)
-    return Panel(marks, PanelAxis(scale="level", ticks=ticks, low=-0.6, high=0.6))
+    return Panel(marks, PanelAxis(scale="category", ticks=ticks, low=-0.6, high=0.6))
 
 
 def strip(place: AxisLayout, data: CurveData) -> list[Strip]:

@@ -13,7 +13,7 @@ from paribus._display.panels.axis_layout import short
 from paribus._display.panels.bars import below, interaction_hover
 from paribus._display.panels.labels import height, hover_of, unit
 from paribus._display.style import INK, color_of
-from paribus._display.text_metrics import wide
+from paribus._display.text import wide
 from paribus._text import count, number
 from paribus.results import HStatistics
 
@@ -142,8 +142,10 @@ def _square(labels: list[str]) -> tuple[PanelAxis, PanelAxis, tuple[float, float
     size, longest = len(labels), max(map(len, labels))
     turned = size * longest > 50
     low, high, rows = -0.5, size - 0.5, [float(size - 1 - place) for place in range(size)]
-    x = PanelAxis("", "level", tuple((float(p), label) for p, label in enumerate(labels)), turned, low, high)
-    y = PanelAxis("", "level", tuple(zip(rows, labels, strict=True)), low=low, high=high)
+    x = PanelAxis(
+        "", "category", tuple((float(p), label) for p, label in enumerate(labels)), turned, low, high
+    )
+    y = PanelAxis("", "category", tuple(zip(rows, labels, strict=True)), low=low, high=high)
     side = max(3.3, size * (0.6 if size <= WRITTEN else 0.3))
     beside = 0.3 + LETTER * longest
     return x, y, (side + beside + COLOR_BARS, side + (beside if turned else 0.4) + 0.3)

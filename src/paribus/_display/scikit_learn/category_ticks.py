@@ -10,7 +10,7 @@ import numpy as np
 from paribus._contracts import Array
 from paribus._display.drawers.mark_helpers import in_lines
 from paribus._display.drawers.matplotlib.colors import escaped
-from paribus._display.text_metrics import printable
+from paribus._display.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -70,7 +70,7 @@ def _draw_ticks(ax: Axes, axis: PanelAxis, along: Along, size: float, *, shown: 
         dates = RoundDateLocator(size)
         side.set_major_locator(dates)
         side.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
-    elif axis.ticks is not None and (axis.scale == "level" or ends is None):
+    elif axis.ticks is not None and (axis.scale == "category" or ends is None):
         side.set_major_locator(FixedLocator([at for at, _ in ticks]))
         side.set_major_formatter(FixedFormatter([escaped(word) for _, word in ticks]))
     elif side.get_scale() == "linear" and side.isDefault_majloc:

@@ -112,7 +112,7 @@ def _bare(ax: Axes, panel: Panel, side: Side, given: bool) -> None:
     ax.set_axisbelow(True)
     if given or any(isinstance(mark, Heat | Contours) for mark in panel.marks):
         return
-    along: Literal["x", "y"] = "x" if panel.y.scale == "level" and panel.x.scale != "level" else "y"
+    along: Literal["x", "y"] = "x" if panel.y.scale == "category" and panel.x.scale != "category" else "y"
     if (panel.x if along == "x" else panel.y).scale != "none" and panel.x.scale != "none":
         ax.grid(visible=True, axis=along, color=ink(0.12), linewidth=0.7)
 

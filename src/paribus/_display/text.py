@@ -22,6 +22,11 @@ def printable(text: str) -> str:
     return UNDRAWN.sub(lambda found: repr(found[0])[1:-1], lines)
 
 
+def text_width(text: str) -> float:
+    """Estimate how wide the longest line of a text is, as a share of the size of its letters."""
+    return max(sum(map(wide, line)) for line in text.split("\n"))
+
+
 def wide(sign: str) -> float:
     """Guess the width of a letter as a share of its size, rather too large."""
     if unicodedata.east_asian_width(sign) in "WF":
