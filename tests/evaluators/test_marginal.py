@@ -321,7 +321,9 @@ def test_labels_are_indicators_of_the_positive_class():
     cells = cell_of(X["b"], found.grid_values[0])
     assert np.allclose(found.observed[0], [(labels[cells == k] == "yes").mean() for k in range(8)])
     assert found.provenance.scale == "probability"
-    with pytest.raises(paribus.InputError, match=r"y holds 'maybe', which is no class of the model \('no'"):
+    with pytest.raises(
+        paribus.InputError, match=r"y holds 'maybe', which is not a class of the model \('no'"
+    ):
         paribus.marginal(fitted, X, y=np.where(target() > 9, "maybe", labels))
 
 
@@ -463,7 +465,7 @@ def test_labels_and_several_targets_can_be_read(tmp_path):
     assert "y" not in paribus.marginal(None, folder, y="y")
     with pytest.raises(paribus.InputError, match=r"y holds 'top', which cannot be averaged"):
         paribus.marginal(None, folder, y="label")
-    with pytest.raises(paribus.InputError, match=r"which is no class of the model \('low'"):
+    with pytest.raises(paribus.InputError, match=r"which is not a class of the model \('low'"):
         paribus.marginal(fitted, folder, y="city")
 
 
@@ -556,7 +558,7 @@ def test_margins_are_not_compared_with_what_came_out():
 
 def test_names_of_targets_that_are_read_are_checked(tmp_path):
     folder = written(tmp_path / "rows")
-    with pytest.raises(paribus.InputError, match="y='yy' is no column of X; did you mean 'y'"):
+    with pytest.raises(paribus.InputError, match="y='yy' is not a column of X; did you mean 'y'"):
         paribus.marginal(model, folder, y="yy")
     with pytest.raises(paribus.InputError, match="X is out of core, so y must be the name of a column"):
         paribus.marginal(model, folder, y=target())

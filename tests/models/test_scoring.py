@@ -386,7 +386,14 @@ def fails(y_true, y_pred):
             OptionError,
             "scoring='log_loss' needs probabilities, and decision_function of LogisticRegression returns numbers from -",
         ),
-        (TWO_CLASSES, "log_loss", np.full(150, "maybe"), {}, InputError, "'maybe'.* no class .*'no', 'yes'"),
+        (
+            TWO_CLASSES,
+            "log_loss",
+            np.full(150, "maybe"),
+            {},
+            InputError,
+            "'maybe'.* not a class .*'no', 'yes'",
+        ),
         (TWO_CLASSES, "error_rate", THREE, {}, InputError, "pass y as it was in fit"),
         (
             TWO_CLASSES,
@@ -430,7 +437,7 @@ def test_what_is_refused(estimator, scoring, y, arguments, error, message):
             lambda y, p: np.ones(len(y) if len(y) < 50 else 2),
             Y,
             OptionError,
-            r"answered 70 rows with shape \(2,\)",
+            r"returned shape \(2,\) for 70 rows",
         ),
     ],
 )

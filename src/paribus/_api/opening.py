@@ -55,7 +55,7 @@ def _reading(
     checked_names(every, len(every), "the header of X")
     if sample_weight is not None and sample_weight not in every:
         raise WeightError(
-            f"sample_weight={sample_weight!r} is no column of X{did_you_mean(sample_weight, every)}"
+            f"sample_weight={sample_weight!r} is not a column of X{did_you_mean(sample_weight, every)}"
         )
     target = _target(y, every)
     apart = {sample_weight, *target}
@@ -90,7 +90,7 @@ def _target(y: Any, every: tuple[str, ...]) -> tuple[str, ...]:
         raise InputError(TARGET_NAMES)
     for name in names:
         if name not in every:
-            raise InputError(f"y={name!r} is no column of X{did_you_mean(name, every)}")
+            raise InputError(f"y={name!r} is not a column of X{did_you_mean(name, every)}")
     return tuple(names)
 
 

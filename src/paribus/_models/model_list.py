@@ -69,6 +69,5 @@ def _check_alike(first: Model, model: Model, index: int) -> None:
         return
     raise ModelError(
         f"the models of a list must have the same outputs: estimator[{index}] ({model.name}) has {differs}, "
-        f"and "
-        f"estimator[0] ({first.name}) {other}; {way_out}"
+        f"and estimator[0] ({first.name}) {other}; {way_out}"
     )

@@ -44,7 +44,7 @@ class RowByRow:
             raise OptionError(failure(self.name, self.response, error)) from error
         if losses.shape != (len(y),):
             raise OptionError(
-                f"scoring={self.name} answered {len(y)} rows with shape {losses.shape}; it must return one "
+                f"scoring={self.name} returned shape {losses.shape} for {len(y)} rows; it must return one "
                 "value per row, or always a number"
             )
         return losses

@@ -199,7 +199,8 @@ def codes_of(target: Array, classes: tuple[Any, ...]) -> Integers:
     if (codes < 0).any():
         stranger = target[codes < 0][:1].tolist()[0]  # as it is written, not as numpy holds it
         raise InputError(
-            f"y holds {stranger!r}, which is no class of the model{_shown(classes)}; pass y as it was in fit"
+            f"y holds {stranger!r}, which is not a class of the model{_shown(classes)}; "
+            "pass y as it was in fit"
         )
     return codes
 
