@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus._display.drawers.mark_helpers import lined_levels
+from paribus._display.mark_helpers import lined_levels
 from paribus._display.drawers.matplotlib.colors import (
     color_map,
     escaped,

@@ -8,7 +8,7 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._display import style
-from paribus._display.drawers.mark_helpers import is_light, labeled_levels, lined_levels
+from paribus._display.mark_helpers import is_light, labeled_levels, lined_levels
 from paribus._display.drawers.plotly.axes import places
 from paribus._display.drawers.plotly.geometry import Spec
 from paribus._display.drawers.plotly.hover_text import FONT, SMALL, escaped, hover_cells, wrapped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from paribus._display.drawers.mark_helpers import in_lines
+from paribus._display.mark_helpers import in_lines
 from paribus._display.drawers.plotly.geometry import Spec
 from paribus._display.text import wide
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._display import style
-from paribus._display.drawers.mark_helpers import faded, strip_heights
+from paribus._display.mark_helpers import faded, strip_heights
 from paribus._display.drawers.plotly.axes import lengths, place_at, places
 from paribus._display.drawers.plotly.colors import INK, rgba
 from paribus._display.drawers.plotly.geometry import POINT, Spec, Way
