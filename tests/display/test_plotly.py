@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from paribus._display import style
-from paribus._display.drawers.plotly import draw
 from paribus._display.figure import (
     Band,
     Bars,
@@ -23,6 +22,7 @@ from paribus._display.figure import (
     Strip,
     Text,
 )
+from paribus._display.plotly import draw
 
 X = np.array([0.0, 1.0, 2.0, 4.0])
 Y = np.array([1.0, 3.0, 2.0, 5.0])

@@ -1,0 +1,229 @@
+"""Text and axes in pixels: what stands along a panel, and how much room it takes.
+
+Plotly measures text only in the browser. At the sides of a page it makes room by itself (``automargin``);
+between panels it does not, so the room there is estimated here, rather too large.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from paribus._contracts import Floats
+from paribus._display.figure import Contours, Heat, Panel, PanelAxis
+from paribus._display.mark_helpers import in_lines
+from paribus._display.text import text_width
+
+Way: TypeAlias = Literal["x", "y"]
+Spec: TypeAlias = dict[str, Any]  # what plotly calls a trace, an axis or an annotation, before it is one
+
+FONT, SMALL, TITLE = 13.0, 11.5, 15.0  # pixels; 13 are the 10 points of a printed figure
+SMALLEST = 6.5  # pixels of text that can be read, where names would touch otherwise
+LEADING = 1.3  # height of a line of text, plotly's own
+GAP = 8.0  # pixels between things that must not touch
+MOST_TICKS = 8
+DAY = 86_400_000.0  # in milliseconds, which plotly's date axes count in
+INK = "#777777"  # as far from white as from the nearly black of plotly's dark theme
+GRID = "rgba(128,128,128,0.22)"
+
+
+@dataclass
+class Box:
+    """A rectangle of the page, in pixels from its lower left."""
+
+    left: float
+    bottom: float
+    width: float
+    height: float
+
+
+@dataclass
+class Page:
+    """The picture while it is drawn: its size, what each panel has of it, and what was drawn so far."""
+
+    width: float
+    height: float
+    cell: Box
+    traces: list[Spec] = field(default_factory=list)
+    shapes: list[Spec] = field(default_factory=list)
+    annotations: list[Spec] = field(default_factory=list)
+    layout: Spec = field(default_factory=dict)
+    explained: set[str] = field(default_factory=set)
+
+    def share(self, box: Box, way: Way) -> list[float]:
+        """Return where a box begins and ends, as shares of the page."""
+        start, length, whole = box.left, box.width, self.width
+        if way == "y":
+            start, length, whole = box.bottom, box.height, self.height
+        return [start / whole, (start + length) / whole]
+
+    def add_axis(self, way: Way, spec: Spec) -> str:
+        """Add an axis and return its name."""
+        number = 1 + sum(name.startswith(f"{way}axis") for name in self.layout)
+        self.layout[f"{way}axis{number if number > 1 else ''}"] = spec
+        return f"{way}{number if number > 1 else ''}"
+
+    def add_axes(self, x: Spec, y: Spec) -> dict[Way, str]:
+        """Add two axes that meet, with a line along each that has ticks."""
+        names: dict[Way, str] = {"x": self.add_axis("x", x), "y": self.add_axis("y", y)}
+        x["anchor"], y["anchor"] = names["y"], names["x"]
+        # Plotly leaves out its own lines where a panel has axes over each other and an order of its traces.
+        for axis, x1, y1 in ((x, 1, 0), (y, 0, 1)):
+            if axis["ticks"]:
+                refs = {"xref": f"{names['x']} domain", "yref": f"{names['y']} domain"}
+                line = {"type": "line", "x0": 0, "y0": 0, "x1": x1, "y1": y1, "layer": "above"}
+                self.shapes.append(refs | line | {"line": {"color": INK, "width": 1}, "opacity": 1.0})
+        return names
+
+
+def escaped(text: str) -> str:
+    """Write text so that plotly shows it as it is: no tags, and no formula between two dollars."""
+    for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("$", "&#36;"), ("\n", "<br>")):
+        text = text.replace(sign, entity)
+    return text
+
+
+def wrapped(text: str, pixels: float, size: float = FONT) -> str:
+    """Break text into lines that fit into some pixels."""
+
+    def letters(line: str) -> int:
+        each = size * text_width(line) / max(len(line), 1)
+        return max(8, int(pixels / max(each, 1.0)))
+
+    return in_lines(text, letters, break_words=True)
+
+
+def text_height(text: str, size: float = FONT) -> float:
+    """Return how many pixels the lines of a text take."""
+    return LEADING * size * (text.count("\n") + 1) if text else 0.0
+
+
+def places(values: Floats | float, axis: PanelAxis) -> Any:
+    """Return positions as plotly needs them: days since 1970 become dates where an axis has them."""
+    values = np.asarray(values, dtype=float)
+    if axis.scale == "date":
+        stamps = np.round(np.nan_to_num(values) * DAY).astype("int64").astype("datetime64[ms]")
+        return np.where(np.isfinite(values), np.datetime_as_string(stamps), None).tolist()
+    return values if values.ndim else float(values)
+
+
+def ends_of(panel: Panel, way: Way) -> tuple[float | None, float | None]:
+    """Return the ends of an axis; those of colors, which reach up to the axes."""
+    for mark in panel.marks:
+        if isinstance(mark, Heat | Contours):
+            along = getattr(mark, way if isinstance(mark, Contours) else f"{way}_edges")
+            return float(along[0]), float(along[-1])
+    axis: PanelAxis = getattr(panel, way)
+    return axis.low, axis.high
+
+
+def axis_spec(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
+    """Describe one side of a panel; plotly places its numbers and dates, also when somebody zooms."""
+    axis: PanelAxis = getattr(panel, way)
+    low, high = ends_of(panel, way)
+    ticked = axis.numbers and axis.scale != "none"
+    full = low is None or high is None or 1e-4 < high - low < 1e7  # millions apart numbers have a power
+    return {
+        "domain": page.share(box, way),
+        "range": [None if end is None else places(end, axis) for end in (low, high)],
+        "type": "date" if axis.scale == "date" else "linear",
+        "title": {
+            "text": escaped(axis_label(axis, way, page.cell)),
+            "font": {"size": FONT + 1},
+            "standoff": 6,
+        },
+        "automargin": True,
+        "showgrid": way == "y" and axis.scale == "number",
+        "gridcolor": GRID,
+        "zeroline": False,
+        "showline": False,
+        "showticklabels": ticked,
+        "ticks": "outside" if ticked else "",
+        "tickangle": -90 if axis.turned else 0,
+        "exponentformat": "power",
+        "minexponent": 15 if full else 5,
+        **_ticks(panel, way, page, box),
+    }
+
+
+def _ticks(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
+    """Describe the ticks of an axis: those it has, round values above ``tick_low``, or as many as fit."""
+    axis: PanelAxis = getattr(panel, way)
+    length = box.width if way == "x" else box.height
+    words, size = tick_words(panel, way, page.cell)
+    if axis.ticks is not None:
+        if way == "y" or axis.turned:  # the panel may be smaller than was expected of its cell
+            lines = max((word.count("\n") + 1 for word in words), default=1)
+            size = min(size, max(SMALLEST, length / max(len(words), 1) / (1.05 * lines)))
+        values = [places(at, axis) for at, _ in axis.ticks]
+        return {"tickvals": values, "ticktext": [*map(escaped, words)], "tickfont": {"size": size}}
+    each = size * max(map(text_width, words)) + GAP if way == "x" else 2.4 * size
+    count = min(max(int(length / each), 3), MOST_TICKS)
+    if axis.tick_low is None or axis.high is None:
+        return {"nticks": count}
+    # Plotly cannot begin its ticks above the end of an axis, so these stay when somebody zooms.
+    return {"tickvals": round_values(axis.tick_low, axis.high, count)}
+
+
+def round_values(low: float, high: float, most: int) -> list[float]:
+    """Return at most so many round values between two ends."""
+    rough = (high - low) / most
+    power = math.floor(math.log10(rough))
+    step = next(
+        step for step in (float(f"{digits}e{power}") for digits in (1, 2, 2.5, 5, 10)) if step >= rough
+    )
+    return [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def axis_label(axis: PanelAxis, way: Way, cell: Box) -> str:
+    """Return the label of an axis, in lines that fit along its panel."""
+    return wrapped(axis.label, 0.75 * cell.height if way == "y" else 0.8 * cell.width) if axis.label else ""
+
+
+def tick_words(panel: Panel, way: Way, cell: Box) -> tuple[list[str], float]:
+    """Return the words at ticks, or some as long as plotly's will be, and their size.
+
+    Long words are broken rather than clipped, into as many lines as fit between two ticks; they are smaller
+    where not even one does.
+    """
+    axis: PanelAxis = getattr(panel, way)
+    if axis.ticks is None:
+        return ["Sep 2020\n"] if axis.scale == "date" else number_words(*ends_of(panel, way)), FONT
+    words = [text for _, text in axis.ticks]
+    if way == "x" and not axis.turned:
+        return words, FONT
+    along, across = (cell.height, 0.42 * cell.width) if way == "y" else (cell.width, 0.3 * cell.height)
+    between = 0.75 * along / max(len(words), 1)
+    size = min(FONT, max(SMALLEST, between / 1.05))
+    return [_broken(text, across, size, int(between / (LEADING * size))) for text in words], size
+
+
+def _broken(text: str, pixels: float, size: float, most: int) -> str:
+    """Break text into lines of some pixels, longer ones if there would be more than ``most``."""
+    while True:
+        lines = wrapped(text, pixels, size)
+        if lines.count("\n") < max(most, text.count("\n") + 1):
+            return lines
+        pixels *= 1.2
+
+
+def number_words(low: float | None, high: float | None) -> list[str]:
+    """Return numbers as long as those along an axis."""
+    if low is None or high is None or not 0 < high - low < math.inf:
+        return ["0.00"]
+    decimals = max(0, -math.floor(math.log10((high - low) / 5)))
+    return [f"{end:.{min(decimals, 8)}f}" for end in (low, high)]
+
+
+def tick_room(panel: Panel, way: Way, cell: Box) -> tuple[float, float]:
+    """Estimate how wide and how high the words at ticks are, with what keeps them off the axis."""
+    axis: PanelAxis = getattr(panel, way)
+    if not axis.numbers or axis.scale == "none":
+        return 0.0, 0.0
+    words, size = tick_words(panel, way, cell)
+    wide = size * max(map(text_width, words), default=0.0) + GAP
+    high = max((text_height(word, size) for word in words), default=0.0) + GAP
+    return (high, wide) if axis.turned else (wide, high)
