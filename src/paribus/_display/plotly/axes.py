@@ -18,35 +18,30 @@ from paribus._display.mark_helpers import in_lines
 from paribus._display.text import text_width
 
 Way: TypeAlias = Literal["x", "y"]
+Size: TypeAlias = dict[Way, float]  # width and height, in pixels
+Box: TypeAlias = dict[
+    Way, tuple[float, float]
+]  # where a rectangle begins and ends, from the page's lower left
 Spec: TypeAlias = dict[str, Any]  # what plotly calls a trace, an axis or an annotation, before it is one
 
 FONT, SMALL, TITLE = 13.0, 11.5, 15.0  # pixels; 13 are the 10 points of a printed figure
 SMALLEST = 6.5  # pixels of text that can be read, where names would touch otherwise
 LEADING = 1.3  # height of a line of text, plotly's own
 GAP = 8.0  # pixels between things that must not touch
-MOST_TICKS = 8
+MOST_TICKS = 9
+YEARS = 1500.0  # days of an axis from which on plotly names years alone
 DAY = 86_400_000.0  # in milliseconds, which plotly's date axes count in
 INK = "#777777"  # as far from white as from the nearly black of plotly's dark theme
-GRID = "rgba(128,128,128,0.22)"
-
-
-@dataclass
-class Box:
-    """A rectangle of the page, in pixels from its lower left."""
-
-    left: float
-    bottom: float
-    width: float
-    height: float
+LINE: Spec = {"type": "line", "line": {"color": INK, "width": 1}, "opacity": 1.0}
+AXIS: Spec = {"showline": False, "zeroline": False, "gridcolor": "rgba(128,128,128,0.22)"}
 
 
 @dataclass
 class Page:
     """The picture while it is drawn: its size, what each panel has of it, and what was drawn so far."""
 
-    width: float
-    height: float
-    cell: Box
+    size: Size
+    cell: Size
     traces: list[Spec] = field(default_factory=list)
     shapes: list[Spec] = field(default_factory=list)
     annotations: list[Spec] = field(default_factory=list)
@@ -55,16 +50,14 @@ class Page:
 
     def share(self, box: Box, way: Way) -> list[float]:
         """Return where a box begins and ends, as shares of the page."""
-        start, length, whole = box.left, box.width, self.width
-        if way == "y":
-            start, length, whole = box.bottom, box.height, self.height
-        return [start / whole, (start + length) / whole]
+        return [end / self.size[way] for end in box[way]]
 
     def add_axis(self, way: Way, spec: Spec) -> str:
         """Add an axis and return its name."""
-        number = 1 + sum(name.startswith(f"{way}axis") for name in self.layout)
-        self.layout[f"{way}axis{number if number > 1 else ''}"] = spec
-        return f"{way}{number if number > 1 else ''}"
+        before = sum(name.startswith(f"{way}axis") for name in self.layout)
+        number = str(before + 1) if before else ""
+        self.layout[f"{way}axis{number}"] = spec
+        return f"{way}{number}"
 
     def add_axes(self, x: Spec, y: Spec) -> dict[Way, str]:
         """Add two axes that meet, with a line along each that has ticks."""
@@ -73,9 +66,8 @@ class Page:
         # Plotly leaves out its own lines where a panel has axes over each other and an order of its traces.
         for axis, x1, y1 in ((x, 1, 0), (y, 0, 1)):
             if axis["ticks"]:
-                refs = {"xref": f"{names['x']} domain", "yref": f"{names['y']} domain"}
-                line = {"type": "line", "x0": 0, "y0": 0, "x1": x1, "y1": y1, "layer": "above"}
-                self.shapes.append(refs | line | {"line": {"color": INK, "width": 1}, "opacity": 1.0})
+                where = {"xref": f"{names['x']} domain", "yref": f"{names['y']} domain"}
+                self.shapes.append(LINE | where | {"x0": 0, "y0": 0, "x1": x1, "y1": y1})
         return names
 
 
@@ -121,69 +113,85 @@ def ends_of(panel: Panel, way: Way) -> tuple[float | None, float | None]:
 
 
 def axis_spec(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
-    """Describe one side of a panel; plotly places its numbers and dates, also when somebody zooms."""
+    """Describe one side of a panel."""
     axis: PanelAxis = getattr(panel, way)
-    low, high = ends_of(panel, way)
+    ends = ends_of(panel, way)
     ticked = axis.numbers and axis.scale != "none"
-    full = low is None or high is None or 1e-4 < high - low < 1e7  # millions apart numbers have a power
-    return {
-        "domain": page.share(box, way),
-        "range": [None if end is None else places(end, axis) for end in (low, high)],
+    text = escaped(axis_label(axis, way, page.cell))
+    return AXIS | {
         "type": "date" if axis.scale == "date" else "linear",
-        "title": {
-            "text": escaped(axis_label(axis, way, page.cell)),
-            "font": {"size": FONT + 1},
-            "standoff": 6,
-        },
-        "automargin": True,
+        "domain": page.share(box, way),
+        "range": [None if end is None else places(end, axis) for end in ends],
+        "title": {"text": text, "font": {"size": FONT + 1}, "standoff": 6},
+        "automargin": "height" if way == "x" else "width",
         "showgrid": way == "y" and axis.scale == "number",
-        "gridcolor": GRID,
-        "zeroline": False,
-        "showline": False,
         "showticklabels": ticked,
         "ticks": "outside" if ticked else "",
         "tickangle": -90 if axis.turned else 0,
-        "exponentformat": "power",
-        "minexponent": 15 if full else 5,
-        **_ticks(panel, way, page, box),
+        **powers(*ends),
+        **_ticks(panel, way, page.cell, box),
     }
 
 
-def _ticks(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
-    """Describe the ticks of an axis: those it has, round values above ``tick_low``, or as many as fit."""
+def powers(low: float | None, high: float | None) -> Spec:
+    """Describe how plotly writes numbers: in full, unless they are millions apart or far less than one."""
+    full = low is None or high is None or 1e-4 < high - low < 1e7
+    return {"exponentformat": "power", "minexponent": 15 if full else 5}
+
+
+def _ticks(panel: Panel, way: Way, cell: Size, box: Box) -> Spec:
+    """Describe the ticks of an axis: those it has, else as many of plotly's as have room."""
     axis: PanelAxis = getattr(panel, way)
-    length = box.width if way == "x" else box.height
-    words, size = tick_words(panel, way, page.cell)
+    length = box[way][1] - box[way][0]
+    words, size = tick_words(panel, way, cell)
     if axis.ticks is not None:
-        if way == "y" or axis.turned:  # the panel may be smaller than was expected of its cell
+        if way == "y" or axis.turned:  # a panel may be smaller than was expected of its cell
             lines = max((word.count("\n") + 1 for word in words), default=1)
-            size = min(size, max(SMALLEST, length / max(len(words), 1) / (1.05 * lines)))
+            size = min(size, max(SMALLEST, length / max(len(words), 1) / (1.15 * lines)))
         values = [places(at, axis) for at, _ in axis.ticks]
         return {"tickvals": values, "ticktext": [*map(escaped, words)], "tickfont": {"size": size}}
-    each = size * max(map(text_width, words)) + GAP if way == "x" else 2.4 * size
-    count = min(max(int(length / each), 3), MOST_TICKS)
+    low, high = ends_of(panel, way)
+    span = 1.0 if low is None or high is None else (high - low) or 1.0
+    each = size * max(map(text_width, words)) + 0.5 * size if way == "x" else 2.3 * size
+    apart = {count: _round_step(span / count) / span for count in range(3, MOST_TICKS + 1)}
+    if axis.scale == "date":
+        apart = {count: 1 / count for count in range(4, MOST_TICKS + 1)}
+    count = max((count for count, share in apart.items() if share * length >= each), default=min(apart))
     if axis.tick_low is None or axis.high is None:
         return {"nticks": count}
-    # Plotly cannot begin its ticks above the end of an axis, so these stay when somebody zooms.
-    return {"tickvals": round_values(axis.tick_low, axis.high, count)}
+    return _ticks_from(axis.tick_low, axis.high, _round_step(span / count))
 
 
-def round_values(low: float, high: float, most: int) -> list[float]:
-    """Return at most so many round values between two ends."""
-    rough = (high - low) / most
-    power = math.floor(math.log10(rough))
-    step = next(
-        step for step in (float(f"{digits}e{power}") for digits in (1, 2, 2.5, 5, 10)) if step >= rough
-    )
-    return [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+def _round_step(rough: float) -> float:
+    """Return plotly's step between numbers, which is a round one and rather too long."""
+    power = 10.0 ** math.floor(math.log10(rough))
+    return power * next(digits for digits in (2, 5, 10) if digits * power >= rough)
 
 
-def axis_label(axis: PanelAxis, way: Way, cell: Box) -> str:
+def _ticks_from(low: float, high: float, step: float) -> Spec:
+    """Describe ticks from ``low`` on.
+
+    Plotly has none that begin above the end of an axis, so these stay where they are when somebody zooms.
+    """
+    values = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return {"tickvals": values, "tickformat": number_format(values)}
+
+
+def number_format(values: list[float]) -> str:
+    """Return how numbers are all written with as many decimals as distinguish them; else plotly decides."""
+    largest, span = max(map(abs, values), default=0.0), np.ptp(values or [0.0])
+    for decimals in range(6 if largest < 1e7 else 0):
+        if all(abs(round(value, decimals) - value) <= 1e-6 * span for value in values):
+            return f"{',' if largest >= 1e4 else ''}.{decimals}f"
+    return ""
+
+
+def axis_label(axis: PanelAxis, way: Way, cell: Size) -> str:
     """Return the label of an axis, in lines that fit along its panel."""
-    return wrapped(axis.label, 0.75 * cell.height if way == "y" else 0.8 * cell.width) if axis.label else ""
+    return wrapped(axis.label, 0.8 * cell[way])
 
 
-def tick_words(panel: Panel, way: Way, cell: Box) -> tuple[list[str], float]:
+def tick_words(panel: Panel, way: Way, cell: Size) -> tuple[list[str], float]:
     """Return the words at ticks, or some as long as plotly's will be, and their size.
 
     Long words are broken rather than clipped, into as many lines as fit between two ticks; they are smaller
@@ -191,23 +199,27 @@ def tick_words(panel: Panel, way: Way, cell: Box) -> tuple[list[str], float]:
     """
     axis: PanelAxis = getattr(panel, way)
     if axis.ticks is None:
-        return ["Sep 2020\n"] if axis.scale == "date" else number_words(*ends_of(panel, way)), FONT
+        low, high = ends_of(panel, way)
+        years = low is not None and high is not None and high - low > YEARS
+        return (
+            ["2020\n" if years else "Sep 2020\n"] if axis.scale == "date" else number_words(low, high)
+        ), FONT
     words = [text for _, text in axis.ticks]
     if way == "x" and not axis.turned:
         return words, FONT
-    along, across = (cell.height, 0.42 * cell.width) if way == "y" else (cell.width, 0.3 * cell.height)
-    between = 0.75 * along / max(len(words), 1)
-    size = min(FONT, max(SMALLEST, between / 1.05))
-    return [_broken(text, across, size, int(between / (LEADING * size))) for text in words], size
+    between = 0.75 * cell[way] / max(len(words), 1)
+    size = min(FONT, max(SMALLEST, between / 1.15))
+    lines = int(0.8 * between / (LEADING * size))
+    across = 0.42 * cell["x"] if way == "y" else 0.3 * cell["y"]
+    return [_broken(text, across, size, lines) for text in words], size
 
 
 def _broken(text: str, pixels: float, size: float, most: int) -> str:
     """Break text into lines of some pixels, longer ones if there would be more than ``most``."""
-    while True:
-        lines = wrapped(text, pixels, size)
-        if lines.count("\n") < max(most, text.count("\n") + 1):
-            return lines
-        pixels *= 1.2
+    lines = wrapped(text, pixels, size)
+    if lines.count("\n") < max(most, text.count("\n") + 1):
+        return lines
+    return _broken(text, 1.2 * pixels, size, most)
 
 
 def number_words(low: float | None, high: float | None) -> list[str]:
@@ -218,12 +230,12 @@ def number_words(low: float | None, high: float | None) -> list[str]:
     return [f"{end:.{min(decimals, 8)}f}" for end in (low, high)]
 
 
-def tick_room(panel: Panel, way: Way, cell: Box) -> tuple[float, float]:
+def tick_room(panel: Panel, way: Way, cell: Size) -> Size:
     """Estimate how wide and how high the words at ticks are, with what keeps them off the axis."""
     axis: PanelAxis = getattr(panel, way)
-    if not axis.numbers or axis.scale == "none":
-        return 0.0, 0.0
     words, size = tick_words(panel, way, cell)
-    wide = size * max(map(text_width, words), default=0.0) + GAP
-    high = max((text_height(word, size) for word in words), default=0.0) + GAP
-    return (high, wide) if axis.turned else (wide, high)
+    if not axis.numbers or axis.scale == "none" or not words:
+        return {"x": 0.0, "y": 0.0}
+    wide = size * max(map(text_width, words)) + GAP
+    high = max(text_height(word, size) for word in words) + GAP
+    return {"x": high, "y": wide} if axis.turned else {"x": wide, "y": high}

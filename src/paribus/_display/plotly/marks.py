@@ -38,14 +38,17 @@ from paribus._display.plotly.axes import (
     FONT,
     GAP,
     INK,
+    LINE,
     SMALL,
     Box,
     Page,
     Spec,
     Way,
     escaped,
+    number_format,
     number_words,
     places,
+    powers,
     text_height,
     wrapped,
 )
@@ -54,20 +57,12 @@ from paribus._display.text import text_width
 
 POINT = 96.0 / 72.0  # in pixels
 BAR = 12.0  # pixels of a color bar's thickness
+RUG = 10.5  # points, twice as long as it is seen
 LARGE = 10_000  # cells of a surface: each of its lines would repeat them all in the page
 LAYERS: dict[type, int] = {Heat: 0, Contours: 1, Bars: 2}  # plotly's own order of traces, from below
 OTHER: dict[Way, Way] = {"x": "y", "y": "x"}
-DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashdot"}
-MARKERS = {
-    "circle": "circle",
-    "square": "square",
-    "diamond": "diamond",
-    "cross": "x",
-    "triangle": "triangle-up",
-    "star": "star",
-    "bar": "line-ew",
-    "dot": "circle",
-}
+DASHES = {"dashed": "dash", "dotted": "dot"}  # plotly's names where they differ
+MARKERS = {"cross": "x", "triangle": "triangle-up", "bar": "line-ew", "dot": "circle"}
 
 
 @dataclass
@@ -84,6 +79,7 @@ class PanelContext:
     room: float = GAP  # pixels to the right where the next color bar begins
     edges: dict[Way, str] = field(default_factory=dict)
     covered: bool = False  # by colors, which a rule or a strip must not lie under
+    clipped: bool = False  # whether points are cut where the panel ends
     depth: int = 0
     layer: int = 0
 
@@ -124,7 +120,7 @@ class PanelContext:
             over = {"overlaying": self.names[across], "range": [0, 1], "fixedrange": True, "visible": False}
             self.edges[across] = self.page.add_axis(across, over)
         axes, names = self.axes | {across: PanelAxis()}, self.names | {across: self.edges[across]}
-        return replace(self, axes=axes, names=names)
+        return replace(self, axes=axes, names=names, clipped=True)
 
 
 def rgba(color: str, alpha: float = 1.0) -> str:
@@ -148,7 +144,8 @@ def _hover(texts: Sequence[Any], otherwise: str = "skip") -> Spec:
 def _line(mark: Line, frame: PanelContext) -> None:
     pieces = _strengths(mark)
     shape = "hv" if mark.steps else "linear"
-    line = {"width": mark.width * POINT, "dash": DASHES[mark.dash], "shape": shape, "simplify": False}
+    dash = DASHES.get(mark.dash, mark.dash)
+    line = {"width": mark.width * POINT, "dash": dash, "shape": shape, "simplify": False}
     for share, joined in pieces.items():
         hover = [mark.hover[point] if point >= 0 else "" for point in joined] if mark.hover else ()
         spec = {
@@ -202,17 +199,15 @@ def _fill(mark: Band | Hatch, frame: PanelContext, outlines: list[Floats], fill:
 def _points(mark: Points, frame: PanelContext) -> None:
     size = np.asarray(mark.size) * (0.5 if mark.marker == "dot" else 1.0) * POINT
     color = rgba(mark.color, mark.alpha)
+    bar = mark.marker == "bar"  # lies across what is measured
+    symbol = "line-ns" if bar and mark.error_along == "x" else MARKERS.get(mark.marker, mark.marker)
+    outline = {"color": color, "width": 1.6 if bar else 0.0}
+    look = {"symbol": symbol, "color": color, "opacity": 1.0, "line": outline}
     spec = {
         "type": "scatter",
         "mode": "markers",
-        "cliponaxis": False,
-        "marker": {
-            "symbol": "line-ns" if mark.marker == "bar" and mark.error_along == "x" else MARKERS[mark.marker],
-            "size": size if size.ndim else float(size),
-            "color": color,
-            "opacity": 1.0,
-            "line": {"color": color, "width": 2.0 if mark.marker == "bar" else 0.0},
-        },
+        "cliponaxis": frame.clipped,
+        "marker": look | {"size": size if size.ndim else float(size)},
         **frame.at(mark.x, mark.y),
         **_error(mark.error, mark.error_along, frame, color),
         **_hover(mark.hover),
@@ -262,17 +257,10 @@ def _strip(mark: Strip, frame: PanelContext) -> None:
 
 
 def _rug(mark: Rug, frame: PanelContext) -> None:
-    edge = frame.at_edge(mark.along)
-    symbol = "line-ns" if mark.along == "x" else "line-ew"
-    spec = {
-        "type": "scatter",
-        "mode": "markers",
-        mark.along: places(mark.at, frame.axes[mark.along]),
-        OTHER[mark.along]: np.zeros(len(mark.at)),  # the outer half is clipped
-        "marker": {"symbol": symbol, "size": 14, "line": {"color": INK, "width": 1.4}},
-        **_hover(mark.hover),
-    }
-    edge.add(spec)
+    zero = np.zeros(len(mark.at))  # the outer half is clipped
+    x, y = (mark.at, zero) if mark.along == "x" else (zero, mark.at)
+    ticks = Points(x, y, style.INK, marker="bar", size=RUG, error_along=mark.along, hover=mark.hover)
+    _points(ticks, frame.at_edge(mark.along))
 
 
 def _heat(mark: Heat, frame: PanelContext) -> None:
@@ -298,19 +286,21 @@ def _contours(mark: Contours, frame: PanelContext) -> None:
     step = float(np.ptp(mark.levels)) / max(len(mark.levels) - 1, 1) or 1.0
     # Plotly fills below the first and above the last level too, so that the outermost need not be given.
     inner = mark.levels[1:-1] if len(mark.levels) > 3 else mark.levels
+    written = number_format(labeled_levels(mark))
     surface = {"type": "contour", "z": mark.values, **frame.at(mark.x, mark.y)}
     filled = {
         "contours": {"start": inner[0], "end": inner[-1], "size": step, "coloring": "fill"},
         "line": {"width": 0.5, "color": "rgba(0,0,0,0.3)"},
         "colorscale": mark.colors,
-        "colorbar": _color_bar(mark, frame) | {"tickvals": labeled_levels(mark)},
+        "colorbar": _color_bar(mark, frame) | {"tickvals": labeled_levels(mark), "tickformat": written},
         **_hover(mark.hover, "x+y+z"),
     }
     frame.add(surface | filled)
     for level, color in _lined(mark) if mark.values.size <= LARGE else ():
         labels = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
+        where = {"start": level, "end": level, "size": step, "labelformat": written}
         line = {
-            "contours": labels | {"start": level, "end": level, "size": step},
+            "contours": labels | where,
             "line": {"width": 1.0, "color": color},
             "showscale": False,
             "hoverinfo": "skip",
@@ -333,76 +323,58 @@ def _lined(mark: Contours) -> list[tuple[float, str]]:
 def _color_bar(mark: Heat | Contours, frame: PanelContext) -> Spec:
     """Place a color bar beside its own panel."""
     page, box = frame.page, frame.box
-    begins = box.left + box.width + frame.room
-    frame.room += color_bar_width(mark, box.height)
     low, high = page.share(box, "y")
-    return {
-        "x": begins / page.width,
-        "xanchor": "left",
-        "xpad": 0,
-        "y": (low + high) / 2,
-        "len": high - low,
-        "ypad": 0,
-        "thickness": BAR,
-        "outlinewidth": 0,
-        "exponentformat": "power",
-        "title": {
-            "text": escaped(wrapped(mark.unit or "", box.height)),
-            "side": "right",
-            "font": {"size": FONT},
-        },
-    }
+    height = box["y"][1] - box["y"][0]
+    begins = (box["x"][1] + frame.room) / page.size["x"]
+    frame.room += color_bar_width(mark, height)
+    where = {"x": begins, "xanchor": "left", "xpad": 0, "y": (low + high) / 2, "len": high - low, "ypad": 0}
+    unit = escaped(wrapped(mark.unit or "", height))
+    title = {"text": unit, "side": "right", "font": {"size": FONT}}
+    return where | {"thickness": BAR, "outlinewidth": 0, "title": title} | powers(*_colored(mark))
+
+
+def _colored(mark: Heat | Contours) -> tuple[float, float]:
+    """Return the ends of the colors."""
+    low, high = (mark.low, mark.high) if isinstance(mark, Heat) else mark.levels[[0, -1]]
+    return float(low), float(high)
 
 
 def color_bar_width(mark: Mark, height: float) -> float:
     """Estimate how many pixels a mark's color bar takes, with its numbers and its unit."""
     if not isinstance(mark, Heat | Contours) or mark.unit is None:
         return 0.0
-    low, high = (mark.low, mark.high) if isinstance(mark, Heat) else mark.levels[[0, -1]]
-    numbers = FONT * max(map(text_width, number_words(low, high)))
+    numbers = FONT * max(map(text_width, number_words(*_colored(mark))))
     return BAR + 3 * GAP + numbers + text_height(wrapped(mark.unit, height))
 
 
 def _rule(mark: Rule, frame: PanelContext) -> None:
-    across = OTHER[mark.along]
-    at = places(mark.at, frame.axes[mark.along])
-    frame.page.shapes.append(
-        {
-            "type": "line",
-            f"{mark.along}ref": frame.names[mark.along],
-            f"{mark.along}0": at,
-            f"{mark.along}1": at,
-            f"{across}ref": f"{frame.names[across]} domain",
-            f"{across}0": 0,
-            f"{across}1": 1,
-            "layer": "above" if frame.covered else "below",
-            "line": {"color": INK, "width": 1},
-            "opacity": 0.9,
-        }
-    )
+    along, across = mark.along, OTHER[mark.along]
+    at = places(mark.at, frame.axes[along])
+    where = {f"{along}ref": frame.names[along], f"{along}0": at, f"{along}1": at}
+    over = {f"{across}ref": f"{frame.names[across]} domain", f"{across}0": 0, f"{across}1": 1}
+    look = {"layer": "above" if frame.covered else "below", "opacity": 0.9}
+    frame.page.shapes.append(LINE | where | over | look)
 
 
 def _text(mark: Text, frame: PanelContext) -> None:
     color = {} if mark.color == style.INK else {"color": rgba(mark.color)}  # else the template's
-    frame.page.annotations.append(
-        {
-            "text": escaped(mark.text),
-            "xref": frame.names["x"],
-            "yref": frame.names["y"],
-            "x": places(mark.x, frame.axes["x"]),
-            "y": places(mark.y, frame.axes["y"]),
-            "xanchor": mark.align,
-            "yanchor": "middle" if mark.upright == "center" else mark.upright,
-            "align": mark.align,
-            "xshift": mark.offset[0] * POINT,
-            "yshift": mark.offset[1] * POINT,
-            "textangle": -mark.rotation,
-            "showarrow": False,
-            "borderpad": 0,
-            "font": {"size": mark.size * POINT} | color,
-            "opacity": mark.alpha,
-        }
-    )
+    right, up = mark.offset
+    note = {
+        "text": escaped(mark.text),
+        "font": {"size": mark.size * POINT} | color,
+        "opacity": mark.alpha,
+        "textangle": -mark.rotation,
+        "xref": frame.names["x"],
+        "yref": frame.names["y"],
+        "x": places(mark.x, frame.axes["x"]),
+        "y": places(mark.y, frame.axes["y"]),
+        "xshift": right * POINT,
+        "yshift": up * POINT,
+        "xanchor": mark.align,
+        "yanchor": "middle" if mark.upright == "center" else mark.upright,
+        "align": mark.align,
+    }
+    frame.page.annotations.append(note | {"showarrow": False, "borderpad": 0})
 
 
 PENS: dict[type, Callable[[Any, PanelContext], None]] = {

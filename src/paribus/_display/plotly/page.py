@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from paribus._display.plotly.axes import (
     TITLE,
     Box,
     Page,
+    Size,
     Spec,
     Way,
     axis_label,
@@ -47,7 +49,10 @@ MODE_BAR = {
     "remove": ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "sendChartToCloud"],
 }
 WORDS: Spec = {"xref": "paper", "yref": "paper", "showarrow": False, "yanchor": "bottom"}
-LEGEND: Spec = {"yanchor": "top", "bgcolor": "rgba(0,0,0,0)", "tracegroupgap": 0, "font": {"size": FONT}}
+TEXT: Spec = {"font": {"size": FONT}}
+LAYOUT: Spec = {"margin": dict.fromkeys("lrtb", 0), "barmode": "overlay", "showlegend": True} | TEXT
+LAYOUT |= {"modebar": MODE_BAR, "hovermode": "closest", "hoverlabel": {"align": "left"} | TEXT}
+LEGEND: Spec = {"yanchor": "top", "bgcolor": "rgba(0,0,0,0)", "tracegroupgap": 0} | TEXT
 
 
 def draw(figure: Figure) -> go.Figure:
@@ -69,29 +74,21 @@ def draw(figure: Figure) -> go.Figure:
 
     columns = max(1, min(figure.columns, len(figure.panels)))
     page, boxes = _shared_out(figure, columns)
-    shared: dict[int, tuple[PanelAxis, str]] = {}  # the y-axis with numbers that was last in each row
+    before = None  # the last y-axis with numbers in a row: panels after it without any are read off these
     for number, (panel, box) in enumerate(zip(figure.panels, boxes, strict=True)):
+        before = before if number % columns else None
         legend = f"legend{number + 2}" if panel.legend == "panel" else "legend"
-        before = shared.get(number // columns)
         name = _draw_panel(page, panel, box, legend, before)
-        if panel.y.numbers:  # panels after it without numbers of their own are read off these
-            shared[number // columns] = (panel.y, name)
+        before = (panel.y, name) if panel.y.numbers else before
     _write_around(page, figure)
     template = pio.templates.default
-    page.layout.update(
-        template="simple_white" if template == "plotly" else template,
-        width=round(page.width),
-        height=round(page.height),
-        margin={"l": 0, "r": 0, "t": 0, "b": 0},
-        font={"size": FONT},
-        barmode="overlay",
-        hovermode="closest",
-        modebar=MODE_BAR,
-        hoverlabel={"align": "left", "font": {"size": FONT}},
-        showlegend=True,
-        shapes=page.shapes,
-        annotations=page.annotations,
-    )
+    page.layout |= LAYOUT | {
+        "template": "simple_white" if template == "plotly" else template,
+        "width": round(page.size["x"]),
+        "height": round(page.size["y"]),
+        "shapes": page.shapes,
+        "annotations": page.annotations,
+    }
     return go.Figure(data=page.traces, layout=page.layout)
 
 
@@ -99,36 +96,33 @@ def _shared_out(figure: Figure, columns: int) -> tuple[Page, list[Box]]:
     """Share out the page: room for words first, and what is left to the panels alike."""
     rows = max(1, math.ceil(len(figure.panels) / columns))
     width, height = figure.size[0] * INCH, figure.size[1] * INCH
-    cell = Box(0.0, 0.0, width / columns, height / rows)
+    cell: Size = {"x": width / columns, "y": height / rows}
     rooms = np.zeros((rows * columns, 4))
     rooms[: len(figure.panels)] = [_room(panel, cell) for panel in figure.panels] or 0.0
     left, right, top, bottom = np.moveaxis(rooms.reshape(rows, columns, 4), 2, 0)
     left, right, top, bottom = left.max(0), right.max(0), top.max(1), bottom.max(1)
-    wide = max(LEAST * cell.width, (width - (left + right).sum()) / columns)
+    wide = max(LEAST * cell["x"], (width - (left + right).sum()) / columns)
     width = columns * wide + (left + right).sum()
     head, foot = _head(figure, width), text_height(_notes(figure, width), SMALL) + GAP * bool(figure.notes)
-    high = max(LEAST * cell.height, (height - head - foot - (top + bottom).sum()) / rows)
+    high = max(LEAST * cell["y"], (height - head - foot - (top + bottom).sum()) / rows)
     height = rows * high + (top + bottom).sum() + head + foot
-    lefts = np.cumsum(left + wide + right) - wide - right
-    lows = height - head - np.cumsum(top + high + bottom) + bottom
-    boxes = [
-        Box(float(lefts[number % columns]), float(lows[number // columns]), wide, high)
-        for number in range(len(figure.panels))
-    ]
-    return Page(width, height, cell), boxes
+    ends = (np.cumsum(left + wide + right) - right).tolist()
+    floors = (height - head - np.cumsum(top + high + bottom) + bottom).tolist()
+    boxes: list[Box] = [{"x": (end - wide, end), "y": (low, low + high)} for low in floors for end in ends]
+    return Page({"x": width, "y": height}, cell), boxes[: len(figure.panels)]
 
 
-def _room(panel: Panel, cell: Box) -> tuple[float, float, float, float]:
+def _room(panel: Panel, cell: Size) -> tuple[float, float, float, float]:
     """Estimate the pixels that words take to the left, to the right, above and below a panel."""
     label = axis_label(panel.y, "y", cell)
-    left = 2 * GAP * bool(label) + GAP * (not label) + text_height(label) + tick_room(panel, "y", cell)[0]
-    bottom = GAP + text_height(axis_label(panel.x, "x", cell)) + tick_room(panel, "x", cell)[1]
+    left = GAP * (2 if label else 1) + text_height(label) + tick_room(panel, "y", cell)["x"]
+    bottom = GAP + text_height(axis_label(panel.x, "x", cell)) + tick_room(panel, "x", cell)["y"]
     if panel.right:
-        bottom = max(bottom, 2 * GAP + tick_room(panel.right, "x", cell)[1])
-    top = GAP + text_height(wrapped(panel.title or "", 0.85 * cell.width, TITLE), TITLE)
-    right = 2 * GAP + sum(color_bar_width(mark, 0.75 * cell.height) for mark in panel.marks)
+        bottom = max(bottom, 2 * GAP + tick_room(panel.right, "x", cell)["y"])
+    top = GAP + text_height(wrapped(panel.title or "", 0.85 * cell["x"], TITLE), TITLE)
+    right = 2 * GAP + sum(color_bar_width(mark, 0.75 * cell["y"]) for mark in panel.marks)
     if panel.legend == "panel":
-        words = [wrapped(word, BESIDE * cell.width) for word in (*_labels(panel), panel.legend_title or "")]
+        words = [wrapped(word, BESIDE * cell["x"]) for word in (*_labels(panel), panel.legend_title or "")]
         right += FONT * max(map(text_width, words)) + KEY + GAP
     return left, right, top, bottom
 
@@ -169,22 +163,18 @@ def _legend_rows(figure: Figure, width: float) -> int:
 
 def _write_around(page: Page, figure: Figure) -> None:
     """Write the title and the legend of all panels above them, and the notes in small print below."""
-    above = 1 - GAP / page.height
+    width, height = page.size["x"], page.size["y"]
+    middle = {"x": 0.5, "xanchor": "center"}  # plotly breaks a legend as if it began at the left edge
     if figure.title:
-        font = {"size": TITLE + 2}
-        where = {"x": 0.5, "y": above, "xanchor": "center", "yanchor": "top"}
-        page.layout["title"] = {"text": escaped(figure.title), "font": font, **where}
-    side = "top center" if _legend_rows(figure, page.width) > 1 else "left"
-    page.layout["legend"] = LEGEND | {
-        "orientation": "h",
-        "x": 0.5,  # plotly breaks its lines as if it began at the left edge, wherever it does
-        "y": above - _title_height(figure) / page.height,
-        "xanchor": "center",
-        "title": {"text": escaped(figure.legend_title or ""), "font": {"size": FONT}, "side": side},
-    }
+        where = {"y": 1 - GAP / height, "yanchor": "top"} | middle
+        page.layout["title"] = where | {"text": escaped(figure.title), "font": {"size": TITLE + 2}}
+    side = "top center" if _legend_rows(figure, width) > 1 else "left"
+    title = {"text": escaped(figure.legend_title or ""), "side": side} | TEXT
+    where = {"y": 1 - (GAP + _title_height(figure)) / height, "orientation": "h"} | middle
+    page.layout["legend"] = LEGEND | where | {"title": title}
     if figure.notes:
-        where = {"x": GAP / page.width, "y": GAP / 2 / page.height, "xanchor": "left", "align": "left"}
-        text = escaped(_notes(figure, page.width))
+        where = {"x": GAP / width, "y": GAP / 2 / height, "xanchor": "left", "align": "left"}
+        text = escaped(_notes(figure, width))
         page.annotations.append(WORDS | where | {"text": text, "font": {"size": SMALL}, "opacity": 0.8})
 
 
@@ -192,34 +182,32 @@ def _draw_panel(
     page: Page, panel: Panel, outer: Box, legend: str, before: tuple[PanelAxis, str] | None
 ) -> str:
     """Draw a panel, and the narrow ones beside and above it on its axes; return the name of its y-axis."""
-    beside = _narrow(panel, outer.width) + BETWEEN if panel.right else 0.0
-    above = panel.beside * outer.height + BETWEEN if panel.top else 0.0
-    box = Box(outer.left, outer.bottom, outer.width - beside, outer.height - above)
+    (left, right), (bottom, top) = outer["x"], outer["y"]
+    beside = _narrow(panel, right - left) + BETWEEN if panel.right else 0.0
+    above = panel.beside * (top - bottom) + BETWEEN if panel.top else 0.0
+    box: Box = {"x": (left, right - beside), "y": (bottom, top - above)}
     x, y = axis_spec(panel, "x", page, box), axis_spec(panel, "y", page, box)
-    if before and not panel.y.numbers and _alike(before[0], panel.y):
+    if before and replace(before[0], label="", numbers=False) == panel.y:
         y["matches"] = before[1]
     names = page.add_axes(x, y)
     if panel.equal:
-        y.update(scaleanchor=names["x"], constrain="domain")
-        x.update(constrain="domain")
-    key_width = BESIDE * page.cell.width if panel.legend == "panel" else page.width - KEY - 2 * GAP
+        y |= {"scaleanchor": names["x"], "constrain": "domain"}
+        x |= {"constrain": "domain"}
+    key = BESIDE * page.cell["x"] if panel.legend == "panel" else page.size["x"] - KEY - 2 * GAP
     axes: dict[Way, PanelAxis] = {"x": panel.x, "y": panel.y}
-    frame = PanelContext(page, box, axes, names, legend, key_width, _groups(panel), room=beside + GAP)
+    frame = PanelContext(page, box, axes, names, legend, key, _groups(panel), room=beside + GAP)
     frame.draw(panel.marks)
     if panel.right:
-        narrow = Box(outer.left + box.width + BETWEEN, box.bottom, beside - BETWEEN, box.height)
-        _draw_beside(frame, panel, panel.right, "x", narrow)
+        _draw_beside(frame, panel, panel.right, "x", {"x": (right - beside + BETWEEN, right), "y": box["y"]})
     if panel.top:
-        narrow = Box(box.left, box.bottom + box.height + BETWEEN, box.width, above - BETWEEN)
-        _draw_beside(frame, panel, panel.top, "y", narrow)
+        _draw_beside(frame, panel, panel.top, "y", {"x": box["x"], "y": (top - above + BETWEEN, top)})
     if panel.legend == "panel":
-        title = escaped(wrapped(panel.legend_title or "", key_width))
-        begins = (box.left + box.width + frame.room) / page.width
-        where = {"x": begins, "y": page.share(outer, "y")[1], "xanchor": "left"}
-        page.layout[legend] = LEGEND | where | {"title": {"text": title, "font": {"size": FONT}}}
+        where = {"x": (right - beside + frame.room) / page.size["x"], "y": top / page.size["y"]}
+        title = escaped(wrapped(panel.legend_title or "", key))
+        page.layout[legend] = LEGEND | where | {"xanchor": "left", "title": {"text": title} | TEXT}
     if panel.title:
-        where = {"x": sum(page.share(outer, "x")) / 2, "y": page.share(outer, "y")[1], "xanchor": "center"}
-        title = escaped(wrapped(panel.title, 0.85 * page.cell.width, TITLE))
+        where = {"x": sum(page.share(outer, "x")) / 2, "y": top / page.size["y"], "xanchor": "center"}
+        title = escaped(wrapped(panel.title, 0.85 * page.cell["x"], TITLE))
         page.annotations.append(WORDS | where | {"text": title, "font": {"size": TITLE}})
     return names["y"]
 
@@ -231,8 +219,7 @@ def _draw_beside(frame: PanelContext, panel: Panel, part: Panel, way: Way, box: 
     follow = {"matches": frame.names[across], "showticklabels": False, "ticks": "", "title": None}
     shared = axis_spec(panel, across, page, box) | follow
     names = page.add_axes(own, shared) if way == "x" else page.add_axes(shared, own)
-    axes = frame.axes | {way: getattr(part, way)}
-    groups = frame.groups | _groups(part)
+    axes, groups = frame.axes | {way: getattr(part, way)}, frame.groups | _groups(part)
     PanelContext(page, box, axes, names, frame.legend, frame.legend_width, groups).draw(part.marks)
 
 
@@ -240,14 +227,8 @@ def _narrow(panel: Panel, width: float) -> float:
     """Return how wide the panel to the right is: what stands at its foot must not reach under others."""
     axis = panel.right.x if panel.right else PanelAxis()
     texts = [text for _, text in axis.ticks or () if axis.numbers and not axis.turned]
-    return min(
-        max([panel.beside * width, *(SMALL * text_width(text) + 2 * GAP for text in texts)]), 0.4 * width
-    )
-
-
-def _alike(one: PanelAxis, two: PanelAxis) -> bool:
-    """Return whether two axes have the same limits."""
-    return (one.scale, one.low, one.high) == (two.scale, two.low, two.high)
+    words = [SMALL * text_width(text) + 2 * GAP for text in texts]
+    return min(max(panel.beside * width, *words, 0.0), 0.4 * width)
 
 
 def _groups(panel: Panel) -> dict[str, str]:
