@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -73,9 +74,7 @@ class Page:
 
 def escaped(text: str) -> str:
     """Write text so that plotly shows it as it is: no tags, and no formula between two dollars."""
-    for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("$", "&#36;"), ("\n", "<br>")):
-        text = text.replace(sign, entity)
-    return text
+    return escape(text, quote=False).replace("$", "&#36;").replace("\n", "<br>")
 
 
 def wrapped(text: str, pixels: float, size: float = FONT) -> str:
@@ -98,18 +97,18 @@ def places(values: Floats | float, axis: PanelAxis) -> Any:
     values = np.asarray(values, dtype=float)
     if axis.scale == "date":
         stamps = np.round(np.nan_to_num(values) * DAY).astype("int64").astype("datetime64[ms]")
-        return np.where(np.isfinite(values), np.datetime_as_string(stamps), None).tolist()
+        return np.where(np.isfinite(values), np.datetime_as_string(stamps), np.array(None)).tolist()
     return values if values.ndim else float(values)
 
 
-def ends_of(panel: Panel, way: Way) -> tuple[float | None, float | None]:
-    """Return the ends of an axis; those of colors, which reach up to the axes."""
+def ends_of(panel: Panel, way: Way) -> tuple[float, float]:
+    """Return the ends of an axis, NaN if open; those of colors, which reach up to the axes."""
     for mark in panel.marks:
         if isinstance(mark, Heat | Contours):
             along = getattr(mark, way if isinstance(mark, Contours) else f"{way}_edges")
             return float(along[0]), float(along[-1])
     axis: PanelAxis = getattr(panel, way)
-    return axis.low, axis.high
+    return math.nan if axis.low is None else axis.low, math.nan if axis.high is None else axis.high
 
 
 def axis_spec(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
@@ -121,7 +120,7 @@ def axis_spec(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
     return AXIS | {
         "type": "date" if axis.scale == "date" else "linear",
         "domain": page.share(box, way),
-        "range": [None if end is None else places(end, axis) for end in ends],
+        "range": [places(end, axis) if math.isfinite(end) else None for end in ends],
         "title": {"text": text, "font": {"size": FONT + 1}, "standoff": 6},
         "automargin": "height" if way == "x" else "width",
         "showgrid": way == "y" and axis.scale == "number",
@@ -133,10 +132,10 @@ def axis_spec(panel: Panel, way: Way, page: Page, box: Box) -> Spec:
     }
 
 
-def powers(low: float | None, high: float | None) -> Spec:
+def powers(low: float, high: float) -> Spec:
     """Describe how plotly writes numbers: in full, unless they are millions apart or far less than one."""
-    full = low is None or high is None or 1e-4 < high - low < 1e7
-    return {"exponentformat": "power", "minexponent": 15 if full else 5}
+    apart = high - low >= 1e7 or high - low <= 1e-4
+    return {"exponentformat": "power", "minexponent": 5 if apart else 15}
 
 
 def _ticks(panel: Panel, way: Way, cell: Size, box: Box) -> Spec:
@@ -151,30 +150,26 @@ def _ticks(panel: Panel, way: Way, cell: Size, box: Box) -> Spec:
         values = [places(at, axis) for at, _ in axis.ticks]
         return {"tickvals": values, "ticktext": [*map(escaped, words)], "tickfont": {"size": size}}
     low, high = ends_of(panel, way)
-    span = 1.0 if low is None or high is None else (high - low) or 1.0
+    span = high - low if 1e-300 < high - low < math.inf else 1.0
     each = size * max(map(text_width, words)) + 0.5 * size if way == "x" else 2.3 * size
-    apart = {count: _round_step(span / count) / span for count in range(3, MOST_TICKS + 1)}
-    if axis.scale == "date":
-        apart = {count: 1 / count for count in range(4, MOST_TICKS + 1)}
-    count = max((count for count, share in apart.items() if share * length >= each), default=min(apart))
-    if axis.tick_low is None or axis.high is None:
+    dates = axis.scale == "date"
+
+    def apart(count: int) -> float:
+        return length / count if dates else length * _round_step(span / count) / span
+
+    count = max([4 if dates else 3, *(count for count in range(3, MOST_TICKS + 1) if apart(count) >= each)])
+    if axis.tick_low is None or not low < axis.tick_low < high:
         return {"nticks": count}
-    return _ticks_from(axis.tick_low, axis.high, _round_step(span / count))
+    # Plotly has no ticks that begin above the end of an axis, so these stay when somebody zooms.
+    step = _round_step(span / count)
+    values = [k * step for k in range(math.ceil(axis.tick_low / step), math.floor(high / step) + 1)]
+    return {"tickvals": values, "tickformat": number_format(values)}
 
 
 def _round_step(rough: float) -> float:
     """Return plotly's step between numbers, which is a round one and rather too long."""
     power = 10.0 ** math.floor(math.log10(rough))
     return power * next(digits for digits in (2, 5, 10) if digits * power >= rough)
-
-
-def _ticks_from(low: float, high: float, step: float) -> Spec:
-    """Describe ticks from ``low`` on.
-
-    Plotly has none that begin above the end of an axis, so these stay where they are when somebody zooms.
-    """
-    values = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
-    return {"tickvals": values, "tickformat": number_format(values)}
 
 
 def number_format(values: list[float]) -> str:
@@ -199,11 +194,7 @@ def tick_words(panel: Panel, way: Way, cell: Size) -> tuple[list[str], float]:
     """
     axis: PanelAxis = getattr(panel, way)
     if axis.ticks is None:
-        low, high = ends_of(panel, way)
-        years = low is not None and high is not None and high - low > YEARS
-        return (
-            ["2020\n" if years else "Sep 2020\n"] if axis.scale == "date" else number_words(low, high)
-        ), FONT
+        return value_words(*ends_of(panel, way), dates=axis.scale == "date"), FONT
     words = [text for _, text in axis.ticks]
     if way == "x" and not axis.turned:
         return words, FONT
@@ -222,12 +213,14 @@ def _broken(text: str, pixels: float, size: float, most: int) -> str:
     return _broken(text, 1.2 * pixels, size, most)
 
 
-def number_words(low: float | None, high: float | None) -> list[str]:
-    """Return numbers as long as those along an axis."""
-    if low is None or high is None or not 0 < high - low < math.inf:
-        return ["0.00"]
+def value_words(low: float, high: float, *, dates: bool = False) -> list[str]:
+    """Return numbers or dates as long as those along an axis."""
+    if dates:
+        return ["2020\n" if high - low > YEARS else "Sep 2020\n"]
+    if not 1e-7 < high - low < 1e7:  # with a power, or an open end
+        return [f"{low:.1e}", f"{high:.1e}"]
     decimals = max(0, -math.floor(math.log10((high - low) / 5)))
-    return [f"{end:.{min(decimals, 8)}f}" for end in (low, high)]
+    return [f"{low:.{decimals}f}", f"{high:.{decimals}f}"]
 
 
 def tick_room(panel: Panel, way: Way, cell: Size) -> Size:

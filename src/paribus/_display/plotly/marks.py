@@ -46,10 +46,10 @@ from paribus._display.plotly.axes import (
     Way,
     escaped,
     number_format,
-    number_words,
     places,
     powers,
     text_height,
+    value_words,
     wrapped,
 )
 from paribus._display.runs import alone, stretches
@@ -105,8 +105,8 @@ class PanelContext:
             self.page.explained.add(key)
         self.page.traces.append(trace | spec)
 
-    def at(self, x: Floats, y: Floats) -> Spec:
-        """Return the positions of a trace."""
+    def at(self, x: Floats | float, y: Floats | float) -> Spec:
+        """Return the positions of a trace or a text."""
         return {"x": places(x, self.axes["x"]), "y": places(y, self.axes["y"])}
 
     def lengths(self, values: Floats, way: Way) -> Floats:
@@ -148,13 +148,9 @@ def _line(mark: Line, frame: PanelContext) -> None:
     line = {"width": mark.width * POINT, "dash": dash, "shape": shape, "simplify": False}
     for share, joined in pieces.items():
         hover = [mark.hover[point] if point >= 0 else "" for point in joined] if mark.hover else ()
-        spec = {
-            "type": "scatter",
-            "mode": "lines",
-            "line": line | {"color": rgba(mark.color, mark.alpha * share)},
-            **frame.at(mark.x[joined], np.where(joined >= 0, mark.y[joined], np.nan)),
-            **_hover(hover),
-        }
+        color = {"color": rgba(mark.color, mark.alpha * share)}
+        spec = {"type": "scatter", "mode": "lines", "line": line | color} | _hover(hover)
+        spec |= frame.at(mark.x[joined], np.where(joined >= 0, mark.y[joined], np.nan))
         frame.add(spec, mark.label, mark.color, share == max(pieces))
     points = alone(np.isfinite(mark.y))
     if points:  # a line between fewer than two points cannot be seen
@@ -202,16 +198,10 @@ def _points(mark: Points, frame: PanelContext) -> None:
     bar = mark.marker == "bar"  # lies across what is measured
     symbol = "line-ns" if bar and mark.error_along == "x" else MARKERS.get(mark.marker, mark.marker)
     outline = {"color": color, "width": 1.6 if bar else 0.0}
-    look = {"symbol": symbol, "color": color, "opacity": 1.0, "line": outline}
-    spec = {
-        "type": "scatter",
-        "mode": "markers",
-        "cliponaxis": frame.clipped,
-        "marker": look | {"size": size if size.ndim else float(size)},
-        **frame.at(mark.x, mark.y),
-        **_error(mark.error, mark.error_along, frame, color),
-        **_hover(mark.hover),
-    }
+    look = {"symbol": symbol, "size": size if size.ndim else float(size), "line": outline}
+    spec = {"type": "scatter", "mode": "markers", "cliponaxis": frame.clipped}
+    spec |= {"marker": look | {"color": color, "opacity": 1.0}} | _hover(mark.hover)
+    spec |= frame.at(mark.x, mark.y) | _error(mark.error, mark.error_along, frame, color)
     frame.add(spec, mark.label, mark.color)
 
 
@@ -265,18 +255,10 @@ def _rug(mark: Rug, frame: PanelContext) -> None:
 
 def _heat(mark: Heat, frame: PanelContext) -> None:
     even = np.linspace(0, 1, len(mark.colors)).tolist()
-    spec: Spec = {
-        "type": "heatmap",
-        "z": mark.values,
-        "colorscale": mark.colors if isinstance(mark.colors, str) else [*zip(even, mark.colors, strict=True)],
-        "zmin": mark.low,
-        "zmax": mark.high,
-        "showscale": mark.unit is not None,
-        "colorbar": _color_bar(mark, frame),
-        "hoverongaps": False,
-        **frame.at(mark.x_edges, mark.y_edges),
-        **_hover(mark.hover, "x+y+z"),
-    }
+    colors = mark.colors if isinstance(mark.colors, str) else [*zip(even, mark.colors, strict=True)]
+    spec: Spec = {"type": "heatmap", "z": mark.values, "zmin": mark.low, "zmax": mark.high}
+    spec |= {"colorscale": colors, "showscale": mark.unit is not None, "colorbar": _color_bar(mark, frame)}
+    spec |= frame.at(mark.x_edges, mark.y_edges) | _hover(mark.hover, "x+y+z") | {"hoverongaps": False}
     if mark.written:
         spec |= {"text": _all_escaped(mark.written), "texttemplate": "%{text}"}
     frame.add(spec)
@@ -299,13 +281,8 @@ def _contours(mark: Contours, frame: PanelContext) -> None:
     for level, color in _lined(mark) if mark.values.size <= LARGE else ():
         labels = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
         where = {"start": level, "end": level, "size": step, "labelformat": written}
-        line = {
-            "contours": labels | where,
-            "line": {"width": 1.0, "color": color},
-            "showscale": False,
-            "hoverinfo": "skip",
-        }
-        frame.add(surface | line)
+        line = {"line": {"width": 1.0, "color": color}, "showscale": False, "hoverinfo": "skip"}
+        frame.add(surface | line | {"contours": labels | where})
 
 
 def _lined(mark: Contours) -> list[tuple[float, str]]:
@@ -343,7 +320,7 @@ def color_bar_width(mark: Mark, height: float) -> float:
     """Estimate how many pixels a mark's color bar takes, with its numbers and its unit."""
     if not isinstance(mark, Heat | Contours) or mark.unit is None:
         return 0.0
-    numbers = FONT * max(map(text_width, number_words(*_colored(mark))))
+    numbers = FONT * max(map(text_width, value_words(*_colored(mark))))
     return BAR + 3 * GAP + numbers + text_height(wrapped(mark.unit, height))
 
 
@@ -358,23 +335,13 @@ def _rule(mark: Rule, frame: PanelContext) -> None:
 
 def _text(mark: Text, frame: PanelContext) -> None:
     color = {} if mark.color == style.INK else {"color": rgba(mark.color)}  # else the template's
+    upright = "middle" if mark.upright == "center" else mark.upright
     right, up = mark.offset
-    note = {
-        "text": escaped(mark.text),
-        "font": {"size": mark.size * POINT} | color,
-        "opacity": mark.alpha,
-        "textangle": -mark.rotation,
-        "xref": frame.names["x"],
-        "yref": frame.names["y"],
-        "x": places(mark.x, frame.axes["x"]),
-        "y": places(mark.y, frame.axes["y"]),
-        "xshift": right * POINT,
-        "yshift": up * POINT,
-        "xanchor": mark.align,
-        "yanchor": "middle" if mark.upright == "center" else mark.upright,
-        "align": mark.align,
-    }
-    frame.page.annotations.append(note | {"showarrow": False, "borderpad": 0})
+    note = {"text": escaped(mark.text), "font": {"size": mark.size * POINT} | color, "opacity": mark.alpha}
+    note |= {"xref": frame.names["x"], "yref": frame.names["y"]} | frame.at(mark.x, mark.y)
+    note |= {"xanchor": mark.align, "yanchor": upright, "align": mark.align, "textangle": -mark.rotation}
+    note |= {"xshift": right * POINT, "yshift": up * POINT, "borderpad": 0, "showarrow": False}
+    frame.page.annotations.append(note)
 
 
 PENS: dict[type, Callable[[Any, PanelContext], None]] = {

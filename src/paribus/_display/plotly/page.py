@@ -103,7 +103,9 @@ def _shared_out(figure: Figure, columns: int) -> tuple[Page, list[Box]]:
     left, right, top, bottom = left.max(0), right.max(0), top.max(1), bottom.max(1)
     wide = max(LEAST * cell["x"], (width - (left + right).sum()) / columns)
     width = columns * wide + (left + right).sum()
-    head, foot = _head(figure, width), text_height(_notes(figure, width), SMALL) + GAP * bool(figure.notes)
+    lines = _legend_rows(figure, width)
+    head = _title_height(figure) + GAP + lines * 1.55 * FONT + GAP * bool(lines)
+    foot = text_height(_notes(figure, width), SMALL) + GAP * bool(figure.notes)
     high = max(LEAST * cell["y"], (height - head - foot - (top + bottom).sum()) / rows)
     height = rows * high + (top + bottom).sum() + head + foot
     ends = (np.cumsum(left + wide + right) - right).tolist()
@@ -130,18 +132,12 @@ def _room(panel: Panel, cell: Size) -> tuple[float, float, float, float]:
 def _labels(panel: Panel) -> list[str]:
     """Return what a legend explains of a panel and the narrow ones beside it, each once."""
     marks = [mark for part in (panel, panel.right, panel.top) if part for mark in part.marks]
-    return list(dict.fromkeys(mark.label for mark in marks if getattr(mark, "label", None)))
+    return list(dict.fromkeys(filter(None, (getattr(mark, "label", None) for mark in marks))))
 
 
 def _notes(figure: Figure, width: float) -> str:
     """Return the notes, in lines that fit into a width."""
     return "\n".join(wrapped(note, width - 2 * GAP, SMALL) for note in figure.notes)
-
-
-def _head(figure: Figure, width: float) -> float:
-    """Estimate the pixels that the title and the legend take above all panels."""
-    rows = _legend_rows(figure, width)
-    return _title_height(figure) + GAP + rows * 1.55 * FONT + GAP * bool(rows)
 
 
 def _title_height(figure: Figure) -> float:
@@ -202,7 +198,7 @@ def _draw_panel(
     if panel.top:
         _draw_beside(frame, panel, panel.top, "y", {"x": box["x"], "y": (top - above + BETWEEN, top)})
     if panel.legend == "panel":
-        where = {"x": (right - beside + frame.room) / page.size["x"], "y": top / page.size["y"]}
+        where: Spec = {"x": (right - beside + frame.room) / page.size["x"], "y": top / page.size["y"]}
         title = escaped(wrapped(panel.legend_title or "", key))
         page.layout[legend] = LEGEND | where | {"xanchor": "left", "title": {"text": title} | TEXT}
     if panel.title:
