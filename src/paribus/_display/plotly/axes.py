@@ -152,24 +152,21 @@ def _ticks(panel: Panel, way: Way, cell: Size, box: Box) -> Spec:
     low, high = ends_of(panel, way)
     span = high - low if 1e-300 < high - low < math.inf else 1.0
     each = size * max(map(text_width, words)) + 0.5 * size if way == "x" else 2.3 * size
-    dates = axis.scale == "date"
-
-    def apart(count: int) -> float:
-        return length / count if dates else length * _round_step(span / count) / span
-
-    count = max([4 if dates else 3, *(count for count in range(3, MOST_TICKS + 1) if apart(count) >= each)])
+    share = max(each / length, 1 / MOST_TICKS)  # of the axis that is between two ticks at least
+    if axis.scale == "date":
+        return {"nticks": max(4, int(1 / share))}
     if axis.tick_low is None or not low < axis.tick_low < high:
-        return {"nticks": count}
+        return {"nticks": max(3, math.ceil(span / _round_up(share * span, (2, 5, 10))))}  # plotly's own steps
     # Plotly has no ticks that begin above the end of an axis, so these stay when somebody zooms.
-    step = _round_step(span / count)
+    step = _round_up(max(share, 1 / 6) * span, (1, 2, 2.5, 5, 10))
     values = [k * step for k in range(math.ceil(axis.tick_low / step), math.floor(high / step) + 1)]
     return {"tickvals": values, "tickformat": number_format(values)}
 
 
-def _round_step(rough: float) -> float:
-    """Return plotly's step between numbers, which is a round one and rather too long."""
+def _round_up(rough: float, leading: tuple[float, ...]) -> float:
+    """Return the next number that begins with one of some digits."""
     power = 10.0 ** math.floor(math.log10(rough))
-    return power * next(digits for digits in (2, 5, 10) if digits * power >= rough)
+    return power * next((digits for digits in leading if digits * power >= rough), leading[-1])
 
 
 def number_format(values: list[float]) -> str:
