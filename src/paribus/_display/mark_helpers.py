@@ -41,13 +41,12 @@ def strip_heights(mark: Strip) -> Floats:
 
 def hatched(mark: Hatch) -> list[Floats]:
     """Return the corners ``(4, 2)`` of what is struck out: a rectangle for cells beside each other."""
-    rows = zip(mark.y_edges[:-1], mark.y_edges[1:], mark.mask, strict=True)
-    runs = [
-        (low, high, *mark.x_edges[[run.start, run.stop]]) for low, high, row in rows for run in stretches(row)
-    ]
-    return [
-        np.array([[left, low], [right, low], [right, high], [left, high]]) for low, high, left, right in runs
-    ]
+    corners = []
+    for low, high, row in zip(mark.y_edges[:-1], mark.y_edges[1:], mark.mask, strict=True):
+        for run in stretches(row):
+            left, right = mark.x_edges[run.start], mark.x_edges[run.stop]
+            corners.append(np.array([[left, low], [right, low], [right, high], [left, high]]))
+    return corners
 
 
 def labeled_levels(mark: Contours) -> list[float]:
