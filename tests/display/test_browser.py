@@ -11,8 +11,8 @@ import pytest
 
 import browser
 from paribus._display import style
-from paribus._display.drawers.plotly import draw
 from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Rule, Strip, Text
+from paribus._display.plotly import draw
 
 pytestmark = pytest.mark.alone
 

@@ -696,7 +696,7 @@ def test_color_bars_do_not_meet_on_axes_given(found):
 
 
 def test_plotly_draws_every_picture(found, modeled):
-    from paribus._display.drawers.plotly import draw
+    from paribus._display.plotly import draw
 
     for figure in figures(found, modeled):
         drawn = draw(figure)

@@ -1,4 +1,4 @@
-"""The plotly drawer: what its traces say is what the marks say."""
+"""The plotly renderer: what its traces show is what the marks hold."""
 
 from dataclasses import replace
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from paribus._display import style
-from paribus._display.drawers.plotly import draw
 from paribus._display.figure import (
     Band,
     Bars,
@@ -23,6 +22,7 @@ from paribus._display.figure import (
     Strip,
     Text,
 )
+from paribus._display.plotly import draw
 
 X = np.array([0.0, 1.0, 2.0, 4.0])
 Y = np.array([1.0, 3.0, 2.0, 5.0])
@@ -150,7 +150,12 @@ def test_the_strip_takes_its_share_of_the_panel(along):
     figure = drawn(Line(X, Y, BLUE), Strip(X, Y, np.full(4, 0.5), 10.0, along, TOLD))
     strip = figure.data[1]
     height, other = (strip.y, strip.yaxis) if along == "x" else (strip.x, strip.xaxis)
-    np.testing.assert_allclose(height, style.STRIP * Y / 10.0)
+    np.testing.assert_allclose(height / Y, height[0] / Y[0])
+    full = drawn(Strip(X, Y, np.full(4, 0.5), 5.0, along)).data[
+        0
+    ]  # half of it was left to panels with more data
+    np.testing.assert_allclose(full.y if along == "x" else full.x, 2 * height)
+    assert 0.02 < max(height) < 0.1
     axis = figure.layout["yaxis2" if along == "x" else "xaxis2"]
     assert other == ("y2" if along == "x" else "x2")
     assert (axis.range, axis.visible, axis.overlaying) == ((0, 1), False, "y" if along == "x" else "x")
@@ -215,6 +220,11 @@ def test_levels_are_written_in_full_and_nothing_has_no_sign():
     assert filled.colorbar.tickvals == (-0.075, 0, 0.075)
     assert not np.signbit([t.contours.start for t in labeled if abs(t.contours.start) < 0.01]).any()
     assert {t.contours.labelformat for t in labeled} == {filled.colorbar.tickformat} == {".3f"}
+
+
+def test_an_unknown_date_is_a_gap():
+    line = Line(np.array([0.0, np.nan, 1.0]), X[:3], BLUE)
+    assert list(drawn(line, x=PanelAxis(scale="date")).data[0].x)[1] is None
 
 
 def test_a_hatch_covers_the_cells_of_its_mask():
@@ -306,30 +316,55 @@ def test_names_upwards_are_broken_only_where_lines_fit_between_them():
     assert 8 <= many.tickfont.size < few.tickfont.size
 
 
-def test_nothing_said_is_markup():
-    evil = "<b>1 & 2</b> $x$"
-    shown = "&lt;b&gt;1 &amp; 2&lt;/b&gt; &#36;x&#36;"
-    panel = Panel(
-        (
-            Line(X, Y, BLUE, evil, hover=(evil + "\n2",) * 4),
-            Text(0.0, 0.0, evil),
-            Heat(*EDGES, CELLS, style.DIVERGING, 0.0, 1.0, evil, ((evil,) * 3,) * 2, ((evil,) * 3,) * 2),
-        ),
-        x=PanelAxis(evil, ticks=((0.0, evil),)),
-        y=PanelAxis(evil),
-        title=evil,
-        legend="panel",
-        legend_title=evil,
+def texts_in(part):
+    """Yield every text in a plotly figure as it is stored."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        for inner in part.values():
+            yield from texts_in(inner)
+    elif isinstance(part, list | tuple):
+        for inner in part:
+            yield from texts_in(inner)
+
+
+def test_no_text_of_users_is_markup():
+    evil = "<b>1 & 2</b> $x$ "
+    shown = "&lt;b&gt;1 &amp; 2&lt;/b&gt; &#36;x&#36; "
+    count = iter(range(1000))
+
+    def text():
+        return f"{evil}{next(count)}"
+
+    def each(number=4):
+        return tuple(text() for _ in range(number))
+
+    def cells():
+        return (each(3), each(3))
+
+    surface = Contours(X[:3], X[:2], CELLS, np.arange(7.0), style.SEQUENTIAL, text(), hover=cells())
+    marks = (
+        Heat(*EDGES, CELLS, style.DIVERGING, 0.0, 1.0, text(), cells(), cells()),
+        Hatch(*EDGES, CELLS > 2, text()),
+        Line(X, Y, BLUE, text(), hover=each()),
+        Band(X, Y - 1, Y + 1, RED, text()),
+        Points(X, Y, BLUE, text(), hover=each()),
+        Bars(X, Y, X + 1, RED, label=text(), hover=each()),
+        Strip(X, Y, X + 1, 5.0, hover=each()),
+        Rug(X, hover=each()),
+        Text(0.0, 0.0, text()),
     )
-    figure = draw(Figure((panel,), size=(12, 8), title=evil, notes=(evil,), legend_title=evil))
-    text = figure.to_json()
-    for sign in ("<b>", "</b>", "$", "\\u003cb", "\\u0024"):
-        assert sign not in text.replace("<br>", "").replace("\\u003cbr\\u003e", "")
-    assert figure.data[0].hovertext[0] == f"{shown}<br>2"
-    said = [figure.layout.title.text, figure.layout.xaxis.title.text, figure.layout.yaxis.title.text]
-    said += [figure.data[0].name.replace("<br>", " "), figure.layout.xaxis.ticktext[0]]
-    said += [words.text for words in figure.layout.annotations]
-    assert said == [shown] * len(said)
+    missing = Panel(marks[4:5], PanelAxis(scale="category", ticks=((0.0, text()),)))
+    axes = PanelAxis(text(), ticks=((0.0, text()),)), PanelAxis(text(), ticks=((0.0, text()),))
+    panels = (
+        Panel(marks, *axes, text(), right=missing, legend="panel", legend_title=text()),
+        Panel((surface, *marks[1:3]), PanelAxis(text()), PanelAxis(text())),
+    )
+    figure = draw(Figure(panels, 1, (20, 16), text(), (text(), text()), text()))
+    written = [words.replace("<br>", " ") for words in texts_in(figure.to_dict()) if words != "%{text}"]
+    assert not [words for words in written if set("<>$") & set(words)]
+    stored = "\n".join(written)
+    assert [n for n in range(next(count)) if f"{shown}{n}" not in stored] == []
 
 
 def grid(rows, columns, **of):
@@ -491,6 +526,50 @@ def test_the_mode_bar_hides_no_title_and_sends_nothing_away():
     assert bar.bgcolor == "rgba(0,0,0,0)"
     assert "sendChartToCloud" in bar.remove
     assert bar.color is not None  # plotly would give it that of its transparent ground
+
+
+def test_no_tick_stands_below_the_curves_where_there_is_room_for_the_data():
+    axis = PanelAxis("probability", low=-0.215, high=1.05, tick_low=-0.05)
+    shown = drawn(Line(X, Y / 5, BLUE), y=axis).layout.yaxis
+    assert shown.range == (-0.215, 1.05)
+    assert min(shown.tickvals) == 0
+    assert max(shown.tickvals) == 1
+    assert 4 <= len(shown.tickvals) <= 8
+    np.testing.assert_allclose(np.diff(shown.tickvals), shown.tickvals[1])
+
+
+@pytest.mark.parametrize("tick_low", [None, 0.0, -1.0])
+def test_ticks_follow_when_somebody_zooms_where_all_of_an_axis_may_have_them(tick_low):
+    axis = drawn(Line(X, Y, BLUE), y=PanelAxis(low=0.0, high=6.0, tick_low=tick_low)).layout.yaxis
+    assert axis.tickvals is None
+    assert 3 <= axis.nticks <= 9
+
+
+@pytest.mark.parametrize(
+    ("ends", "form"), [((0.2, 0.21), ".3f"), ((20.0, 40.0), ".0f"), ((2e4, 9e4), ",.0f"), ((2e7, 9e7), "")]
+)
+def test_numbers_above_the_data_have_the_decimals_that_distinguish_them(ends, form):
+    low, high = ends
+    axis = PanelAxis(low=low - 0.15 * (high - low), high=high, tick_low=low)
+    shown = drawn(Line(X, Y, BLUE), y=axis).layout.yaxis
+    assert (shown.tickformat or "") == form
+    assert all(low <= tick <= high for tick in shown.tickvals)
+
+
+def test_plotly_makes_room_at_the_sides_of_a_page():
+    layout = draw(Figure((Panel((Line(X, Y, BLUE),), PanelAxis("x"), PanelAxis("y")),) * 2, 2)).layout
+    assert [layout[f"{way}axis{n}"].automargin for way in "xy" for n in ("", 2)] == ["height"] * 2 + [
+        "width"
+    ] * 2
+    assert layout.margin.autoexpand is not False
+
+
+@pytest.mark.parametrize("ends", [(0.0, 0.0), (np.nan, np.inf), (0.0, 5e-324), (-1e308, 1e308)])
+def test_an_axis_without_an_extent_is_drawn(ends):
+    axis = PanelAxis("x", low=ends[0], high=ends[1])
+    figure = drawn(Line(X, Y, BLUE), x=axis, y=axis)
+    assert figure.layout.xaxis.nticks >= 3
+    assert figure.layout.width < 700
 
 
 def ticks_of(low, high, count):

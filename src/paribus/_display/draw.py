@@ -48,6 +48,6 @@ def _drawn(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
         return matplotlib.draw(figure, ax)
     if ax is not None:
         raise DrawingError("ax= is where matplotlib draws; backend='plotly' makes a figure of its own")
-    from paribus._display.drawers import plotly
+    from paribus._display import plotly
 
     return plotly.draw(figure), []

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from paribus._display.drawers.mark_helpers import in_lines, is_light
 from paribus._display.figure import Band, Bars, Hatch, Line, Points
+from paribus._display.mark_helpers import in_lines, is_light
 from paribus._display.style import INK
 
 if TYPE_CHECKING:

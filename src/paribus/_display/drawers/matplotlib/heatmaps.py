@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paribus._display.drawers.mark_helpers import lined_levels
 from paribus._display.drawers.matplotlib.colors import (
     color_map,
     escaped,
@@ -18,6 +17,7 @@ from paribus._display.drawers.matplotlib.colors import (
 )
 from paribus._display.drawers.matplotlib.geometry import PanelSize
 from paribus._display.figure import Contours, Hatch, Heat
+from paribus._display.mark_helpers import lined_levels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._display.drawers.mark_helpers import faded, strip_heights
 from paribus._display.drawers.matplotlib.colors import escaped, ink, rgba, said_in_legend, scaled, veil
 from paribus._display.drawers.matplotlib.geometry import PanelSize
 from paribus._display.drawers.matplotlib.heatmaps import draw_contours, draw_hatch, draw_heat, is_covered
@@ -26,6 +25,7 @@ from paribus._display.figure import (
     Strip,
     Text,
 )
+from paribus._display.mark_helpers import faded, strip_heights
 from paribus._display.runs import alone
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._display.figure import Contours, Line, Strip
+from paribus._display.figure import Contours, Hatch, Line, Strip
+from paribus._display.runs import stretches
 from paribus._display.style import STRIP
 
 FADES = 4  # strengths of a line that can be distinguished
@@ -36,6 +37,16 @@ def faded(mark: Line) -> list[tuple[int, int, float]]:
 def strip_heights(mark: Strip) -> Floats:
     """Return how high the bars of a strip are, as shares of the panel."""
     return STRIP * mark.height / mark.most if mark.most > 0 else 0.0 * mark.height
+
+
+def hatched(mark: Hatch) -> list[Floats]:
+    """Return the corners ``(4, 2)`` of what is struck out: a rectangle for cells beside each other."""
+    corners = []
+    for low, high, row in zip(mark.y_edges[:-1], mark.y_edges[1:], mark.mask, strict=True):
+        for run in stretches(row):
+            left, right = mark.x_edges[run.start], mark.x_edges[run.stop]
+            corners.append(np.array([[left, low], [right, low], [right, high], [left, high]]))
+    return corners
 
 
 def labeled_levels(mark: Contours) -> list[float]:

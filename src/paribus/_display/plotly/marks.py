@@ -1,0 +1,359 @@
+"""Marks become plotly's traces, shapes and annotations: a pen for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import Floats, Integers
+from paribus._display import style
+from paribus._display.figure import (
+    Band,
+    Bars,
+    Contours,
+    Hatch,
+    Heat,
+    Line,
+    Mark,
+    PanelAxis,
+    Points,
+    Rug,
+    Rule,
+    Strip,
+    Text,
+)
+from paribus._display.mark_helpers import (
+    faded,
+    hatched,
+    is_light,
+    labeled_levels,
+    lined_levels,
+    strip_heights,
+)
+from paribus._display.plotly.axes import (
+    DAY,
+    FONT,
+    GAP,
+    INK,
+    LINE,
+    SMALL,
+    Box,
+    Page,
+    Spec,
+    Way,
+    escaped,
+    number_format,
+    places,
+    powers,
+    text_height,
+    value_words,
+    wrapped,
+)
+from paribus._display.runs import alone, stretches
+from paribus._display.text import text_width
+
+POINT = 96.0 / 72.0  # in pixels
+BAR = 12.0  # pixels of a color bar's thickness
+RUG = 10.5  # points, twice as long as it is seen
+LARGE = 10_000  # cells of a surface: each of its lines would repeat them all in the page
+LAYERS: dict[type, int] = {Heat: 0, Contours: 1, Bars: 2}  # plotly's own order of traces, from below
+OTHER: dict[Way, Way] = {"x": "y", "y": "x"}
+DASHES = {"dashed": "dash", "dotted": "dot"}  # plotly's names where they differ
+MARKERS = {"cross": "x", "triangle": "triangle-up", "bar": "line-ew", "dot": "circle"}
+
+
+@dataclass
+class PanelContext:
+    """A panel while its marks are drawn."""
+
+    page: Page
+    box: Box
+    axes: dict[Way, PanelAxis]
+    names: dict[Way, str]
+    legend: str
+    legend_width: float  # pixels that a label may be long
+    groups: dict[str, str]  # the label that explains a color
+    room: float = GAP  # pixels to the right where the next color bar begins
+    edges: dict[Way, str] = field(default_factory=dict)
+    covered: bool = False  # by colors, which a rule or a strip must not lie under
+    clipped: bool = False  # whether points are cut where the panel ends
+    depth: int = 0
+    layer: int = 0
+
+    def draw(self, marks: Sequence[Mark]) -> None:
+        """Draw marks, each above those before: where plotly would not, it is given another depth."""
+        for mark in marks:
+            layer = LAYERS.get(type(mark), len(LAYERS))
+            self.depth += layer < self.layer
+            self.layer = layer
+            self.covered |= isinstance(mark, Heat | Contours)
+            PENS[type(mark)](mark, self)
+
+    def add(self, spec: Spec, label: str | None = None, color: object = None, explains: bool = True) -> None:
+        """Add a trace; the first with a label explains it in the legend."""
+        trace: Spec = {"xaxis": self.names["x"], "yaxis": self.names["y"], "zorder": self.depth}
+        group = label or self.groups.get(str(color))
+        if group:
+            key = f"{self.legend} {escaped(group)}"
+            name = escaped(wrapped(group, self.legend_width))
+            trace |= {"legend": self.legend, "legendgroup": key, "name": name}
+        trace["showlegend"] = bool(label) and explains and key not in self.page.explained
+        if trace["showlegend"]:
+            self.page.explained.add(key)
+        self.page.traces.append(trace | spec)
+
+    def at(self, x: Floats | float, y: Floats | float) -> Spec:
+        """Return the positions of a trace or a text."""
+        return {"x": places(x, self.axes["x"]), "y": places(y, self.axes["y"])}
+
+    def lengths(self, values: Floats, way: Way) -> Floats:
+        """Turn days into milliseconds, which plotly measures dates in."""
+        return values * DAY if self.axes[way].scale == "date" else values
+
+    def at_edge(self, along: Way) -> PanelContext:
+        """Return the panel with another axis across, which is 1 long whatever is zoomed to."""
+        across = OTHER[along]
+        if across not in self.edges:
+            over = {"overlaying": self.names[across], "range": [0, 1], "fixedrange": True, "visible": False}
+            self.edges[across] = self.page.add_axis(across, over)
+        axes, names = self.axes | {across: PanelAxis()}, self.names | {across: self.edges[across]}
+        return replace(self, axes=axes, names=names, clipped=True)
+
+
+def rgba(color: str, alpha: float = 1.0) -> str:
+    """Give a color its opacity: one word for fill, line and marker."""
+    from plotly.colors import hex_to_rgb
+
+    red, green, blue = hex_to_rgb(INK if color == style.INK else color)
+    return f"rgba({red},{green},{blue},{alpha:.4g})"
+
+
+def _all_escaped(texts: Sequence[Any]) -> list[Any]:
+    """Escape every text of a sequence, or of rows of them."""
+    return [escaped(text) if isinstance(text, str) else _all_escaped(text) for text in texts]
+
+
+def _hover(texts: Sequence[Any], otherwise: str = "skip") -> Spec:
+    """Return the hover text of each point or cell; without any, what plotly is to show."""
+    return {"hoverinfo": "text", "hovertext": _all_escaped(texts)} if texts else {"hoverinfo": otherwise}
+
+
+def _line(mark: Line, frame: PanelContext) -> None:
+    pieces = _strengths(mark)
+    shape = "hv" if mark.steps else "linear"
+    dash = DASHES.get(mark.dash, mark.dash)
+    line = {"width": mark.width * POINT, "dash": dash, "shape": shape, "simplify": False}
+    for share, joined in pieces.items():
+        hover = [mark.hover[point] if point >= 0 else "" for point in joined] if mark.hover else ()
+        color = {"color": rgba(mark.color, mark.alpha * share)}
+        spec = {"type": "scatter", "mode": "lines", "line": line | color} | _hover(hover)
+        spec |= frame.at(mark.x[joined], np.where(joined >= 0, mark.y[joined], np.nan))
+        frame.add(spec, mark.label, mark.color, share == max(pieces))
+    points = alone(np.isfinite(mark.y))
+    if points:  # a line between fewer than two points cannot be seen
+        x, y = mark.x[points], mark.y[points]
+        _points(Points(x, y, mark.color, mark.label, size=3.0, alpha=mark.alpha), frame)
+
+
+def _strengths(mark: Line) -> dict[float, Integers]:
+    """Return shares of color and the points joined with them, -1 between pieces: each is a trace."""
+    joined: dict[float, list[int]] = {}
+    for first, last, share in faded(mark):
+        before = joined.setdefault(share, [])
+        before += [*([-1] if before else []), *range(first, last + 1)]
+    return {share: np.array(joined[share], dtype=np.int64) for share in sorted(joined)}
+
+
+def _band(mark: Band, frame: PanelContext) -> None:
+    x, low, high = mark.x, mark.low, mark.high
+    if mark.steps:  # a height holds until the next point
+        x, low, high = np.repeat(x, 2)[1:], np.repeat(low, 2)[:-1], np.repeat(high, 2)[:-1]
+    there, back = np.column_stack([x, low]), np.column_stack([x, high])
+    outlines = [np.vstack([there[run], back[run][::-1]]) for run in stretches(np.isfinite(low + high))]
+    _fill(mark, frame, outlines, {"fillcolor": rgba(mark.color, mark.alpha)}, mark.color)
+
+
+def _hatch(mark: Hatch, frame: PanelContext) -> None:
+    # Dark strokes on a pale wash are seen on any color of a scale and on either background.
+    pattern = {"shape": "/", "fgcolor": "rgba(60,60,60,0.9)", "bgcolor": "rgba(235,235,235,0.3)"}
+    _fill(mark, frame, hatched(mark), {"fillpattern": pattern | {"size": 7, "solidity": 0.14}}, style.INK)
+
+
+def _fill(mark: Band | Hatch, frame: PanelContext, outlines: list[Floats], fill: Spec, color: str) -> None:
+    """Fill what outlines of corners ``(c, 2)`` enclose, as one trace."""
+    if not outlines:
+        return
+    x, y = np.concatenate([np.vstack([corners, [corners[0, 0], np.nan]]) for corners in outlines]).T
+    line = {"width": 0, "color": "rgba(0,0,0,0)"}
+    spec = {"type": "scatter", "mode": "lines", "fill": "toself", "line": line, "hoverinfo": "skip"}
+    frame.add(spec | frame.at(x, y) | fill, mark.label, color)
+
+
+def _points(mark: Points, frame: PanelContext) -> None:
+    size = np.asarray(mark.size) * (0.5 if mark.marker == "dot" else 1.0) * POINT
+    color = rgba(mark.color, mark.alpha)
+    bar = mark.marker == "bar"  # lies across what is measured
+    symbol = "line-ns" if bar and mark.error_along == "x" else MARKERS.get(mark.marker, mark.marker)
+    outline = {"color": color, "width": 1.6 if bar else 0.0}
+    look = {"symbol": symbol, "size": size if size.ndim else float(size), "line": outline}
+    spec = {"type": "scatter", "mode": "markers", "cliponaxis": frame.clipped}
+    spec |= {"marker": look | {"color": color, "opacity": 1.0}} | _hover(mark.hover)
+    spec |= frame.at(mark.x, mark.y) | _error(mark.error, mark.error_along, frame, color)
+    frame.add(spec, mark.label, mark.color)
+
+
+def _error(error: Floats | None, along: Way, frame: PanelContext, color: str) -> Spec:
+    if error is None:
+        return {}
+    bars = {
+        "type": "data",
+        "array": frame.lengths(error, along),
+        "color": color,
+        "thickness": 1.6,
+        "width": 3,
+    }
+    return {f"error_{along}": bars}
+
+
+def _bars(mark: Bars, frame: PanelContext) -> None:
+    along: Way = "y" if mark.horizontal else "x"
+    up = OTHER[along]
+    colors = (mark.color,) if isinstance(mark.color, str) else mark.color
+    fills = [rgba(color, mark.alpha) for color in colors]
+    spec = {
+        "type": "bar",
+        "orientation": "h" if mark.horizontal else "v",
+        along: places(mark.at, frame.axes[along]),
+        up: frame.lengths(mark.length, up),
+        "width": frame.lengths(mark.width, along),
+        "base": None if mark.base is None else places(mark.base, frame.axes[up]),
+        "marker": {"color": fills[0] if isinstance(mark.color, str) else fills, "line": {"width": 0}},
+        **_error(mark.error, up, frame, INK),
+        **_hover(mark.hover),
+    }
+    frame.add(spec, mark.label, mark.color)
+
+
+def _strip(mark: Strip, frame: PanelContext) -> None:
+    edge = frame.at_edge(mark.along)
+    if not frame.covered:
+        edge.depth = -1  # its axis lies over the panel's, and the curves should lie over it
+    lying = mark.along == "y"
+    heights = strip_heights(mark)
+    _bars(Bars(mark.at, heights, mark.width, style.INK, alpha=0.45, horizontal=lying, hover=mark.hover), edge)
+
+
+def _rug(mark: Rug, frame: PanelContext) -> None:
+    zero = np.zeros(len(mark.at))  # the outer half is clipped
+    x, y = (mark.at, zero) if mark.along == "x" else (zero, mark.at)
+    ticks = Points(x, y, style.INK, marker="bar", size=RUG, error_along=mark.along, hover=mark.hover)
+    _points(ticks, frame.at_edge(mark.along))
+
+
+def _heat(mark: Heat, frame: PanelContext) -> None:
+    even = np.linspace(0, 1, len(mark.colors)).tolist()
+    colors = mark.colors if isinstance(mark.colors, str) else [*zip(even, mark.colors, strict=True)]
+    spec: Spec = {"type": "heatmap", "z": mark.values, "zmin": mark.low, "zmax": mark.high}
+    spec |= {"colorscale": colors, "showscale": mark.unit is not None, "colorbar": _color_bar(mark, frame)}
+    spec |= frame.at(mark.x_edges, mark.y_edges) | _hover(mark.hover, "x+y+z") | {"hoverongaps": False}
+    if mark.written:
+        spec |= {"text": _all_escaped(mark.written), "texttemplate": "%{text}"}
+    frame.add(spec)
+
+
+def _contours(mark: Contours, frame: PanelContext) -> None:
+    step = float(np.ptp(mark.levels)) / max(len(mark.levels) - 1, 1) or 1.0
+    # Plotly fills below the first and above the last level too, so that the outermost need not be given.
+    inner = mark.levels[1:-1] if len(mark.levels) > 3 else mark.levels
+    written = number_format(labeled_levels(mark))
+    surface = {"type": "contour", "z": mark.values, **frame.at(mark.x, mark.y)}
+    filled = {
+        "contours": {"start": inner[0], "end": inner[-1], "size": step, "coloring": "fill"},
+        "line": {"width": 0.5, "color": "rgba(0,0,0,0.3)"},
+        "colorscale": mark.colors,
+        "colorbar": _color_bar(mark, frame) | {"tickvals": labeled_levels(mark), "tickformat": written},
+        **_hover(mark.hover, "x+y+z"),
+    }
+    frame.add(surface | filled)
+    for level, color in _lined(mark) if mark.values.size <= LARGE else ():
+        labels = {"showlabels": True, "labelfont": {"size": SMALL, "color": color}, "coloring": "none"}
+        where = {"start": level, "end": level, "size": step, "labelformat": written}
+        line = {"line": {"width": 1.0, "color": color}, "showscale": False, "hoverinfo": "skip"}
+        frame.add(surface | line | {"contours": labels | where})
+
+
+def _lined(mark: Contours) -> list[tuple[float, str]]:
+    """Return every other level that is reached, and the color that can be read on its own."""
+    from plotly.colors import get_colorscale, sample_colorscale, unlabel_rgb
+
+    levels = lined_levels(mark)
+    low, high = float(mark.levels[0]), float(mark.levels[-1])
+    shares = [(level - low) / ((high - low) or 1.0) for level in levels]
+    grounds = sample_colorscale(get_colorscale(mark.colors), shares) if levels else []
+    light = [is_light([part / 255 for part in unlabel_rgb(ground)]) for ground in grounds]
+    return [(level, "#222222" if bright else "#eeeeee") for level, bright in zip(levels, light, strict=True)]
+
+
+def _color_bar(mark: Heat | Contours, frame: PanelContext) -> Spec:
+    """Place a color bar beside its own panel."""
+    page, box = frame.page, frame.box
+    low, high = page.share(box, "y")
+    height = box["y"][1] - box["y"][0]
+    begins = (box["x"][1] + frame.room) / page.size["x"]
+    frame.room += color_bar_width(mark, height)
+    where = {"x": begins, "xanchor": "left", "xpad": 0, "y": (low + high) / 2, "len": high - low, "ypad": 0}
+    unit = escaped(wrapped(mark.unit or "", height))
+    title = {"text": unit, "side": "right", "font": {"size": FONT}}
+    return where | {"thickness": BAR, "outlinewidth": 0, "title": title} | powers(*_colored(mark))
+
+
+def _colored(mark: Heat | Contours) -> tuple[float, float]:
+    """Return the ends of the colors."""
+    low, high = (mark.low, mark.high) if isinstance(mark, Heat) else mark.levels[[0, -1]]
+    return float(low), float(high)
+
+
+def color_bar_width(mark: Mark, height: float) -> float:
+    """Estimate how many pixels a mark's color bar takes, with its numbers and its unit."""
+    if not isinstance(mark, Heat | Contours) or mark.unit is None:
+        return 0.0
+    numbers = FONT * max(map(text_width, value_words(*_colored(mark))))
+    return BAR + 3 * GAP + numbers + text_height(wrapped(mark.unit, height))
+
+
+def _rule(mark: Rule, frame: PanelContext) -> None:
+    along, across = mark.along, OTHER[mark.along]
+    at = places(mark.at, frame.axes[along])
+    where = {f"{along}ref": frame.names[along], f"{along}0": at, f"{along}1": at}
+    over = {f"{across}ref": f"{frame.names[across]} domain", f"{across}0": 0, f"{across}1": 1}
+    look = {"layer": "above" if frame.covered else "below", "opacity": 0.9}
+    frame.page.shapes.append(LINE | where | over | look)
+
+
+def _text(mark: Text, frame: PanelContext) -> None:
+    color = {} if mark.color == style.INK else {"color": rgba(mark.color)}  # else the template's
+    upright = "middle" if mark.upright == "center" else mark.upright
+    right, up = mark.offset
+    note = {"text": escaped(mark.text), "font": {"size": mark.size * POINT} | color, "opacity": mark.alpha}
+    note |= {"xref": frame.names["x"], "yref": frame.names["y"]} | frame.at(mark.x, mark.y)
+    note |= {"xanchor": mark.align, "yanchor": upright, "align": mark.align, "textangle": -mark.rotation}
+    note |= {"xshift": right * POINT, "yshift": up * POINT, "borderpad": 0, "showarrow": False}
+    frame.page.annotations.append(note)
+
+
+PENS: dict[type, Callable[[Any, PanelContext], None]] = {
+    Line: _line,
+    Band: _band,
+    Points: _points,
+    Bars: _bars,
+    Strip: _strip,
+    Rug: _rug,
+    Heat: _heat,
+    Contours: _contours,
+    Hatch: _hatch,
+    Rule: _rule,
+    Text: _text,
+}
