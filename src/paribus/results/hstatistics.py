@@ -217,17 +217,16 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
         output : str or int, optional
             Only entries of this output.
         """
-        ratio, members, outputs = (
-            self.ratio(statistic),
-            self._members(statistic),
-            chosen(self.output_names, output),
-        )
-        numbers = ratio.strength, ratio.strength_error, ratio.share, ratio.ratio_error
+        outputs = chosen(self.output_names, output)
+        ratio, groups = self.ratio(statistic), self.groups(statistic)
         order = np.argsort(-ratio.strength[:, outputs], axis=None, kind="stable")[:k]
-        positions = [(entry, outputs[o]) for entry, o in zip(*divmod(order, len(outputs)), strict=True)]
+        entries, columns = np.divmod(order, len(outputs))
+        at = entries, np.array(outputs)[columns]
+        numbers = (ratio.strength, ratio.strength_error, ratio.share, ratio.ratio_error)
+        rows = zip(*(array.tolist() for array in (*at, *(array[at] for array in numbers))), strict=True)
         return [
-            Interaction(members[entry], self.output_names[o], *(float(array[entry, o]) for array in numbers))
-            for entry, o in positions
+            Interaction(tuple(self.features[j] for j in groups[entry]), self.output_names[o], *row)
+            for entry, o, *row in rows
         ]
 
     def to_frame(
