@@ -92,10 +92,11 @@ def _curves(effect: Part, o: int) -> list[str]:
 
 def _range(curve: Floats, result: Part | Difference) -> str:
     """Return the ends of a curve or surface, and where they are; cells without rows have no average."""
-    known = np.isfinite(curve)
+    known, near = np.isfinite(curve), "outside" in result
     if not known.any():
-        return "nowhere finite" if curve.size else "no grid point"
-    lost = 0 if "outside" in result else int((~known).sum())
+        nothing = "nowhere finite" if curve.size else "no grid point"
+        return "nowhere, as no cell has rows" if near else nothing
+    lost = 0 if near else int((~known).sum())
     elsewhere = f", not finite at {lost:,} of {curve.size:,} points" if lost else ""
     places = (np.argmin(np.where(known, curve, np.inf)), np.argmax(np.where(known, curve, -np.inf)))
     low, high = (np.unravel_index(place, curve.shape) for place in places)

@@ -180,8 +180,8 @@ def _along_axis(effect: PartialDependence) -> tuple[Floats, str]:
     name, values = effect.feature_names[0], effect.grid_values[0]
     if len(effect.feature_names) > 1:
         raise OptionError(
-            f"derivative() is defined for one feature; this is the effect of "
-            f"{' x '.join(effect.feature_names)}. Request that of one of them"
+            f"derivative() is defined for one feature; this is an effect of "
+            f"{' x '.join(effect.feature_names)}. Request the effect of one of them"
         )
     if effect.kinds[0] in NOMINAL:
         raise OptionError(
