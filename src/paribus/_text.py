@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,12 @@ def at_value(value: Any) -> str:
         unit, name = duration_unit(float(abs(value) / np.timedelta64(1, "D")))
         return f"{number(float(value / np.timedelta64(1, 'D')) / unit)} {name}"
     return str(value)
+
+
+def at_point(names: Iterable[str], grid_values: Iterable[Any], position: Iterable[Any]) -> str:
+    """Return a grid point as text: the value of each axis at its position."""
+    axes = zip(names, grid_values, position, strict=True)
+    return ", ".join(f"{name} = {at_value(values[g])}" for name, values, g in axes)
 
 
 def duration_unit(days: float) -> tuple[float, str]:

@@ -522,7 +522,7 @@ def test_what_is_no_grid_value_is_refused_with_the_nearest():
     effect = pd_of(crossing, table(), "temp", custom_values={"temp": [3.2, 8.0, 20.0]})
     for at, words in (
         (7.0, "the nearest is 8.0"),
-        ("warm", "no grid value of temp"),
+        ("warm", "not a grid value of temp"),
         ((1, 2), "each of temp"),
     ):
         with pytest.raises(paribus.OptionError, match=re.escape(words)):
@@ -530,7 +530,7 @@ def test_what_is_no_grid_value_is_refused_with_the_nearest():
     dated = paribus.partial_dependence(by_day, days(), "day")
     with pytest.raises(paribus.OptionError, match="the nearest is 2024-03-06"):
         dated.centered(at="2024-03-07")
-    with pytest.raises(paribus.OptionError, match="no grid value of day"):
+    with pytest.raises(paribus.OptionError, match="not a grid value of day"):
         dated.centered(at="soon")
     towns = paribus.partial_dependence(lambda t: t["size"], days(), "town")
     with pytest.raises(paribus.OptionError, match="town; known: 'A', 'B', 'C'"):

@@ -1637,10 +1637,10 @@ def test_the_story_tells_what_moves_and_how_it_was_found():
     found = asked(mixed())
     text = repr(found)
     assert text.startswith("LocalEffects of mixed_model: 8 effects, strongest first (prediction)")
-    assert "accumulated over 400 rows (unweighted); by brute" in text
+    assert "accumulated over 400 rows (unweighted)\n  by brute" in text
     text = repr(found["b"])
     for part in (
-        "LocalEffect of mixed_model on b: 41 values, 1 output",
+        "LocalEffect of mixed_model on b: 41 points, 1 output",
         "missing in",
         "predictions",
         "note:",

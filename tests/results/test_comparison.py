@@ -239,10 +239,13 @@ def test_other_features_rows_and_outputs_are_refused():
     X = np.random.default_rng(0).normal(size=(60, 3))
     effect, local, _ = answers(curved, X, 0)
     other = paribus.accumulated_local_effects(curved, X, 1)["x1"]
-    with pytest.raises(paribus.InputError, match="is about"):
+    with pytest.raises(paribus.InputError, match="local= is about another feature"):
         paribus.compare(effect, other)
     fewer = paribus.accumulated_local_effects(curved, X[:50], 0)["x0"]
-    with pytest.raises(paribus.InputError, match="50 rows and effect= over 60"):
+    with pytest.raises(
+        paribus.InputError,
+        match=r"local= is over other rows or weights \(50 rows \(unw.*\) than effect= \(60 rows",
+    ):
         paribus.compare(effect, fewer)
     both = paribus.accumulated_local_effects(lambda t: np.column_stack([t[:, 0]] * 2), X, 0)["x0"]
     with pytest.raises(paribus.InputError, match="other outputs"):
@@ -335,14 +338,14 @@ def test_other_models_and_weights_are_refused():
     def another(t):
         return curved(t)
 
-    with pytest.raises(paribus.InputError, match="of another and effect= of curved"):
+    with pytest.raises(paribus.InputError, match=r"of another model, .* \(another\) than effect= \(curved\)"):
         paribus.compare(effect, paribus.accumulated_local_effects(another, X, 0)["x0"])
     y = X[:, 0] * X[:, 1]
     first, second = (HistGradientBoostingRegressor(max_iter=n).fit(X, y) for n in (3, 4))
     exact, again = (paribus.partial_dependence(first, X, 0, method=how) for how in ("exact", "brute"))
     for effect_of_first in (exact, again):  # the same model, whatever was read of it
         assert paribus.compare(effect_of_first, None, paribus.marginal(first, X, 0)["x0"]).notes is not None
-    with pytest.raises(paribus.InputError, match="different models by their model_digest"):
+    with pytest.raises(paribus.InputError, match="local= is of another model, by its model_digest"):
         paribus.compare(exact, paribus.accumulated_local_effects(second, X, 0)["x0"])
     observed = paribus.marginal(curved, X, 0, y=X[:, 1])["x0"]
     assert paribus.compare(effect, local, observed).marginal is observed

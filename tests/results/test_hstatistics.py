@@ -237,7 +237,7 @@ def test_the_story_of_importance():
         "  by trees: sums over leaves (0.5 s)",
         "  note: few rows",
     ]
-    own = repr(importance("ab", [1.0, 2.0], method="model"))
+    own = repr(importance("ab", [1.0, 2.0], method="model", estimand=paribus.Estimand.TRAINING))
     assert "  b: 2\n  a: 1\n  by trees" in own  # no error, and over no rows of ours
     outputs = repr(importance("a", [[1.0, 2.0, 3.0, 4.0]], outputs=tuple("wxyz")))
     assert "by effect, 4 outputs: " in outputs

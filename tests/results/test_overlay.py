@@ -224,9 +224,11 @@ def test_what_is_no_overlay_at_all_is_refused(frame):
     refused(age, "'average' is not one")
     refused({"a": age, "b": 3}, "'b' is not one")
     pair = paribus.partial_dependence(steep, frame, ["age", "other"], grid_resolution=3)
-    refused({"a": pair, "b": pair}, "'a' has none of age x other")
+    refused(
+        {"a": pair, "b": pair}, "'a' must be the average of a single feature, not an average of age x other"
+    )
     curves = paribus.partial_dependence(steep, frame, "age", grid_resolution=3, kind="individual")
-    refused({"a": age, "b": curves}, "'b' has none of age")
+    refused({"a": age, "b": curves}, "'b' must be .* not individual curves of age; request")
     several = {name: paribus.effects(steep, frame, [name], grid_resolution=3) for name in ("age", "other")}
     refused(several, "that all of 'age', 'other' have")
     effects = paribus.effects(steep, frame, ["age", "other"], grid_resolution=3)

@@ -356,13 +356,21 @@ def test_the_story_is_told_in_a_few_lines(X):
     assert len(lines) == 6
     assert "on x0: 50 points, 1 output" in lines[0]
     assert "from " in lines[1]
-    assert "60 rows (unweighted), standard error at most" in lines[2]
-    assert "missing in 16.7%" in lines[3]
+    assert "missing in 16.7%" in lines[2]
+    assert "60 rows (unweighted), standard error at most" in lines[3]
     assert "by brute" in lines[4]
     assert "strongest first" in repr(paribus.effects(two_outputs, np.nan_to_num(X)))
     assert "60 rows" in repr(paribus.partial_dependence(two_outputs, np.nan_to_num(X), 0, kind="individual"))
     many = paribus.partial_dependence(lambda t: np.zeros((len(t), 7)), np.nan_to_num(X), 0)
     assert "and 4 more outputs" in repr(many)
+
+
+def test_the_text_of_a_curve_shows_the_range_of_its_finite_values():
+    X = np.arange(4.0)[:, None]
+    some = paribus.partial_dependence(lambda t: np.where(t[:, 0] > 2, np.inf, t[:, 0]), X, 0)
+    assert "  prediction: from 0 at x0 = 0 to 2 at x0 = 2, not finite at 1 of 4 points" in repr(some)
+    none = paribus.partial_dependence(lambda t: np.full(len(t), np.inf), X, 0)
+    assert "  prediction: nowhere finite" in repr(none)
 
 
 def test_individual_strength_is_that_of_the_average(X):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from paribus._contracts import NOMINAL, Flags, Floats
-from paribus._text import at_value, number
+from paribus._contracts import NOMINAL, Floats
+from paribus._text import at_point, number
 from paribus._typing import FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note, NoteCode
-from paribus.results.curve_values import at_values
+from paribus.results.alike import check_alike, check_same
+from paribus.results.curve_values import at_values, curves_of
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.effects import Effects
 from paribus.results.local_effect import LocalEffect, LocalEffects
@@ -20,7 +22,6 @@ from paribus.results.marginal import Marginal, Marginals
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
-from paribus.results.repr_text import format_comparison, format_comparisons
 from paribus.results.tidy import comparison_frame, comparisons_frame
 
 NOTE_SHARE = 0.05  # of the range: a larger difference is reported in a note, if errors do not account for it
@@ -103,9 +104,6 @@ class Comparison(PlotMixin, saved=True):
         """
         return comparison_frame(self, backend)
 
-    def __repr__(self) -> str:
-        return format_comparison(self)
-
 
 class Comparisons(EffectMapping[Comparison], saved=True):
     """A mapping from a feature's name to its `Comparison`, strongest effect first."""
@@ -122,9 +120,6 @@ class Comparisons(EffectMapping[Comparison], saved=True):
             Library of the returned table; by default that of ``X``.
         """
         return comparisons_frame(self, backend)
-
-    def __repr__(self) -> str:
-        return format_comparisons(self)
 
 
 @overload
@@ -166,132 +161,98 @@ def compare(effect: Any, local: Any = None, marginal: Any = None) -> Comparison 
     >>> float(paribus.compare(effect, local).share[0].round(6))
     0.0
     """
-    if isinstance(effect, Effects):
-        several = [
-            compare(one, _own(local, LocalEffects, key), _own(marginal, Marginals, key))
-            for key, one in effect.items()
-            if isinstance(key, str)
-        ]
-        if not several:
-            raise InputError(
-                "effect= has no effect of a single feature to compare; request one feature at a time"
-            )
-        return Comparisons(several)
-    check_parts(effect, local, marginal)
-    return _compared(effect, local, marginal)
+    if not isinstance(effect, Effects):
+        check_parts(effect, local, marginal)
+        return _compared(effect, local, marginal)
+    _given((Effects, LocalEffects, Marginals), effect, local, marginal)
+    several = [
+        compare(one, *(None if many is None else many.get(key) for many in (local, marginal)))
+        for key, one in effect.items()
+        if isinstance(key, str)
+    ]
+    if not several:
+        raise InputError(
+            "effect= has no effect of a single feature to compare; request one feature at a time"
+        )
+    return Comparisons(several)
+
+
+def _given(kinds: tuple[type, ...], *results: Any) -> dict[str, Any]:
+    """Return the results that are given by their arguments; refuse what is of another type."""
+    given: dict[str, Any] = {}
+    for name, kind, result in zip(("effect=", "local=", "marginal="), kinds, results, strict=True):
+        if result is not None or not given:  # the first is needed
+            given[name] = result
+            if not isinstance(result, kind):
+                raise InputError(f"{name} must be a {kind.__name__}, not a {type(result).__name__}")
+    return given
 
 
 def check_parts(effect: Any, local: Any, marginal: Any) -> None:
     """Refuse what is not about the same feature, rows and model."""
-    _check(effect, PartialDependence, "effect")
-    for other, kind, name in ((local, LocalEffect, "local"), (marginal, Marginal, "marginal")):
-        if other is not None:
-            _check(other, kind, name)
-            _check_alike(effect, other, name)
-
-
-def _own(results: Any, kind: type[EffectMapping[Any]], key: str) -> Any:
-    """Return the part of a mapping that is about a feature."""
-    if results is None:
-        return None
-    _check(results, kind, "local" if kind is LocalEffects else "marginal")
-    return results.get(key)
-
-
-def _check(result: Any, kind: type, name: str) -> None:
-    if not isinstance(result, kind):
-        raise InputError(f"{name}= must be a {kind.__name__}, not a {type(result).__name__}")
-    if isinstance(result, PartialDependence) and (result.average is None or len(result.feature_names) != 1):
-        what = "individual curves" if result.average is None else "an average"
-        raise InputError(
-            f"effect= must be the average of a single feature, not {what} of "
-            f"{' x '.join(result.feature_names)}; request one feature, and kind='average'"
-        )
-
-
-def _check_alike(effect: PartialDependence, other: LocalEffect | Marginal, name: str) -> None:
-    """Refuse what is about another feature, other rows or another scale."""
-    one, two = effect.provenance, other.provenance
-    if other.feature_names != effect.feature_names:
-        raise InputError(f"{name}= is about {other.feature_names}, effect= about {effect.feature_names}")
-    if other.output_names != effect.output_names or (one.scale != two.scale):
-        raise InputError(
-            f"{name}= and effect= have other outputs, or another scale ({two.scale}, {one.scale})"
-        )
-    if one.rows != two.rows:
-        raise InputError(f"{name}= is over {two.rows:,} rows and effect= over {one.rows:,}; compare the same")
+    parts = _given((PartialDependence, LocalEffect, Marginal), effect, local, marginal)
+    check_alike(parts)
     # A fingerprint reveals other values of y as well, which partial dependence does not know.
-    if one.weights != two.weights or (
-        one.fingerprint != two.fingerprint and not (isinstance(other, Marginal) and "observed" in other)
-    ):
-        raise InputError(f"{name}= and effect= are over other rows or weights; compare the same")
-    predicted = isinstance(other, LocalEffect) or "predicted" in other
-    if predicted and one.model_digest != two.model_digest:
-        raise InputError(
-            f"{name}= is of {two.model} and effect= of {one.model}, which are different models by their "
-            "model_digest; compare the same model"
-        )
+    unseen = {name: part for name, part in parts.items() if "observed" not in part}
+    rows, fingerprint = "over other rows or weights", attrgetter("provenance.fingerprint")
+    check_same(parts, rows, attrgetter("provenance.rows", "provenance.weights"), _background)
+    check_same(unseen, f"{rows}, by its fingerprint", fingerprint)
+    predicted = {name: part for name, part in parts.items() if curves_of(part)[0] != "observed"}
+    digest, model = attrgetter("provenance.model_digest"), attrgetter("provenance.model")
+    check_same(predicted, "of another model, by its model_digest", digest, model)
+
+
+def _background(part: Any) -> Any:
+    return part.provenance.background()
 
 
 def _compared(effect: PartialDependence, local: LocalEffect | None, marginal: Marginal | None) -> Comparison:
-    notes = [note for part in (effect, local) if part is not None for note in part.notes]
+    far = None if effect.extrapolation is None else effect.extrapolation.note("curve")
+    notes = [] if far is None else [far]  # the two that matter most come first
+    distance: dict[str, Any] = dict.fromkeys(("local_offset", "difference", "share", "at"))
+    if local is not None:
+        distance, different = _apart(effect, local)
+        notes += different
+    notes += [note for part in (effect, local) if part is not None for note in part.notes]
     if marginal is not None:
         # The effect reports missing values already.
         notes += [note for note in marginal.notes if note.code is not NoteCode.MISSING_VALUES]
-    offset = difference = share = at = None
-    if local is not None:
-        offset, difference, share, at, beyond = _apart(effect, local)
-        notes = [*_difference_notes(effect, difference, np.where(beyond, share, 0.0), at), *notes]
-    far = effect.extrapolation.note("curve") if effect.extrapolation is not None else None
-    notes = [*([far] if far else []), *notes]  # the two that matter most come first
-    return Comparison(effect, local, marginal, offset, difference, share, at, tuple(dict.fromkeys(notes)))
+    return Comparison(effect, local, marginal, **distance, notes=tuple(dict.fromkeys(notes)))
 
 
-def _apart(
-    effect: PartialDependence, local: LocalEffect
-) -> tuple[Floats, Floats, Floats, tuple[Any, ...], Flags]:
+def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[dict[str, Any], list[Note]]:
     """Lay local effects on the partial dependence, and find where they are furthest from it.
 
-    The last says for which outputs that is more than two standard errors of both.
+    A note reports what is more than two standard errors of both.
     """
     assert effect.average is not None
-    nominal = effect.kinds[0] in NOMINAL
+    outputs, nominal = len(effect.output_names), effect.kinds[0] in NOMINAL
     own, wanted = local.grid_values[0], effect.grid_values[0]
     other, known = at_values(own, wanted, local.ale, nominal)
-    average, weights = effect.average[:, known], effect.support[known]
-    outputs = len(effect.output_names)
+    average, weights, values = effect.average[:, known], effect.support[known], wanted[known]
     if not known.any():
-        none = np.full(outputs, np.nan)
-        return none, none.copy(), none.copy(), (None,) * outputs, np.zeros(outputs, bool)
+        names = ("local_offset", "difference", "share")
+        return {**{name: np.full(outputs, np.nan) for name in names}, "at": (None,) * outputs}, []
     if not weights.any():
         weights = np.ones(len(weights))
     offset = ((average - other) * weights).sum(axis=1) / weights.sum()
     laid = other + offset[:, None]
     apart = np.abs(average - laid)
-    largest = apart.argmax(axis=1)
-    difference = apart.max(axis=1)
-    both = np.concatenate([average, laid], axis=1)
-    range_ = np.ptp(both, axis=1)
+    largest, difference = apart.argmax(axis=1), apart.max(axis=1)
+    range_ = np.ptp(np.concatenate([average, laid], axis=1), axis=1)
     share = np.divide(difference, range_, out=np.zeros(outputs), where=range_ > 0)
-    values = effect.grid_values[0][known]
     errors = np.nan_to_num(at_values(own, wanted, local.standard_error, nominal)[0])
     if effect.standard_error is not None:
         errors = errors + np.nan_to_num(effect.standard_error[:, known])
     beyond = difference > 2 * errors[np.arange(outputs), largest]
-    return offset, difference, share, tuple(values[g] for g in largest), beyond
-
-
-def _difference_notes(
-    effect: PartialDependence, difference: Floats, share: Floats, at: tuple[Any, ...]
-) -> list[Note]:
-    known = np.nan_to_num(share)
-    worst = int(np.argmax(known))
-    if known[worst] < NOTE_SHARE:
-        return []
-    of = f" ({effect.output_names[worst]})" if len(effect.output_names) > 1 else ""
-    name = effect.feature_names[0]
-    text = (
-        f"ALE differs from PD by up to {number(float(difference[worst]))}, {known[worst]:.0%} of the range"
-        f"{of}, at {name} = {at_value(at[worst])}"
-    )
-    return [Note(NoteCode.ALE_DIFFERS, text, name, difference[worst])]
+    found = {"local_offset": offset, "difference": difference, "share": share}
+    found["at"] = tuple(values[g] for g in largest)
+    relative = np.nan_to_num(np.where(beyond, share, 0.0))
+    worst = int(np.argmax(relative))
+    if relative[worst] < NOTE_SHARE:
+        return found, []
+    size, of = difference[worst], f" ({effect.output_names[worst]})" * (outputs > 1)
+    where = at_point(effect.feature_names, (values,), (largest[worst],))
+    share_of_range = f"{relative[worst]:.0%} of the range{of}"
+    text = f"ALE differs from PD by up to {number(float(size))}, {share_of_range}, at {where}"
+    return found, [Note(NoteCode.ALE_DIFFERS, text, effect.feature_names[0], size)]

@@ -1,13 +1,25 @@
-"""Curves of one feature at the values of another grid, and how strong they are."""
+"""Curves as numbers: at the values of another grid, along axes or flat, and how strong they are."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paribus._contracts import Array, Flags, Floats
 from paribus._states.overflow import scaled
+from paribus.results.frozen import read_only
+
+if TYPE_CHECKING:
+    from paribus.results.partial_dependence import PartialDependence
+
+CURVES = ("average", "ale", "predicted", "observed", "residual")
+
+
+def curves_of(part: Mapping[str, Any]) -> list[str]:
+    """Return the names of the curves of an effect, the most important first; none of individual curves."""
+    return [name for name in CURVES if name in part]
 
 
 def at_values(own: Array, wanted: Array, curves: Floats, nominal: bool) -> tuple[Floats, Flags]:
@@ -75,3 +87,32 @@ def strength_of(average: Floats, weights: Floats) -> float:
         return np.sqrt(np.mean(centered**2 @ shares))
 
     return float(scaled(deviation, average))
+
+
+def split_points(
+    points: Floats | None, shape: tuple[int, ...], with_missing: bool
+) -> tuple[Floats | None, Floats | None]:
+    """Return points ``(..., g)`` along their axes, and the missing value, which is the last, as views."""
+    if points is None:
+        return None, None
+    read_only(points)  # before it is sliced, so that no view can be written to either
+    if with_missing:
+        return points[..., :-1], points[..., -1]
+    return points.reshape(*points.shape[:-1], *shape), None
+
+
+def flat_points(effect: PartialDependence, with_missing: bool) -> tuple[Floats | None, ...]:
+    """Return averages ``(o, g)``, curves of rows ``(o, n, g)`` and of models ``(m, o, g)``.
+
+    The missing value, where it is wanted and there is one, is the last point.
+    """
+    missing, spread = effect.missing if with_missing else None, effect.by_model
+    points = [effect.average, effect.individual, None if spread is None else spread.values]
+    flat = [None if a is None else a.reshape(*a.shape[: a.ndim - effect.support.ndim], -1) for a in points]
+    if missing is None:
+        return tuple(flat)
+    last = [missing.average, missing.individual, None if spread is None else spread.missing]
+    return tuple(
+        None if array is None or at is None else np.concatenate([array, at[..., None]], axis=-1)
+        for array, at in zip(flat, last, strict=True)
+    )

@@ -11,19 +11,23 @@ from paribus._contracts import NOMINAL, Array, Floats, Kind
 from paribus._typing import ErrorBasis, FrameBackend
 from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note, NoteCode
-from paribus.results.curve_values import at_values, shared_values
+from paribus.results.curve_values import at_values, curves_of, shared_values
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.local_effect import LocalEffect
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
-from paribus.results.repr_text import format_difference, format_differences
 from paribus.results.result import Result
 from paribus.results.tidy import difference_frame, differences_frame
 from paribus.results.transforms import moments_of
 
 if TYPE_CHECKING:
     from paribus.results.overlay import Overlay, Overlays, Part
+
+INDEPENDENT = (
+    "standard errors are those of independent samples, as independent=True states; they do not hold if rows "
+    "are in both"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,9 +120,6 @@ class Difference(Result, saved=True):
         """
         return difference_frame(self, backend)
 
-    def __repr__(self) -> str:
-        return format_difference(self)
-
 
 class Differences(EffectMapping[Difference], saved=True):
     """A mapping from a feature's name to the `Difference` of two parts there, the largest first."""
@@ -136,21 +137,14 @@ class Differences(EffectMapping[Difference], saved=True):
         """
         return differences_frame(self, backend)
 
-    def __repr__(self) -> str:
-        return format_differences(self)
-
 
 def difference_of(
     overlay: Overlay, part: str | None, reference: str | None, curve: str | None, independent: bool
 ) -> Difference:
     """Return one part of an overlay less another."""
     part, reference = _names(tuple(overlay.parts), part, reference)
-    one, other = overlay.parts[part], overlay.parts[reference]
-    same_rows = one.provenance.fingerprint == other.provenance.fingerprint
-    if not isinstance(independent, bool):
-        raise OptionError(f"independent={independent!r} must be True or False")
-    if independent and same_rows:
-        raise OptionError(f"independent=True, but {part!r} and {reference!r} are over the same rows; omit it")
+    one, other = pair = overlay.parts[part], overlay.parts[reference]
+    basis, reason = _basis(pair, (part, reference), independent)
     grids, nominal = (one.grid_values[0], other.grid_values[0]), one.kinds[0] in NOMINAL
     values = shared_values(*grids, nominal)
     if not len(values):
@@ -158,29 +152,37 @@ def difference_of(
             f"{part!r} and {reference!r} have no value of {overlay.feature_names[0]} in common; compute both "
             "at the same custom_values"
         )
-    curve = _curve(one, curve)
+    if curve is not None:
+        check_choice("curve", curve, curves_of(one))
+    curve = curve or curves_of(one)[0]
     last = one.missing is not None and other.missing is not None
-    basis = _basis(one, other, same_rows, independent)
-    error = _error(one, other, curve, values, last, basis)
-    with np.errstate(invalid="ignore"):  # infinities of both
-        apart = _at(one, curve, values, last) - _at(other, curve, values, last)
-    between = not nominal and not all(np.isin(values, grid).all() for grid in grids)
+    apart = _apart(pair, curve, values, last)
+    if isinstance(one, PartialDependence) and basis == "row by row":
+        error = moments_of(_apart(pair, "individual", values, last), one.row_weights).standard_error()
+    else:
+        name = f"{curve}_error" if isinstance(one, Marginal) else "standard_error"
+        first, second = (_at(one, name, values, last) for one in pair)
+        error = np.hypot(first, second) if basis == "independent" else first + second
+    notes = [Note(NoteCode.ERROR_BASIS, reason)]
+    if not nominal and not all(np.isin(values, grid).all() for grid in grids):
+        lines = "the grids of the two differ: between its own grid values a curve is a straight line"
+        notes.append(Note(NoteCode.INTERPOLATED, lines))
     return Difference(
-        part,
-        reference,
-        curve,
-        one.feature_names,
-        one.output_names,
-        one.kinds,
-        (not nominal if isinstance(one, LocalEffect) else one.ordered[0],),
-        (values,),
-        apart[:, : len(values)].copy(),
-        error[:, : len(values)].copy(),
-        apart[:, -1].copy() if last else None,
-        error[:, -1].copy() if last else None,
-        basis,
-        _notes((one, other), basis, same_rows, between),
-        {part: one.provenance, reference: other.provenance},
+        part=part,
+        reference=reference,
+        curve=curve,
+        feature_names=one.feature_names,
+        output_names=one.output_names,
+        kinds=one.kinds,
+        ordered=(not nominal,) if isinstance(one, LocalEffect) else one.ordered,
+        grid_values=(values,),
+        difference=apart[:, : len(values)].copy(),
+        standard_error=error[:, : len(values)].copy(),
+        missing_difference=apart[:, -1].copy() if last else None,
+        missing_error=error[:, -1].copy() if last else None,
+        errors=basis,
+        notes=tuple(notes),
+        provenances={part: one.provenance, reference: other.provenance},
     )
 
 
@@ -216,20 +218,10 @@ def _names(names: tuple[str, ...], part: str | None, reference: str | None) -> t
     return part, reference
 
 
-def _curve(part: Part, curve: str | None) -> str:
-    if isinstance(part, Marginal):
-        known = tuple(name for name in ("predicted", "observed", "residual") if name in part)
-    else:
-        known = ("ale",) if isinstance(part, LocalEffect) else ("average",)
-    if curve is not None:
-        check_choice("curve", curve, known)
-    return curve or known[0]
-
-
 def _at(part: Part, name: str, values: Array, last: bool) -> Floats:
     """Return curves ``(..., g)`` of a part at shared values, the missing one last if both have it."""
-    curves = getattr(part, name)
-    curves = np.full((len(part.output_names), len(part.grid_values[0])), np.nan) if curves is None else curves
+    curves, size = getattr(part, name), (len(part.output_names), len(part.grid_values[0]))
+    curves = np.full(size, np.nan) if curves is None else curves
     result, _ = at_values(part.grid_values[0], values, curves, part.kinds[0] in NOMINAL)
     if not last:
         return result
@@ -238,46 +230,34 @@ def _at(part: Part, name: str, values: Array, last: bool) -> Floats:
     return np.concatenate([result, point[..., None]], axis=-1)
 
 
-def _basis(one: Part, other: Part, same_rows: bool, independent: bool) -> ErrorBasis:
-    """Return how the standard error is found.
+def _apart(pair: tuple[Part, Part], name: str, values: Array, last: bool) -> Floats:
+    one, other = (_at(part, name, values, last) for part in pair)
+    with np.errstate(invalid="ignore"):  # infinities of both
+        return one - other
+
+
+def _basis(pair: tuple[Part, Part], names: tuple[str, str], independent: bool) -> tuple[ErrorBasis, str]:
+    """Return how the standard error is found, and the reason.
 
     Other fingerprints do not show other rows: those of some columns of a table, of its rows in another order
     or of a slice of it are other ones, too.
     """
+    same_rows = len({part.provenance.fingerprint for part in pair}) == 1
+    if not isinstance(independent, bool):
+        raise OptionError(f"independent={independent!r} must be True or False")
+    if independent and same_rows:
+        both = " and ".join(map(repr, names))
+        raise OptionError(f"independent=True, but {both} are over the same rows; omit it")
     if independent:
-        return "independent"
-    exact = same_rows and all(_in_order(part) and "individual" in part for part in (one, other))
-    return "row by row" if exact else "upper bound"
-
-
-def _error(one: Part, other: Part, curve: str, values: Array, last: bool, basis: ErrorBasis) -> Floats:
-    """Return the standard error of a difference."""
-    if basis == "row by row":
-        assert isinstance(one, PartialDependence)
-        with np.errstate(invalid="ignore"):
-            apart = _at(one, "individual", values, last) - _at(other, "individual", values, last)
-        return moments_of(apart, one.row_weights).standard_error()
-    name = f"{curve}_error" if isinstance(one, Marginal) else "standard_error"
-    first, second = (_at(part, name, values, last) for part in (one, other))
-    return np.hypot(first, second) if basis == "independent" else first + second
-
-
-def _in_order(part: Part) -> bool:
-    """Return whether rows are in memory and the model is one: ``kind="both"`` has curves in their order."""
-    return isinstance(part, PartialDependence) and part.by_model is None and part.provenance.source is None
-
-
-def _notes(parts: tuple[Part, Part], basis: ErrorBasis, same_rows: bool, between: bool) -> tuple[Note, ...]:
+        return "independent", INDEPENDENT
+    # Curves are in the order of the rows if these are in memory, and the model is one.
+    in_order = all(
+        isinstance(part, PartialDependence) and part.by_model is None and part.provenance.source is None
+        for part in pair
+    )
     rows, remedy = "rows may be in both", "; pass independent=True if these are independent samples"
     if same_rows:
-        rows = "both are over the same rows"
-        remedy = "; kind='both' gives the exact ones" if all(map(_in_order, parts)) else ""
-    notes = {
-        "independent": "standard errors are those of independent samples, as independent=True states; they "
-        "do not hold if rows are in both",
-        "upper bound": f"{rows}: standard errors are the sum of theirs, an upper bound{remedy}",
-        "row by row": f"{rows}: standard errors are those of the rows' own differences",
-    }
-    lines = "the grids of the two differ: between its own grid values a curve is a straight line"
-    found = Note(NoteCode.ERROR_BASIS, notes[basis])
-    return (found, Note(NoteCode.INTERPOLATED, lines)) if between else (found,)
+        rows, remedy = "both are over the same rows", "; kind='both' gives the exact ones" * in_order
+        if in_order and all("individual" in part for part in pair):
+            return "row by row", f"{rows}: standard errors are those of the rows' own differences"
+    return "upper bound", f"{rows}: standard errors are the sum of theirs, an upper bound{remedy}"

@@ -8,7 +8,6 @@ from paribus._typing import FrameBackend
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.interaction_surface import interaction
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.repr_text import format_mapping
 from paribus.results.tidy import effects_frame
 
 
@@ -61,6 +60,3 @@ class Effects(EffectMapping[PartialDependence], saved=True):
                [-1.,  1.]])
         """
         return interaction(self, first, second)
-
-    def __repr__(self) -> str:
-        return format_mapping("Effects", self, "averaged")

@@ -15,7 +15,6 @@ from paribus.notes import Note
 from paribus.results.outputs import chosen
 from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
-from paribus.results.repr_text import format_interactions
 from paribus.results.tidy import interactions_frame
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ PARTS = {
 }
 # What each array is called: the statistic it is of, and the part of its mean squares.
 KEYS = {f"{part}_{statistic}": (statistic, part) for statistic in STATISTICS for part in PARTS}
+FIELDS = ("features", "feature_names", "output_names", "main_effect", "variance", "notes", "provenance")
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,9 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
     strength_by_model: Floats | None = None
 
     def _check(self) -> None:
+        positions = set(range(len(self.features)))
         for name, groups, ways in (("pairs", self.pairs, 2), ("triples", self.triples, 3)):
-            positions = range(len(self.features))
-            if not all(
-                len(group) == ways and all(position in positions for position in group) for group in groups
-            ):
+            if not all(len(group) == ways and positions.issuperset(group) for group in groups):
                 raise ValueError(f"{name} are not {ways} places among {len(self.features)} features each")
         if self.threeway is None and self.triples:
             raise ValueError("triples without their statistic")
@@ -137,19 +135,21 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
     @property
     def feature_pairs(self) -> list[tuple[Token, ...]]:
         """The pairs, by requested name or position."""
-        return [tuple(self.features[position] for position in pair) for pair in self.pairs]
+        return self._members("pairwise")
 
     @property
     def feature_triples(self) -> list[tuple[Token, ...]]:
         """The triples, by requested name or position."""
-        return [tuple(self.features[position] for position in triple) for triple in self.triples]
+        return self._members("threeway")
+
+    def _members(self, statistic: str) -> list[tuple[Token, ...]]:
+        return [tuple(self.features[position] for position in group) for group in self.groups(statistic)]
 
     def groups(self, statistic: str) -> tuple[tuple[int, ...], ...]:
         """Return the features of each entry of a statistic, as positions in ``features``."""
-        every = tuple((position,) for position in range(len(self.features)))
-        whole = (tuple(range(len(self.features))),)
-        known = {"pairwise": self.pairs, "overall": every, "threeway": self.triples, "total": whole}
-        return known[statistic]
+        every = range(len(self.features))
+        some = {"pairwise": self.pairs, "threeway": self.triples, "total": (tuple(every),)}
+        return some.get(statistic, tuple((position,) for position in every))
 
     def ratio(self, statistic: str) -> Ratio:
         """Return the mean squares behind a statistic."""
@@ -166,47 +166,39 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
         """The statistics that were computed."""
         return tuple(name for name in STATISTICS if getattr(self, name) is not None)
 
-    def _keys(self) -> Iterator[str]:
-        yield "feature_pairs"
-        if self.threeway is not None:
-            yield "feature_triples"
+    def __iter__(self) -> Iterator[str]:
+        yield from ("feature_pairs",) if self.threeway is None else ("feature_pairs", "feature_triples")
         yield from (key for key, (statistic, _) in KEYS.items() if statistic in self.computed)
-        yield from ("features", "feature_names", "output_names", "main_effect", "variance", "notes")
-        yield "provenance"
+        yield from FIELDS
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
     def __getitem__(self, key: str) -> Any:
         statistic, part = KEYS.get(str(key), ("", ""))
-        if key not in self:
-            if statistic in OPTIONAL:
-                raise KeyError(f"{key!r} was not computed; it needs {OPTIONAL[statistic]}")
-            raise KeyError(f"there is no {key!r}{did_you_mean(str(key), self)}")
-        return self._part(statistic, part) if part else getattr(self, key)
+        if key in tuple(self):
+            return self._part(statistic, part) if part else getattr(self, key)
+        if statistic in OPTIONAL:
+            raise KeyError(f"{key!r} was not computed; it needs {OPTIONAL[statistic]}")
+        raise KeyError(f"there is no {key!r}{did_you_mean(str(key), self)}")
+
+    def __getattr__(self, name: str) -> Any:
+        # Called for what is not a field: the arrays of each statistic.
+        if name in KEYS and getattr(self, KEYS[name][0]) is not None:
+            return self[name]
+        raise AttributeError(f"HStatistics has no {name!r}")
 
     def _part(self, statistic: str, part: str) -> Floats | float:
-        if (part, statistic) == ("denominator", "overall"):  # the same for every feature
-            return self.variance if len(self.output_names) > 1 else float(self.variance[0])
         values: Floats = getattr(self.ratio(statistic), PARTS[part])
-        values = values[0] if statistic == "total" else values
+        if (part, statistic) == ("denominator", "overall"):  # the same for every feature
+            values = self.variance
+        elif statistic == "total":
+            values = values[0]
         values = values[..., 0] if len(self.output_names) == 1 else values
         if not values.ndim:
             return float(values)
         values.setflags(write=False)  # some are computed on the way: all are frozen
         return values
-
-    def __getattr__(self, name: str) -> Any:
-        # Called for what is no field: the arrays of each statistic.
-        if name in KEYS and getattr(self, KEYS[name][0]) is not None:
-            return self[name]
-        raise AttributeError(f"HStatistics has no {name!r}")
-
-    def __contains__(self, key: object) -> bool:
-        return key in tuple(self._keys())
-
-    def __iter__(self) -> Iterator[str]:
-        return self._keys()
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
     def strongest(
         self, k: int | None = 10, *, statistic: Statistic = "pairwise", output: str | int | None = None
@@ -225,24 +217,17 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
         output : str or int, optional
             Only entries of this output.
         """
+        outputs = chosen(self.output_names, output)
         ratio, groups = self.ratio(statistic), self.groups(statistic)
-        outputs = self.chosen_outputs(output)
-        numbers = ratio.strength, ratio.strength_error, ratio.share, ratio.ratio_error
-        order = np.argsort(-numbers[0][:, outputs], axis=None, kind="stable")[:k]
-        entries, chosen = np.divmod(order, len(outputs))
-        positions = entries, np.array(outputs)[chosen]
+        order = np.argsort(-ratio.strength[:, outputs], axis=None, kind="stable")[:k]
+        entries, columns = np.divmod(order, len(outputs))
+        at = entries, np.array(outputs)[columns]
+        numbers = (ratio.strength, ratio.strength_error, ratio.share, ratio.ratio_error)
+        rows = zip(*(array.tolist() for array in (*at, *(array[at] for array in numbers))), strict=True)
         return [
-            Interaction(
-                tuple(self.features[position] for position in groups[entry]), self.output_names[o], *row
-            )
-            for entry, o, *row in zip(
-                *(a.tolist() for a in (*positions, *(n[positions] for n in numbers))), strict=True
-            )
+            Interaction(tuple(self.features[j] for j in groups[entry]), self.output_names[o], *row)
+            for entry, o, *row in rows
         ]
-
-    def chosen_outputs(self, output: str | int | None) -> list[int]:
-        """Return the selected outputs: all of them, or one by name or position."""
-        return chosen(self.output_names, output)
 
     def to_frame(
         self,
@@ -326,6 +311,3 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
             For matplotlib the axes if there is a single panel, otherwise the figure.
         """
         return self._drawn(self._figure(kind, statistic, k, output, effects), backend, ax)
-
-    def __repr__(self) -> str:
-        return format_interactions(self)

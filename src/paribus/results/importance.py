@@ -12,7 +12,6 @@ from paribus._typing import FrameBackend, ImportanceMethod, PlotBackend
 from paribus.notes import Note
 from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
-from paribus.results.repr_text import format_importance
 from paribus.results.tidy import importance_frame
 
 if TYPE_CHECKING:
@@ -125,6 +124,3 @@ class Importance(NotebookReprMixin, saved=True):
         matplotlib.axes.Axes or plotly.graph_objects.Figure
         """
         return self._drawn(self._figure(k, output), backend, ax)
-
-    def __repr__(self) -> str:
-        return format_importance(self)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from paribus._contracts import Floats
 from paribus.errors import OptionError, did_you_mean
-from paribus.results.curve_values import strength_of
-from paribus.results.transforms import kept_notes, moments_of, rebuilt
+from paribus.results.transforms import transformed
 
 if TYPE_CHECKING:
     from paribus.results.effects import Effects
@@ -20,37 +18,24 @@ if TYPE_CHECKING:
 def interaction(effects: Effects, first: str, second: str) -> PartialDependence:
     """Return the surface of two features without the curve of either."""
     surface, rows, columns = _parts(effects, first, second)
-    shares = surface.support.ravel() if surface.support.any() else np.ones(surface.support.size)
-    shares = shares / shares.sum()
-    average, curves, models = (
-        None if joint is None or one is None or other is None else _beyond(joint, one, other, shares)
-        for joint, one, other in zip(_numbers(surface), _numbers(rows), _numbers(columns), strict=True)
+    shape, support = surface.support.shape, surface.support.ravel()
+    weights = support if support.any() else np.ones(support.size)
+    shares = weights / weights.sum()
+
+    def beyond(joint: Floats, one: Floats, other: Floats) -> Floats:
+        """Take both curves ``(..., g)`` from surfaces, and from what is left its average.
+
+        The average of each row's or model's surface is its own, so that their mean is that of the mean
+        surface.
+        """
+        with np.errstate(invalid="ignore"):
+            left = joint.reshape(*joint.shape[:-1], *shape) - one[..., :, None] - other[..., None, :]
+            flat = left.reshape(joint.shape)
+            return np.asarray(flat - (flat @ shares)[..., None])
+
+    return transformed(
+        (surface, rows, columns), beyond, "interactions", scale={"interaction": True}, weights=shares
     )
-    mean = average if average is not None or curves is None else moments_of(curves, surface.row_weights).mean
-    assert mean is not None
-    described = replace(
-        surface,
-        strength=strength_of(mean, shares),
-        notes=kept_notes(surface),
-        provenance=replace(surface.provenance, scale=surface.provenance.scale.with_changes(interaction=True)),
-    )
-    return rebuilt(described, average, curves, models, "interactions")
-
-
-def _numbers(effect: PartialDependence) -> tuple[Floats | None, Floats | None, Floats | None]:
-    """Return averages ``(o, ...)``, rows' curves ``(o, n, ...)`` and models' ``(m, o, ...)``."""
-    return effect.average, effect.individual, None if effect.by_model is None else effect.by_model.values
-
-
-def _beyond(joint: Floats, rows: Floats, columns: Floats, shares: Floats) -> Floats:
-    """Take both curves ``(..., g)`` and ``(..., h)`` from surfaces, and from what is left its average.
-
-    The average of each row's or model's surface is its own, so that their mean is that of the mean surface.
-    """
-    with np.errstate(invalid="ignore"):
-        left = joint - rows[..., :, None] - columns[..., None, :]
-        flat = left.reshape(*left.shape[:-2], -1)
-        return np.asarray(flat - (flat @ shares)[..., None])
 
 
 def _parts(

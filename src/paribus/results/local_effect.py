@@ -12,7 +12,6 @@ from paribus.results.effect_mapping import EffectMapping
 from paribus.results.frozen import Frozen
 from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
-from paribus.results.repr_text import format_local_effect, format_mapping
 from paribus.results.result import Result
 from paribus.results.tidy import local_frame, locals_frame
 
@@ -143,9 +142,6 @@ class LocalEffect(Result, saved=True):
         """
         return local_frame(self, backend)
 
-    def __repr__(self) -> str:
-        return format_local_effect(self)
-
 
 class LocalEffects(EffectMapping[LocalEffect], saved=True):
     """A mapping from a feature's name (or a pair of names) to its local effect, strongest first."""
@@ -158,6 +154,3 @@ class LocalEffects(EffectMapping[LocalEffect], saved=True):
         ``standard_error``, and of several models ``between_models``.
         """
         return locals_frame(self, backend)
-
-    def __repr__(self) -> str:
-        return format_mapping("LocalEffects", self, "accumulated")

@@ -12,7 +12,6 @@ from paribus.results.effect_mapping import EffectMapping
 from paribus.results.frozen import Frozen
 from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
-from paribus.results.repr_text import format_marginal, format_marginals
 from paribus.results.result import Result
 from paribus.results.tidy import marginal_frame, marginals_frame
 
@@ -150,9 +149,6 @@ class Marginal(Result, saved=True):
         """
         return marginal_frame(self, backend)
 
-    def __repr__(self) -> str:
-        return format_marginal(self)
-
 
 class Marginals(EffectMapping[Marginal], saved=True):
     """A mapping from a feature's name to its `Marginal`, strongest first.
@@ -167,6 +163,3 @@ class Marginals(EffectMapping[Marginal], saved=True):
         dates), ``output``, the averages there are with their errors, ``support`` and ``rows``.
         """
         return marginals_frame(self, backend)
-
-    def __repr__(self) -> str:
-        return format_marginals(self)

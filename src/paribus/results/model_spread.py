@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from paribus._contracts import Array, Floats
+from paribus._contracts import Floats
 from paribus._states.overflow import scaled
-from paribus._text import at_value, number
+from paribus._text import at_point, number
 from paribus.notes import Note, NoteCode
 from paribus.results.frozen import Frozen
 
@@ -60,9 +62,11 @@ class ModelSpread(Frozen):
     missing: Floats | None
 
     @classmethod
-    def of(cls, models: tuple[str, ...], values: Floats, missing: Floats | None) -> ModelSpread:
-        """Take the standard deviation between models."""
-        return cls(models, values, between(values), missing)
+    def of(
+        cls, models: tuple[str, ...], values: Floats | None, missing: Floats | None = None
+    ) -> ModelSpread | None:
+        """Take the standard deviation between models, if there are effects by model."""
+        return None if values is None else cls(models, values, between(values), missing)
 
     @property
     def missing_deviation(self) -> Floats | None:
@@ -88,15 +92,15 @@ def _first(values: Floats) -> Floats:
 
 
 def model_spread_notes(
-    spread: ModelSpread | None,
-    mean: Floats | None,
-    names: tuple[str, ...],
-    grid_values: tuple[Array, ...],
-    output_names: tuple[str, ...],
+    spread: ModelSpread | None, mean: Floats | None, result: Mapping[str, Any]
 ) -> tuple[Note, ...]:
-    """Return where models differ most, and by which share of the range of the mean ``(o, g0, ...)``."""
+    """Return where models differ most, and by which share of the range of the mean ``(o, g0, ...)``.
+
+    ``result`` has the names of features and outputs, and the values of the axes.
+    """
     if spread is None or mean is None:
         return ()
+    names, output_names = result["feature_names"], result["output_names"]
     count, deviation = len(spread.models), spread.standard_deviation.reshape(len(output_names), -1)
     if count == 1:
         text = "a list of one model has no standard deviation between models"
@@ -114,9 +118,7 @@ def model_spread_notes(
     on = f" on {output_names[output]}" if len(output_names) > 1 else ""
     where = f"{names[0]} missing"
     if point < curve.size:
-        positions = np.unravel_index(point, curve.shape)
-        axes = zip(names, grid_values, positions, strict=True)
-        where = ", ".join(f"{name} = {at_value(values[position])}" for name, values, position in axes)
+        where = at_point(names, result["grid_values"], np.unravel_index(point, curve.shape))
     text = f"{count} models differ by a standard deviation of up to {number(largest)}{share}{on} at {where}"
     return (Note(NoteCode.MODELS_DIFFER, text, names[0] if len(names) == 1 else None, largest),)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
@@ -12,6 +12,8 @@ from paribus._contracts import NOMINAL
 from paribus._typing import FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note
+from paribus.results.alike import check_alike, check_same
+from paribus.results.curve_values import curves_of
 from paribus.results.difference import difference_of, differences_of
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.effects import Effects
@@ -20,7 +22,6 @@ from paribus.results.marginal import Marginal, Marginals
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
-from paribus.results.repr_text import format_overlay, format_overlays
 from paribus.results.tidy import overlay_frame, overlays_frame
 
 if TYPE_CHECKING:
@@ -47,23 +48,21 @@ class Overlay(PlotMixin, saved=True):
     parts: dict[str, Part]
 
     def _check(self) -> None:
-        check_alike(self.parts)
+        check_parts(self.parts)
 
     @property
-    def _first(self) -> Any:
+    def _first(self) -> Part:
         return next(iter(self.parts.values()))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Name of the feature."""
-        names: tuple[str, ...] = self._first.feature_names
-        return names
+        return self._first.feature_names
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs."""
-        names: tuple[str, ...] = self._first.output_names
-        return names
+        return self._first.output_names
 
     @property
     def strength(self) -> float:
@@ -74,8 +73,7 @@ class Overlay(PlotMixin, saved=True):
     @property
     def provenance(self) -> Provenance:
         """Provenance of the first part."""
-        provenance: Provenance = self._first.provenance
-        return provenance
+        return self._first.provenance
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -137,13 +135,10 @@ class Overlay(PlotMixin, saved=True):
         >>> paribus.overlay(found).difference()
         Difference new minus old on x0: average at 4 points, 1 output (prediction)
           prediction: from 2.25 at x0 = 0 to 5.25 at x0 = 3
-          largest: 5.25 ± 0.75 at x0 = 3, 7 standard errors
+          prediction: largest 5.25 ± 0.75 at x0 = 3, 7 standard errors
           note: both are over the same rows: standard errors are those of the rows' own differences
         """
         return difference_of(self, part, reference, curve, independent)
-
-    def __repr__(self) -> str:
-        return format_overlay(self)
 
 
 class Overlays(EffectMapping[Overlay], saved=True):
@@ -175,9 +170,6 @@ class Overlays(EffectMapping[Overlay], saved=True):
         Parameters are those of `Overlay.difference`.
         """
         return differences_of(self, part, reference, curve, independent)
-
-    def __repr__(self) -> str:
-        return format_overlays(self)
 
 
 @overload
@@ -216,16 +208,14 @@ def overlay(results: Any) -> Overlay | Overlays:
     """
     several = _checked(results)
     if isinstance(next(iter(several.values())), ONE):
-        return Overlay(check_alike(several))
-    features = list(dict.fromkeys(key for many in several.values() for key in many if isinstance(key, str)))
-    everywhere = [name for name in features if all(name in many for many in several.values())]
+        check_parts(several)
+        return Overlay(several)
+    features = dict.fromkeys(key for many in several.values() for key in many if isinstance(key, str))
+    lacking = {name: [part for part, many in several.items() if name not in many] for name in features}
+    everywhere = [name for name in features if not lacking[name]]
     if not everywhere:
-        raise InputError(f"overlay() needs a one-way effect that all of {_listed(several)} have")
-    skipped = tuple(
-        f"{name} is not in {', '.join(part for part, many in several.items() if name not in many)}"
-        for name in features
-        if name not in everywhere
-    )
+        raise InputError(f"overlay() needs a one-way effect that all of {', '.join(map(repr, several))} have")
+    skipped = tuple(f"{name} is not in {', '.join(parts)}" for name, parts in lacking.items() if parts)
     return Overlays(
         [overlay({part: many[name] for part, many in several.items()}) for name in everywhere], skipped
     )
@@ -242,46 +232,22 @@ def _checked(results: Any) -> dict[str, Any]:
             raise InputError(f"overlay() takes results such as PartialDependence; {name!r} is not one")
     if len(results) < 2:
         raise InputError(f"overlay() needs two results at least; there are {len(results)}")
-    _same(results, "of another type", lambda part: type(part).__name__)
+    check_same(_quoted(results), "of another type", lambda part: type(part).__name__)
     return dict(results)
 
 
-def check_alike(parts: Any) -> dict[str, Any]:
+def check_parts(parts: Mapping[str, Any]) -> None:
     """Refuse curves that do not belong on one axis."""
-    for name, part in _checked(parts).items():
-        if len(part.feature_names) != 1 or (isinstance(part, PartialDependence) and part.average is None):
-            raise InputError(
-                f"overlay() needs the average of a single feature; {name!r} has none of "
-                f"{' x '.join(part.feature_names)}. Request one feature, and kind='average'"
-            )
-    _same(parts, "about another feature", lambda part: part.feature_names[0])
-    _same(parts, "on another scale", lambda part: part.provenance.scale)
-    _same(parts, "about other outputs", lambda part: ", ".join(part.output_names))
-    _same(parts, "on another kind of axis", _axis)
-    _same(parts, "an average of something else", _averaged)
-    return dict(parts)
+    named = _quoted(_checked(parts))
+    check_alike(named)
+    check_same(named, "on another kind of axis", _axis)
+    check_same(named, "an average of something else", lambda part: " and ".join(curves_of(part)[:2]))
+
+
+def _quoted(parts: Mapping[str, Any]) -> dict[str, Any]:
+    return {repr(name): part for name, part in parts.items()}
 
 
 def _axis(part: Part) -> str:
-    if part.kinds[0] in NOMINAL:
-        return "categories"
-    return {"M": "dates", "m": "durations"}.get(part.grid_values[0].dtype.kind, "numbers")
-
-
-def _averaged(part: Part) -> str:
-    """Return which average a part has; parts must have the same."""
-    if isinstance(part, Marginal):
-        return " and ".join(name for name in ("predicted", "observed") if name in part)
-    return "predicted"
-
-
-def _same(parts: Mapping[str, Any], differs: str, describe: Callable[[Any], str]) -> None:
-    described = {name: describe(part) for name, part in parts.items()}
-    first = next(iter(described))
-    for name, what in described.items():
-        if what != described[first]:
-            raise InputError(f"{name!r} is {differs} ({what}) than {first!r} ({described[first]})")
-
-
-def _listed(parts: Mapping[str, Any]) -> str:
-    return ", ".join(map(repr, parts))
+    kind = part.grid_values[0].dtype.kind
+    return "categories" if part.kinds[0] in NOMINAL else {"M": "dates", "m": "durations"}.get(kind, "numbers")

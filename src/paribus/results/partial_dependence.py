@@ -13,7 +13,6 @@ from paribus.results.frozen import Frozen
 from paribus.results.ice_quantiles import IceQuantiles
 from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
-from paribus.results.repr_text import format_effect
 from paribus.results.result import Result
 from paribus.results.tidy import effect_frame
 from paribus.results.transforms import centered, derivative
@@ -213,6 +212,3 @@ class PartialDependence(Result, saved=True):
                [5., 5., 5.]])
         """
         return derivative(self)
-
-    def __repr__(self) -> str:
-        return format_effect(self)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from paribus._typing import OutputLayout, PlotBackend
+from paribus.results.repr_text import describe
 from paribus.results.saveable import Saveable
 
 if TYPE_CHECKING:
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class NotebookReprMixin(Saveable):
-    """Display in notebooks: text and plot."""
+    """Display as text, and in notebooks with a plot."""
+
+    def __repr__(self) -> str:
+        return describe(self)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """Return all representations for a notebook, drawn once."""

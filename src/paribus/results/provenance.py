@@ -12,7 +12,7 @@ from paribus.errors import RefusalCode
 from paribus.meaning import Estimand, Refusal, Scale
 from paribus.notes import Note, NoteCode
 
-WIDTH = 100  # letters of a line of the record as text
+WIDTH = 100  # characters of a line of the record as text
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,11 @@ import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Floats
 from paribus._states import Moments, curve_quantiles
-from paribus._text import at_value
+from paribus._text import at_point
 from paribus.errors import OptionError, did_you_mean
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
-from paribus.results.curve_values import strength_of
+from paribus.results.curve_values import flat_points, split_points, strength_of
 from paribus.results.ice_quantiles import IceQuantiles
 from paribus.results.model_spread import ModelSpread, model_spread_notes
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 NO_CURVES = "have no standard error and no spread without every row's curve; request kind='both'"
 NO_ROWS = "have no standard error; needs a single model, for kind='both'"
-# What is said anew of every effect that is made of another.
+# Notes that are written anew for an effect made of another.
 RENEWED = (
     NoteCode.RELATIVE_TO,
     NoteCode.NO_STANDARD_ERROR,
@@ -35,134 +36,92 @@ CLOSE = 1e-9  # of an axis: points that are closer are the same, or lie on both 
 
 def centered(effect: PartialDependence, at: Any) -> PartialDependence:
     """Return an effect relative to its value at one point."""
-    names, grid = effect.feature_names, effect.grid_values
+    names = effect.feature_names
     if not effect.support.size:
         raise OptionError(f"{' x '.join(names)} has no grid point to center at")
     positions = _positions(effect, at)
     anchor = int(np.ravel_multi_index(positions, effect.support.shape))
-    where = ", ".join(f"{n} = {at_value(v[g])}" for n, v, g in zip(names, grid, positions, strict=True))
-    average, curves, models = (
-        None if points is None else points - points[..., anchor : anchor + 1] for points in _flat(effect)
+    where = at_point(names, effect.grid_values, positions)
+    return transformed(
+        (effect,),
+        lambda points: points - points[..., anchor : anchor + 1],
+        "differences",
+        scale={"relative_to": where},
+        notes=(Note(NoteCode.RELATIVE_TO, f"relative to {where}"),),
+        missing=effect.missing,
     )
-    scale = effect.provenance.scale.with_changes(relative_to=where)
-    described = replace(
-        effect,
-        notes=(*kept_notes(effect), Note(NoteCode.RELATIVE_TO, f"relative to {where}")),
-        provenance=replace(effect.provenance, scale=scale),
-    )
-    return rebuilt(described, average, curves, models, "differences")
 
 
 def derivative(effect: PartialDependence) -> PartialDependence:
     """Return the slope of an effect of one feature along its axis."""
-    at, unit = _numbers(effect)
+    at, unit = _along_axis(effect)
     ticks, first, point = np.unique(at, return_index=True, return_inverse=True)
-    average, curves, models = (
-        None if points is None else np.gradient(points[..., first], ticks, axis=-1)[..., point]
-        for points in _flat(replace(effect, missing=None))
+    lost = Note(
+        NoteCode.NO_SLOPE_AT_MISSING, "the effect at a missing value has no slope", effect.feature_names[0]
     )
-    notes = list(kept_notes(effect))
-    if effect.missing is not None:
-        text = "the effect at a missing value has no slope"
-        notes.append(Note(NoteCode.NO_SLOPE_AT_MISSING, text, effect.feature_names[0]))
-    mean = average if curves is None or average is not None else moments_of(curves, effect.row_weights).mean
-    assert mean is not None
-    scale = effect.provenance.scale
-    per = unit if scale.per is None else f"{scale.per} per {unit}"
-    described = replace(
-        effect,
-        missing=None,
-        strength=strength_of(mean, effect.support),
-        notes=tuple(notes),
-        provenance=replace(effect.provenance, scale=scale.with_changes(per=per, relative_to=None)),
-    )
-    return rebuilt(described, average, curves, models, "slopes")
-
-
-def _flat(effect: PartialDependence) -> tuple[Floats | None, Floats | None, Floats | None]:
-    """Return averages ``(o, g)``, curves ``(o, n, g)`` and those of models ``(m, o, g)``.
-
-    The missing value is the last point.
-    """
-    missing, models = effect.missing, effect.by_model
-    average, curves = effect.average, effect.individual
-    return (
-        None if average is None else _joined(average, 1, None if missing is None else missing.average),
-        None if curves is None else _joined(curves, 2, None if missing is None else missing.individual),
-        None if models is None else _joined(models.values, 2, None if missing is None else models.missing),
+    per = effect.provenance.scale.per
+    return transformed(
+        (effect,),
+        lambda points: np.gradient(points[..., first], ticks, axis=-1)[..., point],
+        "slopes",
+        scale={"per": unit if per is None else f"{per} per {unit}", "relative_to": None},
+        notes=() if effect.missing is None else (lost,),
+        weights=effect.support,
     )
 
 
-def _joined(points: Floats, leading: int, last: Floats | None) -> Floats:
-    flat = points.reshape(*points.shape[:leading], -1)
-    return flat if last is None else np.concatenate([flat, last[..., None]], axis=-1)
-
-
-def rebuilt(
-    effect: PartialDependence,
-    average: Floats | None,
-    curves: Floats | None,
-    models: Floats | None,
+def transformed(
+    effects: tuple[PartialDependence, ...],
+    change: Callable[..., Floats],
     what: str,
+    *,
+    scale: dict[str, Any],
+    notes: tuple[Note, ...] = (),
+    missing: PartialDependenceAtMissing | None = None,
+    weights: Floats | None = None,
 ) -> PartialDependence:
-    """Return an effect of other numbers, its standard error and spread taken from the curves."""
-    shape, missing, error = effect.support.shape, effect.missing, None
-    quantiles, wanted = None, effect.quantiles
-    notes = effect.notes
+    """Return the first of some effects with other numbers: those that ``change`` makes of all of them.
+
+    It is given averages ``(o, g)``, then every row's curve, then every model's. Standard errors and quantiles
+    are taken from the rows' curves anew, the strength where ``weights`` of the points are given.
+    """
+    effect, error, quantiles = effects[0], None, None
+    average, curves, models = (
+        None if any(points is None for points in each) else change(*each)
+        for each in zip(*(flat_points(one, missing is not None) for one in effects), strict=True)
+    )
+    mean, wanted, spread = average, effect.quantiles, effect.by_model
+    if curves is not None:
+        moments = moments_of(curves, effect.row_weights)
+        mean, error = (moments.mean, None) if average is None else (average, moments.standard_error())
+        if wanted is not None:
+            quantiles = curve_quantiles(curves, effect.row_weights, wanted.probabilities.tolist())
     # Along the paths of the training data there are no curves of rows.
-    if curves is None and effect.provenance.estimand is not Estimand.PATH_DEPENDENT:
+    elif effect.provenance.estimand is not Estimand.PATH_DEPENDENT:
         text = f"{what} {NO_CURVES if models is None else NO_ROWS}"
         notes += (Note(NoteCode.NO_STANDARD_ERROR, text),)
-    if curves is not None and average is not None:
-        error = moments_of(curves, effect.row_weights).standard_error()
-    if curves is not None and wanted is not None:
-        quantiles = curve_quantiles(curves, effect.row_weights, wanted.probabilities.tolist())
-    every = (average, error, curves, quantiles)
-    last, last_error, last_curves, last_quantiles = (
-        None if a is None or missing is None else a[..., -1] for a in every
-    )
-    average, error, curves, values = (_shaped(a, shape, missing) for a in every)
-    spread = (
-        None
-        if values is None or wanted is None
-        else IceQuantiles(wanted.probabilities, values, 0.0, last_quantiles)
-    )
-    by_model = _by_model(effect, models)
+    every, apart = (average, error, curves, quantiles, models), missing is not None
+    at_points, last = zip(*(split_points(each, effect.support.shape, apart) for each in every), strict=True)
+    average, error, curves, values, models = at_points
+    if values is not None and wanted is not None:
+        wanted = IceQuantiles(wanted.probabilities, values, 0.0, last[3])
+    by_model = None if spread is None else ModelSpread.of(spread.models, models, last[4])
+    if missing is not None:
+        missing = replace(missing, average=last[0], standard_error=last[1], individual=last[2])
+    kept = (note for note in effect.notes if note.code not in RENEWED)
+    assert mean is not None
     return replace(
         effect,
-        by_model=by_model,
         average=average,
         standard_error=error,
         individual=curves,
-        quantiles=spread,
-        missing=None
-        if missing is None
-        else replace(missing, average=last, standard_error=last_error, individual=last_curves),
-        notes=(*notes, *_spread_notes(effect, by_model, average)),
+        quantiles=None if values is None else wanted,
+        by_model=by_model,
+        missing=missing,
+        strength=effect.strength if weights is None else strength_of(mean, weights),
+        notes=(*kept, *notes, *model_spread_notes(by_model, average, effect)),
+        provenance=replace(effect.provenance, scale=effect.provenance.scale.with_changes(**scale)),
     )
-
-
-def _by_model(effect: PartialDependence, models: Floats | None) -> ModelSpread | None:
-    """Return the models' own numbers, and the standard deviation between them anew."""
-    values = _shaped(models, effect.support.shape, effect.missing)
-    if effect.by_model is None or models is None or values is None:
-        return None
-    return ModelSpread.of(effect.by_model.models, values, None if effect.missing is None else models[..., -1])
-
-
-def _spread_notes(
-    effect: PartialDependence, models: ModelSpread | None, average: Floats | None
-) -> tuple[Note, ...]:
-    return model_spread_notes(models, average, effect.feature_names, effect.grid_values, effect.output_names)
-
-
-def _shaped(
-    points: Floats | None, shape: tuple[int, ...], missing: PartialDependenceAtMissing | None
-) -> Floats | None:
-    if points is None:
-        return None
-    points = points if missing is None else points[..., :-1]
-    return points.reshape(*points.shape[:-1], *shape)
 
 
 def moments_of(curves: Floats, weights: Floats | None) -> Moments:
@@ -171,11 +130,6 @@ def moments_of(curves: Floats, weights: Floats | None) -> Moments:
     if weights is None:
         return Moments.of(lines, None)
     return Moments.of(lines[..., weights > 0], weights[weights > 0] / weights.max())
-
-
-def kept_notes(effect: PartialDependence) -> tuple[Note, ...]:
-    """Return the notes that stay true: not what is said anew, such as what an effect is relative to."""
-    return tuple(note for note in effect.notes if note.code not in RENEWED)
 
 
 def _positions(effect: PartialDependence, at: Any) -> tuple[int, ...]:
@@ -194,18 +148,18 @@ def _position(name: str, kind: str, values: Array, at: Any) -> int:
     if kind in NOMINAL:
         categories = values.tolist()
         if at not in categories:
-            near = did_you_mean(str(at), [str(level) for level in categories])
-            raise OptionError(f"at={at!r} is no grid value of {name}{near}")
+            near = did_you_mean(str(at), [str(category) for category in categories])
+            raise OptionError(f"at={at!r} is not a grid value of {name}{near}")
         return int(categories.index(at))
     equal = values == at if values.dtype.kind in "fiu" else np.zeros(len(values), bool)
-    if np.any(equal):  # integers beyond 2**53 are no floats
+    if np.any(equal):  # integers beyond 2**53 have no float
         return int(np.argmax(equal))
     numbers, wanted = values.astype(np.float64), _number(name, values, at)
     gaps = np.abs(numbers - wanted)
     nearest = int(np.argmin(gaps))
     if not gaps[nearest] <= CLOSE * np.ptp(numbers):
         shown = values[nearest] if values.dtype.kind in "mM" else values[nearest].item()
-        raise OptionError(f"at={at!r} is no grid value of {name}; the nearest is {shown!s}")
+        raise OptionError(f"at={at!r} is not a grid value of {name}; the nearest is {shown!s}")
     return nearest
 
 
@@ -218,17 +172,16 @@ def _number(name: str, values: Array, at: Any) -> float:
             at = at.astimezone(datetime.UTC).replace(tzinfo=None)
         return float(np.array(at, dtype=values.dtype).astype(np.float64))
     except (TypeError, ValueError) as error:
-        raise OptionError(f"at={at!r} is no grid value of {name}: {error}") from error
+        raise OptionError(f"at={at!r} is not a grid value of {name}: {error}") from error
 
 
-def _numbers(effect: PartialDependence) -> tuple[Floats, str]:
+def _along_axis(effect: PartialDependence) -> tuple[Floats, str]:
     """Return where the points of an effect are along its axis, and in which unit."""
     name, values = effect.feature_names[0], effect.grid_values[0]
     if len(effect.feature_names) > 1:
         raise OptionError(
             f"derivative() is defined for one feature; this is an effect of "
-            f"{' x '.join(effect.feature_names)}. "
-            "Request the effect of one of them"
+            f"{' x '.join(effect.feature_names)}. Request the effect of one of them"
         )
     if effect.kinds[0] in NOMINAL:
         raise OptionError(

@@ -23,7 +23,7 @@ from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._evaluators.verify import apart, within_rounding
 from paribus.errors import FeatureError
 from paribus.results import LocalEffects
-from paribus.results.build_local_effect import local_effect_of
+from paribus.results.build_effects import EffectBuilder
 
 VERIFIED = 512  # rows on which differences read off trees are compared with those of the model
 
@@ -157,9 +157,10 @@ class AleStatistic:
             points=request.points,
             rank_error=work.data.rank_error(self.wanted),
         )
-        rows = work.rows
+        models, rows = work.models, work.rows
+        build = EffectBuilder(models[0].output_names, models, rows.weight_scale, provenance).local_effect
         effects = [
-            local_effect_of(grid, estimate, rows.total, rows.weight_scale, work.models, provenance)
+            build(grid, estimate, rows.total)
             for grid, estimate in zip(request.ale_grids, self._joined(work, estimated), strict=True)
         ]
         return LocalEffects(effects, skipped)

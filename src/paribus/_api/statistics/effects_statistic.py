@@ -24,8 +24,8 @@ from paribus._models import Model
 from paribus._states import Keyed
 from paribus.notes import Note
 from paribus.results import Effects, PartialDependence
+from paribus.results.build_effects import EffectBuilder
 from paribus.results.build_extrapolation import extrapolation_of
-from paribus.results.build_partial_dependence import effect_of
 
 QUANTILE_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
 QUANTILE_SHARE = 4  # one part in so many of it
@@ -172,12 +172,9 @@ class EffectsStatistic:
             points=request.points,
             rank_error=work.data.rank_error(self.wanted),
         )
-        effects = [
-            effect_of(
-                *one, request=request, models=work.models, unit=work.rows.weight_scale, provenance=provenance
-            )
-            for one in several
-        ]
+        models, unit = work.models, work.rows.weight_scale
+        build = EffectBuilder(models[0].output_names, models, unit, provenance).partial_dependence
+        effects = [build(request, *one) for one in several]
         return effects[0] if self.alone else Effects(effects, skipped)
 
 

@@ -21,7 +21,7 @@ from paribus._evaluators.survey import SummarySpec
 from paribus._evaluators.verify import apart, within_rounding
 from paribus.errors import FeatureError, OptionError
 from paribus.results import HStatistics, Importance, Provenance
-from paribus.results.build_interactions import h_statistics_of, importance_of
+from paribus.results.build_interactions import InteractionBuilder
 
 VERIFIED = 40  # rows on which strengths of trees are compared with the definition
 SUBSAMPLE = 500  # rows crossed with each other where the model itself is evaluated, by default
@@ -139,9 +139,9 @@ class InteractionStatistic:
         request = estimated[0].plans[0].evaluator.request
         assert isinstance(request, InteractionRequest)
         joined = mean_statistics(statistics) if work.several else statistics[0]
-        build = h_statistics_of if self.pairwise else importance_of
         every = statistics if work.several else []
-        return build(joined, request, self.tokens, work.models, provenance, every)
+        builder = InteractionBuilder(joined, request, self.tokens, work.models, provenance, every)
+        return builder.h_statistics() if self.pairwise else builder.importance()
 
     def _provenance(self, work: Work, estimated: list[Estimated], verified: list[float] | None) -> Provenance:
         evaluators = [one.plans[0].evaluator for one in estimated]

@@ -18,7 +18,7 @@ from paribus._models.adapter import named_outputs
 from paribus._models.scoring import Outcome, outcome_of
 from paribus.errors import FeatureError, OptionError
 from paribus.results import Marginals
-from paribus.results.build_marginal import marginal_of
+from paribus.results.build_effects import EffectBuilder
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,18 +105,13 @@ class MarginalStatistic:
             points=means.request.points,
             rank_error=work.data.rank_error(self.wanted),
         )
-        build = partial(
-            marginal_of,
-            means=means,
-            output_names=work.models[0].output_names if work.models else self._outputs(work),
-            models=work.models,
-            unit=work.rows.weight_scale,
-            provenance=provenance,
-        )
+        models, unit = work.models, work.rows.weight_scale
+        names = models[0].output_names if models else self._outputs(work)
+        build = EffectBuilder(names, models, unit, provenance).marginal
         joined = estimated[0].estimates
         if work.several:
             joined = [mean_cells(each) for each in zip(*(one.estimates for one in estimated), strict=True)]
-        return Marginals([build(*one) for one in zip(means.axes, joined, strict=True)], skipped)
+        return Marginals([build(*one, means) for one in zip(means.axes, joined, strict=True)], skipped)
 
     def _outputs(self, work: Work) -> tuple[str, ...]:
         """Return the names of what is averaged where there is no model."""

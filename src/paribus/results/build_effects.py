@@ -1,0 +1,251 @@
+"""From estimates to results: partial dependence, local effects, and averages near each value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import Floats, Integers
+from paribus._evaluators.ale.accumulate import AleEstimate
+from paribus._evaluators.ale.ale_grid import DECLARED, GIVEN, LISTED, AleGrid
+from paribus._evaluators.cell_means import CellEstimate, CellMeans
+from paribus._evaluators.request import EffectEstimate, EvaluationRequest
+from paribus._grid import Axis, Grid
+from paribus._models import Model
+from paribus._models.model import unsteady_notes
+from paribus.meaning import Estimand
+from paribus.notes import Note, NoteCode
+from paribus.results.curve_values import split_points, strength_of
+from paribus.results.extrapolation import Extrapolation
+from paribus.results.ice_quantiles import IceQuantiles
+from paribus.results.local_effect import LocalEffect, LocalEffectAtMissing
+from paribus.results.marginal import Marginal, MarginalAtMissing
+from paribus.results.model_spread import ModelSpread, model_spread_notes
+from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing
+from paribus.results.provenance import Provenance, skipped_notes
+
+SHOWN = 6  # categories that a note lists
+APART = "; the effect at missing is reported separately"
+LOST_POINT = "the prediction is not finite at some points, so neither is their average"
+LOST_DIFFERENCE = (
+    "a prediction, or a difference of two, is not finite at some points, so the effect is not either"
+)
+LOST_ROW = "the prediction is not finite for some rows, so neither is the average over them"
+# What follows from a model that predicts rows differently when they are repeated.
+CUT = "; if its prediction for a row depends on the rows beside it, the effect depends on how rows are cut"
+ONE_BY_ONE = f", so it was evaluated one point at a time{CUT}"
+
+
+@dataclass(frozen=True, eq=False)
+class EffectBuilder:
+    """What the effects of one call share.
+
+    Attributes
+    ----------
+    output_names : tuple of str
+        Names of the outputs.
+    models : tuple of Model
+        Who predicted, all with these outputs.
+    unit : float
+        Factor from computed weights to those given.
+    provenance : Provenance
+        How they were computed.
+    """
+
+    output_names: tuple[str, ...]
+    models: tuple[Model, ...]
+    unit: float
+    provenance: Provenance
+
+    def partial_dependence(
+        self,
+        request: EvaluationRequest,
+        grid: Grid,
+        estimate: EffectEstimate,
+        support: Floats,
+        extrapolation: Extrapolation | None,
+        remarks: tuple[Note, ...],
+    ) -> PartialDependence:
+        """Return the effect of a grid; ``remarks`` are notes about how it was computed."""
+        averaged = request.kind != "individual"
+        averages = (estimate.average, estimate.standard_error) if averaged else (None, None)
+        parts = *averages, estimate.individual, estimate.quantiles, estimate.by_model
+        average, error, curves, quantiles, models = (
+            split_points(points, grid.shape, grid.includes_missing) for points in parts
+        )
+        missing, weights, spread = None, support.ravel(), None
+        if grid.includes_missing:
+            share, weight = grid.axes[0].missing_share, grid.axes[0].missing * self.unit
+            missing = PartialDependenceAtMissing(share, weight, average[1], error[1], curves[1])
+            weights = np.append(support, weight)
+        if request.quantiles is not None and quantiles[0] is not None:
+            probabilities = np.array(request.quantiles.probabilities)
+            spread = IceQuantiles(probabilities, quantiles[0], estimate.rank_error, quantiles[1])
+        named, by_model = self._named(grid.axes, "ordered", "deciles"), self._by_model(*models)
+        where = "; its effect there is reported for it alone" if len(grid.axes) > 1 else APART
+        own = self._effect_notes(extrapolation, len(grid.axes))
+        notes = self._notes(grid.axes, own, where, estimate.average, LOST_POINT)
+        return PartialDependence(
+            **named,
+            average=average[0],
+            standard_error=error[0],
+            individual=curves[0],
+            support=support,
+            extrapolation=extrapolation,
+            missing=missing,
+            strength=strength_of(estimate.average, weights),
+            notes=(*notes, *remarks, *model_spread_notes(by_model, average[0], named)),
+            quantiles=spread,
+            row_weights=None if estimate.row_weights is None else estimate.row_weights * self.unit,
+            by_model=by_model,
+        )
+
+    def _effect_notes(self, extrapolation: Extrapolation | None, ways: int) -> Iterator[Note]:
+        far = None if extrapolation is None else extrapolation.note("curve" if ways == 1 else "surface")
+        if far is not None:
+            yield far
+        if self.provenance.estimand is Estimand.PATH_DEPENDENT:
+            text = (
+                "averaged along the paths of the training data, not over X: for dependent features this "
+                "differs from brute force"
+            )
+            yield Note(NoteCode.TRAINING_PATHS, text)
+
+    def local_effect(self, grid: AleGrid, estimate: AleEstimate, total: float) -> LocalEffect:
+        """Return a local effect; ``total`` is the weight of all rows."""
+        values, weights = estimate.ale.reshape(len(self.output_names), -1), estimate.node_weight.ravel()
+        if len(grid.bins) == 1 and grid.bins[0].alone:
+            weights = np.array([grid.bins[0].alone])
+        missing = None
+        if estimate.missing is not None:
+            axis = grid.axes[0]
+            anchor = axis.values[grid.bins[0].anchor]
+            anchor = anchor.item() if isinstance(anchor, (np.number, np.bool_)) else anchor
+            share, weight = axis.missing_share, axis.missing * self.unit
+            missing = LocalEffectAtMissing(share, weight, anchor, *map(np.copy, estimate.missing))
+            values = np.concatenate([values, estimate.missing[0][:, None]], axis=1)
+            weights = np.append(weights, estimate.missing_weight)
+        named, by_model = self._named(grid.axes), self._by_model(estimate.by_model, estimate.missing_by_model)
+        where = ", which is left out" if missing is None else APART
+        own = _local_notes(grid, estimate, total)
+        notes = self._notes(grid.axes, own, where, estimate.ale, LOST_DIFFERENCE)
+        return LocalEffect(
+            **named,
+            ale=estimate.ale,
+            standard_error=estimate.error,
+            local=estimate.local,
+            local_error=estimate.local_error,
+            support=estimate.weight * self.unit,
+            rows=estimate.rows.copy(),
+            empty=estimate.empty,
+            missing=missing,
+            order=tuple(bins.order for bins in grid.bins),
+            strength=strength_of(values, weights),
+            notes=(*notes, *model_spread_notes(by_model, estimate.ale, named)),
+            by_model=by_model,
+        )
+
+    def marginal(self, axis: Axis, moments: CellEstimate, means: CellMeans) -> Marginal:
+        """Return the averages near each value."""
+        rows, weight, cells = moments.rows, moments.weight, axis.cell_of_point
+        total, missing, beyond = weight.sum(), axis.n_cells, axis.n_cells + 1
+        inside = np.flatnonzero(rows[: axis.n_cells + 1])
+        first = moments.mean[: means.outputs]  # of predictions, or of what came out where there is no model
+        by_model = last = apart = None
+        if moments.by_model is not None:
+            by_model = np.where(rows > 0, moments.by_model, np.nan)[:, : means.outputs]
+        if rows[missing]:
+            last = None if by_model is None else by_model[..., missing].copy()
+            averages = _averages(moments, means, np.array([missing]))
+            apart = MarginalAtMissing(
+                share=float(weight[missing] / total),
+                support=float(weight[missing] * self.unit),
+                rows=int(rows[missing]),
+                **{name: None if array is None else array[:, 0].copy() for name, array in averages.items()},
+            )
+        return Marginal(
+            **self._named((axis,), "ordered", "deciles"),
+            **_averages(moments, means, cells),
+            support=weight[cells] * self.unit,
+            rows=rows[cells],
+            missing=apart,
+            outside=float(weight[beyond] / total),
+            strength=strength_of(first[:, inside], weight[inside]),
+            notes=tuple(self._notes((axis,), (), ", a cell of its own", first, LOST_ROW, CUT)),
+            by_model=self._by_model(None if by_model is None else by_model[..., cells], last),
+        )
+
+    def _named(self, axes: tuple[Axis, ...], *more: str) -> dict[str, Any]:
+        """Return the fields that every effect has; ``more`` are attributes of its axes."""
+        along = {
+            "feature_names": "name",
+            "kinds": "kind",
+            "grid_values": "values",
+            **{name: name for name in more},
+        }
+        fields = {field: tuple(getattr(axis, name) for axis in axes) for field, name in along.items()}
+        return {"output_names": self.output_names, "provenance": self.provenance, **fields}
+
+    def _by_model(self, values: Floats | None, missing: Floats | None) -> ModelSpread | None:
+        return ModelSpread.of(tuple(model.name for model in self.models), values, missing)
+
+    def _notes(
+        self,
+        axes: tuple[Axis, ...],
+        own: Iterable[Note],
+        missing: str,
+        numbers: Floats,
+        lost: str,
+        then: str = ONE_BY_ONE,
+    ) -> Iterator[Note]:
+        """Yield caveats: of the axes, an effect's ``own``, of the rows and of the predictions.
+
+        ``missing`` is what was done about missing values, ``lost`` is said where ``numbers`` are not finite,
+        and ``then`` is what follows from a model that depends on other rows.
+        """
+        yield from (note for axis in axes for note in axis.notes)
+        yield from own
+        for axis in axes:
+            text = f"{axis.name} is missing in {axis.missing_share:.1%} of the data{missing}"
+            if axis.missing:
+                yield Note(NoteCode.MISSING_VALUES, text, axis.name, axis.missing_share)
+        yield from skipped_notes(self.provenance)
+        if not np.isfinite(numbers).all():
+            yield Note(NoteCode.NOT_FINITE, lost)
+        yield from unsteady_notes(self.models, then)
+
+
+def _local_notes(grid: AleGrid, estimate: AleEstimate, total: float) -> Iterator[Note]:
+    for bins in grid.bins:
+        if bins.order and bins.order not in (LISTED, GIVEN, DECLARED):
+            listed = ", ".join(str(value) for value in bins.axis.values[:SHOWN])
+            text = (
+                f"the categories of {bins.axis.name} are unordered; they were arranged {bins.order}: {listed}"
+                f"{', ...' * (bins.nodes > SHOWN)}. ALE depends on this order; partial_dependence does not"
+            )
+            yield Note(NoteCode.CATEGORY_ORDER, text, bins.axis.name)
+    inside = float(estimate.weight.sum()) + sum(axis.missing for axis in grid.axes[:1])
+    if len(grid.axes) == 1 and (all(grid.steps) or grid.bins[0].order) and inside < total * (1 - 1e-9):
+        beyond = 1 - inside / total
+        text = f"{beyond:.1%} of the data lies outside the grid and is ignored"
+        yield Note(NoteCode.OUTSIDE_GRID, text, grid.axes[0].name, beyond)
+    if estimate.empty.any():
+        empty, size = estimate.empty.sum(), estimate.empty.size
+        text = f"{empty:,} of {size:,} cells have no rows and use the nearest cell that has"
+        yield Note(NoteCode.EMPTY_CELLS, text, value=empty / size)
+
+
+def _averages(moments: CellEstimate, means: CellMeans, cells: Integers) -> dict[str, Any]:
+    """Return the averages in some cells ``(o, c)`` and their errors; NaN where there are no rows."""
+    mean, first = np.where(moments.rows > 0, moments.mean, np.nan), 0
+    numbers: dict[str, Any] = {}
+    for name in ("predicted", "observed", "residual"):
+        known = name in means.averaged
+        some = slice(first, first + means.outputs)
+        numbers[name] = mean[some, cells] if known else None
+        numbers[f"{name}_error"] = moments.error[some, cells] if known else None
+        first += means.outputs * known
+    return numbers
