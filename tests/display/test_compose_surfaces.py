@@ -10,9 +10,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from conftest import numbers
+from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Contours, Figure, Hatch, Heat, Line, Points, Rug, Rule, Strip
-from paribus._display.panels.families import CUT
-from paribus._display.panels.surface import local_surface_panel, surface_panel
 from paribus._display.style import DIVERGING, SEQUENTIAL
 
 NOMINAL = {"level", "city", "flag"}
@@ -106,7 +105,7 @@ def test_the_same_result_has_the_same_panel(together, cars):
             paribus.partial_dependence(lambda t, model=model: 2 * model(t), X, pair, grid_resolution=8)
         )
         assert once != other
-    assert local_surface_panel(local(product, together, (0, 1)), 0) == local_surface_panel(
+    assert surface_panel(local(product, together, (0, 1)), 0) == surface_panel(
         local(product, together, (0, 1)), 0
     )
 
@@ -229,7 +228,7 @@ def test_the_data_lies_along_both_sides(together):
     assert only(panel.right, Bars).horizontal
     assert panel.top.y.scale == panel.right.x.scale == "none"
     assert panel.top.y.low == 0 < bars.length.max() <= panel.top.y.high
-    assert bars.hover[3].startswith("x0: ")
+    assert bars.hover[3].startswith("x0 from ")
     rugs = of(panel, Rug)
     assert [rug.along for rug in rugs] == ["x", "y"]
     np.testing.assert_array_equal(rugs[0].at, effect.deciles[0][1:-1])
@@ -277,7 +276,7 @@ def test_dates_stand_where_they_are(awkward):
     days = effect.grid_values[0].astype("datetime64[s]").astype(np.int64) / 86400
     np.testing.assert_allclose(contours.x, days)
     assert "day = 2026-" in contours.hover[0][0]
-    assert only(panel.top, Bars).hover[0].startswith("day: 2025-12-")  # half-way beyond the first day
+    assert only(panel.top, Bars).hover[0].startswith("day from 2025-12-")  # half-way beyond the first day
     assert "day = 2026-" in of(panel, Rug)[0].hover[0]
 
 
@@ -435,16 +434,18 @@ def test_curves_are_cut_where_their_level_has_no_rows(cars):
     effect = paribus.partial_dependence(claims, cars, ["car", "km"], grid_resolution=30)
     km = effect.grid_values[1]
     sport, van, sedan = of(told(effect), Line)
-    assert set(sport.strength) == {CUT, 1.0}
-    assert (sport.strength[km > 9] == CUT).all()
+    faint, full = sorted(set(sport.strength))
+    assert 0 < faint < 0.5
+    assert full == 1
+    assert (sport.strength[km > 9] == faint).all()
     assert (sport.strength[(km > 4) & (km < 7)] == 1).all()
     assert van.strength is None
     assert sedan.strength is None
-    assert of(told(effect), Points)[0].alpha == CUT
+    assert of(told(effect), Points)[0].alpha == faint
     mask = np.zeros_like(effect.extrapolation.mask)
     mask[effect.grid_values[0].tolist().index("sedan"), 3] = True
     masked = told(replace(effect, extrapolation=replace(effect.extrapolation, mask=mask)))
-    assert np.flatnonzero(of(masked, Line)[2].strength == CUT).tolist() == [3]
+    assert np.flatnonzero(of(masked, Line)[2].strength == faint).tolist() == [3]
 
 
 def test_a_gap_by_chance_does_not_cut_a_curve():
@@ -537,7 +538,7 @@ def test_pictures_that_do_not_exist_say_so(together, cars):
         told(void)
     constant = np.column_stack([np.ones(60), np.arange(60.0)])
     with pytest.raises(paribus.DrawingError, match="two values"):
-        local_surface_panel(local(product, constant, (0, 1)), 0)
+        surface_panel(local(product, constant, (0, 1)), 0)
 
 
 def test_the_output_asked_for_is_drawn(together):
@@ -556,7 +557,7 @@ def test_the_mean_of_several_models_is_drawn(together):
 def test_local_cells_are_the_middles_of_their_corners_and_empty_ones_are_hatched(together):
     effect = local(product, together, (0, 1), grid_resolution=8)
     assert effect.empty.any()
-    panel = local_surface_panel(effect, 0)
+    panel = surface_panel(effect, 0)
     heat, hatch = only(panel, Heat), only(panel, Hatch)
     ale = effect.ale[0]
     for i, j in np.ndindex(effect.empty.shape):
@@ -578,14 +579,14 @@ def test_local_cells_are_the_middles_of_their_corners_and_empty_ones_are_hatched
 
 
 def test_no_local_effect_has_a_readable_color_bar(together):
-    heat = only(local_surface_panel(local(lambda t: t[:, 0] + t[:, 1], together, (0, 2)), 0), Heat)
+    heat = only(surface_panel(local(lambda t: t[:, 0] + t[:, 1], together, (0, 2)), 0), Heat)
     assert (heat.low, heat.high) == (-1.0, 1.0)
 
 
 @pytest.mark.parametrize("pair", [("count", "level"), ("level", "count"), ("flag", "gap"), ("day", "city")])
 def test_local_levels_have_a_curve_each_in_their_own_order(awkward, pair):
     effect = local(numbers, awkward, pair, grid_resolution=5)
-    panel = local_surface_panel(effect, 0)
+    panel = surface_panel(effect, 0)
     lines = of(panel, Line)
     axis = 0 if pair[0] in NOMINAL else 1
     assert [line.label for line in lines] == [str(level) for level in effect.grid_values[axis]]
@@ -601,14 +602,14 @@ def test_local_levels_have_a_curve_each_in_their_own_order(awkward, pair):
 
 def test_local_curves_are_cut_where_their_level_has_no_rows(cars):
     effect = local(claims, cars, ("km", "car"), grid_resolution=20)
-    lines = {line.label: line for line in of(local_surface_panel(effect, 0), Line)}
+    lines = {line.label: line for line in of(surface_panel(effect, 0), Line)}
     sport = lines["sport"]
-    assert (sport.strength[sport.x > 10] == CUT).all()
+    assert (sport.strength[sport.x > 10] < 0.5).all()
     assert (sport.strength[(sport.x > 4) & (sport.x < 7)] == 1).all()
     assert lines["van"].strength is None
 
 
 def test_local_dates_are_cells(awkward):
-    panel = local_surface_panel(local(numbers, awkward, ("day", "gap"), grid_resolution=4), 0)
+    panel = surface_panel(local(numbers, awkward, ("day", "gap"), grid_resolution=4), 0)
     assert panel.x.scale == "date"
     assert "day from 2026-" in only(panel, Heat).hover[0][0]
