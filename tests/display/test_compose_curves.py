@@ -47,8 +47,8 @@ def said(panel):
     return [mark.label for mark in panel.marks if getattr(mark, "label", None)]
 
 
-def panel_of(result, **asked):
-    (panel,) = result.figure(**asked).panels
+def panel_of(result, **options):
+    (panel,) = result.figure(**options).panels
     return panel
 
 
@@ -109,12 +109,11 @@ def test_heights_errors_and_words_are_those_of_the_effect(awkward, column, weigh
     assert said(panel) == ["average ± 2 standard errors"]
     assert panel.y.label == "prediction"
     whole = 300 if weights is None else weights.sum()
-    for told, g in zip(curve.hover, order, strict=True):
-        value, height, share = told.split("\n")
+    for text, g in zip(curve.hover, order, strict=True):
+        value, height, share = text.split("\n")
         assert value.startswith(f"{column} = ")
-        told = f"average {number(effect.average[0, g])}"
-        error = effect.standard_error[0, g]
-        assert height == (f"{told}, standard error {brief(error)}" if np.isfinite(error) else told)
+        average, error = f"average {number(effect.average[0, g])}", effect.standard_error[0, g]
+        assert height == (f"{average}, standard error {brief(error)}" if np.isfinite(error) else average)
         assert share == f"{percent(effect.support[g] / whole)} of the data"
 
 
@@ -311,7 +310,7 @@ def test_close_points_share_bars_that_can_be_seen(rng):
     for values in (np.linspace(-2, 2, 3_000), [0.0, 0.0, 1.0], [0.0, 1e-9, 1.0, 2.0, 2.0 + 1e-9]):
         effect = effect_of(first, X, 0, custom_values={0: values})
         strip = only(panel_of(effect), Strip)
-        once = np.unique(effect.grid_values[0], return_index=True)[1]  # a value asked twice has one place
+        once = np.unique(effect.grid_values[0], return_index=True)[1]  # a value given twice has one position
         assert_allclose((strip.height * strip.width).sum(), effect.support[once].sum())
         if len(strip.at) > 1:
             reach = strip.width.sum()
@@ -401,14 +400,14 @@ def test_nothing_of_a_long_label_is_lost(rng):
     panel = panel_of(effect_of(lambda t: t["x"], frame, "where"))
     assert panel.x.turned
     assert len(set(written(panel))) == 4
-    for text, told in zip(written(panel), only(panel, Points).hover, strict=True):
-        assert max(map(len, text.split("\n"))) <= 24
-        full = told.split("\n")[0].removeprefix("where = ")
+    for label, text in zip(written(panel), only(panel, Points).hover, strict=True):
+        assert max(map(len, label.split("\n"))) <= 24
+        full = text.split("\n")[0].removeprefix("where = ")
         assert full in names
-        beginning, *end = text.replace("\n", " ").split("…")  # what is left out, if anything, is the middle
+        beginning, *end = label.replace("\n", " ").split("…")  # what is left out, if anything, is the middle
         assert full.startswith(beginning)
         assert full.endswith(end[0] if end else beginning)
-        assert text.replace("\n", " ").startswith("a very long name")
+        assert beginning.startswith("a very long name")
 
 
 def test_short_labels_are_not_turned(awkward):
@@ -694,10 +693,10 @@ def test_predictions_that_are_all_no_number_are_drawn_on_an_empty_axis(rng, bad)
     assert panel.y.low is None
 
 
-# --- several answers on one axis
+# --- several estimates on one axis
 
 
-def test_a_comparison_has_each_answer_on_its_own_values(rng):
+def test_a_comparison_has_each_estimate_on_its_own_values(rng):
     X = rng.normal(size=(500, 2))
     y = X[:, 0] + rng.normal(size=500)
     effect, local = effect_of(first, X, 0, grid_resolution=9), local_of(first, X, 0)
@@ -765,6 +764,20 @@ def test_slices_have_no_strip_in_common_and_each_its_own_grid(rng):
         assert_array_equal(line.y, part.average[0])
     assert panel.x.low < min(part.grid_values[0].min() for part in parts.values())
     assert panel.x.high > max(part.grid_values[0].max() for part in parts.values())
+
+
+def test_durations_of_slices_are_in_one_unit(rng):
+    hours = rng.uniform(1, 200, 300)
+    frame = pd.DataFrame({"wait": pd.to_timedelta(hours, "h"), "x": rng.normal(size=300)})
+    parts = {
+        name: effect_of(lambda t: t["x"], frame[some], "wait", grid_resolution=5)
+        for name, some in (("short", hours < 20), ("long", hours >= 20))
+    }
+    assert panel_of(parts["short"]).x.label == "wait (hours)"
+    panel = panel_of(paribus.overlay(parts))
+    assert panel.x.label == "wait (days)"
+    for line, part in zip(of(panel, Line), parts.values(), strict=True):
+        assert_allclose(line.x, part.grid_values[0] / np.timedelta64(1, "D"))
 
 
 def test_slices_with_other_levels_have_all_of_them(rng):

@@ -307,8 +307,8 @@ def test_links_and_nodes_tell_what_they_are(found):
 def test_a_network_says_what_widths_and_sizes_mean(found):
     figure = picture(found, "network")
     heads = ["link: interaction\n(prediction)", "node: own effect\n(prediction)"]
-    told = words(figure)[4:]
-    assert told == [heads[0], "0.3", "0.9", "3", heads[1], "0.4", "1", "4"]
+    texts = words(figure)[4:]
+    assert texts == [heads[0], "0.3", "0.9", "3", heads[1], "0.4", "1", "4"]
     examples = [line for line in marks(figure, Line) if not line.hover]
     assert [line.width for line in examples] == sorted(line.width for line in examples)
     assert examples[-1].width == links(figure)[-1].width
@@ -316,7 +316,7 @@ def test_a_network_says_what_widths_and_sizes_mean(found):
     assert float(dots[-1].size[0]) == pytest.approx(float(nodes(figure).size.max()))
     assert float(dots[0].size[0] / dots[-1].size[0]) == pytest.approx(np.sqrt(0.1))
     # All of it stands to the right of every node and label, within the axis.
-    legend = [text for text in marks(figure, Text) if text.text in told]
+    legend = [text for text in marks(figure, Text) if text.text in texts]
     assert min(text.x for text in legend) > 1
     assert max(text.x for text in legend) < figure.panels[0].x.high
 
@@ -366,7 +366,7 @@ def inches_of_a_unit(figure):
 
 
 def outline(text, figure):
-    """The corners of a text in points, by letters of usual width, turned as it is."""
+    """The corners of a text in points, by characters of usual width, rotated as it is."""
     lines = text.text.split("\n")
     wide, high = 0.55 * text.size * max(map(len, lines)), 1.2 * text.size * len(lines)
     left = {"left": 0.0, "center": -wide / 2, "right": -wide}[text.align]
@@ -708,8 +708,8 @@ def test_plotly_draws_every_picture(found, modeled):
     for figure in figures(found, modeled):
         drawn = draw(figure)
         assert len(drawn.data) + len(drawn.layout.annotations) > 0
-    told = [trace.hovertext for trace in draw(picture(found, "network")).data if trace.hovertext is not None]
-    assert "a × b<br>strength 3, standard error 0.15" in str(told)
+    texts = [trace.hovertext for trace in draw(picture(found, "network")).data if trace.hovertext is not None]
+    assert "a × b<br>strength 3, standard error 0.15" in str(texts)
 
 
 def test_composing_imports_no_plotting_package():

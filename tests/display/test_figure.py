@@ -254,8 +254,8 @@ def test_ticks_begin_at_the_curves_above_the_room_for_the_data(frame):
 
 
 def test_one_that_has_no_picture_leaves_the_others_theirs(frame):
-    asked = ["a", ("a", "b"), ("b", "c")]
-    every = paribus.effects(lambda t: t["a"], frame, asked, custom_values={"c": [1.0]}, grid_resolution=4)
+    features = ["a", ("a", "b"), ("b", "c")]
+    every = paribus.effects(lambda t: t["a"], frame, features, custom_values={"c": [1.0]}, grid_resolution=4)
     figure = every.figure()
     assert len(figure.panels) == 2
     assert any(note.startswith("b x c is not drawn: a surface needs") for note in figure.notes)
@@ -474,17 +474,17 @@ def some_column(rng, rows):
 
 
 def any_model(rng, outputs):
-    """Return a model of any table that answers NaN now and then."""
+    """Return a model of any table that predicts NaN now and then."""
     bad, size = rng.choice([0.0, 0.0, np.nan]), rng.choice([1e-9, 1.0, 1e9])
 
-    def answer(table):
+    def predict(table):
         codes = [np.asarray(pd.util.hash_pandas_object(table[name], index=False)) for name in table]
         code = sum(column % 97 for column in codes).astype(float)
         return (
             np.where(code % 5 == 0, code + bad, code)[:, None] * size * np.arange(1, outputs + 1)
         ).squeeze()
 
-    return answer
+    return predict
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -494,12 +494,12 @@ def test_any_table_has_pictures_by_every_drawer(seed):
     table = pd.DataFrame({name: some_column(rng, rows) for name in ("one", "two")})
     weights = None if rng.random() < 0.5 else 1.0 + np.arange(rows) % 3
     options = {"sample_weight": weights, "progress": False}
-    answer = any_model(rng, outputs)
+    model = any_model(rng, outputs)
     kind = str(rng.choice(["average", "individual", "both"]))
-    found = paribus.effects(answer, table, kind=kind, grid_resolution=7, **options)
+    found = paribus.effects(model, table, kind=kind, grid_resolution=7, **options)
     other = paribus.effects(any_model(rng, outputs), table, kind=kind, grid_resolution=4, **options)
-    near = paribus.marginal(answer, table, **options)
-    local = paribus.accumulated_local_effects(answer, table, **options)
+    near = paribus.marginal(model, table, **options)
+    local = paribus.accumulated_local_effects(model, table, **options)
     shown = [found, near, local]
     if kind != "individual":
         shown.append(paribus.overlay({"one": found, "two": other}))

@@ -1,4 +1,4 @@
-"""What holds of every picture: shares of the data agree, unknown errors are not drawn, words tell what is drawn."""
+"""What holds of every picture: shares of the data agree, unknown errors are not drawn, texts say what is drawn."""
 
 import re
 
@@ -14,8 +14,8 @@ def of(panel, kind):
     return [mark for mark in panel.marks if isinstance(mark, kind)]
 
 
-def only(result, **asked):
-    (panel,) = result.figure(**asked).panels
+def only(result, **options):
+    (panel,) = result.figure(**options).panels
     return panel
 
 
@@ -38,12 +38,12 @@ def table():
     return frame
 
 
-def answer(frame):
+def predict(frame):
     return frame["a"].fillna(0) * (1 + frame["k"]) + (frame["town"] == "y")
 
 
-def asked(frame, features, **options):
-    return paribus.partial_dependence(answer, frame, features, progress=False, **options)
+def effect_of(frame, features, **options):
+    return paribus.partial_dependence(predict, frame, features, progress=False, **options)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -51,20 +51,20 @@ def asked(frame, features, **options):
 def test_shares_of_the_data_are_of_all_rows_in_pictures_of_one_and_of_two(table, first, second, weighted):
     weights = np.random.default_rng(0).integers(0, 4, len(table)) if weighted else None
     options = {"sample_weight": weights, "grid_resolution": 5, "percentiles": (0, 1)}
-    both = asked(table, [first, second], **options)
+    both = effect_of(table, [first, second], **options)
     whole = len(table) if weights is None else weights.sum()
     panel = only(both)
-    told = [
+    texts = [
         text for side in (panel.top, panel.right) if side for bars in of(side, Bars) for text in bars.hover
     ]
-    told = told or [text for strip in of(panel, Strip) for text in strip.hover]
+    texts = texts or [text for strip in of(panel, Strip) for text in strip.hover]
     sides = 2 if panel.top is not None else 1
-    assert sum(shares(told)) == pytest.approx(sides * 100 * both.support.sum() / whole, abs=0.3 * len(told))
+    assert sum(shares(texts)) == pytest.approx(sides * 100 * both.support.sum() / whole, abs=0.3 * len(texts))
 
 
 def test_the_margin_of_a_pair_says_what_the_curve_says(table):
-    alone = only(asked(table, "k"))
-    beside = only(asked(table, ["k", "a"], grid_resolution=6, percentiles=(0, 1)))
+    alone = only(effect_of(table, "k"))
+    beside = only(effect_of(table, ["k", "a"], grid_resolution=6, percentiles=(0, 1)))
     share = [100 * (table["a"].notna() & (table["k"] == k)).mean() for k in range(4)]
     assert shares(of(alone, Strip)[0].hover) == pytest.approx(
         [100 * (table["k"] == k).mean() for k in range(4)], abs=0.5
@@ -73,13 +73,13 @@ def test_the_margin_of_a_pair_says_what_the_curve_says(table):
 
 
 def test_a_value_asked_twice_counts_its_rows_once(table):
-    twice = asked(table, "k", custom_values={"k": [0, 0, 1, 1]})
+    twice = effect_of(table, "k", custom_values={"k": [0, 0, 1, 1]})
     assert shares(of(only(twice), Strip)[0].hover) == pytest.approx(
         [100 * (table["k"] == k).mean() for k in (0, 1)], abs=0.5
     )
-    both = asked(table, ["k", "a"], custom_values={"k": [0, 0, 1]}, grid_resolution=5, percentiles=(0, 1))
-    told = shares(of(only(both).right, Bars)[0].hover)
-    assert sum(told) == pytest.approx(100 * (table["a"].notna() & (table["k"] < 2)).mean(), abs=1)
+    both = effect_of(table, ["k", "a"], custom_values={"k": [0, 0, 1]}, grid_resolution=5, percentiles=(0, 1))
+    texts = shares(of(only(both).right, Bars)[0].hover)
+    assert sum(texts) == pytest.approx(100 * (table["a"].notna() & (table["k"] < 2)).mean(), abs=1)
 
 
 def test_density_at_the_ends_is_that_of_their_whole_cell():
@@ -205,7 +205,7 @@ def test_models_are_averaged_over_pooled_levels_before_their_deviation(towns):
 def test_rows_that_are_drawn_have_weight(table):
     weights = np.zeros(len(table))
     weights[::20] = 1
-    effect = asked(table, "k", kind="both", sample_weight=weights)
+    effect = effect_of(table, "k", kind="both", sample_weight=weights)
     *rows, _ = of(only(effect), Line)
     counted = effect.individual[0][weights > 0]
     assert rows[0].label == "12 of 20 rows"
@@ -297,9 +297,9 @@ def test_a_single_row_does_not_set_the_axis_of_averages_and_words_tell(compared)
     for panel in figure.panels:
         assert -10 < panel.y.low < panel.y.high < 10
         assert (panel.y.low, panel.y.high) == (figure.panels[0].y.low, figure.panels[0].y.high)
-    (told,) = [note for note in figure.notes if "single row" in note]
-    assert told.startswith("averages of a single row of ")
-    assert all(name in told for name in ("a", "b", "town"))
+    (texts,) = [note for note in figure.notes if "single row" in note]
+    assert texts.startswith("averages of a single row of ")
+    assert all(name in texts for name in ("a", "b", "town"))
     observed = [mark for panel in figure.panels for mark in of(panel, Line) + of(panel, Points)]
     assert any((mark.y == 70.0).any() for mark in observed)  # it is drawn where it is, beyond the axis
 

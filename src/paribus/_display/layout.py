@@ -68,6 +68,12 @@ def figure_of(
     return Figure(tuple(shown), columns, size, title, lines, legend_title)
 
 
+def single_panel(panel: Panel, size: tuple[float, float], notes: tuple[str, ...]) -> Figure:
+    """Return the figure of a panel of some size in inches, with notes below it."""
+    width, height = size
+    return Figure((panel,), size=(width, height + notes_height(notes, width)), notes=notes)
+
+
 def notes_height(notes: Sequence[str], width: float) -> float:
     """Return the inches that notes need below a picture of some width."""
     return NOTE * sum(ceil(inches(note, NOTE_SIZE) / width) for note in notes)

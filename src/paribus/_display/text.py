@@ -27,7 +27,7 @@ def text_width(text: str) -> float:
     return max(sum(map(wide, line)) for line in text.split("\n"))
 
 
-def inches(text: str, size: float = 9.0) -> float:
+def inches(text: str, size: float = 10.0) -> float:
     """Estimate how wide the longest line of a text is in inches, at a font size in points."""
     return size / 72 * text_width(text)
 

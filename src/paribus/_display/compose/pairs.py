@@ -12,7 +12,7 @@ from paribus._contracts import Floats
 from paribus._display.compose.axis import short
 from paribus._display.compose.labels import notes_of, unit, value_text
 from paribus._display.figure import Figure, Heat, Line, Mark, Panel, PanelAxis, Points, Text
-from paribus._display.layout import notes_height
+from paribus._display.layout import single_panel
 from paribus._display.style import INK, color_of
 from paribus._display.text import inches, text_width
 from paribus._text import count, number
@@ -88,19 +88,6 @@ def interaction_text(result: HStatistics, statistic: str, entry: int, o: int) ->
     return "\n".join(lines)
 
 
-def _square_figure(
-    result: HStatistics,
-    marks: list[Mark],
-    x: PanelAxis,
-    y: PanelAxis,
-    size: tuple[float, float],
-    lines: list[str],
-) -> Figure:
-    notes, (width, height) = notes_of(result, *lines), size
-    inches = (width, height + notes_height(notes, width))
-    return Figure((Panel(tuple(marks), x, y, equal=True),), size=inches, notes=notes)
-
-
 def heatmap(result: HStatistics, k: int, o: int) -> Figure:
     """Show every pair as a cell, and each feature's own effect on the diagonal in another color."""
     pairs = _pairs_of(result, k, o)
@@ -127,7 +114,8 @@ def heatmap(result: HStatistics, k: int, o: int) -> Figure:
     x, y = (PanelAxis("", "category", ticks, low=-0.5, high=size - 0.5) for ticks in (columns, rows))
     side, beside = max(3.3, size * (0.6 if size <= WRITTEN else 0.3)), 0.3 + max(map(inches, labels))
     page = side + beside + COLOR_BARS, side + (beside if rotated else 0.4) + 0.3
-    return _square_figure(result, marks, replace(x, turned=rotated), y, page, lines)
+    panel = Panel(tuple(marks), replace(x, turned=rotated), y, equal=True)
+    return single_panel(panel, page, notes_of(result, *lines))
 
 
 def _cells(values: Floats, colors: tuple[str, ...], unit: str, hover: list[list[str]]) -> list[Heat]:
@@ -176,13 +164,13 @@ def network(result: HStatistics, k: int, o: int) -> Figure:
     weak = int(np.count_nonzero(links)) - len(drawn)
     if weak:
         lines.append(f"without {count(weak, 'link')} below 1 % of the strongest")
-    marks = [
+    marks = (
         *(_link(places, pairs.hover, link, links[tuple(link)] / links.max()) for link in strongest_last),
         Points(places[:, 0].copy(), places[:, 1].copy(), color_of(1), size=across, hover=own_texts),
         *_names(labels, np.round(places, 9), across),
         *_legend(right, float(links.max()), float(pairs.own.max()), largest, unit(result, [o])),
-    ]
-    return _square_figure(result, marks, x, y, size, lines)
+    )
+    return single_panel(Panel(marks, x, y, equal=True), size, notes_of(result, *lines))
 
 
 def _circle(labels: list[str], places: Floats) -> tuple[float, PanelAxis, PanelAxis, tuple[float, float]]:
@@ -191,7 +179,7 @@ def _circle(labels: list[str], places: Floats) -> tuple[float, PanelAxis, PanelA
     Returned are where the legend starts, the axes, and how many inches they need.
     """
     cos, horizontal = places[:, 0], len(labels) <= HORIZONTAL
-    long = np.array([inches(label) for label in labels]) * INCH
+    long = np.array([inches(label, 9.0) for label in labels]) * INCH
     # Horizontal labels begin at their position right of the circle and end there left of it; those at its
     # top and bottom lie around theirs.
     upright = np.abs(cos) < 1e-9

@@ -14,7 +14,7 @@ from paribus._display.compose.labels import hover_texts, notes_of, unit
 from paribus._display.compose.pairs import heatmap, interaction_text, network
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Figure, Mark, Panel, PanelAxis, Points, Rule, Text
-from paribus._display.layout import figure_of, notes_height
+from paribus._display.layout import figure_of, notes_height, single_panel
 from paribus._display.style import INK, color_of
 from paribus._display.text import inches
 from paribus._text import exactly_zero, number
@@ -75,8 +75,7 @@ def interactions_figure(
         raise DrawingError(f"k={k} gives no pairs to plot; pass k=2 or more")
     if kind != "bars" and statistic != "pairwise":
         raise DrawingError(f"kind={kind!r} shows pairs; draw statistic={statistic!r} with kind='bars'")
-    o = _one_output(result.output_names, output, k)
-    _check_finite(result.ratio(statistic).numerator[:, o])
+    o = _one_output(result.output_names, output, k, result.ratio(statistic).numerator)
     if kind == "panels":
         return _surfaces(result, k, o, effects)
     if effects is not None:
@@ -88,23 +87,19 @@ def interactions_figure(
 
 def importance_figure(result: Importance, k: int, output: str | int | None) -> Figure:
     """Compose the picture of what features matter for one output, ``k`` of them at most."""
-    o = _one_output(result.output_names, output, k)
-    _check_finite(_of_output(result.values, o))
-    return _importance_bars(result, k, o)
+    return _importance_bars(result, k, _one_output(result.output_names, output, k, result.values))
 
 
-def _one_output(names: tuple[str, ...], output: str | int | None, k: int) -> int:
+def _one_output(names: tuple[str, ...], output: str | int | None, k: int, values: Floats) -> int:
+    """Return the output to draw; refuse what has no picture."""
     outputs = chosen(names, output)
     if len(outputs) > 1:
         raise DrawingError(f"a picture shows one output; pass output= one of {', '.join(names)}")
     if k < 1:
         raise OptionError(f"k={k} gives nothing to plot; pass a positive number")
-    return outputs[0]
-
-
-def _check_finite(values: Floats) -> None:
-    if not np.isfinite(values).all():
+    if not np.isfinite(_of_output(values, outputs[0])).all():
         raise DrawingError("the values are not finite and cannot be plotted; see the notes")
+    return outputs[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +153,8 @@ class Ranking:
         y = PanelAxis("", "category", ticks, low=-0.6, high=len(shown) - 0.4)
         width = 6.0 + max(map(inches, labels))
         legend = 0.3 * any(isinstance(mark, Bars) and mark.label is not None for mark in marks)
-        height = 1.1 + 0.27 * max(len(shown), 3) + legend + notes_height(notes, width)
-        return Figure((Panel(tuple(marks), x, y),), size=(width, height), notes=notes)
+        height = 1.1 + 0.27 * max(len(shown), 3) + legend
+        return single_panel(Panel(tuple(marks), x, y), (width, height), notes)
 
     def _omitted(self, k: int) -> str:
         """Return what the bars do not show, in words."""
@@ -169,9 +164,9 @@ class Ranking:
 
     def _nothing(self, omitted: str) -> Figure:
         """Return a figure that says why it has no bar."""
-        notes, blank = notes_of(self.result), PanelAxis(scale="none", low=0.0, high=1.0)
+        blank = PanelAxis(scale="none", low=0.0, high=1.0)
         panel = Panel((Text(0.5, 0.5, omitted or f"there is no {self.noun}", alpha=0.8),), blank, blank)
-        return Figure((panel,), size=(5.6, 1.6 + notes_height(notes, 5.6)), notes=notes)
+        return single_panel(panel, (5.6, 1.6), notes_of(self.result))
 
 
 def _rows(shown: Integers) -> Floats:

@@ -132,27 +132,27 @@ def _average(values: Floats, weights: Floats) -> float:
 def _map_panel(effect: Pair, o: int) -> Panel:
     """Return colors over two numbers or two categories, with the data along both axes beside them."""
     x, y = _map_axis(effect, o, 0), _map_axis(effect, o, 1)
+    bins: tuple[Array | None, ...] = (None, None)
+    rugs: list[Mark] = []
     if isinstance(effect, LocalEffect):
         cells, edges, off = _bins_of(effect, o), (x.at, y.at), "no rows"
-        rugs = []
-        bins: tuple[Array | None, ...] = effect.grid_values
+        bins, weights = effect.grid_values, (effect.support.sum(axis=1), effect.support.sum(axis=0))
     else:
         cells, edges, off = _cells_of(effect, o, x, y), (x.edges, y.edges), "no row combines these"
-        rugs = [*rug(x, effect.deciles[0]), *rug(y, effect.deciles[1], "y")]
-        bins = None, None
+        rugs += [*rug(x, effect.deciles[0]), *rug(y, effect.deciles[1], "y")]
+        # The rows of a value that is given twice count once.
+        weights = y.total(effect.support).sum(axis=1), x.total(effect.support.T).sum(axis=1)
     hatch = [Hatch(*edges, cells.off, off)] if cells.off is not None and cells.off.any() else []
     panel = Panel(
         (_colored_mark(effect, x, y, edges, cells), *hatch, *rugs),
         replace(x.axis, low=float(edges[0][0]), high=float(edges[0][-1])),
         replace(y.axis, low=float(edges[1][0]), high=float(edges[1][-1])),
     )
-    across = strip(x, DataAlong(effect.support.sum(axis=1), cells.whole, edges=bins[0]))
-    up = strip(y, DataAlong(effect.support.sum(axis=0), cells.whole, edges=bins[1]))
-    return replace(
-        panel,
-        right=_margin(panel.y, up, horizontal=True),
-        top=_margin(panel.x, across, horizontal=False),
+    top, right = (
+        _margin(axis, strip(place, DataAlong(weight, cells.whole, edges=ends)), horizontal=place is y)
+        for axis, place, weight, ends in zip((panel.x, panel.y), (x, y), weights, bins, strict=True)
     )
+    return replace(panel, right=right, top=top)
 
 
 def _colored_mark(effect: Pair, x: FeatureAxis, y: FeatureAxis, edges: Edges, cells: Cells) -> Mark:
@@ -307,45 +307,28 @@ def _margin(axis: PanelAxis, strips: list[Strip], *, horizontal: bool) -> Panel 
     return Panel((bars,), along, height)
 
 
-@dataclass(frozen=True, eq=False)
-class Family:
-    """A curve for each category: heights, errors, the data and whether off it, all ``(category, number)``.
+def _rows_of(effect: Pair, o: int, place: FeatureAxis, categories: int) -> Cells:
+    """Return what is known at each number, a row for each category."""
+    picked = np.concatenate(place.groups)
 
-    ``data`` is that of all categories, along the numbers.
-    """
-
-    place: FeatureAxis
-    heights: Floats
-    errors: Floats | None
-    weights: Floats
-    off: Flags
-    data: DataAlong
-
-
-def _family_of(effect: Pair, o: int, categories: int) -> Family:
-    numbers, whole = effect.grid_values[1 - categories], whole_of(effect.provenance)
-    place = feature_axis(effect, 1 - categories)
-
-    def by_category(array: Array) -> Array:
+    def rows(array: Array) -> Array:
         return array if categories == 0 else array.T
 
-    mask, support = None, by_category(effect.support)
+    mask, weights, errors = None, rows(effect.support), effect.standard_error
     if isinstance(effect, LocalEffect):
-        heights, data = effect.ale[o], DataAlong(support.sum(axis=0), whole, edges=numbers)
         # A value is the end of one bin and the beginning of the next.
-        weights = np.pad(support, ((0, 0), (0, 1))) + np.pad(support, ((0, 0), (1, 0)))
+        heights, weights = effect.ale, np.pad(weights, ((0, 0), (0, 1))) + np.pad(weights, ((0, 0), (1, 0)))
     else:
         assert effect.average is not None
-        heights, data, weights = effect.average[o], DataAlong(support.sum(axis=0), whole), support
-        mask = _mask(effect)
-    off, picked = _beyond(weights > 0), np.concatenate(place.groups)
-    return Family(
-        place,
-        by_category(heights)[:, picked],
-        None if effect.standard_error is None else by_category(effect.standard_error[o])[:, picked],
+        heights, mask = effect.average, _mask(effect)
+    off = _beyond(weights > 0)
+    return Cells(
+        rows(heights[o])[:, picked],
+        None if errors is None else rows(errors[o])[:, picked],
         weights[:, picked],
-        (off if mask is None else off | by_category(mask))[:, picked],
-        data,
+        (off if mask is None else off | rows(mask))[:, picked],
+        height_axis(effect, [o]).label,
+        whole_of(effect.provenance),
     )
 
 
@@ -361,37 +344,40 @@ def _beyond(seen: Flags) -> Flags:
 
 def _family_panel(effect: Pair, o: int, categories: int) -> Panel:
     """Return a curve for each of the categories with the most data, over the data along the numbers."""
-    family, local = _family_of(effect, o, categories), isinstance(effect, LocalEffect)
-    place, y, whole = family.place, height_axis(effect, [o]), family.data.whole
-    shown = np.sort(np.argsort(-family.weights.sum(axis=1), kind="stable")[:CURVES])
-    if isinstance(effect, PartialDependence) and not effect.ordered[categories]:
-        ends = np.nan_to_num(family.heights[shown, -1], nan=-np.inf)
-        shown = shown[np.argsort(-ends, kind="stable")]  # as their curves end, the highest first
-    marks: list[Mark] = [*strip(place, family.data)] if len(place.at) > 1 else []
-    marks += [Rule(0.0)] if local or effect.provenance.scale.has_zero else []
+    place, local = feature_axis(effect, 1 - categories), isinstance(effect, LocalEffect)
     name, values = effect.feature_names[categories], effect.grid_values[categories]
+    cells = _rows_of(effect, o, place, categories)
+    shown = np.sort(np.argsort(-cells.weights.sum(axis=1), kind="stable")[:CURVES])
+    if isinstance(effect, PartialDependence) and not effect.ordered[categories]:
+        ends = np.nan_to_num(cells.heights[shown, -1], nan=-np.inf)
+        shown = shown[np.argsort(-ends, kind="stable")]  # as their curves end, the highest first
+    edges = effect.grid_values[1 - categories] if local else None
+    data = DataAlong(effect.support.sum(axis=categories), cells.whole, edges=edges)
+    marks: list[Mark] = [*strip(place, data)] if len(place.at) > 1 else []
+    marks += [Rule(0.0)] if local or effect.provenance.scale.has_zero else []
     labels = stacked([short(at_value(values[category])) for category in shown])
     for series, category in enumerate(shown.tolist()):
         texts = [f"{text}\n{name} = {at_value(values[category])}" for text in place.texts]
-        of_data = shares(family.weights[category], whole)
+        of_data = shares(cells.weights[category], cells.whole)
         if local:
             of_data = [f"{share} in the bins beside it" for share in of_data]
-        error = None if family.errors is None else family.errors[category]
-        hover = hover_texts(texts, y.label, family.heights[category], error, of_data)
-        marks += _category_curve(family, category, series, labels[series], hover)
+        error = None if cells.errors is None else cells.errors[category]
+        hover = hover_texts(texts, cells.unit, cells.heights[category], error, of_data)
+        marks += _category_curve(place, cells, category, series, labels[series], hover)
     title = name if len(shown) == len(values) else f"{name} ({len(shown)} of {len(values):,} categories)"
-    return Panel(tuple(marks), place.axis, y, legend="panel", legend_title=title)
+    return Panel(tuple(marks), place.axis, height_axis(effect, [o]), legend="panel", legend_title=title)
 
 
 def _category_curve(
-    family: Family, category: int, series: int, label: str, hover: tuple[str, ...]
+    place: FeatureAxis, cells: Cells, category: int, series: int, label: str, hover: tuple[str, ...]
 ) -> list[Mark]:
     """Return a line that ends in a marker, or a point."""
-    x, y, steps = family.place.at, family.heights[category], family.place.steps
-    color, dash, marker = color_of(series), dash_of(series), marker_of(series)
+    assert cells.off is not None
+    x, y, off = place.at, cells.heights[category], cells.off[category]
+    color, marker = color_of(series), marker_of(series)
     if len(x) == 1:
         return [Points(x, y, color, label, marker, hover=hover)]
-    strength = np.where(family.off[category], FAINT, 1.0)
-    faded = strength if family.off[category].any() else None
-    line = Line(x, y, color, label, dash, steps=steps, strength=faded, hover=hover)
-    return [line, Points(x[-1:], y[-1:], color, marker=marker, alpha=float(strength[-1]))]
+    strength = np.where(off, FAINT, 1.0)
+    line = Line(x, y, color, label, dash_of(series), steps=place.steps, hover=hover)
+    end = Points(x[-1:], y[-1:], color, marker=marker, alpha=float(strength[-1]))
+    return [replace(line, strength=strength) if off.any() else line, end]
