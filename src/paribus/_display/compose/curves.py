@@ -499,7 +499,7 @@ def strip(place: FeatureAxis, data: DataAlong, most: float = 0.0) -> list[Strip]
         at, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
         heights, most = np.divide(weights, width, out=np.zeros_like(weights), where=width > 0), 0.0
     most = max(float(heights.max(initial=0.0)), most)
-    texts = place.texts if place.discrete else place.ranges(edges)
+    texts = place.texts[: len(weights)] if place.discrete else place.ranges(edges)
     hover = with_shares(texts, weights, data.whole)
     return [Strip(at, heights, width, most, hover=hover)] if most > 0 else []
 

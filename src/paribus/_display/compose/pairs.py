@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from paribus._display.style import INK, color_of
 from paribus._display.text import inches, text_width
 from paribus._text import count, number
 from paribus.results import HStatistics
+
+if TYPE_CHECKING:
+    from paribus._evaluators.interactions import Ratio
 
 LABEL = 22  # characters of a feature's name; hover texts have all of it
 
@@ -55,37 +59,33 @@ class Pairs:
 
 
 def _pairs_of(result: HStatistics, k: int, o: int) -> Pairs:
-    size, names = len(result.features), result.feature_names
-    matrix = np.where(np.eye(size, dtype=bool), 0.0, np.nan)
+    names, strength = result.feature_names, result.pairwise.strength[:, o]
+    matrix = np.where(np.eye(len(names), dtype=bool), 0.0, np.nan)
+    for (first, second), value in zip(result.pairs, strength, strict=True):
+        matrix[first, second] = matrix[second, first] = value
     own, errors = result.main_effect.strength[:, o], result.main_effect.strength_error[:, o]
-    hover = [[""] * size for _ in names]
-    for entry, (first, second) in enumerate(result.pairs):
-        matrix[first, second] = matrix[second, first] = result.pairwise.strength[entry, o]
-        hover[first][second] = hover[second][first] = interaction_text(result, "pairwise", entry, o)
-    for place, name in enumerate(names):
-        hover[place][place] = f"{name}\n{value_text('own effect', float(own[place]), float(errors[place]))}"
     # By all interactions of a feature together; among equals, by its own effect.
     shown = np.lexsort((-own, -np.nansum(matrix**2, axis=1)))[:k]
-    return Pairs(
-        [short(names[place], LABEL) for place in shown],
-        matrix[np.ix_(shown, shown)],
-        own[shown],
-        [[hover[row][column] for column in shown] for row in shown],
-        [f"{len(shown)} of {size:,} features"] if len(shown) < size else [],
-    )
+    rows = {feature: row for row, feature in enumerate(shown.tolist())}
+    hover = [[""] * len(rows) for _ in rows]
+    for feature, row in rows.items():
+        text = value_text("own effect", float(own[feature]), float(errors[feature]))
+        hover[row][row] = f"{names[feature]}\n{text}"
+    for entry, (first, second) in enumerate(result.pairs):
+        if first in rows and second in rows:
+            text = interaction_text(result.pairwise, [names[first], names[second]], entry, o)
+            hover[rows[first]][rows[second]] = hover[rows[second]][rows[first]] = text
+    labels = [short(names[feature], LABEL) for feature in rows]
+    lines = [f"{len(rows)} of {len(names):,} features"] if len(rows) < len(names) else []
+    return Pairs(labels, matrix[np.ix_(shown, shown)], own[shown], hover, lines)
 
 
-def interaction_text(result: HStatistics, statistic: str, entry: int, o: int) -> str:
+def interaction_text(ratio: Ratio, names: Sequence[str], entry: int, o: int) -> str:
     """Return the hover text of one entry of a statistic: its strength and its H², with their errors."""
-    ratio, group = result.ratio(statistic), result.groups(statistic)[entry]
-    strength, share = ratio.strength[entry, o], ratio.share[entry, o]
-    lines = [
-        " × ".join(result.feature_names[place] for place in group),
-        value_text("strength", float(strength), float(ratio.strength_error[entry, o])),
-    ]
-    if not np.isnan(share):
-        lines.append(value_text("H²", float(share), float(ratio.ratio_error[entry, o])))
-    return "\n".join(lines)
+    share = float(ratio.share[entry, o])
+    strength = value_text("strength", float(ratio.strength[entry, o]), float(ratio.strength_error[entry, o]))
+    h_squared = value_text("H²", share, float(ratio.ratio_error[entry, o]))
+    return "\n".join([" × ".join(names), strength, *([] if np.isnan(share) else [h_squared])])
 
 
 def heatmap(result: HStatistics, k: int, o: int) -> Figure:

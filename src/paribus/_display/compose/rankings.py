@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,8 @@ def _one_output(names: tuple[str, ...], output: str | int | None, k: int, values
 class Ranking:
     """Entries by name, in any order, of which the longest bars are drawn.
 
-    ``noun`` is what one entry is called and ``axis`` what the bars measure, without their errors.
+    ``noun`` is what one entry is called and ``axis`` what the bars measure, without their errors. ``hover``
+    returns the text of an entry.
     """
 
     result: HStatistics | Importance
@@ -115,7 +116,7 @@ class Ranking:
     labels: list[str]
     values: Floats
     errors: Floats
-    hover: Sequence[str]
+    hover: Callable[[int], str]
 
     def longest(self, k: int) -> Integers:
         """Return the entries to draw: exact zeros have no bar."""
@@ -135,7 +136,7 @@ class Ranking:
             label=label,
             horizontal=True,
             error=errors if np.isfinite(errors).any() else None,
-            hover=tuple(self.hover[entry] for entry in shown),
+            hover=tuple(self.hover(entry) for entry in shown.tolist()),
         )
 
     def figure(self, k: int, marks: list[Mark], *lines: str, room: float = 0.03) -> Figure:
@@ -198,7 +199,7 @@ def _interaction_bars(result: HStatistics, statistic: str, k: int, o: int) -> Fi
         [joined(group, " × ") for group in names],
         ratio.strength[:, o],
         ratio.strength_error[:, o],
-        [interaction_text(result, statistic, entry, o) for entry in range(len(names))],
+        lambda entry: interaction_text(ratio, names[entry], entry, o),
     )
     shown = ranking.longest(k)
     faint = ratio.denominator[shown, o] < NEGLIGIBLE * result.variance[o]
@@ -222,7 +223,7 @@ def _importance_bars(result: Importance, k: int, o: int) -> Figure:
     of_output = f", {short(result.output_names[o])}" if len(result.output_names) > 1 else ""
     hover = hover_texts(names, "importance", values, errors)
     labels = [joined(name.split(" + "), " + ") for name in names]
-    ranking = Ranking(result, "feature", result.unit + of_output, labels, values, errors, hover)
+    ranking = Ranking(result, "feature", result.unit + of_output, labels, values, errors, hover.__getitem__)
     shown = ranking.longest(k)
     if result.with_interactions is None or not len(shown):
         return ranking.figure(k, [ranking.bars(shown, color_of(0), 0.0, 0.7, None)])
@@ -231,7 +232,8 @@ def _importance_bars(result: Importance, k: int, o: int) -> Figure:
     if result.standard_error_with_interactions is not None:
         more = _of_output(result.standard_error_with_interactions, o)
     label = "with its interactions"
-    every = replace(ranking, values=together, errors=more, hover=hover_texts(names, label, together, more))
+    texts = hover_texts(names, label, together, more)
+    every = replace(ranking, values=together, errors=more, hover=texts.__getitem__)
     # All of the row, so that neither bar is hidden. Errors stand where the bar on its own does not reach.
     behind = replace(every.bars(shown, color_of(0), 0.0, 0.8, label), alpha=0.4)
     marks: list[Mark] = [replace(behind, error=None), own]
