@@ -11,10 +11,7 @@ import paribus
 from conftest import numbers
 from paribus._contracts import NOMINAL
 from paribus._display.figure import Band, Bars, Line, Points, Rug, Strip
-from paribus._display.panels.axis_layout import LINE, MOST, short
-from paribus._display.panels.curves import FAINTEST
-from paribus._display.panels.labels import percent
-from paribus._text import at_value, number
+from paribus._text import at_value, number, percent
 from paribus._text import short as brief
 
 COLUMNS = [
@@ -32,6 +29,7 @@ COLUMNS = [
     "constant",
     "mostly",
 ]
+OWN_POSITION = 20  # categories; of more, the rarest share one
 MISSING = ["nullable", "city", "gap", "day"]
 
 
@@ -49,8 +47,8 @@ def said(panel):
     return [mark.label for mark in panel.marks if getattr(mark, "label", None)]
 
 
-def panel_of(result, **asked):
-    (panel,) = result.figure(**asked).panels
+def panel_of(result, **options):
+    (panel,) = result.figure(**options).panels
     return panel
 
 
@@ -111,12 +109,11 @@ def test_heights_errors_and_words_are_those_of_the_effect(awkward, column, weigh
     assert said(panel) == ["average ± 2 standard errors"]
     assert panel.y.label == "prediction"
     whole = 300 if weights is None else weights.sum()
-    for told, g in zip(curve.hover, order, strict=True):
-        value, height, share = told.split("\n")
+    for text, g in zip(curve.hover, order, strict=True):
+        value, height, share = text.split("\n")
         assert value.startswith(f"{column} = ")
-        told = f"average {number(effect.average[0, g])}"
-        error = effect.standard_error[0, g]
-        assert height == (f"{told}, standard error {brief(error)}" if np.isfinite(error) else told)
+        average, error = f"average {number(effect.average[0, g])}", effect.standard_error[0, g]
+        assert height == (f"{average}, standard error {brief(error)}" if np.isfinite(error) else average)
         assert share == f"{percent(effect.support[g] / whole)} of the data"
 
 
@@ -135,7 +132,7 @@ def test_values_stand_where_they_are(awkward, column):
         assert_allclose(at, (values - np.datetime64("1970-01-01")) / np.timedelta64(1, "D"))
     elif column == "wait":
         assert panel.x.label == "wait (hours)"
-        assert_allclose(at, values / np.timedelta64(1, "D"))
+        assert_allclose(at, values / np.timedelta64(1, "h"))
     else:
         assert panel.x.scale == ("category" if column == "constant" else "number")
         assert_array_equal(at, np.sort(values.astype(float)))
@@ -189,7 +186,10 @@ def test_the_strip_is_all_of_the_data_on_the_axis(awkward, column):
         assert panel.right is None or not of(panel.right, Strip)  # a density is not compared with a weight
     weights = strip.height if levels_of(effect) else strip.height * strip.width
     whole = np.arange(300.0).sum()
-    assert list(strip.hover) == [f"{percent(weight / whole)} of the data" for weight in weights]
+    for text, weight in zip(strip.hover, weights, strict=True):
+        where, share = text.split("\n")
+        assert where.startswith(column)
+        assert share == f"{percent(weight / whole)} of the data"
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -205,7 +205,7 @@ def test_deciles_are_those_of_the_data(awkward, column):
     assert (rug.at <= line.x[-1]).all()
     if column in ("single", "gap"):
         assert_allclose(rug.at, np.nanquantile(awkward[column], np.arange(1, 10) / 10), rtol=1e-6)
-        assert rug.hover[0].startswith("decile 10 %: ")
+        assert rug.hover[0].startswith(f"10 % of the data up to {column} = ")
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -256,7 +256,7 @@ def test_a_curve_fades_only_where_the_data_thins_out(rng):
     line = only(panel_of(effect), Line)
     assert (line.strength[line.x < 0.8] == 1.0).all()
     assert (line.strength[line.x > 1.3] < 1.0).all()
-    assert line.strength.min() >= FAINTEST
+    assert line.strength.min() > 0.2  # it can still be seen
 
 
 def test_a_curve_over_even_data_does_not_fade():
@@ -310,7 +310,7 @@ def test_close_points_share_bars_that_can_be_seen(rng):
     for values in (np.linspace(-2, 2, 3_000), [0.0, 0.0, 1.0], [0.0, 1e-9, 1.0, 2.0, 2.0 + 1e-9]):
         effect = effect_of(first, X, 0, custom_values={0: values})
         strip = only(panel_of(effect), Strip)
-        once = np.unique(effect.grid_values[0], return_index=True)[1]  # a value asked twice has one place
+        once = np.unique(effect.grid_values[0], return_index=True)[1]  # a value given twice has one position
         assert_allclose((strip.height * strip.width).sum(), effect.support[once].sum())
         if len(strip.at) > 1:
             reach = strip.width.sum()
@@ -337,9 +337,9 @@ def test_the_rarest_levels_share_the_last_place(towns):
     frame, model = towns
     effect = effect_of(model, frame, "town")
     panel = panel_of(effect)
-    rare = np.argsort(-effect.support, kind="stable")[MOST - 1 :]
+    rare = np.argsort(-effect.support, kind="stable")[OWN_POSITION - 1 :]
     points, strip = only(panel, Points), only(panel, Strip)
-    assert len(points.y) == MOST
+    assert len(points.y) == OWN_POSITION
     assert written(panel)[-1].replace("\n", " ") == "other (41 categories)"
     weights = effect.support[rare]
     assert points.y[-1] == pytest.approx(np.average(effect.average[0, rare], weights=weights))
@@ -356,7 +356,7 @@ def test_the_rarest_levels_of_a_local_effect_share_a_place_and_the_others_keep_t
     frame, model = towns
     effect = local_of(model, frame, "town")
     panel = panel_of(effect)
-    rare = np.argsort(-effect.support, kind="stable")[MOST - 1 :]
+    rare = np.argsort(-effect.support, kind="stable")[OWN_POSITION - 1 :]
     own = np.setdiff1d(np.arange(60), rare)
     assert written(panel)[:-1] == effect.grid_values[0][own].tolist()
     points = only(panel, Points)
@@ -379,7 +379,7 @@ def test_pooled_levels_of_no_weight_are_averaged_evenly(towns):
     few = frame[frame["town"] < "town 10"]
     effect = effect_of(model, few, "town", custom_values={"town": values})
     points = only(panel_of(effect), Points)
-    rare = np.argsort(-effect.support, kind="stable")[MOST - 1 :]
+    rare = np.argsort(-effect.support, kind="stable")[OWN_POSITION - 1 :]
     assert effect.support[rare].sum() == 0
     assert points.y[-1] == pytest.approx(effect.average[0, rare].mean())
 
@@ -400,12 +400,14 @@ def test_nothing_of_a_long_label_is_lost(rng):
     panel = panel_of(effect_of(lambda t: t["x"], frame, "where"))
     assert panel.x.turned
     assert len(set(written(panel))) == 4
-    for text, told in zip(written(panel), only(panel, Points).hover, strict=True):
-        assert max(map(len, text.split("\n"))) <= LINE
-        full = told.split("\n")[0].removeprefix("where = ")
+    for label, text in zip(written(panel), only(panel, Points).hover, strict=True):
+        assert max(map(len, label.split("\n"))) <= 24
+        full = text.split("\n")[0].removeprefix("where = ")
         assert full in names
-        assert text.replace("\n", " ") == short(full, 3 * LINE)
-        assert text.replace("\n", " ").startswith("a very long name")
+        beginning, *end = label.replace("\n", " ").split("…")  # what is left out, if anything, is the middle
+        assert full.startswith(beginning)
+        assert full.endswith(end[0] if end else beginning)
+        assert beginning.startswith("a very long name")
 
 
 def test_short_labels_are_not_turned(awkward):
@@ -603,7 +605,8 @@ def test_a_constant_feature_and_one_level_are_points(rng):
         effect = effect_of(lambda t: t["x"], frame, name)
         panel = panel_of(effect)
         assert only(panel, Points).x.tolist() == [at]
-        assert only(panel, Strip).hover == ("100 % of the data",)
+        (hover,) = only(panel, Strip).hover
+        assert hover.endswith("\n100 % of the data")
         assert np.isfinite([panel.y.low, panel.y.high]).all()
         for result in (local_of(lambda t: t["x"], frame, name), near_of(lambda t: t["x"], frame, name)):
             assert len(of(panel_of(result), Points)[0].x) == 1
@@ -690,10 +693,10 @@ def test_predictions_that_are_all_no_number_are_drawn_on_an_empty_axis(rng, bad)
     assert panel.y.low is None
 
 
-# --- several answers on one axis
+# --- several estimates on one axis
 
 
-def test_a_comparison_has_each_answer_on_its_own_values(rng):
+def test_a_comparison_has_each_estimate_on_its_own_values(rng):
     X = rng.normal(size=(500, 2))
     y = X[:, 0] + rng.normal(size=500)
     effect, local = effect_of(first, X, 0, grid_resolution=9), local_of(first, X, 0)
@@ -761,6 +764,20 @@ def test_slices_have_no_strip_in_common_and_each_its_own_grid(rng):
         assert_array_equal(line.y, part.average[0])
     assert panel.x.low < min(part.grid_values[0].min() for part in parts.values())
     assert panel.x.high > max(part.grid_values[0].max() for part in parts.values())
+
+
+def test_durations_of_slices_are_in_one_unit(rng):
+    hours = rng.uniform(1, 200, 300)
+    frame = pd.DataFrame({"wait": pd.to_timedelta(hours, "h"), "x": rng.normal(size=300)})
+    parts = {
+        name: effect_of(lambda t: t["x"], frame[some], "wait", grid_resolution=5)
+        for name, some in (("short", hours < 20), ("long", hours >= 20))
+    }
+    assert panel_of(parts["short"]).x.label == "wait (hours)"
+    panel = panel_of(paribus.overlay(parts))
+    assert panel.x.label == "wait (days)"
+    for line, part in zip(of(panel, Line), parts.values(), strict=True):
+        assert_allclose(line.x, part.grid_values[0] / np.timedelta64(1, "D"))
 
 
 def test_slices_with_other_levels_have_all_of_them(rng):

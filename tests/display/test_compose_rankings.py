@@ -12,10 +12,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import paribus
 from handmade import importance, statistics
+from paribus._display.compose.rankings import importance_figure, interactions_figure
 from paribus._display.figure import Bars, Heat, Line, Points, Rule, Text
-from paribus._display.panels import bars as bars_panel
-from paribus._display.panels import pairs as pairs_panel
-from paribus._display.panels.interactions import importance_figure, interactions_figure
 
 KINDS = ("bars", "heatmap", "network")
 BACKGROUND = "Forest, 20,000 rows (unweighted)"
@@ -216,9 +214,9 @@ def test_a_heat_map_is_symmetric_with_own_effects_on_the_diagonal(found):
     assert figure.panels[0].equal
 
 
-def test_the_weakest_color_is_told_from_none():
-    for colors in (pairs_panel.BLUES, pairs_panel.ORANGES):
-        gray = [sum(int(color[at : at + 2], 16) for at in (1, 3, 5)) / 3 / 255 for color in colors]
+def test_the_weakest_color_is_told_from_none(found):
+    for heat in marks(picture(found, "heatmap"), Heat):
+        gray = [sum(int(color[at : at + 2], 16) for at in (1, 3, 5)) / 3 / 255 for color in heat.colors]
         assert gray == sorted(gray, reverse=True)
         assert gray[0] < 0.9
 
@@ -309,8 +307,8 @@ def test_links_and_nodes_tell_what_they_are(found):
 def test_a_network_says_what_widths_and_sizes_mean(found):
     figure = picture(found, "network")
     heads = ["link: interaction\n(prediction)", "node: own effect\n(prediction)"]
-    told = words(figure)[4:]
-    assert told == [heads[0], "0.3", "0.9", "3", heads[1], "0.4", "1", "4"]
+    texts = words(figure)[4:]
+    assert texts == [heads[0], "0.3", "0.9", "3", heads[1], "0.4", "1", "4"]
     examples = [line for line in marks(figure, Line) if not line.hover]
     assert [line.width for line in examples] == sorted(line.width for line in examples)
     assert examples[-1].width == links(figure)[-1].width
@@ -318,7 +316,7 @@ def test_a_network_says_what_widths_and_sizes_mean(found):
     assert float(dots[-1].size[0]) == pytest.approx(float(nodes(figure).size.max()))
     assert float(dots[0].size[0] / dots[-1].size[0]) == pytest.approx(np.sqrt(0.1))
     # All of it stands to the right of every node and label, within the axis.
-    legend = [text for text in marks(figure, Text) if text.text in told]
+    legend = [text for text in marks(figure, Text) if text.text in texts]
     assert min(text.x for text in legend) > 1
     assert max(text.x for text in legend) < figure.panels[0].x.high
 
@@ -329,13 +327,15 @@ def test_long_units_are_told_in_lines_that_fit():
     headings = [text for text in words(picture(found, "network")) if text.startswith(("link", "node"))]
     assert len(headings) == 2
     for heading in headings:
-        assert max(map(len, heading.split("\n"))) <= pairs_panel.HEADING
+        assert max(map(len, heading.split("\n"))) <= 24
         assert f"(probability of {output})" in heading.replace("\n", " ")
 
 
 @pytest.mark.parametrize("strongest", [0.2, 1.0, 3.0, 9.99, 12345.0, 7e-9])
 def test_examples_are_round_and_none_is_above_the_strongest(strongest):
-    examples = pairs_panel._examples(strongest)
+    found = statistics("ab", [strongest**2], main=[[strongest], [strongest / 2]])
+    texts = words(picture(found, "network"))
+    examples = [float(text.replace(",", "")) for text in texts if text[0].isdigit()][:3]
     assert len(examples) == len(set(examples)) == 3
     assert examples == sorted(examples)
     assert max(examples) <= strongest * (1 + 1e-9)
@@ -355,13 +355,18 @@ def test_labels_of_a_network_do_not_meet(rng, size, name):
     assert all(apart(box, heading) for box in boxes)
     x, y = figure.panels[0].x, figure.panels[0].y
     for box in boxes:
-        assert x.low <= box[:, 0].min() / 72 / pairs_panel.RADIUS
-        assert box[:, 0].max() / 72 / pairs_panel.RADIUS <= x.high
-        assert np.abs(box[:, 1]).max() / 72 / pairs_panel.RADIUS <= y.high
+        assert x.low <= box[:, 0].min() / 72 / inches_of_a_unit(figure)
+        assert box[:, 0].max() / 72 / inches_of_a_unit(figure) <= x.high
+        assert np.abs(box[:, 1]).max() / 72 / inches_of_a_unit(figure) <= y.high
+
+
+def inches_of_a_unit(figure):
+    x = figure.panels[0].x
+    return figure.size[0] / (x.high - x.low)
 
 
 def outline(text, figure):
-    """The corners of a text in points, by letters of usual width, turned as it is."""
+    """The corners of a text in points, by characters of usual width, rotated as it is."""
     lines = text.text.split("\n")
     wide, high = 0.55 * text.size * max(map(len, lines)), 1.2 * text.size * len(lines)
     left = {"left": 0.0, "center": -wide / 2, "right": -wide}[text.align]
@@ -369,7 +374,7 @@ def outline(text, figure):
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * [wide, high] + [left, low]
     angle = np.radians(text.rotation)
     turned = corners @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    return turned + np.array(text.offset) + 72 * pairs_panel.RADIUS * np.array([text.x, text.y])
+    return turned + np.array(text.offset) + 72 * inches_of_a_unit(figure) * np.array([text.x, text.y])
 
 
 def apart(one, other):
@@ -471,7 +476,9 @@ def test_labels_of_bars_are_complete_while_they_can_be_read():
     (label,) = ticks(picture(statistics([whole, "average number of"], [1.0])))
     assert label == "municipality …ere number 1 × average number of"  # the shorter one is complete
     for size in (1, 2, 3):
-        assert len(bars_panel.joined(["y" * 50] * size, " × ")) <= bars_panel.LETTERS + 6
+        group = tuple(letter * 50 for letter in "xyz"[:size])
+        (label,) = ticks(ranked(importance([group], [1.0])))
+        assert len(label) <= 50
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -558,7 +565,7 @@ def modeled():
 
 
 def test_the_strongest_pairs_are_panels(modeled):
-    from paribus._display.panels.surface import surface_panel
+    from paribus._display.compose.surfaces import surface_panel
 
     found = modeled.statistics
     figure = picture(found, "panels", k=2, effects=modeled.effects)
@@ -701,13 +708,12 @@ def test_plotly_draws_every_picture(found, modeled):
     for figure in figures(found, modeled):
         drawn = draw(figure)
         assert len(drawn.data) + len(drawn.layout.annotations) > 0
-    told = [trace.hovertext for trace in draw(picture(found, "network")).data if trace.hovertext is not None]
-    assert "a × b<br>strength 3, standard error 0.15" in str(told)
+    texts = [trace.hovertext for trace in draw(picture(found, "network")).data if trace.hovertext is not None]
+    assert "a × b<br>strength 3, standard error 0.15" in str(texts)
 
 
 def test_composing_imports_no_plotting_package():
     code = (
-        "import sys; import paribus._display.panels.interactions; "
-        "assert not {'matplotlib', 'plotly'} & set(sys.modules)"
+        "import sys; import paribus._display.pictures; assert not {'matplotlib', 'plotly'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,9 +10,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from conftest import numbers
+from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Contours, Figure, Hatch, Heat, Line, Points, Rug, Rule, Strip
-from paribus._display.panels.families import CUT
-from paribus._display.panels.surface import local_surface_panel, surface_panel
 from paribus._display.style import DIVERGING, SEQUENTIAL
 
 NOMINAL = {"level", "city", "flag"}
@@ -33,7 +32,7 @@ def local(model, X, pair, **options):
     return effect
 
 
-def told(effect, o=0):
+def panel_of(effect, o=0):
     return surface_panel(effect, o)
 
 
@@ -74,7 +73,7 @@ def claims(table):
 )
 def test_every_pair_of_kinds_has_a_panel(awkward, pair):
     effect = paribus.partial_dependence(numbers, awkward, pair, grid_resolution=6)
-    panel = told(effect)
+    panel = panel_of(effect)
     nominal = NOMINAL & set(pair)
     if len(nominal) == 1:
         assert panel.legend == "panel"
@@ -99,21 +98,23 @@ def test_the_same_result_has_the_same_panel(together, cars):
         (["car", "km"], cars, claims),
         (["car", "town"], cars, claims),
     ):
-        once, again = (told(paribus.partial_dependence(model, X, pair, grid_resolution=8)) for _ in range(2))
+        once, again = (
+            panel_of(paribus.partial_dependence(model, X, pair, grid_resolution=8)) for _ in range(2)
+        )
         assert once == again
         assert Figure((once,)) == Figure((again,))
-        other = told(
+        other = panel_of(
             paribus.partial_dependence(lambda t, model=model: 2 * model(t), X, pair, grid_resolution=8)
         )
         assert once != other
-    assert local_surface_panel(local(product, together, (0, 1)), 0) == local_surface_panel(
+    assert surface_panel(local(product, together, (0, 1)), 0) == surface_panel(
         local(product, together, (0, 1)), 0
     )
 
 
 def test_contours_are_the_surface_at_round_levels(together):
     effect = paribus.partial_dependence(product, together, [0, 1], grid_resolution=9)
-    panel = told(effect)
+    panel = panel_of(effect)
     contours = only(panel, Contours)
     np.testing.assert_array_equal(contours.values, effect.average[0].T)
     np.testing.assert_array_equal(contours.x, effect.grid_values[0])
@@ -136,7 +137,7 @@ def test_values_given_in_any_order_or_twice_are_drawn_ascending_and_once(togethe
     effect = paribus.partial_dependence(
         product, together, [0, 1], custom_values={0: values}, grid_resolution=4
     )
-    contours = only(told(effect), Contours)
+    contours = only(panel_of(effect), Contours)
     assert contours.x.tolist() == [-1.0, 0.0, 2.0]
     for row, column in enumerate(effect.grid_values[1]):
         np.testing.assert_allclose(contours.values[row], [-column, 0, 2 * column])
@@ -146,13 +147,13 @@ def test_points_no_row_combines_are_hatched(together):
     effect = paribus.partial_dependence(product, together, [0, 1], grid_resolution=9)
     mask = effect.extrapolation.mask
     assert mask.any()
-    hatch, contours = only(told(effect), Hatch), only(told(effect), Contours)
+    hatch, contours = only(panel_of(effect), Hatch), only(panel_of(effect), Contours)
     np.testing.assert_array_equal(hatch.mask, mask.T)
     assert hatch.label == "no row combines these"
     x = contours.x
     np.testing.assert_array_equal(hatch.x_edges, [x[0], *(x[1:] + x[:-1]) / 2, x[-1]])
     assert len(hatch.y_edges) == len(contours.y) + 1
-    assert not of(told(paribus.partial_dependence(product, together, [0, 2], grid_resolution=9)), Hatch)
+    assert not of(panel_of(paribus.partial_dependence(product, together, [0, 2], grid_resolution=9)), Hatch)
 
 
 def test_a_flat_surface_is_one_color_whose_number_can_be_read(together):
@@ -160,22 +161,22 @@ def test_a_flat_surface_is_one_color_whose_number_can_be_read(together):
         effect = paribus.partial_dependence(
             lambda t, value=value: value + 1e-14 * t[:, 0], together, [0, 1], grid_resolution=4
         )
-        heat = only(told(effect), Heat)
-        assert not of(told(effect), Contours)
+        heat = only(panel_of(effect), Heat)
+        assert not of(panel_of(effect), Contours)
         assert heat.low < value < heat.high
         assert np.ptp(heat.values) < 1e-6 * (heat.high - heat.low)
         assert heat.x_edges[0] == effect.grid_values[0][0]
     flat = paribus.partial_dependence(lambda t: np.full(len(t), 7.0), together, [0, 1]).centered()
-    assert (only(told(flat), Heat).low, only(told(flat), Heat).high) == (-1.0, 1.0)
+    assert (only(panel_of(flat), Heat).low, only(panel_of(flat), Heat).high) == (-1.0, 1.0)
 
 
 def test_what_has_a_zero_is_colored_around_it(together):
     effect = paribus.partial_dependence(product, together, [0, 1], grid_resolution=7)
-    contours = only(told(effect.centered()), Contours)
+    contours = only(panel_of(effect.centered()), Contours)
     assert contours.colors == DIVERGING
     assert contours.levels[0] == -contours.levels[-1]
     alone = paribus.effects(product, together, [0, 1, (0, 1)], grid_resolution=7).interaction("x0", "x1")
-    contours = only(told(alone), Contours)
+    contours = only(panel_of(alone), Contours)
     assert contours.colors == DIVERGING
     assert contours.levels[0] == -contours.levels[-1]
     np.testing.assert_array_equal(contours.values, alone.average[0].T)
@@ -183,8 +184,8 @@ def test_what_has_a_zero_is_colored_around_it(together):
 
 def test_only_the_interaction_of_a_mixed_pair_has_a_line_at_zero(cars):
     effect = paribus.partial_dependence(claims, cars, ["car", "km"], grid_resolution=5)
-    assert not of(told(effect), Rule)
-    assert only(told(effect.centered()), Rule).at == 0.0
+    assert not of(panel_of(effect), Rule)
+    assert only(panel_of(effect.centered()), Rule).at == 0.0
 
 
 def test_every_split_is_a_step():
@@ -192,7 +193,7 @@ def test_every_split_is_a_step():
     X = rng.normal(size=(500, 2))
     model = DecisionTreeRegressor(max_depth=3).fit(X, (X[:, 0] > 0.3) * (X[:, 1] > -0.2))
     effect = paribus.partial_dependence(model, X, [0, 1], grid_resolution="splits")
-    panel = told(effect)
+    panel = panel_of(effect)
     heat = only(panel, Heat)
     assert not of(panel, Contours)
     middles = [(edges[1:] + edges[:-1]) / 2 for edges in (heat.x_edges, heat.y_edges)]
@@ -214,22 +215,22 @@ def test_every_split_is_a_step():
 def test_whole_numbers_at_every_split_are_steps_too():
     X = np.random.default_rng(0).integers(0, 9, (500, 2)).astype(np.int64)
     model = DecisionTreeRegressor(max_depth=4).fit(X, X[:, 0] * X[:, 1])
-    assert of(told(paribus.partial_dependence(model, X, [0, 1], grid_resolution="splits")), Heat)
+    assert of(panel_of(paribus.partial_dependence(model, X, [0, 1], grid_resolution="splits")), Heat)
 
 
 def test_the_data_lies_along_both_sides(together):
     effect = paribus.partial_dependence(product, together, [0, 1], grid_resolution=20)
-    panel = told(effect)
+    panel = panel_of(effect)
     x = effect.grid_values[0]
     bars = only(panel.top, Bars)
-    np.testing.assert_allclose(bars.at[1:-1], x[1:-1])
+    np.testing.assert_allclose(bars.at, x)
     np.testing.assert_allclose(bars.length, effect.support.sum(axis=1) / (x[1] - x[0]))  # the ends' cells too
-    assert bars.width[0] == pytest.approx(bars.width[1] / 2)
+    assert bars.width[0] == pytest.approx(bars.width[1])  # it reaches beyond the axis
     assert not bars.horizontal
     assert only(panel.right, Bars).horizontal
     assert panel.top.y.scale == panel.right.x.scale == "none"
     assert panel.top.y.low == 0 < bars.length.max() <= panel.top.y.high
-    assert bars.hover[3].startswith("x0: ")
+    assert bars.hover[3].startswith("x0 from ")
     rugs = of(panel, Rug)
     assert [rug.along for rug in rugs] == ["x", "y"]
     np.testing.assert_array_equal(rugs[0].at, effect.deciles[0][1:-1])
@@ -238,7 +239,7 @@ def test_the_data_lies_along_both_sides(together):
 
 def test_deciles_beyond_the_picture_and_sides_without_data_are_left_out(together):
     values = {0: [0.0, 0.5, 1.0], 1: [50.0, 60.0]}
-    panel = told(paribus.partial_dependence(product, together, [0, 1], custom_values=values))
+    panel = panel_of(paribus.partial_dependence(product, together, [0, 1], custom_values=values))
     rug = only(panel, Rug)
     assert rug.along == "x"
     assert ((rug.at >= 0) & (rug.at <= 1)).all()
@@ -248,10 +249,10 @@ def test_deciles_beyond_the_picture_and_sides_without_data_are_left_out(together
 def test_uneven_cells_are_as_high_as_the_data_is_dense():
     X = np.column_stack([np.linspace(0, 8, 8_001)[1:], np.tile([0.0, 1.0], 4_000)])
     effect = paribus.partial_dependence(product, X, [0, 1], custom_values={0: [0.5, 1.5, 5.5]})
-    bars = only(told(effect).top, Bars)
+    bars = only(panel_of(effect).top, Bars)
     np.testing.assert_allclose(bars.length, 1_000, rtol=0.01)
     close = paribus.partial_dependence(product, X, [0, 1], custom_values={0: [1.0, 2.0, 2.0 + 1e-9, 5.0]})
-    assert only(told(close).top, Bars).length.max() < 1_500
+    assert only(panel_of(close).top, Bars).length.max() < 1_500
 
 
 def test_weights_are_the_data(together):
@@ -264,26 +265,26 @@ def test_weights_are_the_data(together):
         custom_values={0: [-1.0, 0.0, 1.0]},
         grid_resolution=4,
     )
-    bars = only(told(effect).top, Bars)
+    bars = only(panel_of(effect).top, Bars)
     assert bars.length[0] == 0 < bars.length[-1]
-    assert "0 % of the data" in only(told(effect), Contours).hover[0][0]
+    assert "0 % of the data" in only(panel_of(effect), Contours).hover[0][0]
 
 
 def test_dates_stand_where_they_are(awkward):
     effect = paribus.partial_dependence(numbers, awkward, ["day", "gap"], grid_resolution=6)
-    panel = told(effect)
+    panel = panel_of(effect)
     contours = only(panel, Contours)
     assert (panel.x.scale, panel.y.scale) == ("date", "number")
     days = effect.grid_values[0].astype("datetime64[s]").astype(np.int64) / 86400
     np.testing.assert_allclose(contours.x, days)
     assert "day = 2026-" in contours.hover[0][0]
-    assert only(panel.top, Bars).hover[0].startswith("day: 2025-12-")  # half-way beyond the first day
+    assert only(panel.top, Bars).hover[0].startswith("day from 2025-12-")  # half-way beyond the first day
     assert "day = 2026-" in of(panel, Rug)[0].hover[0]
 
 
 def test_levels_are_sorted_by_effect_or_as_declared(cars):
     effect = paribus.partial_dependence(claims, cars, ["car", "fuel"])
-    panel = told(effect)
+    panel = panel_of(effect)
     heat = only(panel, Heat)
     assert [text for _, text in panel.x.ticks] == ["sedan", "van", "sport"]
     assert [text for _, text in panel.y.ticks] == ["electric", "petrol", "diesel"]
@@ -292,7 +293,7 @@ def test_levels_are_sorted_by_effect_or_as_declared(cars):
     sport, diesel = levels[0].index("sport"), levels[1].index("diesel")
     assert heat.values[2, 2] == effect.average[0, sport, diesel]
     typed = cars.assign(car=pd.Categorical(cars["car"], ["van", "sport", "sedan"], ordered=True))
-    declared = told(
+    declared = panel_of(
         paribus.partial_dependence(lambda t: claims(t.astype({"car": str})), typed, ["car", "fuel"])
     )
     assert [text for _, text in declared.x.ticks] == ["van", "sport", "sedan"]
@@ -300,7 +301,7 @@ def test_levels_are_sorted_by_effect_or_as_declared(cars):
 
 def test_cells_of_levels_have_numbers_that_can_be_read(cars):
     effect = paribus.partial_dependence(claims, cars, ["car", "fuel"])
-    panel = told(effect)
+    panel = panel_of(effect)
     heat, hatch = only(panel, Heat), only(panel, Hatch)
     assert heat.x_edges.tolist() == heat.y_edges.tolist() == [-0.5, 0.5, 1.5, 2.5]
     assert (panel.x.low, panel.x.high) == (-0.5, 2.5)
@@ -333,13 +334,13 @@ def test_numbers_in_cells_are_brief_and_tell_cells_apart(factor, shift, shown):
     effect = paribus.partial_dependence(
         lambda t: shift + factor * (2 * (t["a"] == "y") + (t["b"] == "q")).to_numpy(float), frame, ["a", "b"]
     )
-    written = only(told(effect), Heat).written
+    written = only(panel_of(effect), Heat).written
     assert written[0][1] == shown
     assert len({word for row in written for word in row}) == (4 if factor else 1)
     far = paribus.partial_dependence(
         lambda t: 1e9 + (2 * (t["a"] == "y") + (t["b"] == "q")).to_numpy(float), frame, ["a", "b"]
     )
-    assert only(told(far), Heat).written == ()  # numbers that fit would all be the same
+    assert only(panel_of(far), Heat).written == ()  # numbers that fit would all be the same
 
 
 def test_a_number_in_a_cell_that_is_almost_zero_has_no_sign():
@@ -347,13 +348,13 @@ def test_a_number_in_a_cell_that_is_almost_zero_has_no_sign():
     effect = paribus.partial_dependence(
         lambda t: np.where(t["a"] == "x", -0.001, np.where(t["b"] == "p", -40.0, 60.0)), frame, ["a", "b"]
     )
-    written = only(told(effect), Heat).written
+    written = only(panel_of(effect), Heat).written
     assert sorted(word for row in written for word in row) == ["-40", "0", "0", "60"]
 
 
 def test_rare_levels_share_a_place_with_their_average(cars):
     effect = paribus.partial_dependence(claims, cars, ["town", "car"])
-    panel = told(effect)
+    panel = panel_of(effect)
     heat = only(panel, Heat)
     assert heat.values.shape == (3, 20)
     assert heat.written == ()  # too narrow
@@ -382,13 +383,13 @@ def test_names_up_the_side_are_never_turned_and_told_apart(cars):
     effect = paribus.partial_dependence(
         lambda t: claims(t.assign(town=t["town"].map(back))), frame, ["urban", "town"]
     )
-    y = told(effect).y
+    y = panel_of(effect).y
     names = [text for _, text in y.ticks]
     assert not y.turned
     assert len(set(names)) == len(names) == 20
     assert max(map(len, names)) <= 20
     assert all("\n" not in name for name in names)
-    few = told(
+    few = panel_of(
         paribus.partial_dependence(
             lambda t: np.ones(len(t)), frame[:60].assign(town=frame["town"][0]), ["urban", "town"]
         )
@@ -399,7 +400,7 @@ def test_names_up_the_side_are_never_turned_and_told_apart(cars):
 def test_a_level_has_a_curve_and_the_legend_reads_from_top_to_bottom(cars):
     for pair in (["km", "car"], ["car", "km"]):
         effect = paribus.partial_dependence(claims, cars, pair, grid_resolution=12)
-        panel = told(effect)
+        panel = panel_of(effect)
         lines = of(panel, Line)
         assert [line.label for line in lines] == ["sport", "van", "sedan"]
         assert (panel.x.label, panel.y.label, panel.legend_title) == ("km", "prediction", "car")
@@ -421,30 +422,32 @@ def test_the_strip_of_a_mixed_pair_is_the_density_of_all_levels():
     effect = paribus.partial_dependence(
         lambda t: t["km"], frame, ["car", "km"], custom_values={"km": [1, 2, 4, 8]}
     )
-    np.testing.assert_allclose(only(told(effect), Strip).height, 1_000, rtol=0.01)
+    np.testing.assert_allclose(only(panel_of(effect), Strip).height, 1_000, rtol=0.01)
 
 
 def test_declared_levels_keep_their_order_in_the_legend(awkward):
     effect = paribus.partial_dependence(numbers, awkward, ["level", "count"], grid_resolution=5)
-    assert [line.label for line in of(told(effect), Line)] == ["low", "mid", "high"]
+    assert [line.label for line in of(panel_of(effect), Line)] == ["low", "mid", "high"]
     flags = paribus.partial_dependence(numbers, awkward, ["flag", "gap"], grid_resolution=5)
-    assert [line.label for line in of(told(flags), Line)] == ["False", "True"]
+    assert [line.label for line in of(panel_of(flags), Line)] == ["False", "True"]
 
 
 def test_curves_are_cut_where_their_level_has_no_rows(cars):
     effect = paribus.partial_dependence(claims, cars, ["car", "km"], grid_resolution=30)
     km = effect.grid_values[1]
-    sport, van, sedan = of(told(effect), Line)
-    assert set(sport.strength) == {CUT, 1.0}
-    assert (sport.strength[km > 9] == CUT).all()
+    sport, van, sedan = of(panel_of(effect), Line)
+    faint, full = sorted(set(sport.strength))
+    assert 0 < faint < 0.5
+    assert full == 1
+    assert (sport.strength[km > 9] == faint).all()
     assert (sport.strength[(km > 4) & (km < 7)] == 1).all()
     assert van.strength is None
     assert sedan.strength is None
-    assert of(told(effect), Points)[0].alpha == CUT
+    assert of(panel_of(effect), Points)[0].alpha == faint
     mask = np.zeros_like(effect.extrapolation.mask)
     mask[effect.grid_values[0].tolist().index("sedan"), 3] = True
-    masked = told(replace(effect, extrapolation=replace(effect.extrapolation, mask=mask)))
-    assert np.flatnonzero(of(masked, Line)[2].strength == CUT).tolist() == [3]
+    masked = panel_of(replace(effect, extrapolation=replace(effect.extrapolation, mask=mask)))
+    assert np.flatnonzero(of(masked, Line)[2].strength == faint).tolist() == [3]
 
 
 def test_a_gap_by_chance_does_not_cut_a_curve():
@@ -452,18 +455,18 @@ def test_a_gap_by_chance_does_not_cut_a_curve():
     effect = paribus.partial_dependence(
         lambda t: t["km"], frame, ["car", "km"], custom_values={"km": [0, 1, 2, 3, 4]}
     )
-    assert all(line.strength is None for line in of(told(effect), Line))
+    assert all(line.strength is None for line in of(panel_of(effect), Line))
 
 
 def test_curves_where_no_level_has_rows_are_all_drawn(cars):
     effect = paribus.partial_dependence(claims, cars, ["car", "km"], custom_values={"km": [100.0, 110.0]})
     assert not effect.support.any()
-    assert all(line.strength is None for line in of(told(replace(effect, extrapolation=None)), Line))
-    assert not of(told(effect), Strip)
+    assert all(line.strength is None for line in of(panel_of(replace(effect, extrapolation=None)), Line))
+    assert not of(panel_of(effect), Strip)
 
 
 def test_of_many_levels_the_commonest_have_a_curve(cars):
-    panel = told(paribus.partial_dependence(claims, cars, ["km", "town"], grid_resolution=5))
+    panel = panel_of(paribus.partial_dependence(claims, cars, ["km", "town"], grid_resolution=5))
     lines = of(panel, Line)
     assert len(lines) == 12
     assert {f"t{k:02d}" for k in range(6)} <= {line.label for line in lines}
@@ -475,17 +478,19 @@ def test_of_many_levels_the_commonest_have_a_curve(cars):
 
 def test_one_number_or_one_level_has_a_picture(cars):
     one = paribus.partial_dependence(claims, cars, ["km", "car"], custom_values={"km": [5.0]})
-    panel = told(one)
+    panel = panel_of(one)
     assert not of(panel, (Line, Strip))
     assert sorted(point.y[0] for point in of(panel, Points)) == sorted(one.average[0, 0])
     assert [point.label for point in of(panel, Points)] == ["sport", "van", "sedan"]
     assert {point.alpha for point in of(panel, Points)} == {1.0}
     alone = paribus.partial_dependence(claims, cars, ["car", "fuel"], custom_values={"car": ["van"]})
-    assert only(told(alone), Heat).values.shape == (3, 1)
+    assert only(panel_of(alone), Heat).values.shape == (3, 1)
     assert (
         len(
             of(
-                told(paribus.partial_dependence(claims, cars, ["car", "km"], custom_values={"car": ["van"]})),
+                panel_of(
+                    paribus.partial_dependence(claims, cars, ["car", "km"], custom_values={"car": ["van"]})
+                ),
                 Line,
             )
         )
@@ -497,11 +502,11 @@ def test_answers_that_are_no_numbers_leave_a_gap(together):
     effect = paribus.partial_dependence(product, together, [0, 1], grid_resolution=5)
     holes = effect.average.copy()
     holes[0, 0, 0], holes[0, 4, 4] = np.inf, np.nan
-    contours = only(told(replace(effect, average=holes)), Contours)
+    contours = only(panel_of(replace(effect, average=holes)), Contours)
     assert np.isnan(contours.values).sum() == 2
     assert np.isfinite(contours.levels).all()
     assert "inf" in contours.hover[0][0]
-    nothing = only(told(replace(effect, average=np.full_like(holes, np.nan))), Heat)
+    nothing = only(panel_of(replace(effect, average=np.full_like(holes, np.nan))), Heat)
     assert nothing.low < nothing.high
     assert np.isnan(nothing.values).all()
 
@@ -511,11 +516,11 @@ def test_answers_without_end_leave_a_gap_among_steps_and_levels(cars, together):
     effect = paribus.partial_dependence(model, together, [0, 1], grid_resolution="splits")
     holes = effect.average.copy()
     holes[0, :2, 1] = np.inf
-    assert np.isnan(only(told(replace(effect, average=holes)), Heat).values).any()
+    assert np.isnan(only(panel_of(replace(effect, average=holes)), Heat).values).any()
     effect = paribus.partial_dependence(claims, cars, ["car", "fuel"])
     holes = effect.average.copy()
     holes[0, 0, 1] = np.inf
-    heat = only(told(replace(effect, average=holes)), Heat)
+    heat = only(panel_of(replace(effect, average=holes)), Heat)
     assert np.isnan(heat.values).sum() == 1
     assert heat.high == effect.average[0][np.isfinite(holes[0])].max()
 
@@ -523,40 +528,40 @@ def test_answers_without_end_leave_a_gap_among_steps_and_levels(cars, together):
 def test_pictures_that_do_not_exist_say_so(together, cars):
     rows = paribus.partial_dependence(product, together[:50], [0, 1], grid_resolution=3, kind="individual")
     with pytest.raises(paribus.DrawingError, match="kind='average'"):
-        told(rows)
+        panel_of(rows)
     line = paribus.partial_dependence(product, together, [0, 1], custom_values={0: [1.0]}, grid_resolution=3)
     with pytest.raises(paribus.DrawingError, match="two values"):
-        told(line)
+        panel_of(line)
     twice = paribus.partial_dependence(
         product, together, [0, 1], custom_values={0: [1.0, 1.0]}, grid_resolution=3
     )
     with pytest.raises(paribus.DrawingError, match="two values"):
-        told(twice)
+        panel_of(twice)
     void = paribus.partial_dependence(lambda t: t["km"], cars.assign(car=None), ["car", "km"])
     with pytest.raises(paribus.DrawingError, match="car has no value"):
-        told(void)
+        panel_of(void)
     constant = np.column_stack([np.ones(60), np.arange(60.0)])
     with pytest.raises(paribus.DrawingError, match="two values"):
-        local_surface_panel(local(product, constant, (0, 1)), 0)
+        surface_panel(local(product, constant, (0, 1)), 0)
 
 
 def test_the_output_asked_for_is_drawn(together):
     effect = paribus.partial_dependence(lambda t: t[:, :2], together, [0, 1], grid_resolution=4)
-    assert only(told(effect, 1), Contours).unit != only(told(effect, 0), Contours).unit
-    np.testing.assert_array_equal(only(told(effect, 1), Contours).values, effect.average[1].T)
+    assert only(panel_of(effect, 1), Contours).unit != only(panel_of(effect, 0), Contours).unit
+    np.testing.assert_array_equal(only(panel_of(effect, 1), Contours).values, effect.average[1].T)
 
 
 def test_the_mean_of_several_models_is_drawn(together):
     effect = paribus.partial_dependence(
         [product, lambda t: 3 * product(t)], together, [0, 1], grid_resolution=4
     )
-    np.testing.assert_array_equal(only(told(effect), Contours).values, effect.average[0].T)
+    np.testing.assert_array_equal(only(panel_of(effect), Contours).values, effect.average[0].T)
 
 
 def test_local_cells_are_the_middles_of_their_corners_and_empty_ones_are_hatched(together):
     effect = local(product, together, (0, 1), grid_resolution=8)
     assert effect.empty.any()
-    panel = local_surface_panel(effect, 0)
+    panel = surface_panel(effect, 0)
     heat, hatch = only(panel, Heat), only(panel, Hatch)
     ale = effect.ale[0]
     for i, j in np.ndindex(effect.empty.shape):
@@ -578,14 +583,14 @@ def test_local_cells_are_the_middles_of_their_corners_and_empty_ones_are_hatched
 
 
 def test_no_local_effect_has_a_readable_color_bar(together):
-    heat = only(local_surface_panel(local(lambda t: t[:, 0] + t[:, 1], together, (0, 2)), 0), Heat)
+    heat = only(surface_panel(local(lambda t: t[:, 0] + t[:, 1], together, (0, 2)), 0), Heat)
     assert (heat.low, heat.high) == (-1.0, 1.0)
 
 
 @pytest.mark.parametrize("pair", [("count", "level"), ("level", "count"), ("flag", "gap"), ("day", "city")])
 def test_local_levels_have_a_curve_each_in_their_own_order(awkward, pair):
     effect = local(numbers, awkward, pair, grid_resolution=5)
-    panel = local_surface_panel(effect, 0)
+    panel = surface_panel(effect, 0)
     lines = of(panel, Line)
     axis = 0 if pair[0] in NOMINAL else 1
     assert [line.label for line in lines] == [str(level) for level in effect.grid_values[axis]]
@@ -601,14 +606,14 @@ def test_local_levels_have_a_curve_each_in_their_own_order(awkward, pair):
 
 def test_local_curves_are_cut_where_their_level_has_no_rows(cars):
     effect = local(claims, cars, ("km", "car"), grid_resolution=20)
-    lines = {line.label: line for line in of(local_surface_panel(effect, 0), Line)}
+    lines = {line.label: line for line in of(surface_panel(effect, 0), Line)}
     sport = lines["sport"]
-    assert (sport.strength[sport.x > 10] == CUT).all()
+    assert (sport.strength[sport.x > 10] < 0.5).all()
     assert (sport.strength[(sport.x > 4) & (sport.x < 7)] == 1).all()
     assert lines["van"].strength is None
 
 
 def test_local_dates_are_cells(awkward):
-    panel = local_surface_panel(local(numbers, awkward, ("day", "gap"), grid_resolution=4), 0)
+    panel = surface_panel(local(numbers, awkward, ("day", "gap"), grid_resolution=4), 0)
     assert panel.x.scale == "date"
     assert "day from 2026-" in only(panel, Heat).hover[0][0]

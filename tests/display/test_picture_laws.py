@@ -1,4 +1,4 @@
-"""What holds of every picture: shares of the data agree, unknown errors are not drawn, words tell what is drawn."""
+"""What holds of every picture: shares of the data agree, unknown errors are not drawn, texts say what is drawn."""
 
 import re
 
@@ -8,16 +8,14 @@ import pytest
 
 import paribus
 from paribus._display.figure import Band, Bars, Line, Points, Strip
-from paribus._display.panels import curves
-from paribus._display.style import BELOW
 
 
 def of(panel, kind):
     return [mark for mark in panel.marks if isinstance(mark, kind)]
 
 
-def only(result, **asked):
-    (panel,) = result.figure(**asked).panels
+def only(result, **options):
+    (panel,) = result.figure(**options).panels
     return panel
 
 
@@ -40,12 +38,12 @@ def table():
     return frame
 
 
-def answer(frame):
+def predict(frame):
     return frame["a"].fillna(0) * (1 + frame["k"]) + (frame["town"] == "y")
 
 
-def asked(frame, features, **options):
-    return paribus.partial_dependence(answer, frame, features, progress=False, **options)
+def effect_of(frame, features, **options):
+    return paribus.partial_dependence(predict, frame, features, progress=False, **options)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -53,20 +51,20 @@ def asked(frame, features, **options):
 def test_shares_of_the_data_are_of_all_rows_in_pictures_of_one_and_of_two(table, first, second, weighted):
     weights = np.random.default_rng(0).integers(0, 4, len(table)) if weighted else None
     options = {"sample_weight": weights, "grid_resolution": 5, "percentiles": (0, 1)}
-    both = asked(table, [first, second], **options)
+    both = effect_of(table, [first, second], **options)
     whole = len(table) if weights is None else weights.sum()
     panel = only(both)
-    told = [
+    texts = [
         text for side in (panel.top, panel.right) if side for bars in of(side, Bars) for text in bars.hover
     ]
-    told = told or [text for strip in of(panel, Strip) for text in strip.hover]
+    texts = texts or [text for strip in of(panel, Strip) for text in strip.hover]
     sides = 2 if panel.top is not None else 1
-    assert sum(shares(told)) == pytest.approx(sides * 100 * both.support.sum() / whole, abs=0.3 * len(told))
+    assert sum(shares(texts)) == pytest.approx(sides * 100 * both.support.sum() / whole, abs=0.3 * len(texts))
 
 
 def test_the_margin_of_a_pair_says_what_the_curve_says(table):
-    alone = only(asked(table, "k"))
-    beside = only(asked(table, ["k", "a"], grid_resolution=6, percentiles=(0, 1)))
+    alone = only(effect_of(table, "k"))
+    beside = only(effect_of(table, ["k", "a"], grid_resolution=6, percentiles=(0, 1)))
     share = [100 * (table["a"].notna() & (table["k"] == k)).mean() for k in range(4)]
     assert shares(of(alone, Strip)[0].hover) == pytest.approx(
         [100 * (table["k"] == k).mean() for k in range(4)], abs=0.5
@@ -75,13 +73,13 @@ def test_the_margin_of_a_pair_says_what_the_curve_says(table):
 
 
 def test_a_value_asked_twice_counts_its_rows_once(table):
-    twice = asked(table, "k", custom_values={"k": [0, 0, 1, 1]})
+    twice = effect_of(table, "k", custom_values={"k": [0, 0, 1, 1]})
     assert shares(of(only(twice), Strip)[0].hover) == pytest.approx(
         [100 * (table["k"] == k).mean() for k in (0, 1)], abs=0.5
     )
-    both = asked(table, ["k", "a"], custom_values={"k": [0, 0, 1]}, grid_resolution=5, percentiles=(0, 1))
-    told = shares(of(only(both).right, Bars)[0].hover)
-    assert sum(told) == pytest.approx(100 * (table["a"].notna() & (table["k"] < 2)).mean(), abs=1)
+    both = effect_of(table, ["k", "a"], custom_values={"k": [0, 0, 1]}, grid_resolution=5, percentiles=(0, 1))
+    texts = shares(of(only(both).right, Bars)[0].hover)
+    assert sum(texts) == pytest.approx(100 * (table["a"].notna() & (table["k"] < 2)).mean(), abs=1)
 
 
 def test_density_at_the_ends_is_that_of_their_whole_cell():
@@ -99,7 +97,6 @@ def test_a_curve_fades_below_a_fifth_of_the_usual_density_and_not_above():
         effect = paribus.partial_dependence(lambda t: t[:, 0], np.column_stack([values, values]), 0)
         return of(only(effect), Line)[0].strength
 
-    assert curves.THIN == 0.2
     assert strength(25) is None
     assert strength(10)[90] == pytest.approx(0.5)
     assert strength(10)[20] == 1
@@ -208,7 +205,7 @@ def test_models_are_averaged_over_pooled_levels_before_their_deviation(towns):
 def test_rows_that_are_drawn_have_weight(table):
     weights = np.zeros(len(table))
     weights[::20] = 1
-    effect = asked(table, "k", kind="both", sample_weight=weights)
+    effect = effect_of(table, "k", kind="both", sample_weight=weights)
     *rows, _ = of(only(effect), Line)
     counted = effect.individual[0][weights > 0]
     assert rows[0].label == "12 of 20 rows"
@@ -236,10 +233,10 @@ def test_probabilities_of_all_classes_have_one_axis():
     model = LogisticRegression().fit(X, np.digitize(X[:, 0], [-1.5, 0.5]))
     panels = paribus.effects(model, X).figure(outputs="rows").panels
     assert len({(panel.y.low, panel.y.high) for panel in panels}) == 1
-    assert all(tick >= 0 for panel in panels for tick, _ in panel.y.ticks or ())
-    low, high = panels[0].y.low, panels[0].y.high
     heights = np.concatenate([line.y for panel in panels for line in of(panel, Line)])
-    assert low + BELOW / (1 + BELOW) * (high - low) <= heights.min()
+    for panel in panels:  # no tick stands in the room for the data
+        assert panel.y.ticks is None
+        assert panel.y.low < panel.y.tick_low <= heights.min()
 
 
 def test_what_reaches_beyond_the_axis_is_said():
@@ -300,9 +297,9 @@ def test_a_single_row_does_not_set_the_axis_of_averages_and_words_tell(compared)
     for panel in figure.panels:
         assert -10 < panel.y.low < panel.y.high < 10
         assert (panel.y.low, panel.y.high) == (figure.panels[0].y.low, figure.panels[0].y.high)
-    (told,) = [note for note in figure.notes if "single row" in note]
-    assert told.startswith("averages of a single row of ")
-    assert all(name in told for name in ("a", "b", "town"))
+    (texts,) = [note for note in figure.notes if "single row" in note]
+    assert texts.startswith("averages of a single row of ")
+    assert all(name in texts for name in ("a", "b", "town"))
     observed = [mark for panel in figure.panels for mark in of(panel, Line) + of(panel, Points)]
     assert any((mark.y == 70.0).any() for mark in observed)  # it is drawn where it is, beyond the axis
 

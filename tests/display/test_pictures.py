@@ -16,8 +16,8 @@ def close_figures():
     plt.close("all")
 
 
-def only_panel(effect, **asked):
-    (panel,) = effect.figure(**asked).panels
+def only_panel(effect, **options):
+    (panel,) = effect.figure(**options).panels
     return panel
 
 

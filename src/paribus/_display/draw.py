@@ -1,4 +1,4 @@
-"""Which drawer draws."""
+"""Rendering of figures by a plotting library."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ EXTRAS = {"matplotlib": "plot", "plotly": "plotly"}  # what to install them with
 
 
 def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None) -> Any:
-    """Draw a figure with a plotting package.
+    """Draw a figure with a plotting library.
 
     Parameters
     ----------
     figure : Figure
-        What is to be seen.
+        The figure to draw.
     backend : {"matplotlib", "plotly"}
-        Who draws it.
+        The library that draws it.
     ax : matplotlib Axes or sequence of them, optional
         Where matplotlib draws: as many as there are panels. A new figure otherwise.
 
@@ -29,16 +29,16 @@ def draw(figure: Figure, *, backend: str = "matplotlib", ax: Any = None) -> Any:
     -------
     matplotlib.figure.Figure or plotly.graph_objects.Figure
     """
-    return _drawn(figure, backend, ax)[0]
+    return _render(figure, backend, ax)[0]
 
 
 def draw_result(result: object, figure: Figure, backend: str, ax: Any) -> Any:
     """Draw the figure of a result; matplotlib returns the axes for a single panel."""
-    page, axes = _drawn(figure, backend, ax)
+    page, axes = _render(figure, backend, ax)
     return axes[0] if len(axes) == 1 and not isinstance(result, EffectMapping) else page
 
 
-def _drawn(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
+def _render(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
     check_choice("backend", backend, PlotBackend)
     if find_spec(backend) is None:
         raise DrawingError(f"{backend} is not installed; pip install 'paribus[{EXTRAS[backend]}]'")

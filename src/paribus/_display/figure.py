@@ -1,13 +1,13 @@
 """A picture as plain data: a figure of panels, a panel of marks on two axes.
 
-A result becomes a `Figure` (``paribus._display.panels``), and a drawer makes it visible
+A result becomes a `Figure` (``paribus._display.compose``), and a renderer draws it
 (``paribus._display.drawers``). Nothing here knows a plotting package; two figures are equal if every number
 and word in them is, so that what a picture says can be tested without reading pixels.
 
-All positions are floats in the units of their axis: numbers as they are, dates as days since 1970, categories
-as 0, 1, 2, ... Text is as people read it, with signs that cannot be drawn written out; each drawer escapes
-what has a meaning to it. ``hover`` is what a pointer over a point shows, lines separated by newlines, one
-text for each point.
+All positions are floats in the units of their axis: numbers as they are, dates as days since 1970, durations
+in the unit that the label of their axis names, categories as 0, 1, 2, ... Text is as people read it, with
+characters that cannot be drawn written out; each renderer escapes what has a meaning to it. ``hover`` is what
+a pointer over a point shows, lines separated by newlines, one text for each point.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class Rule(FigureData):
 
 @dataclass(frozen=True, eq=False)
 class Text(FigureData):
-    """Words at a position, moved by ``offset`` points; ``align`` is which side of them the position is at."""
+    """Text at a position, moved by ``offset`` points; ``align`` is which side of it the position is at."""
 
     x: float
     y: float
@@ -234,10 +234,11 @@ Mark: TypeAlias = Line | Band | Points | Bars | Strip | Rug | Heat | Contours | 
 class PanelAxis(FigureData):
     """One side of a panel.
 
-    ``ticks`` are positions and words; None leaves them to the drawer. ``turned`` words are written upwards.
+    ``ticks`` are positions and their text, given for categories; None leaves them to the renderer. ``turned``
+    texts are written upwards.
     ``low`` and ``high`` are the ends of the axis; None leaves them to the marks. Below ``tick_low`` an axis
     has no ticks: there is room for the data, not for values. Without ``numbers`` ticks
-    have no words, as on panels beside one that has them. Panels of one ``unit`` have one axis, whatever their
+    have no text, as on panels beside one that has it. Panels of one ``unit`` have one axis, whatever their
     labels.
     """
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from textwrap import wrap
+from math import ceil
 
 import numpy as np
 
-from paribus._contracts import Floats
+from paribus._contracts import Flags, Floats
 from paribus._display.figure import (
     Band,
     Bars,
@@ -23,13 +23,13 @@ from paribus._display.figure import (
     Strip,
 )
 from paribus._display.style import BELOW
-from paribus._display.ticks import nice_ticks
+from paribus._display.text import inches
 
-WIDTH, HEIGHT = 3.4, 2.6  # inches, of a panel of several
+SEVERAL = (3.4, 2.6)  # inches, of a panel of several
 ALONE = (6.2, 4.2)  # inches, of a panel by itself
-LETTER = 0.085  # inches, of a turned label
-LINE, LETTERS = 0.16, 15  # inches of a line of small print, and its letters in an inch
+NOTE, NOTE_SIZE = 0.16, 8.0  # inches of a line of notes, and its font size
 LEGEND = 1.6  # inches, of a legend beside a panel
+MISSING = 0.3  # inches, of the panel of a missing value
 MARGIN = 0.05  # of the heights, to each side
 NOISE = 3.0  # median lengths of what is around heights: no more of it makes an axis longer
 NOTES = 4  # that are written below a picture
@@ -51,44 +51,32 @@ def figure_of(
     once in a row.
     """
     columns = max(1, min(columns, len(panels)))
-    tall = _on_one_axis(panels) if share_y else [_on_own_axis(panel) for panel in panels]
+    groups: dict[object, list[Panel]] = {}
+    keys = [(panel.y.unit or panel.y.label) if share_y else place for place, panel in enumerate(panels)]
+    for key, panel in zip(keys, panels, strict=True):
+        groups.setdefault(key, []).extend([panel] if has_curves(panel) else [])
+    ends = {key: _ends(group) for key, group in groups.items()}
+    tall = [_with_ends(panel, *ends[key]) for key, panel in zip(keys, panels, strict=True)]
     shown = _labeled_once(tall, columns) if share_y else tall
     titles = [panel.legend_title for panel in shown if panel.legend == "figure" and panel.legend_title]
-    figure = Figure(
-        tuple(shown),
-        columns,
-        _size(shown, columns),
-        title,
-        (*background, *_cut(tall), *few_notes(notes)),
-        titles[0] if titles else None,
-    )
-    return replace(figure, size=(figure.size[0], round(figure.size[1] + _around(figure), 2)))
+    lines = (*background, *_cut(tall), *few_notes(notes))
+    legend_title = titles[0] if titles else None
+    width, height = _size(shown, columns)
+    explained = any(panel.legend == "figure" for panel in panels)
+    above = NOTE * (2 * explained + (legend_title is not None) + 2 * (title is not None))
+    size = (width, round(height + above + notes_height(lines, width), 2))
+    return Figure(tuple(shown), columns, size, title, lines, legend_title)
 
 
-def _cut(panels: Sequence[Panel]) -> list[str]:
-    """Return the lines that say which panels do not show all of what is around heights, or of single rows."""
-    lines = []
-    for words, single in (("bands or error bars", False), ("averages of a single row", True)):
-        names = [panel.x.label for panel in panels if _reaches_beyond(panel, single=single)]
-        lines += [f"{words} of {', '.join(names)} reach beyond the axis"] if names else []
-    return lines
+def single_panel(panel: Panel, size: tuple[float, float], notes: tuple[str, ...]) -> Figure:
+    """Return the figure of a panel of some size in inches, with notes below it."""
+    width, height = size
+    return Figure((panel,), size=(width, height + notes_height(notes, width)), notes=notes)
 
 
-def _reaches_beyond(panel: Panel, *, single: bool) -> bool:
-    low, high = panel.y.low, panel.y.high
-    if low is None or high is None or not has_curves(panel):
-        return False
-    ends = _heights_of([panel], single=single)
-    return any(bool((lows < low).any() or (highs > high).any()) for lows, highs in ends)
-
-
-def _around(figure: Figure) -> float:
-    """Return inches that words above and below all panels take."""
-    across = max(30, int(LETTERS * figure.size[0]))
-    lines = sum(len(wrap(note, across)) for note in figure.notes)
-    explained = any(panel.legend == "figure" for panel in figure.panels)
-    lines += 2 * explained + (figure.legend_title is not None) + 2 * (figure.title is not None)
-    return LINE * lines
+def notes_height(notes: Sequence[str], width: float) -> float:
+    """Return the inches that notes need below a picture of some width."""
+    return NOTE * sum(ceil(inches(note, NOTE_SIZE) / width) for note in notes)
 
 
 def few_notes(notes: Sequence[str]) -> tuple[str, ...]:
@@ -102,66 +90,43 @@ def has_curves(panel: Panel) -> bool:
     return not any(isinstance(mark, (Heat, Contours)) for mark in panel.marks)
 
 
-def _on_own_axis(panel: Panel) -> Panel:
-    return _with_ends(panel, *_ends([panel])) if has_curves(panel) else panel
-
-
-def _on_one_axis(panels: Sequence[Panel]) -> list[Panel]:
-    """Give panels of curves of the same unit one y-axis; all probabilities are of one unit."""
-    ends = {}
-    for unit in {_unit(panel) for panel in panels if has_curves(panel)}:
-        ends[unit] = _ends([panel for panel in panels if has_curves(panel) and _unit(panel) == unit])
-    return [_with_ends(panel, *ends[_unit(panel)]) if has_curves(panel) else panel for panel in panels]
-
-
-def _unit(panel: Panel) -> str:
-    return panel.y.unit or panel.y.label
-
-
 def _ends(panels: Sequence[Panel]) -> tuple[float, float, float]:
-    """Return where the axis of panels begins and ends, and where its numbers do: above the room for the data.
+    """Return where the axis of panels begins and ends, and where its ticks do: above the room for the data.
 
     One panel that shows its data is enough, else those beside it would have another axis.
     """
-    low, high = _reach(panels)
+    low, high = _reach(*_extents(panels))
     data = any(isinstance(mark, Strip) and mark.along == "x" for panel in panels for mark in panel.marks)
     return low - BELOW * (high - low) if data else low, high, low
 
 
 def _with_ends(panel: Panel, floor: float, high: float, low: float) -> Panel:
-    """Set the ends of y, and its numbers, which are not lower than the curves.
+    """Set the ends of y; its ticks are not lower than the curves.
 
     A probability is not negative, and no tick should say so.
     """
-    if panel.y.scale == "none" or not np.isfinite([low, high]).all():
+    if panel.y.scale == "none" or not has_curves(panel) or not np.isfinite([low, high]).all():
         return panel
-    ticks = tuple((tick, text) for tick, text in nice_ticks(low, high) if low <= tick <= high)
-    y = replace(panel.y, low=floor, high=high, ticks=ticks)
-    right = (
-        panel.right if panel.right is None else replace(panel.right, y=replace(y, label="", numbers=False))
-    )
-    return replace(panel, y=y, right=right)
+    y = replace(panel.y, low=floor, high=high, tick_low=low)
+    beside = panel.right and replace(panel.right, y=replace(y, label="", numbers=False))
+    return replace(panel, y=y, right=beside)
 
 
-def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
-    """Return the ends of the heights of panels, with a margin.
+def _reach(lows: Floats, highs: Floats, single: Flags) -> tuple[float, float]:
+    """Return the ends of heights, with a margin.
 
     What is around heights counts, but not where it is far longer than elsewhere: a few rows would make the
     axis so long that nothing else could be seen. For the same reason heights of a single row do not count,
     as long as there are others.
     """
-    ends = _heights_of(panels, single=False)
-    if not any(np.isfinite(lows).any() for lows, _ in ends):
-        ends += _heights_of(panels, single=True)
-    if not ends:
-        return np.nan, np.nan
-    lows, highs = (np.concatenate(side) for side in zip(*ends, strict=True))
     with np.errstate(invalid="ignore"):  # what is infinite has no room on any axis
         middle, half = (lows + highs) / 2, (highs - lows) / 2
     known = np.isfinite(middle)
-    middle, half = middle[known], np.nan_to_num(half[known])
-    if not len(middle):
+    if (known & ~single).any():
+        known &= ~single
+    if not known.any():
         return np.nan, np.nan
+    middle, half = middle[known], np.nan_to_num(half[known])
     wide = half[half > 0]
     half = np.minimum(half, NOISE * np.median(wide)) if len(wide) else half
     low, high = float((middle - half).min()), float((middle + half).max())
@@ -172,38 +137,52 @@ def _reach(panels: Sequence[Panel]) -> tuple[float, float]:
     return low - MARGIN * span, high + MARGIN * span
 
 
-def _heights_of(panels: Sequence[Panel], *, single: bool) -> list[tuple[Floats, Floats]]:
-    """Return the lowest and highest of what marks have at each position, with the narrow panels beside them.
+def _extents(panels: Sequence[Panel]) -> tuple[Floats, Floats, Flags]:
+    """Return the lowest and highest of what marks have at each position, and which are of a single row.
 
-    Of heights of a ``single`` row these alone, else all but these.
+    The narrow panels beside panels count as well.
     """
     parts = [part for panel in panels for part in (panel, panel.right) if part is not None]
-    marks = [mark for part in parts for mark in part.marks]
-    if not single:
-        return [pair for mark in marks for pair in _heights(mark)]
-    rows = [(mark.y, mark.single) for mark in marks if isinstance(mark, Line | Points)]
-    heights = [y[alone] for y, alone in rows if alone is not None]
-    return [(height, height) for height in heights]
+    found = [extent for part in parts for mark in part.marks for extent in _extents_of(mark)]
+    if not found:
+        return np.empty(0), np.empty(0), np.empty(0, dtype=bool)
+    lows, highs, single = (np.concatenate(side) for side in zip(*found, strict=True))
+    return lows, highs, single
 
 
-def _heights(mark: Mark) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the lowest and highest of what a mark has at each position, but not of a single row."""
+def _extents_of(mark: Mark) -> Iterator[tuple[Floats, Floats, Flags]]:
+    """Yield the extents of a mark; of bars and bands of rows both ends, as all of the rows are to be seen."""
     if isinstance(mark, Line | Points):
-        y = mark.y if mark.single is None else np.where(mark.single, np.nan, mark.y)
-        if isinstance(mark, Line):
-            yield y, y
-        else:
-            error = 0.0 if mark.error is None or mark.error_along == "x" else np.nan_to_num(mark.error)
-            yield y - error, y + error
-    elif isinstance(mark, Band) and mark.role != "rows":
-        yield mark.low, mark.high
-    elif isinstance(mark, Band):  # all of the rows are to be seen
-        yield mark.low, mark.low
-        yield mark.high, mark.high
+        error = mark.error if isinstance(mark, Points) and mark.error_along == "y" else None
+        around = 0.0 if error is None else np.nan_to_num(error)
+        single = np.zeros(len(mark.y), bool) if mark.single is None else mark.single
+        yield mark.y - around, mark.y + around, single
+        return
+    if isinstance(mark, Band):
+        ends = mark.low, mark.high
     elif isinstance(mark, Bars) and not mark.horizontal:
         base = np.zeros_like(mark.length) if mark.base is None else mark.base
-        yield base, base
-        yield base + mark.length, base + mark.length
+        ends = base, base + mark.length
+    else:
+        return
+    several = np.zeros(len(ends[0]), bool)
+    if isinstance(mark, Band) and mark.role != "rows":
+        yield *ends, several
+    else:
+        yield from ((end, end, several) for end in ends)
+
+
+def _cut(panels: Sequence[Panel]) -> list[str]:
+    """Return the lines that say which panels do not show all of what is around heights, or of single rows."""
+    cut: dict[str, list[str]] = {"bands or error bars": [], "averages of a single row": []}
+    for panel in panels:
+        low, high = panel.y.low, panel.y.high
+        if panel.y.tick_low is not None and low is not None and high is not None:
+            lows, highs, single = _extents([panel])
+            beyond = (lows < low) | (highs > high)
+            for names, some in zip(cut.values(), (beyond & ~single, beyond & single), strict=True):
+                names += [panel.x.label] if some.any() else []
+    return [f"{what} of {', '.join(names)} reach beyond the axis" for what, names in cut.items() if names]
 
 
 def _labeled_once(panels: Sequence[Panel], columns: int) -> list[Panel]:
@@ -211,27 +190,23 @@ def _labeled_once(panels: Sequence[Panel], columns: int) -> list[Panel]:
     shown: list[Panel] = []
     for place, panel in enumerate(panels):
         before = panels[place - 1] if place % columns else None
-        known = panel.y.ticks is not None and before is not None and before.y == panel.y
-        y = replace(panel.y, label="", numbers=False) if known else panel.y
-        shown.append(replace(panel, y=y))
+        fixed = panel.y.tick_low is not None or panel.y.ticks is not None
+        known = fixed and before is not None and before.y == panel.y
+        shown.append(replace(panel, y=replace(panel.y, label="", numbers=False)) if known else panel)
     return shown
 
 
 def _size(panels: Sequence[Panel], columns: int) -> tuple[float, float]:
-    """Return inches for all panels, with what their labels and legends take."""
+    """Return inches for all panels, with what legends and panels beside them and rotated labels take."""
     rows = [panels[first : first + columns] for first in range(0, len(panels), columns)]
-    wide, high = ALONE if len(panels) == 1 else (WIDTH, HEIGHT)
-    width = columns * wide + max(sum(_beside(panel) for panel in row) for row in rows)
-    height = sum(high + max(_below(panel) for panel in row) for row in rows)
-    return round(width, 2), height
+    wide, high = ALONE if len(panels) == 1 else SEVERAL
+    beside = [
+        sum(LEGEND * (panel.legend == "panel") + MISSING * (panel.right is not None) for panel in row)
+        for row in rows
+    ]
+    below = [max(_rotated_height(panel.x) for panel in row) for row in rows]
+    return round(columns * wide + max(beside), 2), len(rows) * high + sum(below)
 
 
-def _beside(panel: Panel) -> float:
-    return (LEGEND if panel.legend == "panel" else 0.0) + (0.3 if panel.right is not None else 0.0)
-
-
-def _below(panel: Panel) -> float:
-    """Return inches that turned labels take."""
-    if not panel.x.turned or not panel.x.ticks:
-        return 0.0
-    return LETTER * max(len(line) for _, text in panel.x.ticks for line in text.split("\n"))
+def _rotated_height(x: PanelAxis) -> float:
+    return max((inches(text) for _, text in x.ticks or ()), default=0.0) if x.turned else 0.0

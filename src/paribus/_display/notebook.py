@@ -1,4 +1,4 @@
-"""Results in a notebook: their story, and a picture in the page itself."""
+"""Results in a notebook: their text, and a picture in the page itself."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ DPI = 110
 
 def bundle(result: Any) -> dict[str, Any]:
     """Return a result as text, as a page and as a picture, if it has one that can be drawn here."""
-    story = repr(result)
-    written = escape(printable(story), quote=True)
+    text = repr(result)
+    written = escape(printable(text), quote=True)
     page = f"<pre>{written}</pre>"
-    shown: dict[str, Any] = {"text/plain": story, "text/html": page}
+    shown: dict[str, Any] = {"text/plain": text, "text/html": page}
     picture = _png(result)
     if picture is not None:
         data = b64encode(picture).decode()
@@ -30,12 +30,12 @@ def bundle(result: Any) -> dict[str, Any]:
 
 
 def _png(result: Any) -> bytes | None:
-    """Return the picture; None where matplotlib is not there, or nothing can be drawn without a request."""
+    """Return the picture; None where matplotlib is not installed, or a picture needs options."""
     if find_spec("matplotlib") is None:
         return None
     try:
         figure = result.figure(k=PANELS) if isinstance(result, EffectMapping) else result.figure()
-    except DrawingError:  # such as three features at once, or one output of several that nobody named
+    except DrawingError:  # such as three features at once, or several outputs of which none was chosen
         return None
     from paribus._display.drawers.matplotlib import png
 

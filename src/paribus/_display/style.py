@@ -1,4 +1,4 @@
-"""How pictures look, whoever draws them: colors for the color-blind, which survive gray."""
+"""How pictures look in every renderer: colors for the color-blind, which survive gray."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Letters: which of them can be drawn, and how wide they are before anybody draws them."""
+"""Text: which characters can be drawn, and how wide they are before anybody draws them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 BREAKS = re.compile("\r\n?|[\u2028\u2029]")
-# Signs that steer a terminal, and halves of letters: no font has them and no page may contain them.
+# Characters that control a terminal, and surrogates: no font has them and no page may contain them.
 UNDRAWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -23,14 +23,19 @@ def printable(text: str) -> str:
 
 
 def text_width(text: str) -> float:
-    """Estimate how wide the longest line of a text is, as a share of the size of its letters."""
+    """Estimate how wide the longest line of a text is, in em (shares of the font size)."""
     return max(sum(map(wide, line)) for line in text.split("\n"))
 
 
-def wide(sign: str) -> float:
-    """Guess the width of a letter as a share of its size, rather too large."""
-    if unicodedata.east_asian_width(sign) in "WF":
+def inches(text: str, size: float = 10.0) -> float:
+    """Estimate how wide the longest line of a text is in inches, at a font size in points."""
+    return size / 72 * text_width(text)
+
+
+def wide(character: str) -> float:
+    """Estimate the width of a character in em, rather too large."""
+    if unicodedata.east_asian_width(character) in "WF":
         return 1.05
-    if sign in "iljtf.,:;|!'()[] I":
+    if character in "iljtf.,:;|!'()[] I":
         return 0.36
-    return 0.92 if sign in "mwMW@%…" else 0.68 if sign.isupper() else 0.6
+    return 0.92 if character in "mwMW@%…" else 0.68 if character.isupper() else 0.6

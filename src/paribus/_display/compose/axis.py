@@ -1,0 +1,245 @@
+"""How the values of a feature lie on an axis: numbers and dates at their position, categories in sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from textwrap import wrap
+from typing import TypeAlias
+
+import numpy as np
+
+from paribus._contracts import NOMINAL, Array, Floats, Integers
+from paribus._display.figure import PanelAxis
+from paribus._display.text import text_width
+from paribus._text import at_value, duration_unit, number
+from paribus.results import Difference, LocalEffect, Marginal, PartialDependence
+
+Effect: TypeAlias = PartialDependence | LocalEffect | Marginal | Difference
+
+CATEGORIES = 20  # with a position of their own; of more, the rarest share one
+NAME = 60  # characters of a name in a picture; hover texts have all of it
+LINE = 24  # characters of a line of a label
+LINES = 22  # of rotated labels that fit beside each other below a panel
+ROOM = 22.0  # em that fit beside each other below a panel
+STACKED = 10  # lines of labels that fit above each other
+STACKED_LINE = 20  # characters of a label where there are more
+BEYOND = 0.03  # of an axis of numbers: by how much it is longer than they reach
+CROWDED = 1e-3  # of the axis: points that are closer lie on both sides of a step
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureAxis:
+    """The positions ``at (p,)`` of an axis, ascending, and which of its ``values (g,)`` stand at each.
+
+    Every number has a position of its own. ``labels`` are those of categories, None for numbers; ``texts``
+    name the value of each position in full. ``weights (g,)`` is the data at each value, by which the
+    categories that share a position are averaged. ``unit`` is that of durations, in days. With ``at_splits``
+    numbers are those on both sides of each split of a tree.
+    """
+
+    values: Array
+    at: Floats
+    groups: tuple[Integers, ...]
+    texts: tuple[str, ...]
+    axis: PanelAxis
+    weights: Floats
+    labels: tuple[str, ...] | None = None
+    unit: float = 1.0
+    at_splits: bool = False
+
+    @property
+    def categorical(self) -> bool:
+        """Whether positions are categories, between which nothing lies."""
+        return self.labels is not None
+
+    @property
+    def discrete(self) -> bool:
+        """Whether heights are points rather than a line: at categories, or at a single value."""
+        return self.categorical or len(self.at) == 1
+
+    @property
+    def steps(self) -> bool:
+        """Whether heights hold between points, some of which are on both sides of a split of a tree."""
+        gaps = np.diff(self.at)
+        return self.at_splits and len(gaps) > 1 and bool(gaps.min() < CROWDED * np.ptp(self.at))
+
+    @property
+    def edges(self) -> Floats:
+        """The edges of cells that fill the axis: around categories, half-way between numbers."""
+        return np.arange(len(self.at) + 1, dtype=np.float64) - 0.5 if self.categorical else between(self.at)
+
+    def average(self, values: Floats) -> Floats:
+        """Return values ``(..., g)`` at each position ``(..., p)``, the average where categories share one.
+
+        Of standard errors it is an upper bound: that of an average is no more than the average of theirs.
+        """
+        return self._pooled(values, _average)
+
+    def total(self, values: Floats) -> Floats:
+        """Return the sum ``(..., p)`` of values ``(..., g)`` at each position."""
+        return self._pooled(values, lambda some, _: some.sum(axis=-1))
+
+    def _pooled(self, values: Floats, pool: Callable[[Floats, Floats], Floats]) -> Floats:
+        found = np.empty((*values.shape[:-1], len(self.groups)))
+        for p, group in enumerate(self.groups):
+            found[..., p] = pool(values[..., group], self.weights[group])
+        return found
+
+    def positions(self, values: Array) -> Floats:
+        """Return where numbers, dates (days since 1970) and durations (in their unit) lie."""
+        if values.dtype.kind == "M":
+            return (values - np.datetime64(0, "D")) / np.timedelta64(1, "D")
+        if values.dtype.kind == "m":
+            return np.asarray(values / np.timedelta64(1, "D") / self.unit)
+        return values.astype(np.float64)
+
+    def within(self, values: Array) -> tuple[Floats, Integers]:
+        """Return the positions of those values that lie on the axis, and which they are."""
+        at = self.positions(values)
+        seen = np.flatnonzero((at >= self.at[0]) & (at <= self.at[-1]))
+        return at[seen], seen
+
+    def text(self, at: float) -> str:
+        """Return a position between values as text."""
+        return at_value(np.datetime64(round(86400 * at), "s")) if self.axis.scale == "date" else number(at)
+
+    def ranges(self, edges: Floats) -> list[str]:
+        """Return the cells between edges as text."""
+        return [f"{self.axis.label} from {a} to {b}" for a, b in pairwise(map(self.text, edges))]
+
+
+def _average(values: Floats, weights: Floats) -> Floats:
+    if not len(weights):
+        return np.full(values.shape[:-1], np.nan)
+    if len(weights) == 1:
+        return values[..., 0]
+    shares = weights if weights.any() else np.ones(len(weights))
+    return np.asarray((values * shares).sum(axis=-1) / shares.sum())
+
+
+def feature_axis(
+    result: Effect, axis: int, weights: Floats | None = None, by: Floats | None = None
+) -> FeatureAxis:
+    """Lay out one axis of a result.
+
+    Parameters
+    ----------
+    result : Effect
+        Whose axis it is.
+    axis : int
+        Which of its axes.
+    weights : ndarray of shape (g,), optional
+        The data at each value, which decides what categories are rare.
+    by : ndarray of shape (g,), optional
+        What categories are sorted by, upwards; in their own order otherwise.
+    """
+    values, name = result.grid_values[axis], result.feature_names[axis]
+    if result.kinds[axis] in NOMINAL:
+        return category_axis(values, name, np.zeros(len(values)) if weights is None else weights, by)
+    return replace(number_axis(values, name), at_splits=result.provenance.at_splits)
+
+
+def number_axis(values: Array, name: str, unit: float | None = None) -> FeatureAxis:
+    """Lay out numbers, dates or durations, these in a ``unit`` or the one they are usually written in."""
+    kind = values.dtype.kind
+    if kind == "m" and len(values):
+        usual, unit_name = duration_unit(float(np.abs(values / np.timedelta64(1, "D")).max()))
+        unit, name_on_axis = unit or usual, f"{name} ({unit_name})"
+    else:
+        unit, name_on_axis = 1.0, name
+    blank = FeatureAxis(values, np.empty(0), (), (), PanelAxis(), np.zeros(len(values)), unit=unit)
+    at, order = np.unique(blank.positions(values), return_index=True)  # a value given twice has one position
+    texts = tuple(f"{name} = {at_value(values[g])}" for g in order)
+    if len(at) == 1:  # what surrounds a single value is no number
+        text = at_value(values[0]) if kind in "mM" else number(at[0])
+        axis = PanelAxis(name, "category", ((at[0], text),), low=at[0] - 0.6, high=at[0] + 0.6)
+    else:
+        margin = BEYOND * float(np.ptp(at)) if len(at) else 0.0
+        low, high = (float(at[0]) - margin, float(at[-1]) + margin) if len(at) else (None, None)
+        ticks = None if len(at) else ()  # no number stands where no value is
+        axis = PanelAxis(name_on_axis, "date" if kind == "M" else "number", ticks, low=low, high=high)
+    return replace(blank, at=at, groups=tuple(order[:, None]), texts=texts, axis=axis)
+
+
+def category_axis(values: Array, name: str, weights: Floats, by: Floats | None = None) -> FeatureAxis:
+    """Lay out categories in sequence, sorted or in given order; the rarest are pooled."""
+    order = np.arange(len(values)) if by is None else np.argsort(by, kind="stable")
+    rare = np.argsort(-weights, kind="stable")[CATEGORIES - 1 :] if len(values) > CATEGORIES else order[:0]
+    groups = [np.array([g]) for g in order if g not in rare]
+    names = [at_value(values[group[0]]) for group in groups]
+    lines = min(3, max(1, LINES // max(len(names), 1)))
+    # Blanks are quoted, as they could not be seen.
+    labels = [short(text if text.strip() else f'"{text}"', LINE * lines) for text in names]
+    texts = [f"{name} = {text}" for text in names]
+    if len(rare):
+        groups.append(np.sort(rare))
+        labels.append(f"other ({len(rare):,} categories)")
+        texts.append(f"{len(rare):,} other categories of {name}, averaged over the data")
+    rotated = sum(map(text_width, labels)) > ROOM
+    at = np.arange(len(groups), dtype=float)
+    ticks = tuple(zip(at.tolist(), map(folded, labels) if rotated else labels, strict=True))
+    axis = PanelAxis(name, "category", ticks, rotated, low=-0.6, high=len(labels) - 0.4)
+    return FeatureAxis(values, at, tuple(groups), tuple(texts), axis, weights, tuple(labels))
+
+
+def on_axis(shared: FeatureAxis, result: Effect, weights: Floats | None) -> FeatureAxis:
+    """Return where a result's own values lie on an axis that is laid out for other values.
+
+    Categories share the positions that are there, and one that the result does not have has none of its
+    values; numbers have their own, as far as they lie on the axis, and one more to each side, so that no
+    curve ends before the others.
+    """
+    if shared.categorical:
+        own = {value: g for g, value in enumerate(result.grid_values[0].tolist())}
+        known = shared.values.tolist()
+        groups = [[own[known[g]] for g in group if known[g] in own] for group in shared.groups]
+        weights = np.zeros(len(own)) if weights is None else weights
+        return replace(
+            shared, groups=tuple(np.array(group, dtype=np.int64) for group in groups), weights=weights
+        )
+    place = number_axis(result.grid_values[0], result.feature_names[0], shared.unit)
+    at, place = place.at, replace(place, at_splits=result.provenance.at_splits)
+    if not len(shared.at) or not len(at):
+        return place
+    within = (np.append(at[1:], np.inf) > shared.at[0]) & (np.append(-np.inf, at[:-1]) < shared.at[-1])
+    seen = np.flatnonzero(within)
+    return replace(
+        place,
+        axis=shared.axis,
+        at=at[seen],
+        groups=tuple(place.groups[p] for p in seen),
+        texts=tuple(place.texts[p] for p in seen),
+    )
+
+
+def short(text: str, most: int = NAME) -> str:
+    """Return a label not longer than can be read: both its ends, as they distinguish similar names."""
+    return text if len(text) <= most else text[: most // 2] + "…" + text[-(most // 2 - 1) :]
+
+
+def folded(label: str) -> str:
+    """Return a label in lines."""
+    return "\n".join(wrap(label, LINE)) or label
+
+
+def stacked(labels: Sequence[str]) -> Sequence[str]:
+    """Return labels that stand one above the other: of many, each has one short line."""
+    named = [folded(label) for label in labels]
+    if sum(name.count("\n") + 1 for name in named) > STACKED:
+        named = [short(label, STACKED_LINE) for label in labels]
+    return named if len(set(named)) == len(labels) else labels
+
+
+def between(at: Floats) -> Floats:
+    """Return the edges of cells that end half-way between points, and at the outermost."""
+    return np.concatenate([at[:1], (at[1:] + at[:-1]) / 2, at[-1:]])
+
+
+def reach(at: Floats) -> Floats:
+    """Return the edges of the cells the data is counted in: as far on the outer side of an end point."""
+    edges = between(at)
+    if len(at) > 1:
+        edges[0], edges[-1] = 2 * at[0] - edges[1], 2 * at[-1] - edges[-2]
+    return edges

@@ -1,0 +1,550 @@
+"""Curves over one feature: heights and what is around them, the data below, the missing value beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from paribus._contracts import NOMINAL, Array, Floats
+from paribus._data.kinds import objects
+from paribus._display.compose.axis import (
+    CROWDED,
+    Effect,
+    FeatureAxis,
+    category_axis,
+    feature_axis,
+    number_axis,
+    on_axis,
+    reach,
+)
+from paribus._display.compose.labels import height_axis, hover_texts, shares, whole_of, with_shares
+from paribus._display.figure import (
+    Band,
+    Bars,
+    Dash,
+    Line,
+    Mark,
+    Marker,
+    Panel,
+    PanelAxis,
+    Points,
+    Rug,
+    Rule,
+    Strip,
+)
+from paribus._display.runs import stretches
+from paribus._display.style import INK, PALETTE, color_of, dash_of, marker_of
+from paribus._states import curve_quantiles
+from paribus._text import at_value, percent
+from paribus._typing import BandRole
+from paribus.results import Comparison, Difference, IceQuantiles, LocalEffect, Marginal, PartialDependence
+
+Part: TypeAlias = PartialDependence | LocalEffect | Marginal
+
+
+class Estimate(NamedTuple):
+    """What an estimate is called and looks like beside others, the field of its error, and its name alone."""
+
+    name_beside: str
+    color: str
+    dash: Dash
+    marker: Marker
+    error: str = "standard_error"
+    name: str = ""
+
+
+# By the field of a result, which may have several of them.
+ESTIMATES = {
+    "average": Estimate("partial dependence", PALETTE[0], "solid", "circle", name="average"),
+    "ale": Estimate("accumulated local effects", PALETTE[1], "dashed", "diamond", name="ALE"),
+    "predicted": Estimate(
+        "average prediction of rows here", PALETTE[2], "dashdot", "square", "predicted_error"
+    ),
+    "observed": Estimate("average observed of rows here", PALETTE[3], "dotted", "cross", "observed_error"),
+    "difference": Estimate("difference", PALETTE[0], "solid", "circle", name="difference"),
+}
+THIN = 0.2  # of the density where most of the data is: below it a curve fades
+FAINTEST = 0.3  # of its color that a curve keeps where there is no data
+NEAR = 20  # a curve's density at a point is that of its neighborhood, one in so many points to each side
+CATEGORY_BAR = 0.8  # width of a category's bar
+DODGE = 0.5  # how far from the middle the first and last of several points at one category stand, at most
+DODGE_MISSING = 1.8  # times as far apart in the panel of a missing value, which is a narrow one
+QUANTILES = (0.05, 0.25, 0.75, 0.95)  # of the ICE curves, between which bands are drawn
+ICE_LINES = 12  # ICE curves that are drawn
+ICE_SHADES = (0.18, 0.35, 0.5)  # of bands of rows, the widest first, so that a legend distinguishes them
+ICE_BAR = 0.5  # width of a band of rows at a category
+MODELS = 50  # whose own curves are drawn; mean and standard deviation are always of all
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Heights ``(g,)`` and their errors: of several models, from their heights ``(m, g)``.
+
+    ``rows (g,)`` are how many rows are behind each height that is an average of some.
+    """
+
+    heights: Floats
+    error: Floats | None
+    models: Floats | None
+    rows: Floats | None
+
+    def error_name(self, plural: str = "") -> str:
+        """Return what the error is called."""
+        if self.models is None:
+            return f"standard error{plural}"
+        return f"standard deviation{plural} of {len(self.models)} models"
+
+
+@dataclass(frozen=True, eq=False)
+class DataAlong:
+    """The data along an axis: weight at each value ``(g,)``, or in bins between the values ``edges``.
+
+    ``whole`` is the weight of all rows, also of those beyond the ends of the axis; ``missing`` of those that
+    have no value.
+    """
+
+    support: Floats
+    whole: float
+    missing: float = 0.0
+    deciles: Array | None = None
+    edges: Array | None = None
+
+    @property
+    def at_missing(self) -> DataAlong:
+        """The data that has no value."""
+        return DataAlong(np.array([self.missing]), self.whole)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Values along an axis, those at a missing value, and how they look.
+
+    ``name`` is what hover texts call a height, ``label`` what the legend calls the curve.
+    """
+
+    estimate: str
+    place: FeatureAxis
+    data: DataAlong | None
+    values: Values
+    missing: Values | None
+    name: str
+    label: str | None
+    color: str
+    dash: Dash
+    marker: Marker
+
+    @property
+    def around(self) -> str:
+        """What a legend calls that which is drawn around heights.
+
+        It is empty where no error is known, as of a single row: an error that is not known is not zero.
+        """
+        errors = [part.error for part in (self.values, self.missing) if part is not None]
+        known = any(error is not None and np.isfinite(error).any() for error in errors)
+        return f"± 2 {self.values.error_name('s')}" if known else ""
+
+
+# A missing value is a category by itself.
+AT_MISSING = replace(category_axis(np.array([""]), "", np.ones(1)), texts=("missing",))
+
+
+def curve_panel(result: Effect, outputs: list[int]) -> Panel:
+    """Return the panel of a result of one feature; several outputs are curves of several colors."""
+    place = _own_axis(result, outputs[0])
+    curves = [curve for series, o in enumerate(outputs) for curve in _curves_of(result, o, place, series)]
+    under, under_missing = list[Mark](), list[Mark]()
+    common = None
+    if isinstance(result, Marginal):
+        common, curves = "", [_beside_others(curve) for curve in curves]
+    elif isinstance(result, Difference):
+        under = [Rule(0.0)]
+        under_missing = [Rule(0.0)] if curves[0].missing is not None else []
+    elif len(outputs) > 1:
+        common = ESTIMATES[curves[0].estimate].name
+        curves = [
+            replace(curve, name=result.output_names[o], label=result.output_names[o])
+            for curve, o in zip(curves, outputs, strict=True)
+        ]
+    elif isinstance(result, PartialDependence):  # rows of several outputs could not be distinguished
+        under, under_missing = ([*_row_marks(result, outputs[0], where)] for where in (place, AT_MISSING))
+        curves = [replace(curve, color=PALETTE[1]) for curve in curves] if under else curves
+    y = height_axis(result, outputs)
+    return _panel(place, curves, _data_of(result), y, common, under, under_missing, show_models=True)
+
+
+def comparison_panel(comparison: Comparison, o: int) -> Panel:
+    """Return the estimates there are for one output, on the axis of the partial dependence."""
+    effect, local, marginal = comparison.effect, comparison.local, comparison.marginal
+    place = _own_axis(effect, o)
+    curves = _curves_of(effect, o, place)
+    if local is not None and comparison.local_offset is not None:
+        offset = float(comparison.local_offset[o])
+        curves += _curves_of(local, o, on_axis(place, local, _weights(local)), offset=offset)
+    if marginal is not None:
+        curves += _curves_of(marginal, o, on_axis(place, marginal, _weights(marginal)))
+    curves = [_beside_others(curve) for curve in curves]
+    return _panel(place, curves, _data_of(effect), height_axis(effect, [o]))
+
+
+def overlay_panel(parts: Mapping[str, Part], o: int) -> Panel:
+    """Return the same estimate by several models, or of several slices of the data, for one output.
+
+    What lies along the bottom is the data that all have in common: slices have none.
+    """
+    first, *others = parts.values()
+    place = _shared_axis([first, *others], o)
+    curves: list[Curve] = []
+    for series, (name, part) in enumerate(parts.items()):
+        own = _curves_of(part, o, on_axis(place, part, _weights(part)), series)
+        if len(own) > 1:  # two averages of one part have the look they always have
+            own = [replace(_beside_others(curve), label=f"{name}, {curve.estimate}") for curve in own]
+        else:
+            own = [replace(curve, label=name) for curve in own]
+        curves += [replace(curve, name=name, color=color_of(series)) for curve in own]
+    alike = all(part.provenance.fingerprint == first.provenance.fingerprint for part in others)
+    data = _data_of(first) if alike and len(place.values) == len(first.grid_values[0]) else None
+    return _panel(place, curves, data, height_axis(first, [o]))
+
+
+def _beside_others(curve: Curve) -> Curve:
+    look = ESTIMATES[curve.estimate]
+    curve = replace(curve, name=look.name_beside, label=look.name_beside)
+    return replace(curve, color=look.color, dash=look.dash, marker=look.marker)
+
+
+def _own_axis(result: Effect, o: int) -> FeatureAxis:
+    return feature_axis(result, 0, _weights(result), _sort_key(result, o))
+
+
+def _estimates_of(result: Effect) -> list[str]:
+    return [estimate for estimate in ESTIMATES if getattr(result, estimate, None) is not None]
+
+
+def _sort_key(result: Effect, o: int) -> Floats | None:
+    """Return what categories without an order of their own are sorted by: heights of an output."""
+    if isinstance(result, LocalEffect) or result.ordered[0]:
+        return None
+    if isinstance(result, PartialDependence) and result.average is None:
+        assert result.individual is not None
+        return np.asarray(np.average(result.individual[o], axis=0, weights=result.row_weights))
+    return np.asarray(getattr(result, _estimates_of(result)[0])[o])
+
+
+def _weights(result: Effect) -> Floats | None:
+    """Return the data at each value; that of bins is between values."""
+    data = _data_of(result)
+    return None if data is None or data.edges is not None else data.support
+
+
+def _data_of(result: Effect) -> DataAlong | None:
+    """Return the data along the axis of a result."""
+    if isinstance(result, Difference):
+        return None
+    values, missing = result.grid_values[0], 0.0 if result.missing is None else result.missing.support
+    deciles = None if isinstance(result, LocalEffect) else result.deciles[0]
+    edges = None if len(result.support) == len(values) else values
+    return DataAlong(result.support, whole_of(result.provenance), missing, deciles, edges)
+
+
+def _shared_axis(parts: list[Part], o: int) -> FeatureAxis:
+    """Lay out the values of all parts.
+
+    Categories have the sum of their shares as weight, and are sorted by the first part that has them.
+    """
+    grids, name = [part.grid_values[0] for part in parts], parts[0].feature_names[0]
+    if parts[0].kinds[0] not in NOMINAL:
+        alike = all(np.array_equal(grid, grids[0]) for grid in grids)
+        return number_axis(grids[0] if alike else np.unique(np.concatenate(grids)), name)
+    weights: dict[object, float] = {}
+    keys: dict[object, float | None] = {}
+    for part, grid in zip(parts, grids, strict=True):
+        own, by = _own_axis(part, o).weights, _sort_key(part, o)
+        for g, category in enumerate(grid.tolist()):
+            weights[category] = weights.get(category, 0.0) + own[g] / (own.sum() or 1.0)
+            keys.setdefault(category, None if by is None else by[g])
+    values = grids[0] if len(weights) == len(grids[0]) else objects(list(weights))
+    sort_key = None if None in keys.values() else np.array(list(keys.values()))
+    return category_axis(values, name, np.array(list(weights.values())), sort_key)
+
+
+def _curves_of(
+    result: Effect, o: int, place: FeatureAxis, series: int = 0, offset: float = 0.0
+) -> list[Curve]:
+    """Return a curve for each estimate of an output, moved up by ``offset``."""
+    curves = []
+    for estimate in _estimates_of(result):
+        name = ESTIMATES[estimate].name
+        values, missing = (_values(result, estimate, o, offset, missing=each) for each in (False, True))
+        assert values is not None
+        look = color_of(series), dash_of(series), marker_of(series)
+        curves.append(Curve(estimate, place, _data_of(result), values, missing, name, name, *look))
+    return curves
+
+
+def _values(result: Effect, estimate: str, o: int, offset: float, *, missing: bool) -> Values | None:
+    """Return the values of an estimate, or those at a missing value.
+
+    Their error is how far models differ where there are several, else how well the average is known.
+    """
+    source: Any = result
+    fields = estimate, ESTIMATES[estimate].error
+    if missing and isinstance(result, Difference):
+        fields = ("missing_difference", "missing_error")
+    elif missing:
+        source = getattr(result, "missing", None)
+    heights, error = (getattr(source, field, None) for field in fields)
+    if heights is None:
+        return None
+    rows = source.rows if isinstance(result, Marginal) else None
+    spread = None if isinstance(result, Marginal | Difference) else result.by_model
+    models = None
+    if spread is not None and len(spread.models) > 1:
+        models = spread.missing if missing else spread.values
+        error = spread.missing_deviation if missing else spread.standard_deviation
+    return Values(
+        np.atleast_1d(heights[o]) + offset,
+        None if error is None else np.atleast_1d(error[o]),
+        None if models is None else models[:, o].reshape(len(models), -1),
+        None if rows is None else np.atleast_1d(rows).astype(np.float64),
+    )
+
+
+def _panel(
+    place: FeatureAxis,
+    curves: list[Curve],
+    data: DataAlong | None,
+    y: PanelAxis,
+    common: str | None = "",
+    under: Sequence[Mark] = (),
+    under_missing: Sequence[Mark] = (),
+    *,
+    show_models: bool = False,
+) -> Panel:
+    """Return the panel of curves along one axis, over what lies ``under`` them.
+
+    Where a curve is known at a missing value, this stands in a narrow panel of its own. ``data`` is None
+    where there is none that all curves have in common. ``common`` is what all curves are,
+    None where there is a single one.
+    """
+    curves, title = _with_legend(curves, common)
+    at_missing = [_at_missing(curve) for curve in curves if curve.missing is not None]
+    below, below_missing = list[Mark](), list[Mark]()
+    if data is not None:
+        below = [*strip(place, data, most=data.missing), *rug(place, data.deciles)]
+        if place.categorical:  # its bar can be compared with theirs
+            most = float(place.total(data.support).max(initial=0.0))
+            below_missing = [*strip(AT_MISSING, data.at_missing, most)]
+    marks = (*below, *under, *_curve_marks(curves, show_models=show_models))
+    panel = Panel(marks, place.axis, y, legend_title=title)
+    if not at_missing and not under_missing:
+        return panel
+    points = _curve_marks(at_missing, show_models=show_models, dodge=DODGE_MISSING)
+    share = "" if data is None or not data.whole else f"\n{percent(data.missing / data.whole)}"
+    # The last number of the axis beside it reaches below this panel: its text stands a line lower.
+    text = f"missing{share}" if place.categorical else f"\nmissing{share}"
+    x = replace(AT_MISSING.axis, ticks=((0.0, text),))
+    return replace(panel, right=Panel((*below_missing, *under_missing, *points), x))
+
+
+def _with_legend(curves: list[Curve], common: str | None) -> tuple[list[Curve], str | None]:
+    """Say what is drawn around curves: in the title of the legend with what is common, or in labels."""
+    around = {curve.around for curve in curves} - {""}
+    if common is not None and len(around) < 2:
+        return curves, " ".join([common, *around]).strip() or None
+    return [replace(curve, label=f"{curve.label} {curve.around}".strip()) for curve in curves], None
+
+
+def _at_missing(curve: Curve) -> Curve:
+    assert curve.missing is not None
+    data = None if curve.data is None else curve.data.at_missing
+    return replace(curve, place=AT_MISSING, data=data, values=curve.missing, label=None)
+
+
+def _curve_marks(curves: list[Curve], *, show_models: bool, dodge: float = 1.0) -> Iterator[Mark]:
+    """Yield the marks of curves; points at categories stand beside each other, and bands are lighter."""
+    count = max(len(curves), 1)
+    step, shade = dodge * min(0.16, DODGE / count), 0.2 if count == 1 else 0.3 / (1 + count)
+    asides = [step * (place - (count - 1) / 2) for place in range(len(curves))]
+    if show_models:
+        for curve, aside in zip(curves, asides, strict=True):
+            yield from _model_marks(curve, aside + 0.12, labeled=count == 1)
+    for curve, aside in zip(curves, asides, strict=True):
+        yield from _marks_of(curve, aside, shade)
+
+
+def _marks_of(curve: Curve, aside: float, shade: float) -> Iterator[Mark]:
+    """Yield a line and its band along numbers, or points with error bars at categories."""
+    place, data, values = curve.place, curve.data, curve.values
+    y, error = place.average(values.heights), _error_at(place, values)
+    around = None if error is None else 2 * error
+    of_data: list[str] = []
+    if data is not None and data.edges is None:
+        of_data = shares(place.total(data.support), data.whole)
+    hover = hover_texts(place.texts, curve.name, y, error, of_data, values.error_name())
+    single = None if values.rows is None else place.total(values.rows) == 1
+    if place.discrete:
+        at = place.at + (aside if place.axis.scale == "category" else 0.0)
+        points = Points(at, y, curve.color, curve.label, curve.marker, hover=hover, single=single)
+        yield replace(points, error=around)
+        return
+    if around is not None:
+        role: BandRole = "standard_error" if values.models is None else "models"
+        for run in stretches(np.isfinite(y + around)):
+            ends = y[run] - around[run], y[run] + around[run]
+            yield Band(place.at[run], *ends, curve.color, None, shade, place.steps, role)
+    strength = None if data is None else _strength(place, data)
+    line = Line(place.at, y, curve.color, curve.label, curve.dash, hover=hover, single=single)
+    yield replace(line, steps=place.steps, strength=strength)
+
+
+def _error_at(place: FeatureAxis, values: Values) -> Floats | None:
+    """Return how uncertain heights are at each position; None where that is not known of any."""
+    if values.error is None:
+        return None
+    error = place.average(values.error)
+    if values.models is not None and any(len(group) > 1 for group in place.groups):
+        error = np.std(place.average(values.models), axis=0, ddof=1)
+    return np.where(np.isfinite(error), error, np.nan) if np.isfinite(error).any() else None
+
+
+def _model_marks(curve: Curve, aside: float, *, labeled: bool) -> Iterator[Mark]:
+    """Yield the curve of each model, thin, or its points for categories."""
+    models = curve.values.models
+    if models is None:
+        return
+    drawn = np.unique(np.linspace(0, len(models) - 1, min(MODELS, len(models))).astype(int))
+    some = "" if len(drawn) == len(models) else f"{len(drawn)} of "
+    label = f"each of {some}{len(models)} models" if labeled and curve.label is not None else None
+    for y in curve.place.average(models[drawn]):
+        if curve.place.discrete:
+            yield Points(curve.place.at + aside, y, curve.color, label, "dot", 3.0, 0.6)
+        else:
+            yield Line(curve.place.at, y, curve.color, label, "solid", 0.7, 0.5, curve.place.steps)
+        label = None
+
+
+def _row_marks(effect: PartialDependence, o: int, place: FeatureAxis) -> Iterator[Mark]:
+    """Yield bands of ICE curves and a few of these curves; at categories and at a missing value, bars.
+
+    Where categories share a position, each row's own average over them is taken first; without the rows'
+    curves nothing is known there.
+    """
+    curves, given = effect.individual, effect.quantiles
+    chances = QUANTILES if given is None else tuple(given.probabilities.tolist())
+    values = None if given is None else given.values
+    if place is AT_MISSING:
+        curves = None if effect.missing is None else effect.missing.individual
+        values = None if given is None else given.missing
+    if curves is not None and curves.size:
+        rows = place.average(curves[o].reshape(curves.shape[1], -1))
+        yield from _row_bands(place, chances, curve_quantiles(rows[None], effect.row_weights, chances)[0])
+        if not place.discrete:
+            yield from _some_rows(rows, effect.row_weights, place)
+    elif values is not None:
+        known = place.average(values[o].reshape(len(chances), -1))
+        known[:, [len(group) > 1 for group in place.groups]] = np.nan
+        yield from _row_bands(place, chances, known)
+
+
+def _row_bands(place: FeatureAxis, chances: tuple[float, ...], values: Floats) -> Iterator[Mark]:
+    """Yield a band between each two symmetric quantiles ``(q, p)``, and a line for each of the others."""
+    lone, color, labeled = dict(enumerate(chances)), PALETTE[0], place is not AT_MISSING
+    bands = IceQuantiles(np.array(chances), values, 0.0, None).bands()
+    for depth, (part, first, last) in enumerate(bands):
+        low, high, shade = values[first], values[last], ICE_SHADES[min(depth, len(ICE_SHADES) - 1)]
+        label = f"{100 * part:.4g} % of rows" if labeled else None
+        del lone[first], lone[last]
+        if place.discrete:
+            base, width = np.where(np.isfinite(low + high), low, np.nan), np.full(len(low), ICE_BAR)
+            yield Bars(place.at, high - base, width, color, base, label, shade)
+        else:
+            yield Band(place.at, low, high, color, label, shade, place.steps, "rows")
+    for k, chance in lone.items():
+        label = ("median of rows" if chance == 0.5 else f"quantile {chance:g} of rows") if labeled else None
+        dash: Dash = "dashed" if chance == 0.5 else "dotted"
+        if place.discrete:
+            yield Points(place.at, values[k], color, label, "bar", 12.0)
+        else:
+            yield Line(place.at, values[k], color, label, dash, 1.0, steps=place.steps)
+
+
+def _some_rows(curves: Floats, weights: Floats | None, place: FeatureAxis) -> Iterator[Mark]:
+    """Yield the curves of a few rows, from low to high ones: bands do not show how rows differ in shape.
+
+    Rows are taken at even distances in the order of their curves' height, so that the same picture comes out
+    every time.
+    """
+    curves = np.where(np.isfinite(curves), curves, np.nan)[slice(None) if weights is None else weights > 0]
+    order = np.argsort(curves.mean(axis=1), kind="stable")
+    some = min(ICE_LINES, len(order))
+    label: str | None = f"{some} of {len(curves):,} rows"
+    for row in order[((np.arange(some) + 0.5) * len(order) / some).astype(int)]:
+        yield Line(place.at, curves[row], INK, label, "solid", 0.7, 0.55, place.steps)
+        label = None
+
+
+def strip(place: FeatureAxis, data: DataAlong, most: float = 0.0) -> list[Strip]:
+    """Return how the data lies along an axis: at categories its weight, along numbers its density.
+
+    ``most`` is the height of a category's bar elsewhere that it is compared with.
+    """
+    if place.categorical:
+        at, weights = place.at, place.total(data.support)
+        heights, width = weights, np.full(len(weights), CATEGORY_BAR)
+    else:
+        edges, weights = _cells(place, data)
+        at, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+        heights, most = np.divide(weights, width, out=np.zeros_like(weights), where=width > 0), 0.0
+    most = max(float(heights.max(initial=0.0)), most)
+    texts = place.texts[: len(weights)] if place.discrete else place.ranges(edges)
+    hover = with_shares(texts, weights, data.whole)
+    return [Strip(at, heights, width, most, hover=hover)] if most > 0 else []
+
+
+def rug(place: FeatureAxis, deciles: Array | None, along: Literal["x", "y"] = "x") -> list[Rug]:
+    """Return the inner deciles of the data, as far as they lie on the axis."""
+    if deciles is None or place.discrete or not len(place.at):
+        return []
+    at, seen = place.within(deciles[1:-1])
+    name = place.axis.label
+    hover = tuple(f"{10 * (d + 1)} % of the data up to {name} = {at_value(deciles[d + 1])}" for d in seen)
+    return [Rug(at, along, hover)] if len(seen) else []
+
+
+def _cells(place: FeatureAxis, data: DataAlong) -> tuple[Floats, Floats]:
+    """Return the edges of the cells of numbers and the weight in each.
+
+    A cell reaches half-way to the next point, and beyond the last as far as before it; points on both sides
+    of a step have one together, as have those too close to be distinguished. Of bins the edges are known.
+    """
+    if data.edges is not None:
+        return place.positions(data.edges), data.support
+    at, weights = place.at, place.total(data.support)
+    starts, next_ = [], 0
+    while next_ < len(at):
+        starts.append(next_)
+        next_ = int(np.searchsorted(at, at[next_] + CROWDED * np.ptp(at), side="right"))
+    weights = np.add.reduceat(weights, starts) if starts else weights
+    at = at[starts]
+    if len(at) < 2:
+        return np.concatenate([at - CATEGORY_BAR / 2, at + CATEGORY_BAR / 2]), weights
+    return reach(at), weights
+
+
+def _strength(place: FeatureAxis, data: DataAlong) -> Floats | None:
+    """Return how much of its color a curve keeps at each position, by the density of the data around it."""
+    edges, weights = _cells(place, data)
+    if len(place.at) < 3 or len(weights) < 3 or not weights.any():
+        return None
+    window = np.ones(2 * max(1, len(weights) // NEAR) + 1)
+    width = np.maximum(np.convolve(np.diff(edges), window, "same"), np.finfo(float).tiny)
+    smooth = np.convolve(weights, window, "same") / width
+    order = np.argsort(smooth, kind="stable")
+    passed = np.cumsum(weights[order])
+    typical = float(smooth[order][np.searchsorted(passed, passed[-1] / 2)])  # the weighted median
+    inside = np.clip(np.searchsorted(edges, place.at, side="right") - 1, 0, len(weights) - 1)
+    strength = np.clip(smooth[inside] / (THIN * typical), FAINTEST, 1.0)
+    return None if (strength == 1.0).all() else np.asarray(strength)

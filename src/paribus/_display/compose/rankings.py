@@ -1,0 +1,329 @@
+"""Interactions and importance: bars of what is strongest, and the strongest pairs as surfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paribus._contracts import Floats, Integers
+from paribus._display.compose.axis import short
+from paribus._display.compose.labels import hover_texts, notes_of, unit
+from paribus._display.compose.pairs import heatmap, interaction_text, network
+from paribus._display.compose.surfaces import surface_panel
+from paribus._display.figure import Bars, Figure, Mark, Panel, PanelAxis, Points, Rule, Text
+from paribus._display.layout import figure_of, notes_height, single_panel
+from paribus._display.style import INK, color_of
+from paribus._display.text import inches
+from paribus._text import exactly_zero, number
+from paribus._text import short as short_number
+from paribus._typing import InteractionPlot, Statistic
+from paribus.errors import DrawingError, OptionError, check_choice
+from paribus.results import HStatistics, Importance
+from paribus.results.outputs import chosen
+
+if TYPE_CHECKING:
+    from paribus.results import Effects, PartialDependence
+
+NEGLIGIBLE = 1e-3  # of the variance of the prediction: a joint effect below it makes any share meaningless
+LABEL = 44  # characters of a label, over all the features it names
+GRAY = "#B3B3B3"
+REMARK = 0.16  # of the axis: room for what is written beside the longest bar
+MEASURES = {  # what one entry of a statistic is called, and what its bars measure
+    "pairwise": ("pair", "strength of the interaction"),
+    "overall": ("feature", "strength of all interactions of a feature"),
+    "threeway": ("triple", "strength of the three-way interaction"),
+}
+COLUMNS = 3  # of surfaces
+SURFACE = (4.6, 3.8)  # inches, of one surface
+TITLE = 38  # characters of a line above it
+
+
+def interactions_figure(
+    result: HStatistics,
+    kind: str,
+    statistic: str,
+    k: int,
+    output: str | int | None,
+    effects: Effects | None = None,
+) -> Figure:
+    """Compose the picture of one output's interactions.
+
+    Parameters
+    ----------
+    result : HStatistics
+        What was found.
+    kind : {"bars", "heatmap", "network", "panels"}
+        The strongest entries with their errors; every pair, with each feature's own effect on the diagonal;
+        features as nodes whose links are as wide as they interact; or the strongest pairs' two-way effects.
+    statistic : {"pairwise", "overall", "threeway"}
+        What the bars show.
+    k : int
+        How many bars, features of a heat map or network, or panels, at most.
+    output : str or int, optional
+        One output of several, by name or position. Needed with several.
+    effects : Effects, optional
+        Partial dependence of the pairs that get panels. Needed for these.
+    """
+    check_choice("kind", kind, InteractionPlot)
+    check_choice("statistic", statistic, Statistic)
+    if statistic == "total":
+        raise DrawingError("statistic='total' is one number for each output; read h_squared_total")
+    if kind in ("heatmap", "network") and min(k, len(result.features)) < 2:
+        raise DrawingError(f"k={k} gives no pairs to plot; pass k=2 or more")
+    if kind != "bars" and statistic != "pairwise":
+        raise DrawingError(f"kind={kind!r} shows pairs; draw statistic={statistic!r} with kind='bars'")
+    o = _one_output(result.output_names, output, k, result.ratio(statistic).numerator)
+    if kind == "panels":
+        return _surfaces(result, k, o, effects)
+    if effects is not None:
+        raise DrawingError(f"kind={kind!r} does not use effects=; use kind='panels'")
+    if kind == "bars":
+        return _interaction_bars(result, statistic, k, o)
+    return heatmap(result, k, o) if kind == "heatmap" else network(result, k, o)
+
+
+def importance_figure(result: Importance, k: int, output: str | int | None) -> Figure:
+    """Compose the picture of what features matter for one output, ``k`` of them at most."""
+    return _importance_bars(result, k, _one_output(result.output_names, output, k, result.values))
+
+
+def _one_output(names: tuple[str, ...], output: str | int | None, k: int, values: Floats) -> int:
+    """Return the output to draw; refuse what has no picture."""
+    outputs = chosen(names, output)
+    if len(outputs) > 1:
+        raise DrawingError(f"a picture shows one output; pass output= one of {', '.join(names)}")
+    if k < 1:
+        raise OptionError(f"k={k} gives nothing to plot; pass a positive number")
+    if not np.isfinite(_of_output(values, outputs[0])).all():
+        raise DrawingError("the values are not finite and cannot be plotted; see the notes")
+    return outputs[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Entries by name, in any order, of which the longest bars are drawn.
+
+    ``noun`` is what one entry is called and ``axis`` what the bars measure, without their errors. ``hover``
+    returns the text of an entry.
+    """
+
+    result: HStatistics | Importance
+    noun: str
+    axis: str
+    labels: list[str]
+    values: Floats
+    errors: Floats
+    hover: Callable[[int], str]
+
+    def longest(self, k: int) -> Integers:
+        """Return the entries to draw: exact zeros have no bar."""
+        order = np.argsort(-self.values, kind="stable")
+        return np.asarray(order[self.values[order] != 0][:k])
+
+    def bars(
+        self, shown: Integers, color: str | tuple[str, ...], above: float, width: float, label: str | None
+    ) -> Bars:
+        """Return bars in a lane of their rows: how far above the middle, and how wide."""
+        errors = 2 * self.errors[shown]
+        return Bars(
+            _rows(shown) + above,
+            self.values[shown],
+            np.full(len(shown), width),
+            color,
+            label=label,
+            horizontal=True,
+            error=errors if np.isfinite(errors).any() else None,
+            hover=tuple(self.hover(entry) for entry in shown.tolist()),
+        )
+
+    def figure(self, k: int, marks: list[Mark], *lines: str, room: float = 0.03) -> Figure:
+        """Return the figure of the longest bars, with a share of room beyond them."""
+        shown = self.longest(k)
+        omitted = self._omitted(k if len(shown) else 1)
+        if not len(shown):
+            return self._nothing(omitted)
+        notes = notes_of(self.result, *([omitted] if omitted else []), *lines)
+        known = np.isfinite(self.errors[shown]).any()
+        x = _bar_axis(self.axis + "\n± 2 standard errors" * bool(known), marks, room)
+        marks = [*marks, Rule(0.0, along="x")] if x.low else marks
+        labels = [self.labels[entry] for entry in shown]
+        ticks = tuple(zip(_rows(shown).tolist(), labels, strict=True))
+        y = PanelAxis("", "category", ticks, low=-0.6, high=len(shown) - 0.4)
+        width = 6.0 + max(map(inches, labels))
+        legend = 0.3 * any(isinstance(mark, Bars) and mark.label is not None for mark in marks)
+        height = 1.1 + 0.27 * max(len(shown), 3) + legend
+        return single_panel(Panel(tuple(marks), x, y), (width, height), notes)
+
+    def _omitted(self, k: int) -> str:
+        """Return what the bars do not show, in words."""
+        zero, count = int((self.values == 0).sum()), len(self.labels)
+        lines = [f"{k} of {count:,} {self.noun}s"] if count - zero > k else []
+        return "; ".join([*lines, *([exactly_zero(zero, self.noun)] if zero else [])])
+
+    def _nothing(self, omitted: str) -> Figure:
+        """Return a figure that says why it has no bar."""
+        blank = PanelAxis(scale="none", low=0.0, high=1.0)
+        panel = Panel((Text(0.5, 0.5, omitted or f"there is no {self.noun}", alpha=0.8),), blank, blank)
+        return single_panel(panel, (5.6, 1.6), notes_of(self.result))
+
+
+def _rows(shown: Integers) -> Floats:
+    """Return the height of each row, the first uppermost."""
+    return np.arange(len(shown), dtype=float)[::-1].copy()
+
+
+def _bar_axis(label: str, marks: list[Mark], room: float) -> PanelAxis:
+    """Return an axis as long as bars, their errors and a share of room beyond them."""
+    ends = [0.0]
+    for mark in marks:
+        if isinstance(mark, Bars | Points):
+            values = mark.length if isinstance(mark, Bars) else mark.x
+            error = 0.0 if mark.error is None else np.nan_to_num(mark.error)
+            ends += [*(values - error), *(values + error)]
+    low, high = float(min(ends)), float(max(ends))
+    span = (high - low) or 1.0
+    return PanelAxis(label, low=low - 0.03 * span * (low < 0), high=high + room * span)
+
+
+def _interaction_bars(result: HStatistics, statistic: str, k: int, o: int) -> Figure:
+    """Show the strongest entries of a statistic, with H² beside them."""
+    ratio, (noun, measure) = result.ratio(statistic), MEASURES[statistic]
+    names = [[result.feature_names[place] for place in group] for group in result.groups(statistic)]
+    ranking = Ranking(
+        result,
+        noun,
+        f"{measure} ({unit(result, [o])})",
+        [joined(group, " × ") for group in names],
+        ratio.strength[:, o],
+        ratio.strength_error[:, o],
+        lambda entry: interaction_text(ratio, names[entry], entry, o),
+    )
+    shown = ranking.longest(k)
+    faint = ratio.denominator[shown, o] < NEGLIGIBLE * result.variance[o]
+    colors = tuple(GRAY if gray else color_of(0) for gray in faint) if faint.any() else color_of(0)
+    bars = ranking.bars(shown, colors, 0.0, 0.7, None)
+    ends = bars.length if bars.error is None else bars.length + np.nan_to_num(bars.error)
+    remarks = []
+    for share, row, end in zip(ratio.share[shown, o], bars.at, ends, strict=True):
+        if not np.isnan(share):
+            text = f"H² {share:.2f}" if share >= 0.005 else "H² < 0.01"
+            remarks.append(Text(float(end), float(row), text, "left", size=8.0, offset=(5.0, 0.0), alpha=0.7))
+    gray = "gray: a joint effect below 0.1 % of the prediction's variance, whose H² says little"
+    room = REMARK if remarks else 0.03
+    return ranking.figure(k, [bars, *remarks], *([gray] if faint.any() else []), room=room)
+
+
+def _importance_bars(result: Importance, k: int, o: int) -> Figure:
+    """Show the most important features; by effect, with their interactions as a lighter bar behind."""
+    names, values = result.feature_names, _of_output(result.values, o)
+    errors = _of_output(result.standard_error, o)
+    of_output = f", {short(result.output_names[o])}" if len(result.output_names) > 1 else ""
+    hover = hover_texts(names, "importance", values, errors)
+    labels = [joined(name.split(" + "), " + ") for name in names]
+    ranking = Ranking(result, "feature", result.unit + of_output, labels, values, errors, hover.__getitem__)
+    shown = ranking.longest(k)
+    if result.with_interactions is None or not len(shown):
+        return ranking.figure(k, [ranking.bars(shown, color_of(0), 0.0, 0.7, None)])
+    own = ranking.bars(shown, color_of(0), 0.18, 0.44, "on its own")
+    together, more = _of_output(result.with_interactions, o), np.full_like(values, np.nan)
+    if result.standard_error_with_interactions is not None:
+        more = _of_output(result.standard_error_with_interactions, o)
+    label = "with its interactions"
+    texts = hover_texts(names, label, together, more)
+    every = replace(ranking, values=together, errors=more, hover=texts.__getitem__)
+    # All of the row, so that neither bar is hidden. Errors stand where the bar on its own does not reach.
+    behind = replace(every.bars(shown, color_of(0), 0.0, 0.8, label), alpha=0.4)
+    marks: list[Mark] = [replace(behind, error=None), own]
+    if behind.error is not None:
+        ends = Points(behind.length, behind.at - 0.22, INK, marker="bar", size=4.0, alpha=0.8)
+        marks.append(replace(ends, error=behind.error, error_along="x"))
+    return ranking.figure(k, marks)
+
+
+def _of_output(values: Floats, o: int) -> Floats:
+    return values if values.ndim == 1 else values[:, o]
+
+
+def joined(names: list[str], by: str, most: int = LABEL) -> str:
+    """Return names as one label: in full if that can be read; else the more there are, the shorter each."""
+    if len(names) > 3:
+        names = [*names[:2], f"{len(names) - 2} more"]
+    label = by.join(names)
+    if len(label) <= most:
+        return label
+    given, room = dict.fromkeys(names, 0), most
+    for rank, name in enumerate(sorted(names, key=len)):  # what short names leave is for the longer ones
+        given[name] = min(len(name), room // (len(names) - rank))
+        room -= given[name]
+    return by.join(short(name, given[name]) for name in names)
+
+
+def _surfaces(result: HStatistics, k: int, o: int, effects: Effects | None) -> Figure:
+    """Show the strongest pairs as two-way panels, the strongest first."""
+    strength = result.pairwise.strength[:, o]
+    order = np.argsort(-strength, kind="stable")
+    shown = order[strength[order] != 0][:k].tolist()
+    if not shown:
+        raise DrawingError(f"{exactly_zero(len(strength), 'pair')}: there is no panel to draw")
+    found, name = _effects_of(result, shown, effects), result.output_names[o]
+    titles = zip(found, _titles(result, shown, o), strict=True)
+    panels = [
+        replace(surface_panel(effect, _output_of(effect, name)), title=title) for effect, title in titles
+    ]
+    lines = [f"{len(shown)} of {len(strength):,} pairs"] if len(shown) < len(strength) else []
+    figure = figure_of(panels, columns=COLUMNS, background=notes_of(result, *lines))
+    width, height = SURFACE[0] * figure.columns, SURFACE[1] * -(-len(shown) // figure.columns)
+    return replace(figure, size=(width, height + notes_height(figure.notes, width)))
+
+
+def _effects_of(result: HStatistics, shown: list[int], effects: Effects | None) -> list[PartialDependence]:
+    """Return the effect of each pair, whichever of its features was named first; refuse if one is missing."""
+    known: Mapping[Any, PartialDependence] = {} if effects is None else effects
+    found: list[PartialDependence] = []
+    for entry in shown:
+        first, second = (result.feature_names[place] for place in result.pairs[entry])
+        effect = known.get((first, second), known.get((second, first)))
+        if effect is None:
+            pairs = [result.feature_pairs[each] for each in shown]
+            fewer = f", or k={len(found)}" if found else ""
+            raise DrawingError(
+                f"kind='panels' needs the effect of {first} x {second}; pass effects= with these pairs: "
+                f"paribus.effects(model, X, {pairs}){fewer}"
+            )
+        _check_alike(result, effect)
+        found.append(effect)
+    return found
+
+
+def _check_alike(result: HStatistics, effect: PartialDependence) -> None:
+    """Refuse effects of another model, of other rows or on another scale: they are not what is strong."""
+    one, two = result.provenance, effect.provenance
+    for what in ("model", "scale", "rows", "fingerprint", "weights"):
+        if getattr(one, what) != getattr(two, what):
+            raise DrawingError(
+                f"effects= have another {what} than these interactions ({getattr(two, what)}, not "
+                f"{getattr(one, what)}); pass those of the same model and rows, with the same response_method"
+            )
+
+
+def _output_of(effect: PartialDependence, name: str) -> int:
+    if name not in effect.output_names:
+        raise DrawingError(
+            f"effects= are of {', '.join(effect.output_names)}, not of {name}; pass those of the same model"
+        )
+    return effect.output_names.index(name)
+
+
+def _titles(result: HStatistics, shown: list[int], o: int) -> list[str]:
+    """Return what is above each panel: in one line if all of them have room for it."""
+    parts = []
+    for entry in shown:
+        names = [result.feature_names[place] for place in result.pairs[entry]]
+        strength, share = float(result.pairwise.strength[entry, o]), float(result.pairwise.share[entry, o])
+        h_squared = f", H² {short_number(share)}" if np.isfinite(share) else ""
+        parts.append((joined(names, " × ", TITLE - 4), f"strength {number(strength)}{h_squared}"))
+    long = any(len(pair) + len(size) > TITLE - 2 for pair, size in parts)
+    return [pair + (":\n" if long else ": ") + size for pair, size in parts]

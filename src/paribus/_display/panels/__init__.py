@@ -1,1 +1,0 @@
-"""Results become panels."""
