@@ -37,6 +37,6 @@ def _png(result: Any) -> bytes | None:
         figure = result.figure(k=PANELS) if isinstance(result, EffectMapping) else result.figure()
     except DrawingError:  # such as three features at once, or one output of several that nobody named
         return None
-    from paribus._display.drawers.matplotlib import png
+    from paribus._display.matplotlib import png
 
     return png(figure, DPI)

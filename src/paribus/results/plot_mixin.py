@@ -90,8 +90,8 @@ class PlotMixin(NotebookReprMixin):
         Parameters
         ----------
         ax : matplotlib Axes or sequence of them, optional
-            Axes to draw on, one per panel. Their content, labels and titles are kept. A new figure by
-            default.
+            Axes to draw on, one per panel. Their content, labels, titles and positions are kept; make their
+            figure with ``layout="constrained"`` for room around them. A new figure by default.
         output : str or int, optional
             One output of several, by name or position; all by default.
         outputs : {"color", "rows"}, optional

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paribus._contracts import Array
-from paribus._display.drawers.mark_helpers import in_lines
-from paribus._display.drawers.matplotlib.colors import escaped
+from paribus._display.mark_helpers import escaped, in_lines
 from paribus._display.text import printable
 
 if TYPE_CHECKING:

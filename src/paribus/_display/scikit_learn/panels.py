@@ -13,7 +13,7 @@ import numpy as np
 from sklearn import inspection  # type: ignore[import-untyped]
 
 from paribus._contracts import Array
-from paribus._display.drawers.matplotlib.colors import escaped
+from paribus._display.mark_helpers import escaped
 from paribus._display.scikit_learn.arguments import Columns
 from paribus._display.scikit_learn.artists import (
     clear_labels,

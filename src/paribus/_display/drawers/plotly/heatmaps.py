@@ -8,13 +8,13 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._display import style
-from paribus._display.drawers.mark_helpers import is_light, labeled_levels, lined_levels
 from paribus._display.drawers.plotly.axes import places
 from paribus._display.drawers.plotly.geometry import Spec
 from paribus._display.drawers.plotly.hover_text import FONT, SMALL, escaped, hover_cells, wrapped
 from paribus._display.drawers.plotly.page_margins import BAR, bar_width
 from paribus._display.drawers.plotly.panel_context import PanelContext
 from paribus._display.figure import Band, Contours, Hatch, Heat, Mark
+from paribus._display.mark_helpers import is_light, labeled_levels, lined_levels
 from paribus._display.runs import stretches
 
 LARGE = 10_000  # cells of a surface: each of its lines would repeat them all in the page

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from paribus._display.drawers.mark_helpers import in_lines
 from paribus._display.drawers.plotly.geometry import Spec
+from paribus._display.mark_helpers import in_lines
 from paribus._display.text import wide
 
 FONT, SMALL, TITLE = 13.0, 11.5, 15.0  # pixels; 13 are the 10 points of a printed figure

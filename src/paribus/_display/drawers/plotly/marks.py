@@ -9,7 +9,6 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._display import style
-from paribus._display.drawers.mark_helpers import faded, strip_heights
 from paribus._display.drawers.plotly.axes import lengths, place_at, places
 from paribus._display.drawers.plotly.colors import INK, rgba
 from paribus._display.drawers.plotly.geometry import POINT, Spec, Way
@@ -30,6 +29,7 @@ from paribus._display.figure import (
     Strip,
     Text,
 )
+from paribus._display.mark_helpers import faded, strip_heights
 from paribus._display.runs import alone, stretches
 
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashdot"}
