@@ -93,8 +93,7 @@ def draw_axis(
     _set_ticks(side, axis, size, inches, shown=bool(before))
     ax.tick_params(axis=along, labelsize=size, **({"labelrotation": 90} if turned else {}))
     if not axis.numbers:  # dates have a year at the end of the axis, which belongs to the numbers
-        hidden: Any = {"labelbottom" if along == "x" else "labelleft": False}
-        ax.tick_params(axis=along, **hidden)
+        ax.tick_params(axis=along, labelbottom=False, labelleft=False)
         side.get_offset_text().set_visible(False)
     _set_ends(ax, axis, along, before.get(along, NOTHING))
     if axis.label and not side.get_label_text():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from matplotlib import colormaps, rcParams
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
@@ -156,11 +156,12 @@ def _bars(ax: Axes, mark: Bars, zorder: float, scale: float) -> None:
 
 
 def _strip(ax: Axes, mark: Strip, zorder: float, scale: float) -> None:
-    low, high, tall = mark.at - mark.width / 2, mark.at + mark.width / 2, strip_heights(mark)
-    corners = _rectangles(low, high, 0.0 * tall, tall)
+    # One collection, as there may be very many bars, and none of their heights is a value of the axis.
+    tall = strip_heights(mark)
+    corners = _rectangles(mark.at - mark.width / 2, mark.at + mark.width / 2, 0.0 * tall, tall)
+    across = ax.get_xaxis_transform()
     if mark.along == "y":
-        corners = corners[:, :, ::-1]
-    across = ax.get_xaxis_transform() if mark.along == "x" else ax.get_yaxis_transform()
+        corners, across = corners[:, :, ::-1], ax.get_yaxis_transform()
     bars = PolyCollection(list(corners), facecolors=[ink(0.25)], zorder=zorder, transform=across)
     ax.add_collection(bars, autolim=False)
     ax.update_datalim(corners.reshape(-1, 2), updatex=mark.along == "x", updatey=mark.along == "y")
@@ -206,19 +207,11 @@ def _text(ax: Axes, mark: Text, zorder: float, scale: float) -> None:
 
 def _heat(ax: Axes, mark: Heat, zorder: float, scale: float) -> Any:
     """Color cells, and return what the color bar explains."""
-    if isinstance(mark.colors, str):
-        colors: Any = colormaps[mark.colors]
-    else:
-        colors = LinearSegmentedColormap.from_list("of the figure", list(mark.colors))
-    drawn = ax.pcolormesh(
-        mark.x_edges,
-        mark.y_edges,
-        np.ma.masked_invalid(mark.values),
-        cmap=colors,
-        vmin=mark.low,
-        vmax=mark.high,
-        zorder=zorder,
-    )
+    colors: Any = mark.colors
+    if not isinstance(colors, str):
+        colors = LinearSegmentedColormap.from_list("of the figure", list(colors))
+    style: dict[str, Any] = {"cmap": colors, "vmin": mark.low, "vmax": mark.high, "zorder": zorder}
+    drawn = ax.pcolormesh(mark.x_edges, mark.y_edges, np.ma.masked_invalid(mark.values), **style)
     # Room for what most numbers take, so that two marks in one panel have text of one size.
     longest = max((text_width(word) for row in mark.written for word in row), default=0.0)
     cell = float(np.diff(mark.x_edges).min()), float(np.diff(mark.y_edges).min())
