@@ -545,6 +545,17 @@ def test_a_legend_on_given_axes_lies_within_them_and_off_the_curves():
     assert inside.y0 <= legend.y0 < legend.y1 <= inside.y1
 
 
+def test_a_panels_own_legend_stands_beside_given_axes_where_a_layout_engine_makes_room():
+    figure = of(MARKS["line"], legend="panel", legend_title="which")
+    for layout in (None, "constrained"):
+        page, ax = plt.subplots(layout=layout)
+        draw(figure, ax)
+        page.canvas.draw()
+        legend, inside = ax.get_legend().get_window_extent(), ax.get_window_extent()
+        assert (legend.x0 > inside.x1) == (layout is not None)
+        assert legend.x1 <= page.bbox.width
+
+
 def full_figure():
     """Return a panel with all that stands around one: labels, a narrow panel, a color bar and notes."""
     panel = replace(beside(), x=PanelAxis("the x"), y=PanelAxis("the y"), title="title")

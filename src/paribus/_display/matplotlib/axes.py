@@ -18,7 +18,7 @@ from paribus._display.text import text_width
 
 Along: TypeAlias = Literal["x", "y"]
 TURNED = 0.6  # of the usual size: words that would have to be smaller are written upwards
-BINS = 8  # between ticks, at most
+BINS = {"x": 9, "y": 7}  # between ticks, at most
 NOTHING = (np.inf, -np.inf)  # where something reaches that is not there
 THOUSANDS = re.compile(r"(?<=\d)(?=(\d{3})+$)")
 
@@ -61,7 +61,8 @@ class NumberLocator(AutoLocator):
         start = vmin + self.start * (vmax - vmin)
         low, high = min(start, vmax), max(start, vmax)
         hardly = 1e-9 * (high - low)
-        for bins in range(BINS, 0, -1):
+        side: Any = self.axis
+        for bins in range(BINS[side.axis_name], 0, -1):
             self.set_params(nbins=bins, min_n_ticks=min(2, bins))
             ticks = np.asarray(super().tick_values(low, high))
             ticks = ticks[(ticks >= low - hardly) & (ticks <= high + hardly)]
@@ -77,7 +78,7 @@ class NumberLocator(AutoLocator):
         box = side.axes.get_window_extent()
         pixels, em = box.height, 1.5
         if side.axis_name == "x":
-            pixels, em = box.width, 0.5 + max(map(text_width, side.get_major_formatter().format_ticks(ticks)))
+            pixels, em = box.width, 1 + max(map(text_width, side.get_major_formatter().format_ticks(ticks)))
         return bool(pixels / side.axes.figure.dpi * (ticks[1] - ticks[0]) / span >= em * self.points / 72)
 
 

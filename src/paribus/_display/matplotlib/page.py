@@ -123,7 +123,9 @@ def draw_on_page(figure: Figure, page: Page) -> list[Axes]:
     axes = []
     for number, panel in enumerate(figure.panels):
         ax = page.add_subplot(grid[1 + number // columns, number % columns])
-        _draw_panel(ax, panel, size)
+        taken = _draw_panel(ax, panel, size)
+        if panel.legend == "panel":
+            _legend(ax, _entries([ax]), panel.legend_title, **_beside(ax, taken))
         axes.append(ax)
     pairs = zip(axes, figure.panels, strict=True)
     entries = _entries(ax for ax, panel in pairs if panel.legend == "figure")
@@ -153,19 +155,20 @@ def _draw_on_axes(figure: Figure, axes: list[Axes]) -> None:
     """Draw a figure on axes that somebody has, each label explained once, notes below the last.
 
     The axes stay where they are, as large as they are: a page with a layout engine makes room for what stands
-    around them.
+    around them, and for a legend beside a panel.
     """
+    page: Any = axes[0].figure.figure
     explained: set[str] = set()
     for ax, panel in zip(axes, figure.panels, strict=True):
-        size = _size(ax, panel, figure)
         title, entries = _legend_of(ax)
-        _draw_panel(ax, panel, size)
+        taken = _draw_panel(ax, panel, _size(ax, panel, figure))
         entries |= {label: mark for label, mark in _entries([ax]).items() if label not in explained}
-        if entries:
-            title = title or panel.legend_title or figure.legend_title
-            _legend(ax, entries, title, loc="best", framealpha=0.75)
+        place: dict[str, Any] = {"loc": "best", "framealpha": 0.75}
         if panel.legend == "figure":
             explained |= set(entries)
+        elif page.get_layout_engine() is not None:
+            place = _beside(ax, taken)
+        _legend(ax, entries, title or panel.legend_title or figure.legend_title, **place)
     if figure.title is not None and not axes[0].get_title():
         axes[0].set_title(escaped(figure.title))
     _write_below(axes[-1], figure.notes)
@@ -192,8 +195,8 @@ def _write_below(ax: Axes, notes: Sequence[str]) -> None:
             below.append(ax.annotate(note, (0.5, 0), (0, gap), **style))
 
 
-def _draw_panel(ax: Axes, panel: Panel, size: PanelSize) -> None:
-    """Draw a panel with what stands beside it: the narrow panels first, then color bars, then a legend."""
+def _draw_panel(ax: Axes, panel: Panel, size: PanelSize) -> float:
+    """Draw a panel with narrow panels and color bars beside it, and return the inches they take."""
     if panel.equal:
         shorter = min(size.width, size.height)
         size = replace(size, width=shorter, height=shorter)
@@ -217,11 +220,7 @@ def _draw_panel(ax: Axes, panel: Panel, size: PanelSize) -> None:
         _color_bar(mappable, side, along_inches(unit, tall * size.height))
     if panel.title is not None and not ax.get_title(loc="left") and not ax.get_title():
         highest.set_title(along_inches(panel.title, size.width), loc="left", fontsize="medium")
-    entries = _entries([ax]) if panel.legend == "panel" and not size.given else {}
-    if entries:
-        anchor = (beyond + GAP + (BAR + BAR_LABELS if colored else 0.0), 1)
-        place = {"loc": "upper left", "bbox_to_anchor": anchor, "bbox_transform": _beyond(ax, "x")}
-        _legend(ax, entries, panel.legend_title, **place, **BARE)
+    return beyond + GAP + (BAR + BAR_LABELS if colored else 0.0)
 
 
 def _beyond(ax: Axes, along: Literal["x", "y"]) -> Transform:
@@ -309,7 +308,14 @@ def _legend_of(ax: Axes) -> tuple[str | None, dict[str, Artist]]:
     return legend.get_title().get_text() or None, entries
 
 
-def _legend(ax: Axes, entries: dict[str, Artist], title: str | None, **options: Any) -> Any:
+def _beside(ax: Axes, inches: float) -> dict[str, Any]:
+    """Return where a legend stands so many inches to the right of axes."""
+    return {"loc": "upper left", "bbox_to_anchor": (inches, 1), "bbox_transform": _beyond(ax, "x")} | BARE
+
+
+def _legend(ax: Axes, entries: dict[str, Artist], title: str | None, **place: Any) -> Any:
+    if not entries:
+        return None
     return ax.legend(
         list(entries.values()),
         list(entries),
@@ -317,7 +323,7 @@ def _legend(ax: Axes, entries: dict[str, Artist], title: str | None, **options: 
         fontsize="small",
         title_fontsize="small",
         alignment="left",
-        **options,
+        **place,
     )
 
 
