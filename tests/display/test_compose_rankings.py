@@ -657,7 +657,7 @@ def figures(found, modeled):
 
 
 def test_matplotlib_draws_every_picture(found, modeled):
-    from paribus._display.drawers.matplotlib import draw
+    from paribus._display.matplotlib import draw
 
     for figure in figures(found, modeled):
         page, axes = draw(figure)
@@ -666,7 +666,7 @@ def test_matplotlib_draws_every_picture(found, modeled):
 
 
 def test_matplotlib_has_a_color_bar_for_pairs_and_one_for_features(found):
-    from paribus._display.drawers.matplotlib import draw
+    from paribus._display.matplotlib import draw
 
     page, (ax,) = draw(picture(found, "heatmap"))
     page.canvas.draw()
@@ -680,7 +680,7 @@ def test_matplotlib_has_a_color_bar_for_pairs_and_one_for_features(found):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_axes_given_are_drawn_on_and_no_figure_is_made(found, kind):
-    from paribus._display.drawers.matplotlib import draw
+    from paribus._display.matplotlib import draw
 
     page, axes = plt.subplots(1, 2)
     axes[0].set_title("mine")
@@ -692,7 +692,7 @@ def test_axes_given_are_drawn_on_and_no_figure_is_made(found, kind):
 
 
 def test_color_bars_do_not_meet_on_axes_given(found):
-    from paribus._display.drawers.matplotlib import draw
+    from paribus._display.matplotlib import draw
 
     page, ax = plt.subplots(figsize=(7, 4.5))
     draw(picture(found, "heatmap"), ax)

@@ -11,8 +11,8 @@ import pytest
 
 import paribus
 from handmade import importance, statistics
+from paribus._display import matplotlib as drawer
 from paribus._display import notebook
-from paribus._display.drawers import matplotlib as drawer
 
 PNG = b"\x89PNG\r\n\x1a\n"
 CLASSES = {

@@ -43,7 +43,7 @@ def _render(figure: Figure, backend: str, ax: Any) -> tuple[Any, list[Any]]:
     if find_spec(backend) is None:
         raise DrawingError(f"{backend} is not installed; pip install 'paribus[{EXTRAS[backend]}]'")
     if backend == "matplotlib":
-        from paribus._display.drawers import matplotlib
+        from paribus._display import matplotlib
 
         return matplotlib.draw(figure, ax)
     if ax is not None:

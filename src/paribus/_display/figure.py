@@ -1,7 +1,7 @@
 """A picture as plain data: a figure of panels, a panel of marks on two axes.
 
 A result becomes a `Figure` (``paribus._display.compose``), and a renderer draws it
-(``paribus._display.drawers``). Nothing here knows a plotting package; two figures are equal if every number
+(``paribus._display.matplotlib``, ``paribus._display.plotly``). Nothing here knows a plotting package; two figures are equal if every number
 and word in them is, so that what a picture says can be tested without reading pixels.
 
 All positions are floats in the units of their axis: numbers as they are, dates as days since 1970, durations
@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from paribus._contracts import Flags, Floats
-from paribus._display.text import printable
+from paribus._display.text_width import printable
 from paribus._typing import BandRole
 
 Dash: TypeAlias = Literal["solid", "dashed", "dotted", "dashdot"]

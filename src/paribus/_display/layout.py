@@ -23,7 +23,7 @@ from paribus._display.figure import (
     Strip,
 )
 from paribus._display.style import BELOW
-from paribus._display.text import inches
+from paribus._display.text_width import inches
 
 SEVERAL = (3.4, 2.6)  # inches, of a panel of several
 ALONE = (6.2, 4.2)  # inches, of a panel by itself

@@ -1,4 +1,4 @@
-"""What drawers compute before they draw: how lines fade, which numbers are shown, where words break."""
+"""What renderers compute before they draw: how lines fade, which numbers are shown, where text breaks."""
 
 from __future__ import annotations
 
@@ -65,6 +65,11 @@ def is_light(ground: Sequence[float]) -> bool:
     """Return whether dark text is more legible than light text on a color with components up to 1."""
     red, green, blue = ground[:3]
     return bool(0.299 * red + 0.587 * green + 0.114 * blue > 0.5)
+
+
+def escaped(text: str) -> str:
+    """Return text as matplotlib has to be given it, to be read as it is and never as a formula."""
+    return text.replace("$", r"\$")
 
 
 def in_lines(text: str, letters: Callable[[str], int], *, break_words: bool) -> str:

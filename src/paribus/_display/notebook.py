@@ -7,7 +7,7 @@ from html import escape
 from importlib.util import find_spec
 from typing import Any
 
-from paribus._display.text import printable
+from paribus._display.text_width import printable
 from paribus.errors import DrawingError
 from paribus.results.effect_mapping import EffectMapping
 
@@ -37,6 +37,6 @@ def _png(result: Any) -> bytes | None:
         figure = result.figure(k=PANELS) if isinstance(result, EffectMapping) else result.figure()
     except DrawingError:  # such as three features at once, or several outputs of which none was chosen
         return None
-    from paribus._display.drawers.matplotlib import png
+    from paribus._display.matplotlib import png
 
     return png(figure, DPI)

@@ -301,7 +301,8 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
         effects : Effects, optional
             The partial dependence of the pairs that ``kind="panels"`` draws.
         ax : matplotlib Axes or sequence of them, optional
-            Axes to draw on; a new figure by default.
+            Axes to draw on, whose position is kept: make their figure with ``layout="constrained"``. A new
+            figure by default.
         backend : {"matplotlib", "plotly"}
             Plotting library.
 

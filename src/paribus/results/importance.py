@@ -115,7 +115,8 @@ class Importance(NotebookReprMixin, saved=True):
         output : str or int, optional
             One output of several, by name or position. Required if there are several.
         ax : matplotlib Axes, optional
-            Axes to draw on; a new figure by default.
+            Axes to draw on, whose position is kept: make their figure with ``layout="constrained"``. A new
+            figure by default.
         backend : {"matplotlib", "plotly"}
             Plotting library.
 

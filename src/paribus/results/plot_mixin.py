@@ -39,6 +39,34 @@ class NotebookReprMixin(Saveable):
 
         return draw_result(self, figure, backend, ax)
 
+    def to_svg(
+        self: Any, *args: Any, dark: bool = False, id_prefix: str | None = None, **options: Any
+    ) -> str:
+        """Return the plot as a standalone SVG image, to embed in a page or to write to a file.
+
+        It has no scripts and refers to nothing outside it; text is kept as text, and screen readers have a
+        title and a description. It is drawn in matplotlib's default style, whatever the style of other plots,
+        and is the same to the byte each time with one version of matplotlib.
+
+        Parameters
+        ----------
+        *args, **options
+            Those of `figure`.
+        dark : bool
+            Whether to draw light marks on a dark ground.
+        id_prefix : str, optional
+            What the ids in the SVG begin with, so that several can be embedded in one page; derived from what
+            is drawn by default.
+
+        Returns
+        -------
+        str
+            An ``<svg>`` element.
+        """
+        from paribus._display.svg import render_svg
+
+        return render_svg(self.figure(*args, **options), dark=dark, id_prefix=id_prefix)
+
     def _repr_html_(self) -> str:
         html: str = self._repr_mimebundle_()["text/html"]
         return html
@@ -94,8 +122,8 @@ class PlotMixin(NotebookReprMixin):
         Parameters
         ----------
         ax : matplotlib Axes or sequence of them, optional
-            Axes to draw on, one per panel. Their content, labels and titles are kept. A new figure by
-            default.
+            Axes to draw on, one per panel. Their content, labels, titles and positions are kept; make their
+            figure with ``layout="constrained"`` for room around them. A new figure by default.
         output : str or int, optional
             One output of several, by name or position; all by default.
         outputs : {"color", "rows"}, optional

@@ -12,7 +12,7 @@ import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Floats, Integers
 from paribus._display.figure import PanelAxis
-from paribus._display.text import text_width
+from paribus._display.text_width import text_width
 from paribus._text import at_value, duration_unit, number
 from paribus.results import Difference, LocalEffect, Marginal, PartialDependence
 

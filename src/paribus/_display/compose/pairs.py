@@ -15,7 +15,7 @@ from paribus._display.compose.labels import notes_of, unit, value_text
 from paribus._display.figure import Figure, Heat, Line, Mark, Panel, PanelAxis, Points, Text
 from paribus._display.layout import single_panel
 from paribus._display.style import INK, color_of
-from paribus._display.text import inches, text_width
+from paribus._display.text_width import inches, text_width
 from paribus._text import count, number
 from paribus.results import HStatistics
 

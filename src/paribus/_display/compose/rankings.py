@@ -16,7 +16,7 @@ from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Figure, Mark, Panel, PanelAxis, Points, Rule, Text
 from paribus._display.layout import figure_of, notes_height, single_panel
 from paribus._display.style import INK, color_of
-from paribus._display.text import inches
+from paribus._display.text_width import inches
 from paribus._text import exactly_zero, number
 from paribus._text import short as short_number
 from paribus._typing import InteractionPlot, Statistic

@@ -16,7 +16,7 @@ import numpy as np
 from paribus._contracts import Floats
 from paribus._display.figure import Contours, Heat, Panel, PanelAxis
 from paribus._display.mark_helpers import in_lines
-from paribus._display.text import text_width
+from paribus._display.text_width import text_width
 
 Way: TypeAlias = Literal["x", "y"]
 Size: TypeAlias = dict[Way, float]  # width and height, in pixels

@@ -53,7 +53,7 @@ from paribus._display.plotly.axes import (
     wrapped,
 )
 from paribus._display.runs import alone, stretches
-from paribus._display.text import text_width
+from paribus._display.text_width import text_width
 
 POINT = 96.0 / 72.0  # in pixels
 BAR = 12.0  # pixels of a color bar's thickness

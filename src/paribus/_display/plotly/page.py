@@ -29,7 +29,7 @@ from paribus._display.plotly.axes import (
     wrapped,
 )
 from paribus._display.plotly.marks import OTHER, PanelContext, color_bar_width
-from paribus._display.text import text_width
+from paribus._display.text_width import text_width
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -25,7 +25,7 @@ from paribus._display.scikit_learn.computed import (
     output_of,
 )
 from paribus._display.scikit_learn.panels import draw, is_surface, limits_of, panel_of
-from paribus._display.text import text_width
+from paribus._display.text_width import text_width
 from paribus._typing import ResponseMethod
 from paribus.errors import OptionError
 from paribus.results import PartialDependence

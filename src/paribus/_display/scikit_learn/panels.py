@@ -18,7 +18,7 @@ from sklearn.utils import Bunch  # type: ignore[import-untyped]
 
 from paribus._contracts import Array
 from paribus._display.style import color_of, dash_of
-from paribus._display.text import printable, text_width
+from paribus._display.text_width import printable, text_width
 from paribus._text import duration_unit
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import unicodedata
 
 BREAKS = re.compile("\r\n?|[\u2028\u2029]")
 # Characters that control a terminal, and surrogates: no font has them and no page may contain them.
-UNDRAWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+UNDRAWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def printable(text: str) -> str:

@@ -1,1 +1,0 @@
-"""Figures become visible: a package for each plotting package, all drawing the same marks."""

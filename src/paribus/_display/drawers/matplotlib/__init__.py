@@ -1,5 +1,0 @@
-"""Figures drawn by matplotlib: on a new page, on axes somebody has, or as a PNG without any window."""
-
-from paribus._display.drawers.matplotlib.page import draw, png
-
-__all__ = ["draw", "png"]

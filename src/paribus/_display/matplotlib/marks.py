@@ -1,0 +1,309 @@
+"""Marks become matplotlib's artists: a function for each, in the colors of the theme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection, QuadMesh
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
+from matplotlib.contour import ContourSet
+from matplotlib.patheffects import withStroke
+from matplotlib.text import Text as TextArtist
+
+from paribus._contracts import Floats
+from paribus._display.figure import (
+    Band,
+    Bars,
+    Contours,
+    Hatch,
+    Heat,
+    Line,
+    Mark,
+    Points,
+    Rug,
+    Rule,
+    Strip,
+    Text,
+)
+from paribus._display.mark_helpers import escaped, faded, in_lines, is_light, lined_levels, strip_heights
+from paribus._display.runs import alone
+from paribus._display.style import INK
+from paribus._display.text_width import text_width
+
+Color: TypeAlias = tuple[float, float, float, float]
+SMALLEST = 5.0  # points of text that can still be read
+READABLE = 0.72  # of its size that text has at least in a picture that is drawn smaller than planned
+LEGEND_LINE = 36.0  # em of a line of a legend, so that panels keep their room
+RUG = 0.03  # height of a tick of the rug, as a share of the panel
+DASH = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
+MARKER = {
+    "circle": "o",
+    "square": "s",
+    "diamond": "D",
+    "cross": "X",
+    "triangle": "^",
+    "star": "*",
+    "bar": "_",
+    "dot": ".",
+}
+
+
+def rgba(name: str, alpha: float = 1.0) -> Color:
+    """Return a color with its opacity; ink is that of the theme's text."""
+    return to_rgba(rcParams["text.color"] if name == INK else name, alpha)
+
+
+def ink(alpha: float = 1.0) -> Color:
+    """Return the color of the theme's text."""
+    return rgba(INK, alpha)
+
+
+def scaled(points: float) -> float:
+    """Return a size meant beside text of ten points, beside that of the theme."""
+    return points * float(rcParams["font.size"]) / 10
+
+
+def _opacity(alpha: float) -> float:
+    """Return how much of its color a mark shows: what is just seen on white is not seen on black."""
+    return alpha if is_light(rgba(rcParams["axes.facecolor"])) else min(1.0, 1.75 * alpha)
+
+
+def _legible(ground: Any) -> str:
+    """Return black or white, whichever can be read on a color."""
+    return "black" if is_light(ground) else "white"
+
+
+def folded(text: str, em: float) -> str:
+    """Return text in as many lines as it needs to be no wider than so many em."""
+
+    def letters(line: str) -> int:
+        return max(12, int(em * len(line) / max(text_width(line), 1e-9)))
+
+    return escaped(in_lines(text, letters, break_words=True))
+
+
+def _label(mark: Line | Band | Points | Bars | Hatch) -> str | None:
+    """Return what a legend calls a mark; an underscore in front would keep it out of the legend."""
+    if mark.label is None:
+        return None
+    return folded(f" {mark.label}" if mark.label.startswith("_") else mark.label, LEGEND_LINE)
+
+
+def _line(ax: Axes, mark: Line, zorder: float, scale: float) -> None:
+    style: dict[str, Any] = {
+        "color": rgba(mark.color),
+        "linestyle": DASH[mark.dash],
+        "linewidth": scale * mark.width,
+        "drawstyle": "steps-post" if mark.steps else "default",
+        # Ends that reach beyond their point would lie twice where runs join.
+        "solid_capstyle": "butt",
+        "dash_capstyle": "butt",
+        "zorder": zorder,
+    }
+    runs = faded(mark)
+    strongest = max(runs, key=lambda run: run[2])
+    for run in runs:
+        first, last, share = run
+        part, label = slice(first, last + 1), _label(mark) if run is strongest else None
+        ax.plot(mark.x[part], mark.y[part], alpha=_opacity(mark.alpha) * share, label=label, **style)
+    points = alone(np.isfinite(mark.y))
+    if points:  # a line between fewer than two points cannot be seen
+        ax.plot(mark.x[points], mark.y[points], ".", color=style["color"], alpha=mark.alpha, zorder=zorder)
+
+
+def _band(ax: Axes, mark: Band, zorder: float, scale: float) -> None:
+    ax.fill_between(
+        mark.x,
+        mark.low,
+        mark.high,
+        step="post" if mark.steps else None,
+        color=rgba(mark.color),
+        alpha=_opacity(mark.alpha),
+        linewidth=0,
+        label=_label(mark),
+        zorder=zorder,
+    )
+
+
+def _points(ax: Axes, mark: Points, zorder: float, scale: float) -> None:
+    style: dict[str, Any] = {"color": rgba(mark.color), "alpha": mark.alpha, "zorder": zorder}
+    if mark.error is not None:
+        errors: Any = {f"{mark.error_along}err": mark.error}
+        ax.errorbar(mark.x, mark.y, fmt="none", capsize=2.5, elinewidth=1.2, **errors, **style)
+    # A bar lies across what is measured.
+    marker = "|" if mark.marker == "bar" and mark.error_along == "x" else MARKER[mark.marker]
+    area = (scale * np.asarray(mark.size, dtype=float)) ** 2
+    ax.scatter(mark.x, mark.y, area, marker=marker, label=_label(mark), **style)
+
+
+def _bars(ax: Axes, mark: Bars, zorder: float, scale: float) -> None:
+    colors = [mark.color] * len(mark.at) if isinstance(mark.color, str) else mark.color
+    draw, errors = (ax.barh, "xerr") if mark.horizontal else (ax.bar, "yerr")
+    style: dict[str, Any] = {
+        errors: mark.error,
+        "error_kw": {"ecolor": ink(0.8), "capsize": 2.5, "elinewidth": 1.0, "zorder": zorder},
+        "color": [rgba(color) for color in colors],
+        "alpha": mark.alpha,
+        "label": _label(mark),
+        "zorder": zorder,
+    }
+    base = np.zeros(len(mark.at)) if mark.base is None else mark.base
+    draw(mark.at, mark.length, mark.width, base, **style)
+
+
+def _strip(ax: Axes, mark: Strip, zorder: float, scale: float) -> None:
+    # One collection, as there may be very many bars, and none of their heights is a value of the axis.
+    tall = strip_heights(mark)
+    corners = _rectangles(mark.at - mark.width / 2, mark.at + mark.width / 2, 0.0 * tall, tall)
+    across = ax.get_xaxis_transform()
+    if mark.along == "y":
+        corners, across = corners[:, :, ::-1], ax.get_yaxis_transform()
+    bars = PolyCollection(list(corners), facecolors=[ink(0.25)], zorder=zorder, transform=across)
+    ax.add_collection(bars, autolim=False)
+    ax.update_datalim(corners.reshape(-1, 2), updatex=mark.along == "x", updatey=mark.along == "y")
+
+
+def _rectangles(left: Floats, right: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the corners (shapes, 4, 2) of rectangles."""
+    x, y = np.stack([left, right, right, left], axis=1), np.stack([low, low, high, high], axis=1)
+    return np.stack([x, y], axis=2)
+
+
+def _rug(ax: Axes, mark: Rug, zorder: float, scale: float) -> None:
+    across = ax.get_xaxis_transform() if mark.along == "x" else ax.get_yaxis_transform()
+    draw = ax.vlines if mark.along == "x" else ax.hlines
+    ticks = draw(mark.at, 0.0, RUG, colors=[ink(0.7)], linewidths=1.0, zorder=zorder, transform=across)
+    if any(isinstance(drawn, QuadMesh | ContourSet) for drawn in ax.collections):  # seen on any color
+        ticks.set_colors([ink()])
+        ticks.set_path_effects([withStroke(linewidth=2.2, foreground=rgba(rcParams["axes.facecolor"], 0.8))])
+
+
+def _rule(ax: Axes, mark: Rule, zorder: float, scale: float) -> None:
+    across = ax.axhline if mark.along == "y" else ax.axvline
+    across(mark.at, color=ink(0.55), linewidth=0.8, zorder=zorder)
+
+
+def _text(ax: Axes, mark: Text, zorder: float, scale: float) -> None:
+    ax.annotate(
+        escaped(mark.text),
+        (mark.x, mark.y),
+        (scale * mark.offset[0], scale * mark.offset[1]),
+        textcoords="offset points",
+        ha=mark.align,
+        va=mark.upright,
+        rotation=mark.rotation,
+        fontsize=max(READABLE, scale) * scaled(mark.size),
+        color=rgba(mark.color),
+        alpha=mark.alpha,
+        zorder=zorder,
+        annotation_clip=False,
+    )
+    ax.update_datalim([(mark.x, mark.y)])
+
+
+def _heat(ax: Axes, mark: Heat, zorder: float, scale: float) -> Any:
+    """Color cells, and return what the color bar explains."""
+    colors: Any = mark.colors
+    if not isinstance(colors, str):
+        colors = LinearSegmentedColormap.from_list("of the figure", list(colors))
+    style: dict[str, Any] = {"cmap": colors, "vmin": mark.low, "vmax": mark.high, "zorder": zorder}
+    drawn = ax.pcolormesh(mark.x_edges, mark.y_edges, np.ma.masked_invalid(mark.values), **style)
+    # Room for what most numbers take, so that two marks in one panel have text of one size.
+    longest = max((text_width(word) for row in mark.written for word in row), default=0.0)
+    cell = float(np.diff(mark.x_edges).min()), float(np.diff(mark.y_edges).min())
+    x = (mark.x_edges[:-1] + mark.x_edges[1:]) / 2
+    y = (mark.y_edges[:-1] + mark.y_edges[1:]) / 2
+    for row, words in enumerate(mark.written):
+        for column, word in enumerate(words):
+            value = mark.values[row, column]
+            color = ink() if np.isnan(value) else _legible(drawn.to_rgba(value))
+            number = CellNumber(x[column], y[row], escaped(word), cell, max(3.0, longest))
+            number.set(color=color, zorder=zorder)
+            ax.add_artist(number)
+    return drawn
+
+
+class CellNumber(TextArtist):
+    """A number in a cell, smaller where the cell is small, and none where it could not be read.
+
+    ``cell`` is the cell's width and height in the units of the axes, ``longest`` the width of the longest
+    number in em: all numbers in cells that are as large have one size.
+    """
+
+    def __init__(self, x: float, y: float, word: str, cell: tuple[float, float], longest: float) -> None:
+        super().__init__(x, y, word, ha="center", va="center", clip_on=True)
+        self.cell, self.longest = cell, longest
+
+    def draw(self, renderer: Any) -> None:
+        """Draw the number as large as fits now."""
+        axes: Any = self.axes
+        ends = axes.transData.transform(np.array([(0.0, 0.0), self.cell]))
+        wide, high = np.abs(ends[1] - ends[0]) * 72 / axes.figure.dpi
+        size = min(scaled(9), wide / (1.2 * self.longest), high / 1.4)
+        if size >= SMALLEST:  # numbers that run into each other say less than colors alone
+            self.set_fontsize(size)
+            super().draw(renderer)
+
+
+def _contours(ax: Axes, mark: Contours, zorder: float, scale: float) -> Any:
+    """Fill contours with lines at every other level, and return what the color bar explains."""
+    values = np.ma.masked_invalid(mark.values)
+    least, most = float(values.min()), float(values.max())
+    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
+    extend: Any = beyond[least < mark.levels[0], most > mark.levels[-1]]
+    style: dict[str, Any] = {"extend": extend, "zorder": zorder}
+    filled = ax.contourf(mark.x, mark.y, values, levels=mark.levels, cmap=mark.colors, **style)
+    lined = lined_levels(mark)
+    if lined:
+        style = {
+            "colors": [_legible(ground) for ground in filled.to_rgba(np.array(lined))],
+            "linewidths": 0.6,
+            "alpha": 0.7,
+            "zorder": zorder,
+        }
+        lines = ax.contour(mark.x, mark.y, values, levels=lined, **style)
+        ax.clabel(lines, fontsize=scaled(7.5), fmt=_short_number, zorder=zorder)
+    return filled
+
+
+def _short_number(value: float) -> str:
+    """Return a number on a contour as short as it is at a tick."""
+    digits, _, power = f"{value:.3g}".partition("e")
+    return (f"{digits}e{int(power)}" if power else digits).replace("-", "\N{MINUS SIGN}")
+
+
+def _hatch(ax: Axes, mark: Hatch, zorder: float, scale: float) -> None:
+    """Strike cells out."""
+    row, column = np.nonzero(mark.mask)
+    sides = mark.x_edges[column], mark.x_edges[column + 1], mark.y_edges[row], mark.y_edges[row + 1]
+    cells = PolyCollection(
+        list(_rectangles(*sides)),
+        # The colors below are veiled as well: the lines alone are lost on dark ones.
+        facecolors=[rgba(rcParams["axes.facecolor"], 0.5)],
+        edgecolors=[ink(0.55)],
+        linewidths=0,
+        hatch="////",
+        antialiaseds=False,
+        label=_label(mark) if len(row) else None,
+        zorder=zorder,
+    )
+    ax.add_collection(cells)
+
+
+DRAW: dict[type[Mark], Callable[[Axes, Any, float, float], Any]] = {
+    Line: _line,
+    Band: _band,
+    Points: _points,
+    Bars: _bars,
+    Strip: _strip,
+    Rug: _rug,
+    Heat: _heat,
+    Contours: _contours,
+    Hatch: _hatch,
+    Rule: _rule,
+    Text: _text,
+}
