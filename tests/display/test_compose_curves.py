@@ -651,7 +651,7 @@ def test_values_that_no_row_is_near_leave_a_gap(rng):
     panel = panel_of(near)
     assert_array_equal(only(panel, Line).y, near.predicted[0])
     assert [band.x.tolist() for band in of(panel, Band)] == [[0.0, 1.0], [4.0]]
-    assert not of(panel, Points)  # drawers make a point of what no line reaches
+    assert not of(panel, Points)  # renderers make a point of what no line reaches
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

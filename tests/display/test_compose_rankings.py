@@ -394,7 +394,7 @@ def test_labels_of_many_lie_along_the_rays(rng):
         ray = np.degrees(np.arctan2(text.y, text.x))
         assert np.isclose((text.rotation - ray) % 180, [0, 180], atol=1e-5).any()
         assert -90 <= (text.rotation + 180) % 360 - 180 <= 90 + 1e-6  # no name stands on its head
-        assert (text.align, text.upright) == ("center", "center")  # the point around which all drawers turn
+        assert (text.align, text.upright) == ("center", "center")  # the point around which all renderers turn
         assert np.hypot(*text.offset) > 5 + 9 * 0.3 * len(text.text) / 2  # beyond the node by half its length
 
 
@@ -644,7 +644,7 @@ def renamed(result, effect):
     return picture(result, "panels", effects=effects)
 
 
-# --- drawers
+# --- renderers
 
 
 def figures(found, modeled):

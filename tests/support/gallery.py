@@ -1,4 +1,4 @@
-"""Every kind of panel, by both drawers, on real tables and on one like an insurer's: ``make gallery``.
+"""Every kind of panel, by both renderers, on real tables and on one like an insurer's: ``make gallery``.
 
 Writes one PNG for each picture and drawer into a folder (``gallery`` by default), and says how long it took.
 """
@@ -183,7 +183,7 @@ def of_cross():
 
 
 def main(folder):
-    """Draw everything with both drawers, and some of it on a dark ground."""
+    """Draw everything with both renderers, and some of it on a dark ground."""
     began = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     figures = dict(of_insurance()) | dict(of_diabetes()) | dict(of_classes()) | dict(of_cross())

@@ -1,8 +1,9 @@
 """A picture as plain data: a figure of panels, a panel of marks on two axes.
 
 A result becomes a `Figure` (``paribus._display.compose``), and a renderer draws it
-(``paribus._display.matplotlib``, ``paribus._display.plotly``). Nothing here knows a plotting package; two figures are equal if every number
-and word in them is, so that what a picture says can be tested without reading pixels.
+(``paribus._display.matplotlib``, ``paribus._display.plotly``). Nothing here knows a plotting package; two
+figures are equal if every number and word in them is, so that what a picture says can be tested without
+reading pixels.
 
 All positions are floats in the units of their axis: numbers as they are, dates as days since 1970, durations
 in the unit that the label of their axis names, categories as 0, 1, 2, ... Text is as people read it, with
