@@ -52,7 +52,7 @@ ODD += ["a\x00b", "\x1b[31m\x7f\x85", "", "_a", "\u05e9\u05dc\u05d5\u05dd", "a\u
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_names_are_text_in_pictures_of_both_drawers(tmp_path, name):
+def test_names_are_text_in_pictures_of_both_renderers(tmp_path, name):
     rng = np.random.default_rng(0)
     other = f"{name}2"
     table = pd.DataFrame({name: rng.normal(size=60), other: rng.choice([name, other, "plain"], 60)})
@@ -488,7 +488,7 @@ def any_model(rng, outputs):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_table_has_pictures_by_every_drawer(seed):
+def test_any_table_has_pictures_by_every_renderer(seed):
     rng = np.random.default_rng(seed)
     rows, outputs = int(rng.choice([2, 30, 60])), int(rng.choice([1, 1, 3]))
     table = pd.DataFrame({name: some_column(rng, rows) for name in ("one", "two")})

@@ -1,4 +1,4 @@
-"""The matplotlib drawer: every mark is drawn with the numbers it has, and what axes already say stays."""
+"""The matplotlib renderer: every mark is drawn with the numbers it has, and what axes already say stays."""
 
 import pickle
 from dataclasses import replace

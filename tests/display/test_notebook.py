@@ -11,7 +11,7 @@ import pytest
 
 import paribus
 from handmade import importance, statistics
-from paribus._display import matplotlib as drawer
+from paribus._display import matplotlib as renderer
 from paribus._display import notebook
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -120,7 +120,7 @@ def test_of_very_many_effects_the_strongest_are_drawn(monkeypatch):
     X = np.random.default_rng(0).normal(size=(40, 12))
     found = paribus.effects(lambda t: t @ np.arange(12.0), X, progress=False, grid_resolution=3)
     drawn = []
-    monkeypatch.setattr(drawer, "png", lambda figure, dpi: drawn.append(figure) or PNG)
+    monkeypatch.setattr(renderer, "png", lambda figure, dpi: drawn.append(figure) or PNG)
     assert found._repr_png_() == PNG
     (figure,) = drawn
     assert [panel.x.label for panel in figure.panels] == list(found)[:9]
@@ -132,7 +132,7 @@ def test_a_mistake_in_drawing_is_not_hidden(everything, monkeypatch):
     def broken(figure, dpi):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(drawer, "png", broken)
+    monkeypatch.setattr(renderer, "png", broken)
     with pytest.raises(ZeroDivisionError):
         everything[0]._repr_png_()
 
@@ -140,8 +140,8 @@ def test_a_mistake_in_drawing_is_not_hidden(everything, monkeypatch):
 def test_a_picture_is_drawn_once(everything, monkeypatch):
     """IPython requests the bundle, then for each way to show that the bundle lacks."""
     ways = {"text/html": "_repr_html_", "image/png": "_repr_png_", "text/plain": "__repr__"}
-    drawn, true = [], drawer.png
-    monkeypatch.setattr(drawer, "png", lambda figure, dpi: drawn.append(figure) or true(figure, dpi))
+    drawn, true = [], renderer.png
+    monkeypatch.setattr(renderer, "png", lambda figure, dpi: drawn.append(figure) or true(figure, dpi))
     for result in everything:
         drawn.clear()
         shown = result._repr_mimebundle_(include=None, exclude=None)

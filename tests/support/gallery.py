@@ -1,6 +1,6 @@
 """Every kind of panel, by both renderers, on real tables and on one like an insurer's: ``make gallery``.
 
-Writes one PNG for each picture and drawer into a folder (``gallery`` by default), and says how long it took.
+Writes one PNG for each picture and renderer into a folder (``gallery`` by default), and says how long it took.
 """
 
 import sys
