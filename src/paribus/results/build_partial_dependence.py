@@ -13,11 +13,11 @@ from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import strength_of
 from paribus.results.extrapolation import Extrapolation
-from paribus.results.frozen import read_only
 from paribus.results.ice_quantiles import IceQuantiles
 from paribus.results.model_spread import ModelSpread, model_spread_notes
 from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing
 from paribus.results.provenance import Provenance, skipped_notes
+from paribus.results.schema import read_only
 
 
 def effect_of(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, overload
+from typing import Any, overload
 
 import numpy as np
 
 from paribus._contracts import NOMINAL, Flags, Floats
 from paribus._text import at_value, number
-from paribus._typing import FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import at_values
@@ -21,13 +19,14 @@ from paribus.results.partial_dependence import PartialDependence
 from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
 from paribus.results.repr_text import format_comparison, format_comparisons
-from paribus.results.tidy import comparison_frame, comparisons_frame
+from paribus.results.schema import Column, array, record
+from paribus.results.tidy import Table, table_of
 
 NOTE_SHARE = 0.05  # of the range: a larger difference is reported in a note, if errors do not account for it
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Comparison(PlotMixin, saved=True):
+@record
+class Comparison(PlotMixin):
     """Partial dependence, accumulated local effects and averages of one feature, side by side.
 
     Partial dependence sets the feature to a value in all rows; accumulated local effects move rows within
@@ -50,17 +49,22 @@ class Comparison(PlotMixin, saved=True):
         The value at which it is attained, for each output.
     notes : tuple of Note
         Caveats over all parts, and by how much they differ.
+
+    Notes
+    -----
+    The table of `to_frame` has the columns ``curve`` (``"partial dependence"``, ``"local effect"``, laid on
+    it, ``"predicted"`` or ``"observed"``), ``output``, the feature, ``height`` and ``error``.
     """
 
-    shapes: ClassVar[dict[str, str]] = {"o": "effect.output_names local_offset difference share at"}
+    stored = "comparison"
 
     effect: PartialDependence
     local: LocalEffect | None
     marginal: Marginal | None
-    local_offset: Floats | None
-    difference: Floats | None
-    share: Floats | None
-    at: tuple[Any, ...] | None
+    local_offset: Floats | None = array("output")
+    difference: Floats | None = array("output")
+    share: Floats | None = array("output")
+    at: tuple[Any, ...] | None = array("output")
     notes: tuple[Note, ...]
 
     def _check(self) -> None:
@@ -68,7 +72,7 @@ class Comparison(PlotMixin, saved=True):
         check_parts(self.effect, self.local, self.marginal)
         values = (self.local_offset, self.difference, self.share, self.at)
         if any((one is None) != (self.local is None) for one in values):
-            raise ValueError("a distance from local effects without these, or the other way round")
+            raise InputError("local and the distances from it need each other; pass all or none")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -90,38 +94,45 @@ class Comparison(PlotMixin, saved=True):
         """Provenance of the partial dependence."""
         return self.effect.provenance
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return one tidy long table.
+    def _tables(self) -> list[Table]:
+        """Return a table of each curve."""
+        curves: list[tuple[str, Any, Any, Any]] = [
+            ("partial dependence", self.effect, self.effect.average, self.effect.standard_error)
+        ]
+        if self.local is not None and self.local_offset is not None:
+            laid = self.local.ale + self.local_offset[:, None]
+            curves.append(("local effect", self.local, laid, self.local.standard_error))
+        for name in ("predicted", "observed"):
+            if self.marginal is not None and name in self.marginal:
+                numbers = self.marginal[name], self.marginal[f"{name}_error"]
+                curves.append((name, self.marginal, *numbers))
+        return [
+            table_of(
+                part, [Column("height", self.table, height), Column("error", self.table, error)], curve=name
+            )
+            for name, part, height, error in curves
+        ]
 
-        Columns ``curve`` (``"partial dependence"``, ``"local effect"``, laid on it, ``"predicted"`` or
-        ``"observed"``), ``output``, the feature, ``height`` and ``error``.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Library of the returned table; by default that of ``X``.
-        """
-        return comparison_frame(self, backend)
+    def to_xarray(self) -> dict[str, Any]:
+        """Return the arrays of each part, see there, under its name."""
+        parts = {"effect": self.effect, "local": self.local, "marginal": self.marginal}
+        return {name: part.to_xarray() for name, part in parts.items() if part is not None}
 
     def __repr__(self) -> str:
         return format_comparison(self)
 
 
-class Comparisons(EffectMapping[Comparison], saved=True):
-    """A mapping from a feature's name to its `Comparison`, strongest effect first."""
+@record
+class Comparisons(EffectMapping[Comparison]):
+    """A mapping from a feature's name to its `Comparison`, strongest effect first.
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return one tidy long table of all features.
+    The table of `to_frame` has the columns ``curve``, ``feature``, ``value`` (as text), ``number`` (None for
+    categories and dates), ``output``, ``height`` and ``error``.
+    """
 
-        Columns ``curve``, ``feature``, ``value`` (as text), ``number`` (None for categories and dates),
-        ``output``, ``height`` and ``error``.
+    stored = "comparisons"
 
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Library of the returned table; by default that of ``X``.
-        """
-        return comparisons_frame(self, backend)
+    effects: tuple[Comparison, ...]
 
     def __repr__(self) -> str:
         return format_comparisons(self)
@@ -176,7 +187,7 @@ def compare(effect: Any, local: Any = None, marginal: Any = None) -> Comparison 
             raise InputError(
                 "effect= has no effect of a single feature to compare; request one feature at a time"
             )
-        return Comparisons(several)
+        return Comparisons(tuple(several))
     check_parts(effect, local, marginal)
     return _compared(effect, local, marginal)
 

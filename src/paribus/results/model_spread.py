@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,13 +10,13 @@ from paribus._contracts import Array, Floats
 from paribus._states.overflow import scaled
 from paribus._text import at_value, number
 from paribus.notes import Note, NoteCode
-from paribus.results.frozen import Frozen
+from paribus.results.schema import Record, array, labels, record
 
 ROUNDING = 1e-12  # of the numbers compared: models that differ by less do not differ
 
 
-@dataclass(frozen=True, eq=False)
-class ModelSpread(Frozen):
+@record
+class ModelSpread(Record):
     r"""Effects by model, and their standard deviation: how much an effect depends on the fitted model.
 
     Models fitted on other folds, bootstrap samples or seeds differ. This variation is neither the sampling
@@ -54,10 +54,10 @@ class ModelSpread(Frozen):
     array([[0.  , 1.41, 2.83]])
     """
 
-    models: tuple[str, ...]
-    values: Floats
-    standard_deviation: Floats
-    missing: Floats | None
+    models: tuple[str, ...] = labels("model")
+    values: Floats = array("model", "output", "grid")
+    standard_deviation: Floats = array("output", "grid", column="between_models")
+    missing: Floats | None = array("model", "output")
 
     @classmethod
     def of(cls, models: tuple[str, ...], values: Floats, missing: Floats | None) -> ModelSpread:
@@ -68,6 +68,9 @@ class ModelSpread(Frozen):
     def missing_deviation(self) -> Floats | None:
         """The standard deviation between models at a missing value, ``(n_outputs,)``."""
         return None if self.missing is None else between(self.missing)
+
+    def _at_missing(self) -> dict[str, Any]:
+        return {"between_models": self.missing_deviation}
 
 
 def mean_of(values: Floats) -> Floats:

@@ -162,7 +162,7 @@ class AleStatistic:
             local_effect_of(grid, estimate, rows.total, rows.weight_scale, work.models, provenance)
             for grid, estimate in zip(request.ale_grids, self._joined(work, estimated), strict=True)
         ]
-        return LocalEffects(effects, skipped)
+        return LocalEffects(tuple(effects), skipped)
 
     def _joined(self, work: Work, estimated: list[Estimated]) -> list[AleEstimate]:
         """Return each effect: that of the one model, or the mean of those of a list."""

@@ -178,7 +178,7 @@ class EffectsStatistic:
             )
             for one in several
         ]
-        return effects[0] if self.alone else Effects(effects, skipped)
+        return effects[0] if self.alone else Effects(tuple(effects), skipped)
 
 
 @dataclass(frozen=True, eq=False)
