@@ -503,7 +503,8 @@ def comes_back(result, path):
 
 def test_every_type_of_result_comes_back_with_every_type_in_it(tmp_path):
     results = fuzz_results.prepared()
-    assert {type(result).stored for result in results} == set(STORED)
+    own = {name for name, kind in STORED.items() if kind.__module__.startswith("paribus.")}
+    assert {type(result).stored for result in results} == own
     for result in results:
         comes_back(result, tmp_path / "result.json")
 
@@ -784,4 +785,5 @@ def test_changed_files_are_refused_or_work(tmp_path):
     rng = np.random.default_rng(0)
     outcomes = [fuzz_results.mutate_and_load(rng, tmp_path) for _ in range(300)]
     assert 20 < outcomes.count("loaded") < 150
-    assert outcomes.count("loaded") + outcomes.count("refused") == 300
+    assert outcomes.count("loaded") + outcomes.count("equal") + outcomes.count("refused") == 300
+    assert max(fuzz_results.peaks) < 20_000_000

@@ -179,6 +179,8 @@ def declared_arrays(record: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[t
             continue
         if not declared.nested:
             yield place, declared.dims, value
+        elif not dataclasses.is_dataclass(value):
+            raise InputError(f"{name}={value!r} is no part of a result; pass what another result has there")
         elif not declared.dims:
             yield from declared_arrays(value, place)
         else:
@@ -211,7 +213,13 @@ def _sizes(record: Any) -> dict[Dim, tuple[int, ...]]:
 
 def _check_shape(name: str, dims: tuple[Dim, ...], value: Any, sizes: dict[Dim, tuple[int, ...]]) -> None:
     """Refuse a shape that its dimensions do not have; the first with a dimension decides its size."""
-    shape = value.shape if isinstance(value, np.ndarray) else (len(value),)
+    shape = (
+        value.shape
+        if isinstance(value, np.ndarray)
+        else (len(value),)
+        if isinstance(value, (tuple, list))
+        else ()
+    )
     expected: tuple[int, ...] = ()
     for dim in dims:
         rest = shape[len(expected) :]
