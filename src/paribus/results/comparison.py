@@ -19,8 +19,8 @@ from paribus.results.partial_dependence import PartialDependence
 from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
 from paribus.results.repr_text import format_comparison, format_comparisons
-from paribus.results.schema import Column, array, record
-from paribus.results.tidy import Table, table_of
+from paribus.results.schema import TableColumn, array, record
+from paribus.results.tidy import LongTable, table_of
 
 NOTE_SHARE = 0.05  # of the range: a larger difference is reported in a note, if errors do not account for it
 
@@ -94,7 +94,7 @@ class Comparison(PlotMixin):
         """Provenance of the partial dependence."""
         return self.effect.provenance
 
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[LongTable]:
         """Return a table of each curve."""
         curves: list[tuple[str, Any, Any, Any]] = [
             ("partial dependence", self.effect, self.effect.average, self.effect.standard_error)
@@ -108,7 +108,9 @@ class Comparison(PlotMixin):
                 curves.append((name, self.marginal, *numbers))
         return [
             table_of(
-                part, [Column("height", self.table, height), Column("error", self.table, error)], curve=name
+                part,
+                [TableColumn("height", self.table, height), TableColumn("error", self.table, error)],
+                curve=name,
             )
             for name, part, height, error in curves
         ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from paribus._contracts import Floats
-from paribus.results.schema import Column, Record, array, labels, record
+from paribus.results.schema import Record, TableColumn, array, labels, record
 
 
 @record
@@ -50,10 +50,10 @@ class IceQuantiles(Record):
         """Short names of the quantiles, such as ``"q10"``, used as column names."""
         return tuple(f"q{100 * p:.10g}" for p in self.probabilities)
 
-    def _columns(self) -> Iterator[Column]:
+    def _columns(self) -> Iterator[TableColumn]:
         """Yield a column for each quantile."""
         for position, name in enumerate(self.names):
-            yield Column(name, self.table, self.values[:, position])
+            yield TableColumn(name, self.table, self.values[:, position])
 
     def _at_missing(self) -> dict[str, Any]:
         return {} if self.missing is None else dict(zip(self.names, self.missing.T, strict=True))

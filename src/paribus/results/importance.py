@@ -13,7 +13,7 @@ from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
 from paribus.results.repr_text import format_importance
 from paribus.results.schema import array, labels, record
-from paribus.results.tidy import Table
+from paribus.results.tidy import LongTable
 
 if TYPE_CHECKING:
     from paribus.results.plot_mixin import Figure
@@ -80,11 +80,11 @@ class Importance(NotebookReprMixin):
         values = self.values if self.values.ndim == 1 else np.sqrt(np.mean(self.values**2, axis=1))
         return [int(position) for position in np.argsort(-values, kind="stable")]
 
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[LongTable]:
         """Return a table with the most important features first."""
         columns = super()._tables()[0].columns
         rows = np.arange(self.values.size).reshape(len(self.features), -1)[self.order].ravel().tolist()
-        return [Table(self, {name: [values[row] for row in rows] for name, values in columns.items()})]
+        return [LongTable(self, {name: [values[row] for row in rows] for name, values in columns.items()})]
 
     def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
         """Return the plot as plain data; parameters are those of `plot`.

@@ -20,7 +20,7 @@ from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
 from paribus.results.repr_text import format_overlay, format_overlays
 from paribus.results.schema import record
-from paribus.results.tidy import Table, table_of
+from paribus.results.tidy import LongTable, table_of
 
 if TYPE_CHECKING:
     from paribus.results.difference import Difference, Differences
@@ -95,7 +95,7 @@ class Overlay(PlotMixin):
             for note, names in by_note.items()
         )
 
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[LongTable]:
         """Return the table of each part."""
         return [table_of(part, part=name) for name, part in self.parts.items()]
 

@@ -14,8 +14,8 @@ from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
 from paribus.results.repr_text import format_effect
 from paribus.results.result import Result
-from paribus.results.schema import Column, Record, array, labels, nested, record
-from paribus.results.tidy import Table, frame_of, table_of
+from paribus.results.schema import Record, TableColumn, array, labels, nested, record
+from paribus.results.tidy import LongTable, frame_of, table_of
 from paribus.results.transforms import centered, derivative
 
 
@@ -140,16 +140,16 @@ class PartialDependence(Result):
             raise OptionError(f"kind={kind!r} was not computed; pass kind='both' to partial_dependence")
         return frame_of(self, self._tables() if kind == "average" else [self._curves()], backend)
 
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[LongTable]:
         if self.average is None:
             raise OptionError("kind='individual' has no averages; pass kind='both' to effects()")
         return super()._tables()
 
-    def _curves(self) -> Table:
+    def _curves(self) -> LongTable:
         """Return the table of the individual curves."""
         dims = ("output", "row", "grid")
         last = {} if self.missing is None else {"prediction": self.missing.individual}
-        return table_of(self, [Column("prediction", dims, self.individual)], last, dims)
+        return table_of(self, [TableColumn("prediction", dims, self.individual)], last, dims)
 
     def centered(self, at: Any = None) -> PartialDependence:
         r"""Return the effect relative to its value at one point of the grid.

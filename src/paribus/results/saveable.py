@@ -11,7 +11,7 @@ from paribus.results.equality import same
 from paribus.results.labeled import dataset_of
 from paribus.results.schema import Record
 from paribus.results.storage import save
-from paribus.results.tidy import Table, frame_of, table_of
+from paribus.results.tidy import LongTable, frame_of, table_of
 
 
 class Saveable(Record):
@@ -56,7 +56,7 @@ class Saveable(Record):
         """
         return dataset_of(self)
 
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[LongTable]:
         """Return what its table consists of, one below the other."""
         return [table_of(self)]
 

@@ -19,7 +19,7 @@ STORED: dict[str, type[Record]] = {}  # records that files name, by the name the
 T = TypeVar("T", bound="Record")
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """What a table has of a record: an array, or None where it is filled."""
 
     name: str
@@ -126,14 +126,14 @@ class Record:
     def _check(self) -> None:
         """Refuse parts that do not belong together."""
 
-    def _columns(self) -> Iterator[Column]:
+    def _columns(self) -> Iterator[TableColumn]:
         """Yield what tables have of it."""
         for name, declared in self.declared.items():
             value = getattr(self, name)
             if declared.nested and isinstance(value, Record):
                 yield from value._columns()
             elif declared.column is not None and (value is not None or declared.filled):
-                yield Column(declared.column, declared.dims, value)
+                yield TableColumn(declared.column, declared.dims, value)
 
     def _at_missing(self) -> dict[str, Any]:
         """Return what the columns are at a missing value, nothing if it has no such point."""

@@ -11,8 +11,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from paribus._codec.records import Format, decode, encode
+from paribus._codec.values import read_array, read_value, write_value
 from paribus.errors import FormatError
-from paribus.results.encoding import decode, encode
 from paribus.results.equality import differing
 from paribus.results.schema import STORED
 
@@ -22,11 +23,12 @@ VERSION = 1
 # What reading a file raises that was made to harm, or was damaged.
 WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError, zlib.error)
 DEEP = "it is nested more deeply than any result"
+READABLE = Format(lambda kind: getattr(kind, "stored", None), write_value, read_value, read_array)
 
 
 def save(result: object, path: str | PathLike[str]) -> None:
     """Write a result as JSON, if it comes back the same."""
-    body = encode(result)
+    body = encode(result, READABLE)
     lost = _lost(result, body)
     if lost is not None:
         raise FormatError(f"this {type(result).__name__} cannot be saved without loss: {lost}")
@@ -61,7 +63,7 @@ def _write(path: Path, text: str) -> None:
 def _lost(result: object, body: Any) -> str | None:
     """Return what would not be read back as it is."""
     try:
-        again = decode(type(result), body)
+        again = decode(type(result), body, READABLE)
     except WRONG as error:
         return _short(str(error))
     lost = differing(result, again)
@@ -115,7 +117,7 @@ Comparison, Comparisons, Overlay, Overlays, Difference or Differences
     try:
         if document.get("digest") != _digest(body):
             raise FormatError(f"{path} is damaged, or was changed after it was saved")
-        return decode(STORED[name], body)
+        return decode(STORED[name], body, READABLE)
     except RecursionError as error:
         raise FormatError(f"{path} is damaged: {DEEP}") from error
     except WRONG as error:

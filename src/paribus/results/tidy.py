@@ -13,7 +13,7 @@ import numpy as np
 from paribus._contracts import Array
 from paribus._typing import FrameBackend
 from paribus.errors import check_choice
-from paribus.results.schema import Column, Dim, column_names
+from paribus.results.schema import Dim, TableColumn, column_names
 
 if TYPE_CHECKING:
     from paribus.results.hstatistics import HStatistics
@@ -24,7 +24,7 @@ TEXTS = ("statistic", "feature", "feature_2", "feature_3", "output")
 Columns: TypeAlias = dict[Any, Any]  # by name, and the values of features by the position of their axis
 
 
-class Table(NamedTuple):
+class LongTable(NamedTuple):
     """Columns of equal length, and the result whose features and outputs they are about.
 
     ``names`` are columns that stand before all others, and hold one name each.
@@ -42,11 +42,11 @@ class Table(NamedTuple):
 
 def table_of(
     result: Any,
-    columns: Iterable[Column] | None = None,
+    columns: Iterable[TableColumn] | None = None,
     last: Mapping[str, Any] | None = None,
     dims: tuple[Dim, ...] | None = None,
     **names: str,
-) -> Table:
+) -> LongTable:
     """Return columns over the dimensions of a result, by default all that it declares for tables.
 
     ``last`` is what they are at a missing value, which comes last; NaN where that is not known.
@@ -74,10 +74,10 @@ def table_of(
         name = "output" if dim == "outputs" else dim
         table[name] = _taken(labels.get(name), place)
     table |= {position: _taken(values, places[-1]) for position, values in enumerate(points)}
-    return Table(result, table | {name: array.ravel() for name, array in arrays.items()}, names)
+    return LongTable(result, table | {name: array.ravel() for name, array in arrays.items()}, names)
 
 
-def _over(column: Column, lead: list[Dim], shape: tuple[int, ...]) -> Array:
+def _over(column: TableColumn, lead: list[Dim], shape: tuple[int, ...]) -> Array:
     """Return numbers for all dimensions of a table; those of steps are at the value they lead to."""
     dims, value = column.dims, column.value
     if value is None:
@@ -131,7 +131,7 @@ def free_name(name: str, taken: Iterable[Any]) -> str:
     return name
 
 
-def frame_of(result: Any, tables: list[Table], backend: str | None) -> Any:
+def frame_of(result: Any, tables: list[LongTable], backend: str | None) -> Any:
     """Return the table of one result, in which features have columns of their own names."""
     several = len(tables) > 1
     columns = _stacked([table.before | table.columns for table in tables]) if several else tables[0].columns
@@ -145,14 +145,14 @@ def frame_of(result: Any, tables: list[Table], backend: str | None) -> Any:
     return native(named, result.provenance.backend, backend)
 
 
-def long_frame(results: Any, tables: list[Table], backend: str | None) -> Any:
+def long_frame(results: Any, tables: list[LongTable], backend: str | None) -> Any:
     """Return tables of many features as one, in which these are named in a column."""
     most = max(len(table.result.feature_names) for table in tables)
     stacked = _stacked([_long(table, most) for table in tables])
     return native(stacked, results.provenance.backend, backend)
 
 
-def _long(table: Table, most: int) -> Columns:
+def _long(table: LongTable, most: int) -> Columns:
     """Return columns for features of any kind: name, value as text, and as a number where it is one.
 
     There are as many of each as the ``most`` features of an effect.
