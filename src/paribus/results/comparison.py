@@ -19,7 +19,7 @@ from paribus.results.partial_dependence import PartialDependence
 from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
 from paribus.results.repr_text import format_comparison, format_comparisons
-from paribus.results.schema import TableColumn, array, record
+from paribus.results.schema import array, record
 from paribus.results.tidy import LongTable, table_of
 
 NOTE_SHARE = 0.05  # of the range: a larger difference is reported in a note, if errors do not account for it
@@ -96,23 +96,18 @@ class Comparison(PlotMixin):
 
     def _tables(self) -> list[LongTable]:
         """Return a table of each curve."""
-        curves: list[tuple[str, Any, Any, Any]] = [
-            ("partial dependence", self.effect, self.effect.average, self.effect.standard_error)
-        ]
-        if self.local is not None and self.local_offset is not None:
-            laid = self.local.ale + self.local_offset[:, None]
-            curves.append(("local effect", self.local, laid, self.local.standard_error))
+        effect, local, marginal = self.effect, self.local, self.marginal
+        curves: dict[str, tuple[Any, ...]] = {
+            "partial dependence": (effect, effect.average, effect.standard_error)
+        }
+        if local is not None and self.local_offset is not None:
+            curves["local effect"] = local, local.ale + self.local_offset[:, None], local.standard_error
         for name in ("predicted", "observed"):
-            if self.marginal is not None and name in self.marginal:
-                numbers = self.marginal[name], self.marginal[f"{name}_error"]
-                curves.append((name, self.marginal, *numbers))
+            if marginal is not None and name in marginal:
+                curves[name] = marginal, marginal[name], marginal[f"{name}_error"]
         return [
-            table_of(
-                part,
-                [TableColumn("height", self.table, height), TableColumn("error", self.table, error)],
-                curve=name,
-            )
-            for name, part, height, error in curves
+            table_of(part, {"height": height, "error": error}, curve=name)
+            for name, (part, height, error) in curves.items()
         ]
 
     def to_xarray(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class ModelSpread(Record):
         return None if self.missing is None else between(self.missing)
 
     def _at_missing(self) -> dict[str, Any]:
-        return {"between_models": self.missing_deviation}
+        return {} if self.missing is None else {"between_models": self.missing_deviation}
 
 
 def mean_of(values: Floats) -> Floats:

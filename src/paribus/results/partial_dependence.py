@@ -14,7 +14,7 @@ from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
 from paribus.results.repr_text import format_effect
 from paribus.results.result import Result
-from paribus.results.schema import Record, TableColumn, array, labels, nested, record
+from paribus.results.schema import Record, array, labels, nested, record
 from paribus.results.tidy import LongTable, frame_of, table_of
 from paribus.results.transforms import centered, derivative
 
@@ -149,7 +149,7 @@ class PartialDependence(Result):
         """Return the table of the individual curves."""
         dims = ("output", "row", "grid")
         last = {} if self.missing is None else {"prediction": self.missing.individual}
-        return table_of(self, [TableColumn("prediction", dims, self.individual)], last, dims)
+        return table_of(self, {"prediction": self.individual}, last, dims)
 
     def centered(self, at: Any = None) -> PartialDependence:
         r"""Return the effect relative to its value at one point of the grid.

@@ -126,36 +126,37 @@ class Record:
     def _check(self) -> None:
         """Refuse parts that do not belong together."""
 
+    def _parts(self) -> list[Record]:
+        """Return its nested records."""
+        nested = (getattr(self, name) for name, declared in self.declared.items() if declared.nested)
+        return [part for part in nested if isinstance(part, Record)]
+
     def _columns(self) -> Iterator[TableColumn]:
         """Yield what tables have of it."""
         for name, declared in self.declared.items():
             value = getattr(self, name)
-            if declared.nested and isinstance(value, Record):
-                yield from value._columns()
-            elif declared.column is not None and (value is not None or declared.filled):
+            if declared.column is not None and (value is not None or declared.filled):
                 yield TableColumn(declared.column, declared.dims, value)
+        for part in self._parts():
+            yield from part._columns()
 
     def _at_missing(self) -> dict[str, Any]:
         """Return what the columns are at a missing value, nothing if it has no such point."""
         missing = getattr(self, "missing", None)
-        if missing is None:
-            return {}
-        known = dict(vars(missing))
-        for name, declared in self.declared.items():
-            part = getattr(self, name)
-            if declared.nested and part is not missing and isinstance(part, Record):
-                known |= part._at_missing()
+        known = {} if missing is None else dict(vars(missing))
+        for part in self._parts():
+            known |= part._at_missing()
         return known
 
     def _labels(self) -> dict[Dim, Any]:
         """Return the names, or numbers, of the entries of dimensions."""
-        known: dict[Dim, Any] = {}
-        for name, declared in self.declared.items():
-            value = getattr(self, name)
-            if declared.nested and isinstance(value, Record):
-                known |= value._labels()
-            elif declared.labels:
-                known |= dict.fromkeys(declared.dims, value)
+        known = {
+            declared.dims[0]: getattr(self, name)
+            for name, declared in self.declared.items()
+            if declared.labels
+        }
+        for part in self._parts():
+            known |= part._labels()
         return known
 
 

@@ -42,18 +42,20 @@ class LongTable(NamedTuple):
 
 def table_of(
     result: Any,
-    columns: Iterable[TableColumn] | None = None,
+    arrays: Mapping[str, Any] | None = None,
     last: Mapping[str, Any] | None = None,
     dims: tuple[Dim, ...] | None = None,
     **names: str,
 ) -> LongTable:
     """Return columns over the dimensions of a result, by default all that it declares for tables.
 
+    Other ``arrays`` have all of these dimensions, or are None, which is NaN.
     ``last`` is what they are at a missing value, which comes last; NaN where that is not known.
     """
     dims = dims or result.table
-    if columns is None:
-        columns, last = result._columns(), result._at_missing()
+    columns = [TableColumn(name, dims, array) for name, array in (arrays or {}).items()]
+    if arrays is None:
+        columns, last = list(result._columns()), result._at_missing()
     # The steps of a surface lead to no single value.
     columns = [
         column for column in columns if column.dims[-1] not in STEPS or column.value.ndim == len(column.dims)
@@ -64,17 +66,17 @@ def table_of(
     full = next(column.value for column in columns if column.dims == dims and column.value is not None)
     points: list[Any] = _points(result) if "grid" in dims else []
     shape = (*full.shape[: len(lead)], math.prod(full.shape[len(lead) :]))
-    arrays = {column.name: _over(column, lead, shape) for column in columns}
+    found = {column.name: _over(column, lead, shape) for column in columns}
     if last:
         points = [[*values.tolist(), None] for values in points]
-        arrays = {name: _with_last(array, last.get(name)) for name, array in arrays.items()}
-    places = np.indices(next(iter(arrays.values())).shape).reshape(len(lead) + 1, -1)
+        found = {name: _with_last(array, last.get(name)) for name, array in found.items()}
+    places = np.indices(next(iter(found.values())).shape).reshape(len(lead) + 1, -1)
     table: Columns = {}
     for dim, place in zip(lead, places, strict=False):
         name = "output" if dim == "outputs" else dim
         table[name] = _taken(labels.get(name), place)
     table |= {position: _taken(values, places[-1]) for position, values in enumerate(points)}
-    return LongTable(result, table | {name: array.ravel() for name, array in arrays.items()}, names)
+    return LongTable(result, table | {name: array.ravel() for name, array in found.items()}, names)
 
 
 def _over(column: TableColumn, lead: list[Dim], shape: tuple[int, ...]) -> Array:
