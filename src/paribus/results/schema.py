@@ -214,13 +214,8 @@ def _sizes(record: Any) -> dict[Dim, tuple[int, ...]]:
 
 def _check_shape(name: str, dims: tuple[Dim, ...], value: Any, sizes: dict[Dim, tuple[int, ...]]) -> None:
     """Refuse a shape that its dimensions do not have; the first with a dimension decides its size."""
-    shape = (
-        value.shape
-        if isinstance(value, np.ndarray)
-        else (len(value),)
-        if isinstance(value, (tuple, list))
-        else ()
-    )
+    counted = (len(value),) if isinstance(value, (tuple, list)) else ()
+    shape: tuple[int, ...] = getattr(value, "shape", counted)
     expected: tuple[int, ...] = ()
     for dim in dims:
         rest = shape[len(expected) :]
