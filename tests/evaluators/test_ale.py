@@ -1621,7 +1621,7 @@ def test_frames_are_long_and_in_the_library_asked_for(backend):
     np.testing.assert_array_equal(surface["ale"], found["a", "c"].ale.ravel())
     table = read(found.to_frame(backend=backend))
     columns = ["feature", "value", "number", "feature_2", "value_2", "number_2", "output", "ale"]
-    assert list(table) == [*columns, "standard_error"]
+    assert list(table) == [*columns, "standard_error", "local", "local_error", "support"]
     assert len(table) == sum(e.ale.size + (e.missing is not None) for e in found.values())
     with pytest.raises(paribus.OptionError):
         found.to_frame(backend="excel")

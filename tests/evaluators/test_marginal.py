@@ -27,11 +27,12 @@ import paribus
 from conftest import numbers
 from paribus._display.figure import Line, Points
 from paribus._evaluators import brute_force, cell_means, survey
-from paribus.results.marginal import AVERAGES
 
 ROWS = 1_500
 NUMBERS = ["a", "b", "count"]
 WHAT = ("predicted", "observed", "residual")
+
+AVERAGES = ("predicted", "predicted_error", "observed", "observed_error", "residual", "residual_error")
 
 
 @cache
@@ -633,13 +634,13 @@ def test_files_whose_parts_do_not_belong_together_are_refused(tmp_path):
         array["values"], array["shape"] = array["values"][:-1], [*array["shape"][:-1], array["shape"][-1] - 1]
 
     damages = {
-        "support of shape": lambda body: short(body["support"]),
-        "rows of shape": lambda body: short(body["rows"]),
-        "residual of shape": lambda body: short(body["residual"]),
-        "observed of the missing point without": lambda body: body["missing"].update(observed=None),
-        "missing.observed of shape": lambda body: short(body["missing"]["observed"]),
+        "support has shape": lambda body: short(body["support"]),
+        "rows has shape": lambda body: short(body["rows"]),
+        "residual has shape": lambda body: short(body["residual"]),
+        "observed and missing.observed need each other": lambda body: body["missing"].update(observed=None),
+        "missing of Marginal: observed has shape": lambda body: short(body["missing"]["observed"]),
         "lacking fields": lambda body: body.pop("outside"),
-        "axes of 2 kinds": lambda body: body["kinds"].append("numeric"),
+        "1 axes for 2 kinds": lambda body: body["kinds"].append("numeric"),
     }
     for text, damage in damages.items():
         changed = json.loads(path.read_text())
@@ -649,7 +650,7 @@ def test_files_whose_parts_do_not_belong_together_are_refused(tmp_path):
         (tmp_path / "changed.json").write_text(json.dumps(changed))
         with pytest.raises(paribus.FormatError, match=text):
             paribus.load(tmp_path / "changed.json")
-    assert document["kind"] == "Marginal"
+    assert document["result"]["record"] == "marginal"
 
 
 def test_frames_are_long_and_in_the_library_of_the_table():

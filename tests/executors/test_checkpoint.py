@@ -184,7 +184,7 @@ def test_classes_that_are_not_known_are_refused():
     with pytest.raises(paribus.CheckpointError, match="'Sketch'"):
         unpacked(packed(states()["kept"]), known_states())
     with pytest.raises(paribus.CheckpointError, match="'Popen'"):
-        unpacked(forged({"class": "Popen", "fields": {"args": "true"}}), KNOWN)
+        unpacked(forged({"record": "Popen", "args": "true"}), KNOWN)
 
 
 def forged(tree, **arrays):
@@ -208,7 +208,7 @@ def test_nothing_that_is_read_is_unpickled():
     for data in (
         pickle.dumps(Trap()),
         file.getvalue(),
-        forged({"class": "Counts", "fields": {"cells": {"array": 0}}}, a0=objects),
+        forged({"record": "Counts", "cells": {"array": 0}}, a0=objects),
     ):
         with pytest.raises(paribus.CheckpointError, match="cannot be read"):
             unpacked(data, KNOWN)
@@ -859,7 +859,7 @@ def forged_state(finished, copied, change):
     file = sorted((copied / "01-effects").glob("*.npz"))[0]
     arrays = fuzz.loaded(file.read_bytes())
     tree = json.loads(arrays["tree"].tobytes())
-    change(arrays, {key[0]: part["fields"] for key, part in tree["fields"]["parts"]["items"]})
+    change(arrays, {key[0]: part for key, part in tree["parts"]})
     fuzz.forge(file, fuzz.written(arrays), finished)
 
 
@@ -887,7 +887,7 @@ def test_arrays_that_nobody_expects_are_refused_with_a_right_digest_too(finished
 @pytest.mark.parametrize("code", [-1, 10**6, 2**31 - 1, -(2**31)])
 def test_codes_beyond_the_tables_of_kernels_are_refused_with_a_right_digest_too(finished, copied, code):
     def changed(arrays, parts):
-        _, codes = parts["sample"]["parts"]["tuple"][0]["tuple"]
+        _, codes = parts["sample"]["parts"][0]
         arrays[f"a{codes['array']}"][0, 0] = code
 
     forged_state(finished, copied, changed)
@@ -947,7 +947,7 @@ def test_members_that_share_their_bytes_are_refused():
 
 @pytest.mark.parametrize("deep", [1_000, 100_000])
 def test_deep_trees_are_refused(deep):
-    for text in ("[" * deep, '{"tuple":[' * deep + "]}" * deep):
+    for text in ("[" * deep, '{"parts":[' * deep + "]}" * deep):
         data = {"tree": np.frombuffer(text.encode(), np.uint8)}
         with pytest.raises(paribus.CheckpointError, match="cannot be read"):
             unpacked(fuzz.written(data), KNOWN)
@@ -1009,8 +1009,7 @@ def test_states_that_lack_a_part_are_refused_with_a_right_digest_too(finished, c
     for file in (copied / "01-effects").glob("*.npz"):
         arrays = fuzz.loaded(file.read_bytes())
         tree = json.loads(arrays["tree"].tobytes())
-        parts = tree["fields"]["parts"]
-        parts["items"] = [item for item in parts["items"] if item[0] != ["coverage", 0]]
+        tree["parts"] = [item for item in tree["parts"] if item[0] != ["coverage", 0]]
         fuzz.forge(
             file, fuzz.written({**arrays, "tree": np.frombuffer(json.dumps(tree).encode(), "u1")}), finished
         )

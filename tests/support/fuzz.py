@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-TARGETS = {"results": 9_500, "checkpoints": 2_000, "boosters": 8_500}  # cases of each, 20,000 together
+TARGETS = {"results": 10_000, "checkpoints": 2_000, "boosters": 8_000}  # cases of each, 20,000 together
 BATCH = 250  # cases a process runs, so that importing and compiling are paid for once
 CASE_SECONDS, FIRST_SECONDS = 60, 600  # after which a case counts as hanging; the first waits for compilers
 NAMED = 10  # failures printed in full
@@ -56,12 +56,14 @@ def work(target: str, first: int, count: int, journal: Path, stop: float) -> Non
         except Exception as error:  # anything that is no ParibusError is what this looks for
             failures.append(f"{target} seed {seed}: {type(error).__name__}: {error}"[:500])
         faulthandler.cancel_dump_traceback_later()
-    journal.write_text(json.dumps({"seed": None, "ends": ends, "failures": failures}))
+    peak = max(getattr(sys.modules.get("fuzz_results"), "peaks", ()), default=0)
+    journal.write_text(json.dumps({"seed": None, "ends": ends, "failures": failures, "peak": peak}))
 
 
-def _batch(target: str, first: int, count: int, stop: float) -> tuple[Counter[str], list[str]]:
+def _batch(target: str, first: int, count: int, stop: float) -> tuple[Counter[str], list[str], int]:
     """Run cases in a process of their own; when one kills it, go on after that one."""
     ends: Counter[str] = Counter()
+    peak = 0  # bytes that one case allocated at most, where that is measured
     failures: list[str] = []
     last = first + count
     with tempfile.TemporaryDirectory() as folder:
@@ -71,15 +73,16 @@ def _batch(target: str, first: int, count: int, stop: float) -> tuple[Counter[st
             command += ["--cases", str(last - first), "--journal", str(journal), "--stop", str(stop)]
             done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
             if not journal.exists():
-                return ends, [*failures, f"{target}: no case could run: {done.stderr[-500:]}"]
+                return ends, [*failures, f"{target}: no case could run: {done.stderr[-500:]}"], peak
             report = json.loads(journal.read_text())
             ends.update(report["ends"])
             failures += report["failures"]
+            peak = max(peak, report.get("peak", 0))
             if report["seed"] is None:
                 break
             failures.append(f"{target} seed {report['seed']}: exit {done.returncode}: {done.stderr[-300:]}")
             first = report["seed"] + 1
-    return ends, failures
+    return ends, failures, peak
 
 
 def main() -> None:
@@ -104,8 +107,9 @@ def main() -> None:
             last = given.first + cases
             starts = range(given.first, last, BATCH)
             found = list(pool.map(lambda a, t=target, z=last: _batch(t, a, min(BATCH, z - a), stop), starts))
-            ends = sum((one for one, _ in found), Counter())
-            failures = [failure for _, some in found for failure in some]
+            ends = sum((one for one, _, _ in found), Counter())
+            failures = [failure for _, some, _ in found for failure in some]
+            peak = max((one for _, _, one in found), default=0)
             ran = ends.total() + len(failures)
             summary = ", ".join(f"{number:,} {end}" for end, number in ends.most_common())
             print(
@@ -113,6 +117,8 @@ def main() -> None:
             )
             for failure in failures[:NAMED]:
                 print(f"  failed: {failure}")
+            if peak:
+                print(f"  a case allocated {peak / 1e6:.1f} MB at most")
             print(f"  {len(failures):,} failed", flush=True)
             failed = failed or bool(failures) or ran < cases
     sys.exit(failed)

@@ -423,9 +423,11 @@ def _changed_tree(rng, arrays):
                 10**30,
                 {"array": 0},
                 {"array": 10**9},
-                {"scalars": 0},
+                {"table": 0},
+                {"record": "Keyed", "parts": []},
+                {"numpy": {"dtype": "<f8", "shape": [], "values": [0.5]}},
             ]
-            node[place] = _pick(rng, [*odd, *EXTREME, *ODD, {"tuple": []}, {"arrow": 0, "table": True}])
+            node[place] = _pick(rng, [*odd, *EXTREME, *ODD])
     arrays["tree"] = np.frombuffer(json.dumps(tree).encode(), np.uint8)
 
 
@@ -458,7 +460,7 @@ def forged_nesting(rng, folder, finished):
     arrays = loaded(file.read_bytes())
     deep = 10 ** int(rng.integers(3, 6))
     text = _pick(
-        rng, ["[" * deep, '{"tuple":[' * deep, '{"tuple":[' * 900 + "]}" * 900, "NaN", "9" * 9_999, ""]
+        rng, ["[" * deep, '{"parts":[' * deep, '{"parts":[' * 900 + "]}" * 900, "NaN", "9" * 9_999, ""]
     )
     arrays["tree"] = np.frombuffer(text.encode(), np.uint8)
     forge(file, written(arrays), finished)

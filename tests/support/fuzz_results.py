@@ -1,7 +1,8 @@
 """Saved results that were changed: what is loaded works, and anything else is refused in one sentence.
 
 `mutate_and_load` takes a saved result of any type, changes it, and loads it. Called many times over it looks for
-files that crash, hang or end in an exception that is no `ParibusError`.
+files that crash, hang, take memory or end in an exception that is no `ParibusError`. A file whose digest was not
+recomputed is refused, or is the result that was saved.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import copy
 import functools
 import json
 import sys
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -44,6 +46,8 @@ ODD_VALUES = (
     *({"Timestamp": [1, 2]}, {"numpy": {}}, {"surprise": 1}, {"dtype": "<f8", "shape": [1], "values": [1.0]}),
     *({"dtype": "<f8", "shape": [10**12], "zlib": "eJwDAAAAAAE="}, {"dtype": "O", "shape": [], "bytes": ""}),
 )
+PEAK_BYTES = 200_000_000  # that loading a file may allocate
+peaks = []  # bytes allocated at most while each file was loaded
 LITERALS = ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5_000, "[" * 2_000, '"\\ud800"')
 
 
@@ -100,7 +104,7 @@ def prepared():
 
 
 def mutate_and_load(rng, workdir) -> str:
-    """Change one saved result and load it: ``"refused"``, or ``"loaded"`` and found to work.
+    """Change one saved result and load it: ``"refused"``, ``"equal"``, or ``"loaded"`` and found to work.
 
     Parameters
     ----------
@@ -113,16 +117,31 @@ def mutate_and_load(rng, workdir) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numbers that no result has may overflow where they are squared
         results = prepared()
-        results[rng.integers(len(results))].save(path)
-        _change(rng, path)
+        saved = results[rng.integers(len(results))]
+        saved.save(path)
+        guarded = not _change(rng, path)
         try:
-            found = paribus.load(path)
+            found = _loaded(path)
         except paribus.ParibusError as error:
             return _checked(str(error))
         except Exception as error:
             raise AssertionError(f"load raised {type(error).__name__}: {error}") from error
         _use(found, path, workdir / "again.json")
-        return "loaded"
+        if guarded and found != saved:
+            raise AssertionError(f"a changed {type(found).__name__} was loaded under the digest of another")
+        return "equal" if found == saved else "loaded"
+
+
+def _loaded(path):
+    """Load a file, and measure what that allocates."""
+    tracemalloc.start()
+    try:
+        return paribus.load(path)
+    finally:
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        if peaks[-1] > PEAK_BYTES:
+            raise AssertionError(f"loading {path.stat().st_size:,} bytes allocated {peaks[-1]:,}")
 
 
 def _checked(message):
@@ -147,6 +166,7 @@ def _use(found, path, again):
 
 
 def _change(rng, path):
+    """Change a file; return whether its digest was recomputed."""
     how = rng.choice(
         ["bits", "cut", "literal", "value", "value", "value", "value", "number", "number", "shape", "move"]
     )
@@ -166,10 +186,13 @@ def _change(rng, path):
     else:
         document = json.loads(data)
         {"value": _value, "number": _number, "shape": _shape, "move": _move}[how](rng, document)
-        if rng.random() < 0.85:
+        recomputed = rng.random() < 0.85
+        if recomputed:
             with contextlib.suppress(ValueError):  # an integer of too many digits has no digest
                 document["digest"] = _digest(document.get("result"))
         path.write_text(_written(document))
+        return recomputed
+    return False
 
 
 def _written(document):

@@ -22,7 +22,7 @@ from paribus._states.codec import packed, unpacked
 from paribus._states.expected import Expected
 from paribus.errors import CheckpointError, OptionError
 
-VERSION = 2
+VERSION = 3
 DIGEST = 32  # bytes of a digest; it is the comment of a zip file, so that NumPy still reads the state
 COMMENT = DIGEST.to_bytes(2, "little")  # how a zip file says how long its comment is
 MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"  # in the names of files while they are written

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, ClassVar, overload
+from typing import Any, overload
 
 import numpy as np
 
 from paribus._contracts import NOMINAL, Floats
 from paribus._text import at_point, number
-from paribus._typing import FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note, NoteCode
 from paribus.results.alike import check_alike, check_same
@@ -22,13 +20,14 @@ from paribus.results.marginal import Marginal, Marginals
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
-from paribus.results.tidy import comparison_frame, comparisons_frame
+from paribus.results.schema import array, record
+from paribus.results.tidy import LongTable, table_of
 
 NOTE_SHARE = 0.05  # of the range: a larger difference is reported in a note, if errors do not account for it
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Comparison(PlotMixin, saved=True):
+@record
+class Comparison(PlotMixin):
     """Partial dependence, accumulated local effects and averages of one feature, side by side.
 
     Partial dependence sets the feature to a value in all rows; accumulated local effects move rows within
@@ -51,17 +50,22 @@ class Comparison(PlotMixin, saved=True):
         The value at which it is attained, for each output.
     notes : tuple of Note
         Caveats over all parts, and by how much they differ.
+
+    Notes
+    -----
+    The table of `to_frame` has the columns ``curve`` (``"partial dependence"``, ``"local effect"``, laid on
+    it, ``"predicted"`` or ``"observed"``), ``output``, the feature, ``height`` and ``error``.
     """
 
-    shapes: ClassVar[dict[str, str]] = {"o": "effect.output_names local_offset difference share at"}
+    stored = "comparison"
 
     effect: PartialDependence
     local: LocalEffect | None
     marginal: Marginal | None
-    local_offset: Floats | None
-    difference: Floats | None
-    share: Floats | None
-    at: tuple[Any, ...] | None
+    local_offset: Floats | None = array("output")
+    difference: Floats | None = array("output")
+    share: Floats | None = array("output")
+    at: tuple[Any, ...] | None = array("output")
     notes: tuple[Note, ...]
 
     def _check(self) -> None:
@@ -69,7 +73,7 @@ class Comparison(PlotMixin, saved=True):
         check_parts(self.effect, self.local, self.marginal)
         values = (self.local_offset, self.difference, self.share, self.at)
         if any((one is None) != (self.local is None) for one in values):
-            raise ValueError("a distance from local effects without these, or the other way round")
+            raise InputError("local and the distances from it need each other; pass all or none")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -91,35 +95,39 @@ class Comparison(PlotMixin, saved=True):
         """Provenance of the partial dependence."""
         return self.effect.provenance
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return one tidy long table.
+    def _tables(self) -> list[LongTable]:
+        """Return a table of each curve."""
+        effect, local, marginal = self.effect, self.local, self.marginal
+        curves: dict[str, tuple[Any, ...]] = {
+            "partial dependence": (effect, effect.average, effect.standard_error)
+        }
+        if local is not None and self.local_offset is not None:
+            curves["local effect"] = local, local.ale + self.local_offset[:, None], local.standard_error
+        for name in ("predicted", "observed"):
+            if marginal is not None and name in marginal:
+                curves[name] = marginal, marginal[name], marginal[f"{name}_error"]
+        return [
+            table_of(part, {"height": height, "error": error}, curve=name)
+            for name, (part, height, error) in curves.items()
+        ]
 
-        Columns ``curve`` (``"partial dependence"``, ``"local effect"``, laid on it, ``"predicted"`` or
-        ``"observed"``), ``output``, the feature, ``height`` and ``error``.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Library of the returned table; by default that of ``X``.
-        """
-        return comparison_frame(self, backend)
+    def to_xarray(self) -> dict[str, Any]:
+        """Return the arrays of each part, see there, under its name."""
+        parts = {"effect": self.effect, "local": self.local, "marginal": self.marginal}
+        return {name: part.to_xarray() for name, part in parts.items() if part is not None}
 
 
-class Comparisons(EffectMapping[Comparison], saved=True):
-    """A mapping from a feature's name to its `Comparison`, strongest effect first."""
+@record
+class Comparisons(EffectMapping[Comparison]):
+    """A mapping from a feature's name to its `Comparison`, strongest effect first.
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return one tidy long table of all features.
+    The table of `to_frame` has the columns ``curve``, ``feature``, ``value`` (as text), ``number`` (None for
+    categories and dates), ``output``, ``height`` and ``error``.
+    """
 
-        Columns ``curve``, ``feature``, ``value`` (as text), ``number`` (None for categories and dates),
-        ``output``, ``height`` and ``error``.
+    stored = "comparisons"
 
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Library of the returned table; by default that of ``X``.
-        """
-        return comparisons_frame(self, backend)
+    effects: tuple[Comparison, ...]
 
 
 @overload
@@ -165,11 +173,11 @@ def compare(effect: Any, local: Any = None, marginal: Any = None) -> Comparison 
         check_parts(effect, local, marginal)
         return _compared(effect, local, marginal)
     _given((Effects, LocalEffects, Marginals), effect, local, marginal)
-    several = [
+    several = tuple(
         compare(one, *(None if many is None else many.get(key) for many in (local, marginal)))
         for key, one in effect.items()
         if isinstance(key, str)
-    ]
+    )
     if not several:
         raise InputError(
             "effect= has no effect of a single feature to compare; request one feature at a time"

@@ -9,7 +9,7 @@ import numpy as np
 
 from paribus._contracts import Array, Flags, Floats
 from paribus._states.overflow import scaled
-from paribus.results.frozen import read_only
+from paribus.results.schema import read_only
 
 if TYPE_CHECKING:
     from paribus.results.partial_dependence import PartialDependence

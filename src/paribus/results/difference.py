@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Floats, Kind
-from paribus._typing import ErrorBasis, FrameBackend
+from paribus._typing import ErrorBasis
 from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import at_values, curves_of, shared_values
@@ -18,7 +17,7 @@ from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
-from paribus.results.tidy import difference_frame, differences_frame
+from paribus.results.schema import array, labels, record
 from paribus.results.transforms import moments_of
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ INDEPENDENT = (
 )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Difference(Result, saved=True):
+@record
+class Difference(Result):
     r"""Difference of two parts of an overlay, on their common grid.
 
     With the two curves :math:`A(x)` and :math:`B(x)` and their standard errors :math:`s_A` and :math:`s_B`
@@ -66,36 +65,36 @@ class Difference(Result, saved=True):
         Caveats about the standard errors and the grid.
     provenances : dict of str to Provenance
         Provenance of the two, by name.
+
+    Notes
+    -----
+    The table of `to_frame` has the columns ``output``, the feature, ``difference`` and ``standard_error``.
+    The effect at a missing value is the row with a null feature.
     """
 
-    optional_keys: ClassVar[tuple[str, ...]] = ("missing_difference", "missing_error")
-    shapes: ClassVar[dict[str, str]] = {
-        "1": "feature_names kinds ordered grid_values",
-        "o": "output_names missing_difference missing_error",
-        "o g": "difference standard_error",
-    }
+    stored = "difference"
 
     part: str
     reference: str
     curve: str
-    feature_names: tuple[str, ...]
-    output_names: tuple[str, ...]
-    kinds: tuple[Kind, ...]
-    ordered: tuple[bool, ...]
-    grid_values: tuple[Array, ...]
-    difference: Floats
-    standard_error: Floats
-    missing_difference: Floats | None
-    missing_error: Floats | None
+    feature_names: tuple[str, ...] = array(1)
+    output_names: tuple[str, ...] = labels("output")
+    kinds: tuple[Kind, ...] = array(1)
+    ordered: tuple[bool, ...] = array(1)
+    grid_values: tuple[Array, ...] = array(1)
+    difference: Floats = array("output", "grid")
+    standard_error: Floats = array("output", "grid")
+    missing_difference: Floats | None = array("output", optional=True)
+    missing_error: Floats | None = array("output", optional=True)
     errors: ErrorBasis
     notes: tuple[Note, ...]
     provenances: dict[str, Provenance]
 
     def _check(self) -> None:
         if set(self.provenances) != {self.part, self.reference} or len(self.provenances) != 2:
-            raise ValueError("provenances of other parts")
+            raise InputError("provenances are of other parts; pass those of part and reference")
         if (self.missing_difference is None) != (self.missing_error is None):
-            raise ValueError("a difference at missing without its error, or the other way round")
+            raise InputError("missing_difference and missing_error need each other; pass both or none")
 
     @property
     def provenance(self) -> Provenance:
@@ -108,34 +107,23 @@ class Difference(Result, saved=True):
         known = np.abs(self.difference[np.isfinite(self.difference)])
         return float(known.max()) if known.size else float("nan")
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return a tidy long table: columns ``output``, the feature, ``difference`` and ``standard_error``.
-
-        The effect at a missing value is the row with a null feature.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Library of the returned table; by default that of the part.
-        """
-        return difference_frame(self, backend)
+    def _at_missing(self) -> dict[str, Any]:
+        if self.missing_difference is None:
+            return {}
+        return {"difference": self.missing_difference, "standard_error": self.missing_error}
 
 
-class Differences(EffectMapping[Difference], saved=True):
-    """A mapping from a feature's name to the `Difference` of two parts there, the largest first."""
+@record
+class Differences(EffectMapping[Difference]):
+    """A mapping from a feature's name to the `Difference` of two parts there, the largest first.
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return one tidy long table of all features.
+    The table of `to_frame` has the columns ``feature``, ``value`` (as text, None for the missing one),
+    ``number`` (None for categories and dates), ``output``, ``difference`` and ``standard_error``.
+    """
 
-        Columns ``feature``, ``value`` (as text, None for the missing one), ``number`` (None for categories
-        and dates), ``output``, ``difference`` and ``standard_error``.
+    stored = "differences"
 
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Library of the returned table; by default that of the part.
-        """
-        return differences_frame(self, backend)
+    effects: tuple[Difference, ...]
 
 
 def difference_of(
@@ -200,7 +188,7 @@ def differences_of(
             skipped.append(f"{name}: {error}")
     if not differences:
         raise InputError(f"difference() has no feature to compare: {'; '.join(skipped[:3])}")
-    return Differences(differences, (*overlays.skipped, *skipped))
+    return Differences(tuple(differences), (*overlays.skipped, *skipped))
 
 
 def _names(names: tuple[str, ...], part: str | None, reference: str | None) -> tuple[str, str]:

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from paribus._typing import FrameBackend
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.interaction_surface import interaction
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.tidy import effects_frame
+from paribus.results.schema import record
 
 
-class Effects(EffectMapping[PartialDependence], saved=True):
+@record
+class Effects(EffectMapping[PartialDependence]):
     """A mapping from a feature's name (or a tuple of names) to its effect, strongest first.
 
     Strength is `PartialDependence.strength`: the standard deviation of the partial dependence over the
     data, in units of the prediction.
+
+    The table of `to_frame` has the columns ``feature``, ``value`` (as text, None for the missing point),
+    ``number`` (None for categories and dates), for effects of several features the same with ``_2``, ``_3``,
+    ..., then ``output``, ``average``, ``standard_error``, ``support``, ``between_models``, the standard
+    deviation between models if there are several, and ``q10``, ``q25``, ... of the spread.
     """
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return one tidy long table of all averages.
+    stored = "effects"
 
-        Columns ``feature``, ``value`` (as text, None for the missing point), ``number`` (None for
-        categories and dates), for effects of several features the same with ``_2``, ``_3``, ..., then
-        ``output``, ``average``, ``standard_error``, ``support``, ``between_models``, the standard deviation
-        between models if there are several, and ``q10``, ``q25``, ... of the spread.
-        """
-        return effects_frame(self, backend)
+    effects: tuple[PartialDependence, ...]
 
     def interaction(self, first: str, second: str) -> PartialDependence:
         r"""Return the interaction of two features: their joint effect minus the individual effects.

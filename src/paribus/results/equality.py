@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,62 +11,39 @@ from paribus._contracts import Array
 from paribus.meaning import TaggedText
 
 
-def differing(one: Any, other: Any, where: str = "") -> str | None:
-    """Return the name of a value in which two results differ, None if they are the same."""
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values are the same and of one type, all the way down; NaN equals NaN."""
     if one is other:
-        return None
+        return True
     if type(one) is not type(other):
-        return where
+        return False
     if isinstance(one, np.ndarray):
-        return None if _same_array(one, other) else where
+        return _same_array(one, other)
     if isinstance(one, (tuple, list)):
-        pairs = zip(one, other, strict=False)
-        return where if len(one) != len(other) else _first(differing(a, b, where) for a, b in pairs)
-    if dataclasses.is_dataclass(one):
-        names = (field.name for field in dataclasses.fields(one))
-        return _first(differing(getattr(one, n), getattr(other, n), _under(where, n)) for n in names)
-    if isinstance(one, Mapping):
-        return _differing_items(one, other, where)
-    if isinstance(one, TaggedText):
-        return _differing_items(vars(one), vars(other), where)
-    return None if _same_value(one, other) else where
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, TaggedText) or dataclasses.is_dataclass(one):
+        return not differing(one, other)
+    if isinstance(one, dict):  # the order of keys included
+        return list(one) == list(other) and all(map(same, one.values(), other.values()))
+    # The text shows zones, nanoseconds, signs of zeros, and that NaN is NaN.
+    return bool(one == other) if isinstance(one, (str, int)) else _traits(one) == _traits(other)
 
 
-def _differing_items(one: Any, other: Any, where: str) -> str | None:
-    """Compare mappings, the order of their keys included."""
-    if list(one) != list(other):
-        return where or "keys"
-    if getattr(one, "skipped", None) != getattr(other, "skipped", None):  # of a mapping of results
-        return _under(where, "skipped")
-    return _first(differing(one[key], other[key], _under(where, str(key))) for key in one)
-
-
-def _first(found: Iterable[str | None]) -> str | None:
-    return next((name for name in found if name is not None), None)
-
-
-def _under(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
+def differing(one: Any, other: Any) -> list[str]:
+    """Return the names of the fields in which two records of one type differ."""
+    names = vars(one) if isinstance(one, TaggedText) else [field.name for field in dataclasses.fields(one)]
+    return [name for name in names if not same(getattr(one, name), getattr(other, name))]
 
 
 def _same_array(one: Array, other: Array) -> bool:
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     if one.dtype == object:
-        return all(differing(a, b, "?") is None for a, b in zip(one.flat, other.flat, strict=True))
-    if one.tobytes() == other.tobytes():
-        return True
-    if one.dtype.kind != "f":
-        return False
+        return all(map(same, one.flat, other.flat))
+    if one.dtype.kind != "f" or one.tobytes() == other.tobytes():
+        return one.tobytes() == other.tobytes()
     alike = (one == other) & (np.signbit(one) == np.signbit(other))
     return bool((alike | (np.isnan(one) & np.isnan(other))).all())
-
-
-def _same_value(one: Any, other: Any) -> bool:
-    """Compare values of one type; repr shows zones, nanoseconds, signs of zeros, and that NaN is NaN."""
-    if isinstance(one, (str, int)):
-        return bool(one == other)
-    return _traits(one) == _traits(other)
 
 
 def _traits(value: Any) -> tuple[Any, ...]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from paribus._contracts import Flags, Floats
 from paribus.meaning import Association
 from paribus.notes import Note, NoteCode
-from paribus.results.frozen import Frozen
+from paribus.results.schema import Record, array, record
 
 NOTE_SHARE = 0.05  # share of a curve's points from which a note reports it
 LOOSE = 0.3  # a correlation below this is not what keeps two features apart
 
 
-@dataclass(frozen=True, eq=False)
-class Extrapolation(Frozen):
+@record
+class Extrapolation(Record):
     r"""Share of an effect that combines values of two features that do not occur together.
 
     Partial dependence sets a feature j to a value and leaves all others unchanged. If j depends on another
@@ -76,8 +74,8 @@ class Extrapolation(Frozen):
     partner: str
     association: float
     measure: Association
-    by_point: Floats = field(repr=False)
-    mask: Flags | None = field(repr=False)
+    by_point: Floats = array("grid", repr=False)
+    mask: Flags | None = array("grid", repr=False)
     partners: int
     bins: int
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import numpy as np
 
 from paribus._contracts import Floats
+from paribus._evaluators.interactions import Ratio
 from paribus._typing import FrameBackend, InteractionPlot, PlotBackend, Statistic
-from paribus.errors import OptionError, check_choice, did_you_mean
+from paribus.errors import InputError, OptionError, check_choice, did_you_mean
 from paribus.notes import Note
 from paribus.results.outputs import chosen
 from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
+from paribus.results.schema import Dim, array, labels, nested, record
 from paribus.results.tidy import interactions_frame
 
 if TYPE_CHECKING:
-    from paribus._evaluators.interactions import Ratio
     from paribus.results.effects import Effects
     from paribus.results.plot_mixin import Figure
 
@@ -66,8 +67,8 @@ class Interaction:
     standard_error_h_squared: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
+@record
+class HStatistics(NotebookReprMixin, Mapping[str, Any]):
     r"""Friedman and Popescu's statistics, evaluated at the rows of the data.
 
     Each array is an attribute and a key. For each statistic ``s`` among ``pairwise``, ``overall``,
@@ -97,40 +98,38 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any], saved=True):
         models' own statistics: mean squares, and :math:`H^2`.
     """
 
-    shapes: ClassVar[dict[str, str]] = {
-        "d": "features feature_names",
-        "o": "output_names variance",
-        "p": "pairs",
-        "t": "triples",
-        "d o": "main_effect overall",
-        "p o": "pairwise",
-        "t o": "threeway",
-        "1 o": "total",
-        "m p o": "strength_by_model",
-    }
+    stored = "h_statistics"
 
-    features: tuple[Token, ...]
-    feature_names: tuple[str, ...]
-    output_names: tuple[str, ...]
-    pairs: tuple[tuple[int, ...], ...]
-    triples: tuple[tuple[int, ...], ...]
-    variance: Floats
-    main_effect: Ratio
-    pairwise: Ratio
-    overall: Ratio | None
-    threeway: Ratio | None
-    total: Ratio | None
+    features: tuple[Token, ...] = array("feature")
+    feature_names: tuple[str, ...] = labels("feature")
+    output_names: tuple[str, ...] = labels("output")
+    pairs: tuple[tuple[int, ...], ...] = array("pair")
+    triples: tuple[tuple[int, ...], ...] = array("triple")
+    variance: Floats = array("output")
+    main_effect: Ratio = nested("feature", "output")
+    pairwise: Ratio = nested("pair", "output")
+    overall: Ratio | None = nested("feature", "output")
+    threeway: Ratio | None = nested("triple", "output")
+    total: Ratio | None = nested(1, "output")
     notes: tuple[Note, ...]
     provenance: Provenance
-    strength_by_model: Floats | None = None
+    strength_by_model: Floats | None = array("model", "pair", "output", default=None)
 
     def _check(self) -> None:
         positions = set(range(len(self.features)))
         for name, groups, ways in (("pairs", self.pairs, 2), ("triples", self.triples, 3)):
             if not all(len(group) == ways and positions.issuperset(group) for group in groups):
-                raise ValueError(f"{name} are not {ways} places among {len(self.features)} features each")
+                raise InputError(f"{name} must be {ways} positions among {len(self.features)} features each")
         if self.threeway is None and self.triples:
-            raise ValueError("triples without their statistic")
+            raise InputError("triples and threeway need each other; pass both or none")
+
+    def _labels(self) -> dict[Dim, Any]:
+        groups: dict[Dim, Any] = {"pair": self.pairs, "triple": self.triples}
+        joined = {
+            dim: [" x ".join(self.feature_names[place] for place in group) for group in some]
+            for dim, some in groups.items()
+        }
+        return {**super()._labels(), **joined}
 
     @property
     def feature_pairs(self) -> list[tuple[Token, ...]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any
 
 from paribus._contracts import Floats
-from paribus.results.frozen import Frozen
+from paribus.results.schema import Record, TableColumn, array, labels, record
 
 
-@dataclass(frozen=True, eq=False)
-class IceQuantiles(Frozen):
+@record
+class IceQuantiles(Record):
     r"""Quantiles of the individual conditional expectation (ICE) curves at each grid point.
 
     They describe how differently rows respond and do not shrink with more rows, unlike ``standard_error``,
@@ -40,15 +40,23 @@ class IceQuantiles(Frozen):
            [ 0.,  5., 10.]])
     """
 
-    probabilities: Floats
-    values: Floats
+    probabilities: Floats = labels("quantile")
+    values: Floats = array("output", "quantile", "grid")
     rank_error: float
-    missing: Floats | None
+    missing: Floats | None = array("output", "quantile")
 
     @property
     def names(self) -> tuple[str, ...]:
         """Short names of the quantiles, such as ``"q10"``, used as column names."""
         return tuple(f"q{100 * p:.10g}" for p in self.probabilities)
+
+    def _columns(self) -> Iterator[TableColumn]:
+        """Yield a column for each quantile."""
+        for position, name in enumerate(self.names):
+            yield TableColumn(name, self.table, self.values[:, position])
+
+    def _at_missing(self) -> dict[str, Any]:
+        return {} if self.missing is None else dict(zip(self.names, self.missing.T, strict=True))
 
     def bands(self) -> Iterator[tuple[float, int, int]]:
         """Yield bands between symmetric quantiles, widest first: their share and the two positions."""

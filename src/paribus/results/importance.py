@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._typing import FrameBackend, ImportanceMethod, PlotBackend
+from paribus._typing import ImportanceMethod, PlotBackend
 from paribus.notes import Note
 from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
-from paribus.results.tidy import importance_frame
+from paribus.results.schema import array, labels, record
+from paribus.results.tidy import LongTable
 
 if TYPE_CHECKING:
     from paribus.results.plot_mixin import Figure
 
 Group = str | int | tuple[str | int, ...]
-ARRAYS = ("values", "standard_error", "with_interactions", "standard_error_with_interactions")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Importance(NotebookReprMixin, saved=True):
+@record
+class Importance(NotebookReprMixin):
     """The importance of features, or of groups of features.
 
     Attributes
@@ -49,31 +48,30 @@ class Importance(NotebookReprMixin, saved=True):
         How the result was computed.
     by_model : ndarray of shape (m, k) or (m, k, n_outputs), or None
         For a list of models, the values of each, whose mean (by effect, root mean square) ``values`` are.
+
+    Notes
+    -----
+    The table of `to_frame` has the most important first: columns ``feature``, ``output`` (with several),
+    ``importance``, ``standard_error``, and by effect ``with_interactions`` and
+    ``standard_error_with_interactions``.
     """
 
-    shapes: ClassVar[dict[str, str]] = {"k": "features feature_names", "o": "output_names", "k r": "repeats"}
+    stored = "importance"
+    table = ("feature", "outputs")
 
     method: ImportanceMethod
     unit: str
-    features: tuple[Group, ...]
-    feature_names: tuple[str, ...]
-    output_names: tuple[str, ...]
-    values: Floats
-    standard_error: Floats
-    with_interactions: Floats | None
-    standard_error_with_interactions: Floats | None
-    repeats: Floats | None
+    features: tuple[Group, ...] = array("feature")
+    feature_names: tuple[str, ...] = labels("feature")
+    output_names: tuple[str, ...] = labels("output")
+    values: Floats = array("feature", "outputs", column="importance")
+    standard_error: Floats = array("feature", "outputs")
+    with_interactions: Floats | None = array("feature", "outputs")
+    standard_error_with_interactions: Floats | None = array("feature", "outputs")
+    repeats: Floats | None = array("feature", "repeat")
     notes: tuple[Note, ...]
     provenance: Provenance
-    by_model: Floats | None = None
-
-    def _check(self) -> None:
-        size, outputs = len(self.features), len(self.output_names)
-        shape = (size,) if outputs == 1 else (size, outputs)
-        for name in ARRAYS:
-            array = getattr(self, name)
-            if array is not None and array.shape != shape:
-                raise ValueError(f"{name} of shape {array.shape} where {shape} belongs")
+    by_model: Floats | None = array("model", "feature", "outputs", default=None)
 
     @property
     def order(self) -> list[int]:
@@ -81,13 +79,11 @@ class Importance(NotebookReprMixin, saved=True):
         values = self.values if self.values.ndim == 1 else np.sqrt(np.mean(self.values**2, axis=1))
         return [int(position) for position in np.argsort(-values, kind="stable")]
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return a table, most important first, in the library of the user's own table.
-
-        Columns ``feature``, ``output`` (with several), ``importance``, ``standard_error``, and by effect
-        ``with_interactions`` and ``standard_error_with_interactions``.
-        """
-        return importance_frame(self, backend)
+    def _tables(self) -> list[LongTable]:
+        """Return a table with the most important features first."""
+        columns = super()._tables()[0].columns
+        rows = np.arange(self.values.size).reshape(len(self.features), -1)[self.order].ravel().tolist()
+        return [LongTable(self, {name: [values[row] for row in rows] for name, values in columns.items()})]
 
     def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
         """Return the plot as plain data; parameters are those of `plot`.

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from paribus._contracts import Array, Flags, Floats, Integers, Kind
-from paribus._typing import FrameBackend
 from paribus.notes import Note
 from paribus.results.effect_mapping import EffectMapping
-from paribus.results.frozen import Frozen
 from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
-from paribus.results.tidy import local_frame, locals_frame
+from paribus.results.schema import Record, array, labels, nested, record
 
 
-@dataclass(frozen=True, eq=False)
-class LocalEffectAtMissing(Frozen):
+@record
+class LocalEffectAtMissing(Record):
     """The effect at a missing value, apart from the curve.
 
     Rows without a value lie in no bin, and have no neighbors to be compared with. What is reported is the
@@ -39,12 +36,12 @@ class LocalEffectAtMissing(Frozen):
     share: float
     support: float
     anchor: Any
-    ale: Floats
-    standard_error: Floats
+    ale: Floats = array("output")
+    standard_error: Floats = array("output")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LocalEffect(Result, saved=True):
+@record
+class LocalEffect(Result):
     """Accumulated local effects (ALE) of one feature, or of two together.
 
     Fields are available as attributes and as keys; optional keys are absent if they were not requested.
@@ -91,66 +88,46 @@ class LocalEffect(Result, saved=True):
         How the result was computed.
     notes : tuple of Note
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
+
+    Notes
+    -----
+    The table of `to_frame` has a row per output and value: columns ``output``, the features, ``ale``,
+    ``standard_error``, and for one feature ``local`` (the change that leads there), ``local_error`` and
+    ``support`` (the weight of the rows that show it; of a category, the weight of its own); of several models
+    ``between_models``, the standard deviation between them. The effect at a missing value is the row with a
+    null feature.
     """
 
-    optional_keys: ClassVar[tuple[str, ...]] = ("by_model",)
-    shapes: ClassVar[dict[str, str]] = {
-        "d": "feature_names order",
-        "o": "output_names missing.ale missing.standard_error",
-        "o g": "ale standard_error by_model.standard_deviation",
-        "o s": "local local_error",
-        "s": "empty",
-        "c": "support rows",
-        "m": "by_model.models",
-        "m o g": "by_model.values",
-        "m o": "by_model.missing",
-    }
+    stored = "local_effect"
 
-    feature_names: tuple[str, ...]
-    output_names: tuple[str, ...]
-    kinds: tuple[Kind, ...]
-    grid_values: tuple[Array, ...]
-    ale: Floats
-    standard_error: Floats
-    local: Floats
-    local_error: Floats
-    support: Floats
-    rows: Integers
-    empty: Flags
-    missing: LocalEffectAtMissing | None
-    order: tuple[str, ...]
+    feature_names: tuple[str, ...] = labels("feature")
+    output_names: tuple[str, ...] = labels("output")
+    kinds: tuple[Kind, ...] = array("feature")
+    grid_values: tuple[Array, ...] = array("feature")
+    ale: Floats = array("output", "grid")
+    standard_error: Floats = array("output", "grid")
+    local: Floats = array("output", "step", column="local")
+    local_error: Floats = array("output", "step", column="local_error")
+    support: Floats = array("cell", column="support")
+    rows: Integers = array("cell")
+    empty: Flags = array("step")
+    missing: LocalEffectAtMissing | None = nested()
+    order: tuple[str, ...] = array("feature")
     strength: float
     notes: tuple[Note, ...]
     provenance: Provenance
-    by_model: ModelSpread | None = None
-
-    def _check(self) -> None:
-        self._check_missing(self.missing, (), ("by_model",))
-
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return a tidy long table, in the library of the user's own table.
-
-        One row per output and value: columns ``output``, the features, ``ale``, ``standard_error``, and for
-        one feature ``local`` (the change that leads there), ``local_error`` and ``support`` (the weight of
-        the rows that show it; of a category, the weight of its own); of several models ``between_models``,
-        the standard deviation between them. The effect at a missing value is the row with a null feature.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Library of the returned table; by default that of ``X``.
-        """
-        return local_frame(self, backend)
+    by_model: ModelSpread | None = nested(optional=True, default=None)
 
 
-class LocalEffects(EffectMapping[LocalEffect], saved=True):
-    """A mapping from a feature's name (or a pair of names) to its local effect, strongest first."""
+@record
+class LocalEffects(EffectMapping[LocalEffect]):
+    """A mapping from a feature's name (or a pair of names) to its local effect, strongest first.
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return one tidy long table of all effects.
+    The table of `to_frame` has the columns ``feature``, ``value`` (as text, None for the missing point),
+    ``number`` (None for categories and dates), for effects of two features the same with ``_2``, then
+    ``output`` and the numbers of the table of one effect, NaN where there are none.
+    """
 
-        Columns ``feature``, ``value`` (as text, None for the missing point), ``number`` (None for categories
-        and dates), for effects of two features the same with ``_2``, then ``output``, ``ale``,
-        ``standard_error``, and of several models ``between_models``.
-        """
-        return locals_frame(self, backend)
+    stored = "local_effects"
+
+    effects: tuple[LocalEffect, ...]

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
 from paribus._contracts import Array, Floats, Integers, Kind
-from paribus._typing import FrameBackend
+from paribus.errors import InputError
 from paribus.notes import Note
 from paribus.results.effect_mapping import EffectMapping
-from paribus.results.frozen import Frozen
 from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
-from paribus.results.tidy import marginal_frame, marginals_frame
-
-AVERAGES = (
-    "predicted",
-    "predicted_error",
-    "observed",
-    "observed_error",
-    "residual",
-    "residual_error",
-)
+from paribus.results.schema import Record, array, labels, nested, record
 
 
-@dataclass(frozen=True, eq=False)
-class MarginalAtMissing(Frozen):
+@record
+class MarginalAtMissing(Record):
     """The same averages over the rows whose value is missing.
 
     Attributes
@@ -43,16 +30,16 @@ class MarginalAtMissing(Frozen):
     share: float
     support: float
     rows: int
-    predicted: Floats | None
-    predicted_error: Floats | None
-    observed: Floats | None
-    observed_error: Floats | None
-    residual: Floats | None
-    residual_error: Floats | None
+    predicted: Floats | None = array("output")
+    predicted_error: Floats | None = array("output")
+    observed: Floats | None = array("output")
+    observed_error: Floats | None = array("output")
+    residual: Floats | None = array("output")
+    residual_error: Floats | None = array("output")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Marginal(Result, saved=True):
+@record
+class Marginal(Result):
     """Averages of predictions, outcomes and residuals over the rows near each value of one feature.
 
     Attributes and keys are the same; a key is absent when there was no model, or no ``y``. A cell without
@@ -94,72 +81,56 @@ class Marginal(Result, saved=True):
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
     by_model : ModelSpread or None
         For a list of models, each one's own ``predicted``.
+
+    Notes
+    -----
+    The table of `to_frame` has a row per output and cell: columns ``output``, the feature (without a value in
+    the row of missing ones), the averages there are with their errors, ``support``, ``rows``, and of several
+    models ``between_models``, the standard deviation between their predictions.
     """
 
-    optional_keys: ClassVar[tuple[str, ...]] = AVERAGES
-    shapes: ClassVar[dict[str, str]] = {
-        "1": "feature_names kinds ordered grid_values deciles",
-        "o": " ".join(("output_names", *(f"missing.{name}" for name in AVERAGES))),
-        "g": "support rows",
-        "o g": " ".join((*AVERAGES, "by_model.standard_deviation")),
-        "m": "by_model.models",
-        "m o g": "by_model.values",
-        "m o": "by_model.missing",
-    }
+    stored = "marginal"
 
-    feature_names: tuple[str, ...]
-    output_names: tuple[str, ...]
-    kinds: tuple[Kind, ...]
-    ordered: tuple[bool, ...]
-    grid_values: tuple[Array, ...]
-    predicted: Floats | None
-    predicted_error: Floats | None
-    observed: Floats | None
-    observed_error: Floats | None
-    residual: Floats | None
-    residual_error: Floats | None
-    support: Floats
-    rows: Integers
-    missing: MarginalAtMissing | None
+    feature_names: tuple[str, ...] = array(1)
+    output_names: tuple[str, ...] = labels("output")
+    kinds: tuple[Kind, ...] = array(1)
+    ordered: tuple[bool, ...] = array(1)
+    grid_values: tuple[Array, ...] = array(1)
+    predicted: Floats | None = array("output", "grid", optional=True)
+    predicted_error: Floats | None = array("output", "grid", optional=True)
+    observed: Floats | None = array("output", "grid", optional=True)
+    observed_error: Floats | None = array("output", "grid", optional=True)
+    residual: Floats | None = array("output", "grid", optional=True)
+    residual_error: Floats | None = array("output", "grid", optional=True)
+    support: Floats = array("grid", column="support")
+    rows: Integers = array("grid", column="rows")
+    missing: MarginalAtMissing | None = nested()
     outside: float
-    deciles: tuple[Array | None, ...]
+    deciles: tuple[Array | None, ...] = array(1)
     strength: float
     notes: tuple[Note, ...]
     provenance: Provenance
-    by_model: ModelSpread | None = None
+    by_model: ModelSpread | None = nested(default=None)
 
     def _check(self) -> None:
-        self._check_missing(self.missing, AVERAGES)
         for name in ("predicted", "observed", "residual"):
             if (getattr(self, name) is None) != (getattr(self, f"{name}_error") is None):
-                raise ValueError(f"{name} without its error, or the other way round")
+                raise InputError(f"{name} and {name}_error need each other; pass both or none")
         if self.predicted is None and self.observed is None:
-            raise ValueError("no averages")
-
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return a tidy long table with one row per output and cell, in the library of the user's own table.
-
-        Columns ``output``, the feature (without a value in the row of missing ones), the averages there are
-        with their errors, ``support`` and ``rows``.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Library of the returned table; by default that of ``X``.
-        """
-        return marginal_frame(self, backend)
+            raise InputError("there are no averages; pass predicted or observed")
+        super()._check()
 
 
-class Marginals(EffectMapping[Marginal], saved=True):
+@record
+class Marginals(EffectMapping[Marginal]):
     """A mapping from a feature's name to its `Marginal`, strongest first.
 
     Strength is `Marginal.strength`: the standard deviation over the data of the average prediction.
+
+    The table of `to_frame` has the columns ``feature``, ``value`` (as text, None for missing ones),
+    ``number`` (None for categories and dates), ``output`` and the numbers of the table of one feature.
     """
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return one tidy long table of all features.
+    stored = "marginals"
 
-        Columns ``feature``, ``value`` (as text, None for missing ones), ``number`` (None for categories and
-        dates), ``output``, the averages there are with their errors, ``support`` and ``rows``.
-        """
-        return marginals_frame(self, backend)
+    effects: tuple[Marginal, ...]

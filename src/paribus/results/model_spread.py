@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,13 @@ from paribus._contracts import Floats
 from paribus._states.overflow import scaled
 from paribus._text import at_point, number
 from paribus.notes import Note, NoteCode
-from paribus.results.frozen import Frozen
+from paribus.results.schema import Record, array, labels, record
 
 ROUNDING = 1e-12  # of the numbers compared: models that differ by less do not differ
 
 
-@dataclass(frozen=True, eq=False)
-class ModelSpread(Frozen):
+@record
+class ModelSpread(Record):
     r"""Effects by model, and their standard deviation: how much an effect depends on the fitted model.
 
     Models fitted on other folds, bootstrap samples or seeds differ. This variation is neither the sampling
@@ -56,10 +55,10 @@ class ModelSpread(Frozen):
     array([[0.  , 1.41, 2.83]])
     """
 
-    models: tuple[str, ...]
-    values: Floats
-    standard_deviation: Floats
-    missing: Floats | None
+    models: tuple[str, ...] = labels("model")
+    values: Floats = array("model", "output", "grid")
+    standard_deviation: Floats = array("output", "grid", column="between_models")
+    missing: Floats | None = array("model", "output")
 
     @classmethod
     def of(
@@ -72,6 +71,9 @@ class ModelSpread(Frozen):
     def missing_deviation(self) -> Floats | None:
         """The standard deviation between models at a missing value, ``(n_outputs,)``."""
         return None if self.missing is None else between(self.missing)
+
+    def _at_missing(self) -> dict[str, Any]:
+        return {} if self.missing is None else {"between_models": self.missing_deviation}
 
 
 def mean_of(values: Floats) -> Floats:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
 from paribus._contracts import NOMINAL
-from paribus._typing import FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note
 from paribus.results.alike import check_alike, check_same
@@ -22,7 +20,8 @@ from paribus.results.marginal import Marginal, Marginals
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
-from paribus.results.tidy import overlay_frame, overlays_frame
+from paribus.results.schema import record
+from paribus.results.tidy import LongTable, table_of
 
 if TYPE_CHECKING:
     from paribus.results.difference import Difference, Differences
@@ -35,15 +34,22 @@ ONE = (PartialDependence, LocalEffect, Marginal)
 MANY = (Effects, LocalEffects, Marginals)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Overlay(PlotMixin, saved=True):
+@record
+class Overlay(PlotMixin):
     """Results of one feature under names: of several models, or of several slices of the data.
 
     Attributes
     ----------
     parts : dict of str to PartialDependence, LocalEffect or Marginal
         The results, all of one type, in the order they were given. Each keeps its own axis.
+
+    Notes
+    -----
+    The table of `to_frame` has the columns ``part`` and then those of the tables of the parts, empty where a
+    part lacks one.
     """
+
+    stored = "overlay"
 
     parts: dict[str, Part]
 
@@ -87,17 +93,13 @@ class Overlay(PlotMixin, saved=True):
             for note, names in by_note.items()
         )
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return one tidy long table.
+    def _tables(self) -> list[LongTable]:
+        """Return the table of each part."""
+        return [table_of(part, part=name) for name, part in self.parts.items()]
 
-        Columns ``part`` and then those of the tables of the parts, empty where a part lacks one.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Library of the returned table; by default that of the first part.
-        """
-        return overlay_frame(self, backend)
+    def to_xarray(self) -> dict[str, Any]:
+        """Return the arrays of each part, see there, under its name."""
+        return {name: part.to_xarray() for name, part in self.parts.items()}
 
     def difference(
         self,
@@ -141,21 +143,18 @@ class Overlay(PlotMixin, saved=True):
         return difference_of(self, part, reference, curve, independent)
 
 
-class Overlays(EffectMapping[Overlay], saved=True):
-    """A mapping from a feature's name to its `Overlay`, strongest first by the strongest of its parts."""
+@record
+class Overlays(EffectMapping[Overlay]):
+    """A mapping from a feature's name to its `Overlay`, strongest first by the strongest of its parts.
 
-    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
-        """Return one tidy long table of all features.
+    The table of `to_frame` has the columns ``part`` and then those of the table of many effects: ``feature``,
+    ``value`` (as text, None for missing ones), ``number`` (None for categories and dates), ``output`` and the
+    numbers.
+    """
 
-        Columns ``part`` and then those of the table of many effects: ``feature``, ``value`` (as text, None
-        for missing ones), ``number`` (None for categories and dates), ``output`` and the numbers.
+    stored = "overlays"
 
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Library of the returned table; by default that of the first part.
-        """
-        return overlays_frame(self, backend)
+    effects: tuple[Overlay, ...]
 
     def difference(
         self,
@@ -216,9 +215,8 @@ def overlay(results: Any) -> Overlay | Overlays:
     if not everywhere:
         raise InputError(f"overlay() needs a one-way effect that all of {', '.join(map(repr, several))} have")
     skipped = tuple(f"{name} is not in {', '.join(parts)}" for name, parts in lacking.items() if parts)
-    return Overlays(
-        [overlay({part: many[name] for part, many in several.items()}) for name in everywhere], skipped
-    )
+    overlays = (overlay({part: many[name] for part, many in several.items()}) for name in everywhere)
+    return Overlays(tuple(overlays), skipped)
 
 
 def _checked(results: Any) -> dict[str, Any]:

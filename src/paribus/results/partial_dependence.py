@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from paribus._contracts import Array, Floats, Kind
 from paribus._typing import FrameBackend, TableKind
+from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note
 from paribus.results.extrapolation import Extrapolation
-from paribus.results.frozen import Frozen
 from paribus.results.ice_quantiles import IceQuantiles
 from paribus.results.model_spread import ModelSpread
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
-from paribus.results.tidy import effect_frame
+from paribus.results.schema import Record, array, labels, nested, record
+from paribus.results.tidy import LongTable, frame_of, table_of
 from paribus.results.transforms import centered, derivative
 
-OPTIONAL = ("average", "standard_error", "individual", "quantiles", "row_weights", "by_model")
 
-
-@dataclass(frozen=True, eq=False)
-class PartialDependenceAtMissing(Frozen):
+@record
+class PartialDependenceAtMissing(Record):
     """The effect at a missing value, apart from the curve.
 
     Attributes
@@ -38,13 +36,13 @@ class PartialDependenceAtMissing(Frozen):
 
     share: float
     support: float
-    average: Floats | None
-    standard_error: Floats | None
-    individual: Floats | None
+    average: Floats | None = array("output")
+    standard_error: Floats | None = array("output")
+    individual: Floats | None = array("output", "row")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PartialDependence(Result, saved=True):
+@record
+class PartialDependence(Result):
     """Partial dependence and individual conditional expectation of one feature or several together.
 
     Fields are available as attributes and as keys; optional keys are absent if they were not requested.
@@ -92,48 +90,33 @@ class PartialDependence(Result, saved=True):
         Caveats as plain sentences: extrapolation, missing values, near-constant features, skipped files.
     """
 
-    optional_keys: ClassVar[tuple[str, ...]] = OPTIONAL
-    shapes: ClassVar[dict[str, str]] = {
-        "d": "feature_names ordered deciles",
-        "o": "output_names missing.average missing.standard_error",
-        "o g": "average standard_error by_model.standard_deviation",
-        "g": "support extrapolation.by_point extrapolation.mask",
-        "o n g": "individual",
-        "o n": "missing.individual",
-        "n": "row_weights",
-        "q": "quantiles.probabilities",
-        "o q g": "quantiles.values",
-        "o q": "quantiles.missing",
-        "m": "by_model.models",
-        "m o g": "by_model.values",
-        "m o": "by_model.missing",
-    }
+    stored = "partial_dependence"
 
-    feature_names: tuple[str, ...]
-    output_names: tuple[str, ...]
-    kinds: tuple[Kind, ...]
-    ordered: tuple[bool, ...]
-    grid_values: tuple[Array, ...]
-    average: Floats | None
-    standard_error: Floats | None
-    individual: Floats | None
-    support: Floats
-    extrapolation: Extrapolation | None
-    missing: PartialDependenceAtMissing | None
-    deciles: tuple[Array | None, ...]
+    feature_names: tuple[str, ...] = labels("feature")
+    output_names: tuple[str, ...] = labels("output")
+    kinds: tuple[Kind, ...] = array("feature")
+    ordered: tuple[bool, ...] = array("feature")
+    grid_values: tuple[Array, ...] = array("feature")
+    average: Floats | None = array("output", "grid", optional=True)
+    standard_error: Floats | None = array("output", "grid", optional=True, filled=True)
+    individual: Floats | None = array("output", "row", "grid", optional=True)
+    support: Floats = array("grid", column="support")
+    extrapolation: Extrapolation | None = nested()
+    missing: PartialDependenceAtMissing | None = nested()
+    deciles: tuple[Array | None, ...] = array("feature")
     strength: float
     notes: tuple[Note, ...]
     provenance: Provenance
-    quantiles: IceQuantiles | None = None
-    row_weights: Floats | None = None
-    by_model: ModelSpread | None = None
+    quantiles: IceQuantiles | None = nested(optional=True, default=None)
+    row_weights: Floats | None = array("row", optional=True, default=None)
+    by_model: ModelSpread | None = nested(optional=True, default=None)
 
     def _check(self) -> None:
         if self.average is None and self.individual is None:
-            raise ValueError("neither averages nor curves")
+            raise InputError("there are neither averages nor curves; pass average or individual")
         if self.individual is None and self.row_weights is not None:
-            raise ValueError("row_weights without curves")
-        self._check_missing(self.missing, ("average", "individual"), ("quantiles", "by_model"))
+            raise InputError("row_weights are of curves, and there are none; pass individual, or no weights")
+        super()._check()
 
     def to_frame(self, kind: TableKind | None = None, *, backend: FrameBackend | None = None) -> Any:
         """Return a tidy long table, in the library of the user's own table.
@@ -149,7 +132,23 @@ class PartialDependence(Result, saved=True):
         backend : {"pandas", "polars", "pyarrow"}, optional
             Library of the returned table; by default that of ``X``.
         """
-        return effect_frame(self, kind, backend)
+        if kind is None:
+            kind = "average" if self.average is not None else "individual"
+        check_choice("kind", kind, TableKind)
+        if kind not in self:
+            raise OptionError(f"kind={kind!r} was not computed; pass kind='both' to partial_dependence")
+        return frame_of(self, self._tables() if kind == "average" else [self._curves()], backend)
+
+    def _tables(self) -> list[LongTable]:
+        if self.average is None:
+            raise OptionError("kind='individual' has no averages; pass kind='both' to effects()")
+        return super()._tables()
+
+    def _curves(self) -> LongTable:
+        """Return the table of the individual curves."""
+        dims = ("output", "row", "grid")
+        last = {} if self.missing is None else {"prediction": self.missing.individual}
+        return table_of(self, {"prediction": self.individual}, last, dims)
 
     def centered(self, at: Any = None) -> PartialDependence:
         r"""Return the effect relative to its value at one point of the grid.

@@ -1,4 +1,4 @@
-"""Shared by all results: equality, saving, key completion."""
+"""Shared by all results: equality, files, tables, arrays with names, key completion."""
 
 from __future__ import annotations
 
@@ -6,24 +6,20 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
-from paribus.results.equality import differing
-from paribus.results.frozen import Frozen
-from paribus.results.schema import SAVED
+from paribus._typing import FrameBackend
+from paribus.results.equality import same
+from paribus.results.labeled import dataset_of
+from paribus.results.schema import Record
 from paribus.results.storage import save
+from paribus.results.tidy import LongTable, frame_of, table_of
 
 
-class Saveable(Frozen):
+class Saveable(Record):
     """A result that can be saved, and equals another if every value does."""
-
-    def __init_subclass__(cls, *, saved: bool = False, **more: Any) -> None:
-        """Let files hold results of a class that is ``saved``."""
-        super().__init_subclass__(**more)
-        if saved:
-            SAVED[cls.__name__] = cls
 
     def __eq__(self, other: object) -> bool:
         """Return whether two results are the same bit for bit, provenance included; NaN equals NaN."""
-        return type(other) is type(self) and differing(self, other) is None
+        return same(self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -34,6 +30,35 @@ class Saveable(Frozen):
         is replaced only once the new one is complete.
         """
         save(self, path)
+
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
+        """Return a tidy long table, in the library of the user's own table.
+
+        It has one row per output and grid point. The documentation of the class names the columns.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Library of the returned table; by default that of ``X``.
+        """
+        return frame_of(self, self._tables(), backend)
+
+    def to_xarray(self) -> Any:
+        """Return the arrays with names for their dimensions and coordinates.
+
+        Dimensions are ``output``, the features, ``row``, ``quantile``, ``model`` and others that the arrays
+        have; the arrays of parts are named after both, such as ``by_model_values``. This needs xarray.
+
+        Returns
+        -------
+        xarray.Dataset, or dict of them
+            A dictionary if the result is made of several that have grids of their own.
+        """
+        return dataset_of(self)
+
+    def _tables(self) -> list[LongTable]:
+        """Return what its table consists of, one below the other."""
+        return [table_of(self)]
 
     def _ipython_key_completions_(self) -> list[Any]:
         """Return the keys for completion in notebooks."""

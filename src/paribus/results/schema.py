@@ -1,175 +1,228 @@
-"""What a file holds, as a result again: fields of the types their class declares, arrays of its shapes."""
+"""Dimensions, declared once for each field of a result, and the checks that follow from them."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from enum import Enum
-from functools import cache, partial
-from numbers import Integral, Real
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 
 from paribus._contracts import NOMINAL
-from paribus._evaluators.interactions import Ratio
-from paribus.meaning import TaggedText
-from paribus.results.frozen import Frozen
-from paribus.results.values import read_array, read_value
+from paribus.errors import InputError
+from paribus.notes import Note
 
-SCALARS: dict[Any, Any] = {float: Real, int: Integral, str: str, bool: (bool, np.bool_)}
+Dim = str | int  # a name, which stands for one size throughout a result, or a size
+SEVERAL = ("grid", "step", "cell", "outputs")  # dimensions of any number of axes; they come last
 NUMBERS = {"numeric": "fiu", "integer": "fiu", "datetime": "mM"}  # dtypes of axes that are no categories
-SAVED: dict[str, type] = {}  # results that files hold, by name; each class enters itself
+STORED: dict[str, type[Record]] = {}  # records that files name, by the name they have there
+T = TypeVar("T", bound="Record")
 
 
-def read(hint: Any, body: Any) -> Any:
-    """Return a value of a declared type, or refuse what is of another."""
-    return _reader(hint)(body)
+class TableColumn(NamedTuple):
+    """What a table has of a record: an array, or None where it is filled."""
+
+    name: str
+    dims: tuple[Dim, ...]
+    value: Any
 
 
-@cache
-def _reader(hint: Any) -> Callable[[Any], Any]:
-    """Return what reads values of a declared type."""
-    origin, arms = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return read_value
-    if origin in (Union, UnionType):
-        return partial(_one_of, arms)
-    if origin is np.ndarray:
-        (scalar,) = get_args(arms[1])
-        return partial(read_array, dtype=None if scalar is Any else np.dtype(scalar))
-    if origin is tuple and arms[-1] is Ellipsis:
-        item = _reader(arms[0])
-        return lambda body: tuple(map(item, _list(body)))
-    if origin is tuple:
-        return lambda body: tuple(read(arm, item) for arm, item in zip(arms, _list(body), strict=True))
-    if origin is dict:
-        return lambda body: {key: read(arms[1], item) for key, item in _dict(body).items()}
-    if dataclasses.is_dataclass(hint) or (isinstance(hint, type) and issubclass(hint, TaggedText)):
-        return partial(_record, hint)
-    if isinstance(hint, type) and issubclass(hint, Mapping):
-        return partial(_ranked, hint)
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return hint
-    return partial(_scalar, hint)
+class Declaration(NamedTuple):
+    """What is declared of a field beside its type."""
+
+    dims: tuple[Dim, ...] = ()
+    optional: bool = False
+    column: str | None = None
+    filled: bool = False
+    labels: bool = False
+    nested: bool = False
 
 
-def _one_of(arms: tuple[Any, ...], body: Any) -> Any:
-    """Read the first of several types that fits."""
-    if body is None and NoneType in arms:
-        return None
-    refusals = []
-    for arm in arms:
-        if arm is not NoneType:
-            try:
-                return read(arm, body)
-            except (TypeError, ValueError) as error:
-                refusals.append(str(error))
-    raise ValueError("; ".join(refusals))
+def array(
+    *dims: Dim, optional: bool = False, column: str | None = None, filled: bool = False, **field: Any
+) -> Any:
+    """Declare a field of a record: an array or a tuple with an axis for each dimension.
 
-
-def _scalar(hint: Any, body: Any) -> Any:
-    value = read_value(body)
-    if type(value) is hint:
-        return value
-    if get_origin(hint) is Literal:
-        fits, name = isinstance(value, str) and value in get_args(hint), f"one of {get_args(hint)}"
-    else:
-        fits, name = isinstance(value, SCALARS[hint]), f"a {hint.__name__}"
-        fits = fits and (hint is bool or not isinstance(value, (bool, np.bool_)))
-    if not fits:
-        raise ValueError(f"{value!r} is not {name}")
-    return value
-
-
-def _list(body: Any) -> list[Any]:
-    if not isinstance(body, list):
-        raise ValueError(f"{body!r} is not a list")
-    return body
-
-
-def _dict(body: Any) -> dict[str, Any]:
-    if not isinstance(body, dict):
-        raise ValueError(f"{body!r} is not a mapping")
-    return body
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    """Return the declared type of each field."""
-    hints = get_type_hints(kind, localns={"Ratio": Ratio})
-    names = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else hints
-    return {name: hints[name] for name in names}
-
-
-def _record(kind: Any, body: Any) -> Any:
-    hints, name = _hints(kind), kind.__name__
-    if set(_dict(body)) != set(hints):
-        raise ValueError(f"{name} has unknown or lacking fields {sorted(set(body) ^ set(hints))}")
-    fields = {}
-    for field, hint in hints.items():
-        try:
-            fields[field] = read(hint, body[field])
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{field} of {name}: {error}") from error
-    record = kind(**fields)
-    if isinstance(record, Frozen):
-        _check_shapes(record)
-        record._check()
-    return record
-
-
-def _ranked(kind: Any, body: Any) -> Any:
-    (member,) = get_args(kind.__orig_bases__[0])
-    effects, skipped = _dict(body)["effects"], read(tuple[str, ...], body["skipped"])
-    result = kind([read(member, item) for item in _list(effects)], skipped)
-    if not result or len(result) != len(effects):
-        raise ValueError(f"{kind.__name__} has no effect, or two under one name")
-    return result
-
-
-def _check_shapes(record: Frozen) -> None:
-    """Refuse arrays that do not belong together.
-
-    A class names in ``shapes`` what it holds of each shape; a letter there is one size throughout.
+    Parameters
+    ----------
+    *dims : str or int
+        Its dimensions: ``grid`` (an axis for each feature), ``step`` (between grid values), ``cell`` (steps
+        of numbers, categories themselves), ``outputs`` (no axis if there is one output), any other name for
+        one axis, or a size.
+    optional : bool
+        Whether it is no key of the result where it is None.
+    column : str, optional
+        Its name in tables. What has the dimensions of the table is there under its own.
+    filled : bool
+        Whether tables have its column where it is None.
+    **field
+        As in `dataclasses.field`.
     """
-    sizes: dict[str, tuple[int, ...]] = {"1": (1,)}
-    if hasattr(record, "grid_values"):
-        sizes |= _grid_sizes(record)
-    for letters, paths in record.shapes.items():
-        for path in paths.split():
-            for actual in _shapes_of(record, path):
-                expected: tuple[int, ...] = ()
-                for letter in letters.split():
-                    expected += sizes.setdefault(letter, actual[len(expected) :][:1] or (0,))
-                if actual != expected:
-                    raise ValueError(f"{path} of shape {actual} where {expected} belongs")
+    return _field(Declaration(dims, optional, column, filled), field)
 
 
-def _shapes_of(record: Any, path: str) -> list[tuple[int, ...]]:
-    """Return the shapes of what a record holds somewhere: none, that of an array, those of a ratio."""
-    value = record
-    for name in path.split("."):
-        value = None if value is None else getattr(value, name)
-    if isinstance(value, Ratio):
-        arrays = (getattr(value, field.name) for field in dataclasses.fields(value))
-        return [array.shape for array in arrays if array is not None]
-    if value is None:
-        return []
-    return [value.shape if isinstance(value, np.ndarray) else (len(value),)]
+def labels(dim: Dim) -> Any:
+    """Declare a field that names the entries of a dimension, as coordinates do."""
+    return _field(Declaration((dim,), labels=True), {})
 
 
-def _grid_sizes(record: Any) -> dict[str, tuple[int, ...]]:
-    """Return the shape ``g`` of the grid, ``s`` of the steps, ``c`` of the cells: bins, or categories."""
-    axes = record.grid_values
-    if any(axis.ndim != 1 for axis in axes) or len(axes) != len(record.kinds) or not axes:
-        raise ValueError(f"{len(axes)} axes of {len(record.kinds)} kinds, or one that is no list of values")
-    for axis, kind in zip(axes, record.kinds, strict=True):
+def nested(*dims: Dim, optional: bool = False, **field: Any) -> Any:
+    """Declare a part whose dimensions are those of the record it is in.
+
+    Parameters
+    ----------
+    *dims : str or int
+        Dimensions of all its arrays, if it does not declare them itself.
+    optional, **field
+        As in `array`.
+    """
+    return _field(Declaration(dims, optional, nested=True), field)
+
+
+def _field(declared: Declaration, options: dict[str, Any]) -> Any:
+    return dataclasses.field(**options, metadata={"declared": declared})
+
+
+@dataclass_transform(
+    frozen_default=True, eq_default=False, field_specifiers=(array, labels, nested, dataclasses.field)
+)
+def record(kind: type[T]) -> type[T]:
+    """Make a class a frozen dataclass; one that has a name in files, ``stored``, can be loaded."""
+    made = dataclasses.dataclass(frozen=True, eq=False)(kind)
+    made.declared = {}
+    for field in dataclasses.fields(made):
+        if field.metadata:
+            own: Declaration = field.metadata["declared"]
+            column = own.column or (field.name if own.dims == kind.table else None)
+            made.declared[field.name] = own._replace(column=column)
+    if "stored" in vars(kind):
+        STORED[kind.stored] = made
+    return made
+
+
+class Record:
+    """A frozen dataclass whose arrays are read-only and have the shapes their dimensions say.
+
+    Both hold from when it is made; ``_check`` is for what shapes do not say.
+    """
+
+    stored: ClassVar[str]
+    table: ClassVar[tuple[Dim, ...]] = ("output", "grid")  # what its tables have a row for each of
+    declared: ClassVar[dict[str, Declaration]]  # by field, of those that have dimensions or are nested
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            for part in value if isinstance(value, tuple) else (value,):
+                read_only(part)
+                if name == "notes" and not isinstance(part, Note):
+                    raise TypeError(f"notes are of type Note, not {type(part).__name__}: {part!r}")
+        self._check()
+        sizes = _sizes(self) if self.declared else {}
+        for path, dims, value in declared_arrays(self):
+            _check_shape(".".join(path), dims, value, sizes)
+
+    def _check(self) -> None:
+        """Refuse parts that do not belong together."""
+
+    def _parts(self) -> list[Record]:
+        """Return its nested records."""
+        nested = (getattr(self, name) for name, declared in self.declared.items() if declared.nested)
+        return [part for part in nested if isinstance(part, Record)]
+
+    def _columns(self) -> Iterator[TableColumn]:
+        """Yield what tables have of it."""
+        for name, declared in self.declared.items():
+            value = getattr(self, name)
+            if declared.column is not None and (value is not None or declared.filled):
+                yield TableColumn(declared.column, declared.dims, value)
+        for part in self._parts():
+            yield from part._columns()
+
+    def _at_missing(self) -> dict[str, Any]:
+        """Return what the columns are at a missing value, nothing if it has no such point."""
+        missing = getattr(self, "missing", None)
+        known = {} if missing is None else dict(vars(missing))
+        for part in self._parts():
+            known |= part._at_missing()
+        return known
+
+    def _labels(self) -> dict[Dim, Any]:
+        """Return the names, or numbers, of the entries of dimensions."""
+        known = {
+            declared.dims[0]: getattr(self, name)
+            for name, declared in self.declared.items()
+            if declared.labels
+        }
+        for part in self._parts():
+            known |= part._labels()
+        return known
+
+
+def read_only(value: object) -> None:
+    """Freeze an array in place; what is none stays as it is."""
+    if isinstance(value, np.ndarray):
+        value.setflags(write=False)
+
+
+def column_names(kind: type[Record]) -> list[str]:
+    """Return the names that no feature has in the tables of a result, whichever of them it is."""
+    columns = (declared.column for declared in kind.declared.values())
+    return ["output", "row", *filter(None, columns)]
+
+
+def declared_arrays(record: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+    """Yield the name, the dimensions and the value of all that has dimensions, in nested parts too."""
+    for name, declared in record.declared.items():
+        value, place = getattr(record, name), (*path, name)
+        if value is None:
+            continue
+        if not declared.nested:
+            yield place, declared.dims, value
+        elif not dataclasses.is_dataclass(value):
+            raise InputError(f"{name}={value!r} is no part of a result; pass what another result has there")
+        elif not declared.dims:
+            yield from declared_arrays(value, place)
+        else:
+            parts = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+            yield from (((*place, own), declared.dims, part) for own, part in parts if part is not None)
+
+
+def _sizes(record: Any) -> dict[Dim, tuple[int, ...]]:
+    """Return the sizes that the names of outputs and the values of axes decide."""
+    sizes: dict[Dim, tuple[int, ...]] = {}
+    outputs = getattr(record, "output_names", None)
+    if outputs is not None:
+        several = (len(outputs),)
+        sizes |= {"output": several, "outputs": () if several == (1,) else several}
+    if not hasattr(record, "grid_values"):
+        return sizes
+    axes, kinds = record.grid_values, record.kinds
+    if len(axes) != len(kinds) or not axes or any(np.ndim(axis) != 1 for axis in axes):
+        raise InputError(
+            f"grid_values has {len(axes)} axes for {len(kinds)} kinds; pass a 1-d array for each feature"
+        )
+    for axis, kind in zip(axes, kinds, strict=True):
         if axis.dtype.kind not in NUMBERS.get(kind, axis.dtype.kind):
-            raise ValueError(f"an axis of dtype {axis.dtype} cannot be {kind}")
+            raise InputError(f"grid_values of dtype {axis.dtype} cannot be {kind}; pass values of that kind")
     nodes = tuple(len(axis) for axis in axes)
     steps = tuple(max(0, size - 1) for size in nodes)
-    nominal = [kind in NOMINAL for kind in record.kinds]
-    cells = tuple(node if own else step for node, step, own in zip(nodes, steps, nominal, strict=True))
-    return {"d": (len(axes),), "g": nodes, "s": steps, "c": cells}
+    cells = (n if kind in NOMINAL else s for n, s, kind in zip(nodes, steps, kinds, strict=True))
+    return sizes | {"feature": (len(axes),), "grid": nodes, "step": steps, "cell": tuple(cells)}
+
+
+def _check_shape(name: str, dims: tuple[Dim, ...], value: Any, sizes: dict[Dim, tuple[int, ...]]) -> None:
+    """Refuse a shape that its dimensions do not have; the first with a dimension decides its size."""
+    counted = (len(value),) if isinstance(value, (tuple, list)) else ()
+    shape: tuple[int, ...] = getattr(value, "shape", counted)
+    expected: tuple[int, ...] = ()
+    for dim in dims:
+        rest = shape[len(expected) :]
+        if isinstance(dim, int):
+            expected += (dim,)
+        else:
+            expected += sizes.setdefault(dim, rest if dim in SEVERAL else rest[:1] or (0,))
+    if shape != expected:
+        spelled = ", ".join(map(str, dims))
+        raise InputError(f"{name} has shape {shape}; pass it with the shape {expected} of ({spelled})")

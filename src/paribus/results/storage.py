@@ -2,65 +2,37 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
 import stat
 import zlib
-from collections.abc import Mapping
-from enum import Enum
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
-import numpy as np
-
+from paribus._codec.records import Format, decode, encode
+from paribus._codec.values import read_array, read_value, write_value
 from paribus.errors import FormatError
-from paribus.meaning import TaggedText
 from paribus.results.equality import differing
-from paribus.results.schema import SAVED, read
-from paribus.results.values import write_array, write_value
+from paribus.results.schema import STORED
 
-if TYPE_CHECKING:
-    from paribus.results.comparison import Comparison, Comparisons
-    from paribus.results.difference import Difference, Differences
-    from paribus.results.effects import Effects
-    from paribus.results.hstatistics import HStatistics
-    from paribus.results.importance import Importance
-    from paribus.results.local_effect import LocalEffect, LocalEffects
-    from paribus.results.marginal import Marginal, Marginals
-    from paribus.results.overlay import Overlay, Overlays
-    from paribus.results.partial_dependence import PartialDependence
-
-Result: TypeAlias = (
-    "PartialDependence | Effects | LocalEffect | LocalEffects | Marginal | Marginals | HStatistics"
-    " | Importance | Comparison | Comparisons | Overlay | Overlays | Difference | Differences"
-)
 FORMAT = "paribus"
-VERSION = 3
+VERSION = 1
 
 # What reading a file raises that was made to harm, or was damaged.
-WRONG = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    zlib.error,
-)
+WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError, zlib.error)
+DEEP = "it is nested more deeply than any result"
+READABLE = Format(lambda kind: getattr(kind, "stored", None), write_value, read_value, read_array)
 
 
 def save(result: object, path: str | PathLike[str]) -> None:
     """Write a result as JSON, if it comes back the same."""
-    kind = type(result).__name__
-    body = encode(result)
+    body = encode(result, READABLE)
     lost = _lost(result, body)
     if lost is not None:
-        raise FormatError(f"this {kind} cannot be saved without loss: {lost}")
-    document = {"format": FORMAT, "version": VERSION, "kind": kind, "digest": _digest(body), "result": body}
+        raise FormatError(f"this {type(result).__name__} cannot be saved without loss: {lost}")
+    document = {"format": FORMAT, "version": VERSION, "digest": _digest(body), "result": body}
     text = json.dumps(document, allow_nan=False)
     try:
         _write(Path(path), text)
@@ -91,11 +63,11 @@ def _write(path: Path, text: str) -> None:
 def _lost(result: object, body: Any) -> str | None:
     """Return what would not be read back as it is."""
     try:
-        again = read(type(result), body)
+        again = decode(type(result), body, READABLE)
     except WRONG as error:
         return _short(str(error))
-    name = differing(result, again)
-    return None if name is None else f"{name} is of a type that a file cannot hold"
+    lost = differing(result, again)
+    return f"{lost[0]} is of a type that a file cannot hold" if lost else None
 
 
 def _digest(body: Any) -> str:
@@ -103,7 +75,7 @@ def _digest(body: Any) -> str:
     return hashlib.sha256(json.dumps(body, allow_nan=False).encode()).hexdigest()
 
 
-def load(path: str | PathLike[str]) -> Result:
+def load(path: str | PathLike[str]) -> Any:
     """Read a saved result, without the model or the data.
 
     Parameters
@@ -135,19 +107,21 @@ Comparison, Comparisons, Overlay, Overlays, Difference or Differences
     document = _read(path)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FormatError(f"{path} is not a result saved by paribus")
-    version, kind = document.get("version"), document.get("kind")
-    if version != VERSION:
-        stated = _short(repr(version))
+    if document.get("version") != VERSION:
+        stated = _short(repr(document.get("version")))
         raise FormatError(f"{path} has format version {stated}; this release reads version {VERSION}")
-    if not isinstance(kind, str) or kind not in SAVED:
-        raise FormatError(f"{path} holds a {_short(repr(kind))}; this release knows {', '.join(SAVED)}")
+    body = document.get("result")
+    name = body.get("record") if isinstance(body, dict) else None
+    if not isinstance(name, str) or name not in STORED:
+        raise FormatError(f"{path} holds a {_short(repr(name))}; this release knows {', '.join(STORED)}")
     try:
-        if document.get("digest") != _digest(document.get("result")):
+        if document.get("digest") != _digest(body):
             raise FormatError(f"{path} is damaged, or was changed after it was saved")
-        result: Result = read(SAVED[kind], document["result"])
+        return decode(STORED[name], body, READABLE)
+    except RecursionError as error:
+        raise FormatError(f"{path} is damaged: {DEEP}") from error
     except WRONG as error:
         raise FormatError(f"{path} is damaged: {_short(f'{type(error).__name__}: {error}')}") from error
-    return result
 
 
 def _read(path: str | PathLike[str]) -> Any:
@@ -164,7 +138,8 @@ def _read(path: str | PathLike[str]) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse)
     except (RecursionError, ValueError) as error:
-        raise FormatError(f"{path} is not a result saved by paribus: {_short(str(error))}") from error
+        wrong = DEEP if isinstance(error, RecursionError) else _short(str(error))
+        raise FormatError(f"{path} is not a result saved by paribus: {wrong}") from error
 
 
 def _refuse(constant: str) -> None:
@@ -173,25 +148,3 @@ def _refuse(constant: str) -> None:
 
 def _short(text: str) -> str:
     return text if len(text) < 300 else f"{text[:300]} ..."
-
-
-def encode(value: Any) -> Any:
-    """Return a result, or a part of it, as JSON: records by field, mappings of results in order."""
-    if type(value) in (int, str):  # most of what there is
-        return value
-    if isinstance(value, (tuple, list)):
-        return [encode(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return write_array(value)
-    if isinstance(value, dict):
-        return {str(key): encode(item) for key, item in value.items()}
-    if dataclasses.is_dataclass(value):
-        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, TaggedText):
-        return encode(vars(value))
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):  # of results, as all others are records
-        effects = list(value.values())
-        return {"effects": encode(effects), "skipped": encode(value.skipped)}  # type: ignore[attr-defined]
-    return write_value(value)

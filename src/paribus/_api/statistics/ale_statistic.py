@@ -163,7 +163,7 @@ class AleStatistic:
             build(grid, estimate, rows.total)
             for grid, estimate in zip(request.ale_grids, self._joined(work, estimated), strict=True)
         ]
-        return LocalEffects(effects, skipped)
+        return LocalEffects(tuple(effects), skipped)
 
     def _joined(self, work: Work, estimated: list[Estimated]) -> list[AleEstimate]:
         """Return each effect: that of the one model, or the mean of those of a list."""

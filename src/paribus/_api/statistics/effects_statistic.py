@@ -174,7 +174,7 @@ class EffectsStatistic:
         )
         models, unit = work.models, work.rows.weight_scale
         build = EffectBuilder(models[0].output_names, models, unit, provenance).partial_dependence
-        effects = [build(request, *one) for one in several]
+        effects = tuple(build(request, *one) for one in several)
         return effects[0] if self.alone else Effects(effects, skipped)
 
 

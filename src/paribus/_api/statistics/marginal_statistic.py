@@ -111,7 +111,7 @@ class MarginalStatistic:
         joined = estimated[0].estimates
         if work.several:
             joined = [mean_cells(each) for each in zip(*(one.estimates for one in estimated), strict=True)]
-        return Marginals([build(*one, means) for one in zip(means.axes, joined, strict=True)], skipped)
+        return Marginals(tuple(build(*one, means) for one in zip(means.axes, joined, strict=True)), skipped)
 
     def _outputs(self, work: Work) -> tuple[str, ...]:
         """Return the names of what is averaged where there is no model."""

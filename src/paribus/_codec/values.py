@@ -7,6 +7,8 @@ import math
 import re
 import zlib
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from decimal import Decimal
 from importlib import import_module
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,7 +23,6 @@ READABLE = 256  # elements: a larger array is written as its bytes
 RATIO = 100  # of bytes to compressed bytes, at most: a small file cannot fill the memory
 DTYPE = re.compile(r"[<>|](?:b1|[iu][1248]|f[248]|[mM]8(?:\[\d{0,9}[a-zA-Z]{1,2}\])?)")
 SMALLEST, LARGEST = -(2**63), 2**64 - 1  # integers that tables can hold
-NO_NUMBERS = ("nan", "inf", "-inf")  # which JSON cannot write
 
 
 def write_value(value: Any) -> Any:
@@ -31,6 +32,8 @@ def write_value(value: Any) -> Any:
         return value
     if kind is tuple:
         return [write_value(item) for item in value]
+    if kind is np.ndarray:
+        return write_array(value)
     if isinstance(value, np.generic) and DTYPE.fullmatch(value.dtype.str):
         return {"numpy": write_array(np.asarray(value))}
     if kind.__name__ not in ODD:
@@ -112,6 +115,9 @@ def _package(name: str) -> Any:
 ODD: dict[str, tuple[Any, Any]] = {
     "float": (str, float),
     "str_": (str, np.str_),
+    "bytes": (bytes.hex, bytes.fromhex),
+    "Decimal": (str, Decimal),
+    "time": (datetime.time.isoformat, datetime.time.fromisoformat),
     "date": (datetime.date.isoformat, datetime.date.fromisoformat),
     "datetime": (_write_moment, _read_moment),
     "timedelta": (lambda t: [t.days, t.seconds, t.microseconds], lambda body: datetime.timedelta(*body)),
@@ -136,22 +142,21 @@ def write_array(array: Array) -> dict[str, Any]:
     flat = np.ascontiguousarray(array).reshape(-1)
     body = {"dtype": array.dtype.str, "shape": list(array.shape)}
     if flat.size <= READABLE:
-        numbers = (flat.view(f"{flat.dtype.str[0]}i8") if flat.dtype.kind in "mM" else flat).tolist()
-        values = [item if math.isfinite(item) else str(item) for item in numbers]
+        values = _as_json(flat)
         # A NaN has a sign and other bits, which its name does not have.
         if _numbers(values, flat.dtype).tobytes() == flat.tobytes():
             return {**body, "values": values}
-    data = flat.tobytes()
     # The first bytes of all numbers, then the second: neighbors are alike, and a fifth smaller than else.
-    packed = zlib.compress(_columns(data, flat.itemsize))
-    if len(packed) < len(data) <= RATIO * len(packed):
-        return {**body, "zlib": b64encode(packed).decode()}
-    return {**body, "bytes": b64encode(data).decode()}
+    data = _columns(flat.tobytes(), flat.itemsize)
+    packed = zlib.compress(data)
+    if len(data) > RATIO * len(packed):
+        packed = zlib.compress(data, level=0)
+    return {**body, "zlib": b64encode(packed).decode()}
 
 
 def read_array(body: Any, dtype: np.dtype[Any] | None = None) -> Array:
     """Return an array that was written, of a dtype if only that is expected; sizes are checked first."""
-    if not isinstance(body, dict) or not {"dtype", "shape"} < set(body) or len(body) != 3:
+    if not isinstance(body, dict) or {*body} - {"values", "zlib"} != {"dtype", "shape"} or len(body) != 3:
         raise ValueError("no array where one belongs")
     name, shape = body["dtype"], body["shape"]
     if not isinstance(shape, list) or len(shape) > 32 or not all(type(n) is int and n >= 0 for n in shape):
@@ -163,7 +168,19 @@ def read_array(body: Any, dtype: np.dtype[Any] | None = None) -> Array:
     stored = np.dtype(name)
     if "values" in body:
         return _numbers(_of_size(body["values"], shape), stored).reshape(shape)
-    return np.frombuffer(_unpacked(body, math.prod(shape) * stored.itemsize, stored), stored).reshape(shape)
+    size = math.prod(shape) * stored.itemsize
+    data = _columns(_unpacked(body["zlib"], size), size // stored.itemsize)
+    return array_of(stored, shape, bytearray(data))
+
+
+def array_of(dtype: np.dtype[Any], shape: Sequence[int], data: bytearray | memoryview) -> Array:
+    """Return an array whose numbers are bytes, if these are as many and truth values are true or false."""
+    if math.prod(shape) * dtype.itemsize != len(data):
+        raise ValueError(f"an array whose bytes are not as many as its shape {tuple(shape)} says")
+    array = np.frombuffer(data, dtype).reshape(shape)
+    if dtype.kind == "b" and (array.view(np.uint8) > 1).any():
+        raise ValueError("truth values that are neither true nor false")
+    return array
 
 
 def _of_size(values: Any, shape: list[int]) -> list[Any]:
@@ -172,21 +189,23 @@ def _of_size(values: Any, shape: list[int]) -> list[Any]:
     return values
 
 
+def _as_json(flat: Array) -> list[Any]:
+    """Return numbers, names of those that JSON cannot write, dates as ticks."""
+    numbers = (flat.view(f"{flat.dtype.str[0]}i8") if flat.dtype.kind in "mM" else flat).tolist()
+    return [item if math.isfinite(item) else str(item) for item in numbers]
+
+
 def _numbers(values: list[Any], dtype: np.dtype[Any]) -> Array:
-    """Return numbers of a dtype; refuse what it does not hold."""
-    if dtype.kind == "f":
-        if not all(type(v) in (int, float) or v in NO_NUMBERS for v in values):
-            raise ValueError("an array of numbers holds something else")
-        exact = np.array([float(v) for v in values])
-        with np.errstate(over="ignore"):
-            array = exact.astype(dtype)
-        if not np.array_equal(array.astype(np.float64), exact, equal_nan=True):
-            raise ValueError(f"an array holds numbers that dtype {dtype} cannot")
-        return array
-    if not all(type(v) is (bool if dtype.kind == "b" else int) for v in values):
-        raise ValueError(f"an array of dtype {dtype} holds something else")
+    """Return numbers of a dtype; refuse what would not be written like this."""
+    own = {"f": (int, float, str), "b": (bool,)}.get(dtype.kind, (int,))
     ticks = np.dtype(f"{dtype.str[0]}i8") if dtype.kind in "mM" else dtype
-    return np.array(values, dtype=ticks).view(dtype)
+    if not all(type(value) in own for value in values):
+        raise ValueError(f"an array of dtype {dtype} holds something else")
+    with np.errstate(over="ignore"):
+        array = np.array(values, dtype=ticks).view(dtype)
+    if _as_json(array) != values:
+        raise ValueError(f"an array holds numbers that dtype {dtype} cannot")
+    return array
 
 
 def _columns(data: bytes, width: int) -> bytes:
@@ -194,19 +213,12 @@ def _columns(data: bytes, width: int) -> bytes:
     return np.frombuffer(data, np.uint8).reshape(-1, width).T.tobytes()
 
 
-def _unpacked(body: dict[str, Any], size: int, dtype: np.dtype[Any]) -> bytearray:
+def _unpacked(text: str, size: int) -> bytes:
     """Return the bytes of an array, never more than its shape says."""
-    if "zlib" in body:
-        packed = b64decode(body["zlib"], validate=True)
-        if size > RATIO * len(packed):
-            raise ValueError("an array that would be far larger than the file")
-        data = zlib.decompressobj().decompress(packed, size + 1)
-    else:
-        data = b64decode(body["bytes"], validate=True)
+    packed = b64decode(text, validate=True)
+    if size > RATIO * len(packed):
+        raise ValueError("an array that would be far larger than the file")
+    data = zlib.decompressobj().decompress(packed, size + 1)
     if not len(data) == size > 0:
         raise ValueError("an array whose bytes are not as many as its shape says")
-    if "zlib" in body:
-        data = _columns(data, size // dtype.itemsize)
-    if dtype.kind == "b" and data.strip(b"\0\1"):
-        raise ValueError("truth values that are neither true nor false")
-    return bytearray(data)
+    return data

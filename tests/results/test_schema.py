@@ -1,0 +1,242 @@
+"""What follows from the dimensions of a field: checks, keys, tables, files, arrays with names."""
+
+import ast
+import copy
+import dataclasses
+import inspect
+import json
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fuzz_results
+import paribus
+from handmade import provenance
+from kept_results import numbers
+from paribus import PartialDependence
+from paribus._contracts import Array, Floats, Kind
+from paribus._evaluators.interactions import Ratio
+from paribus.notes import Note
+from paribus.results.provenance import Provenance
+from paribus.results.result import Result
+from paribus.results.schema import STORED, Record, array, labels, nested, record
+
+ROOT = Path(__file__).parents[2]
+SAVED = Path(__file__).parent / "saved"
+PARTS = (
+    paribus.Extrapolation,
+    paribus.IceQuantiles,
+    paribus.LocalEffectAtMissing,
+    paribus.MarginalAtMissing,
+    paribus.ModelSpread,
+    paribus.PartialDependenceAtMissing,
+    Ratio,
+)
+
+
+# The new type of a result begins here.
+@record
+class ToyBand(Record):
+    """A band around a curve, by share of the rows."""
+
+    shares: Floats = labels("share")
+    low: Floats = array("output", "share", "grid")
+    width: Floats = array("output", "grid", column="width")
+
+
+@record
+class ToyResult(Result):
+    """The mean and the median at each value of a feature."""
+
+    stored = "toy"
+
+    feature_names: tuple[str, ...] = labels("feature")
+    output_names: tuple[str, ...] = labels("output")
+    kinds: tuple[Kind, ...] = array("feature")
+    grid_values: tuple[Array, ...] = array("feature")
+    mean: Floats = array("output", "grid")
+    median: Floats | None = array("output", "grid", optional=True)
+    band: ToyBand | None = nested()
+    notes: tuple[Note, ...]
+    provenance: Provenance
+
+
+# It ends here.
+
+
+def toy(**changes):
+    band = ToyBand(np.array([0.5, 0.9]), np.zeros((2, 2, 3)), np.ones((2, 3)))
+    fields = {
+        "feature_names": ("age",),
+        "output_names": ("yes", "no"),
+        "kinds": ("numeric",),
+        "grid_values": (np.array([1.0, 2.0, 4.0]),),
+        "mean": np.arange(6.0).reshape(2, 3),
+        "median": None,
+        "band": band,
+        "notes": (),
+        "provenance": provenance(),
+    }
+    return ToyResult(**fields | changes)
+
+
+def test_new_result_type_takes_at_most_sixty_lines():
+    text = Path(__file__).read_text().split("# The new type of a result begins here.\n")[1]
+    own = text.split("# It ends here.\n")[0]
+    assert [node.name for node in ast.parse(own).body] == ["ToyBand", "ToyResult"]
+    assert len(own.splitlines()) <= 60
+
+
+def test_new_result_type_saves_loads_and_compares(tmp_path):
+    result = toy(median=np.full((2, 3), np.nan))
+    result.save(tmp_path / "toy.json")
+    again = paribus.load(tmp_path / "toy.json")
+    assert again == result
+    assert type(again.band) is ToyBand
+    assert again != toy()
+    assert again != dataclasses.replace(again, mean=again.mean + 1e-16)
+    for twin in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert twin == result
+
+
+def test_new_result_type_has_keys_and_a_table():
+    assert list(toy()) == [field.name for field in dataclasses.fields(ToyResult) if field.name != "median"]
+    assert next(iter(toy(median=np.zeros((2, 3))))) == "median"
+    frame = toy().to_frame(backend="pandas")
+    assert list(frame.columns) == ["output", "age", "mean", "width"]
+    assert frame["output"].tolist() == ["yes"] * 3 + ["no"] * 3
+    assert frame["age"].tolist() == [1.0, 2.0, 4.0] * 2
+    assert frame["mean"].tolist() == list(range(6))
+    assert "mean (feature)" in toy(feature_names=("mean",)).to_frame(backend="pandas")
+
+
+def test_new_result_type_becomes_a_dataset_that_keeps_features_apart():
+    assert toy().to_xarray()["mean"].dims == ("output", "age")
+    found = toy(feature_names=("mean",)).to_xarray()
+    assert found["mean"].dims == ("output", "mean (feature)")
+    assert found["band_low"].dims == ("output", "share", "mean (feature)")
+    assert found["share"].values.tolist() == [0.5, 0.9]
+
+
+def test_xarray_that_is_not_installed_is_named_in_the_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(paribus.OptionError, match=r"pip install 'paribus\[xarray\]'"):
+        toy().to_xarray()
+
+
+def test_new_result_type_is_read_only():
+    result = toy()
+    for values in (result.mean, result.band.low, result.grid_values[0]):
+        with pytest.raises(ValueError, match="read-only"):
+            values[...] = 0
+    with pytest.raises(AttributeError):
+        result.mean = None
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"mean": np.zeros((2, 4))},
+            r"mean has shape \(2, 4\); pass it with the shape \(2, 3\) of \(output, grid\)",
+        ),
+        ({"mean": np.zeros(3)}, r"mean has shape \(3,\)"),
+        ({"output_names": ("yes",)}, r"mean has shape \(2, 3\); pass it with the shape \(1, 3\)"),
+        ({"feature_names": ("a", "b")}, r"feature_names has shape \(2,\)"),
+        ({"grid_values": ()}, "grid_values has 0 axes for 1 kinds"),
+        ({"grid_values": (np.array(["a", "b", "c"], object),)}, "dtype object cannot be numeric"),
+        (
+            {"band": ToyBand(np.ones(1), np.zeros((2, 1, 4)), np.ones((2, 4)))},
+            r"band.low has shape \(2, 1, 4\)",
+        ),
+    ],
+)
+def test_shape_that_does_not_fit_is_refused_when_a_result_is_made(changes, words):
+    with pytest.raises(paribus.InputError, match=words) as caught:
+        toy(**changes)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(paribus.InputError, match=words):
+        dataclasses.replace(toy(), **changes)
+
+
+def test_part_is_checked_when_it_is_made():
+    with pytest.raises(
+        paribus.InputError, match=r"width has shape \(2, 5\); pass it with the shape \(2, 4\)"
+    ):
+        ToyBand(np.ones(1), np.zeros((2, 1, 4)), np.ones((2, 5)))
+
+
+def test_every_array_of_every_result_has_dimensions():
+    for kind in [*STORED.values(), *PARTS[:-1]]:
+        hints = inspect.get_annotations(kind)
+        for name, hint in hints.items():
+            if any(word in str(hint) for word in ("Floats", "Integers", "Flags", "Array", "Ratio")):
+                assert name in kind.declared, f"{kind.__name__}.{name}"
+
+
+def test_shapes_of_all_results_are_checked():
+    """Arrays with one more entry are refused wherever they are."""
+    tried = set()
+    for result in fuzz_results.prepared():
+        for name in result.declared:
+            value = getattr(result, name)
+            if isinstance(value, np.ndarray):
+                with pytest.raises(paribus.InputError, match=f"^{name} has shape"):
+                    dataclasses.replace(result, **{name: np.concatenate([value, value[:1]])})
+                tried.add((type(result).__name__, name))
+    assert {name for name, _ in tried} == {
+        "PartialDependence",
+        "LocalEffect",
+        "Marginal",
+        "Difference",
+        "Comparison",
+        "HStatistics",
+        "Importance",
+    }
+    assert len(tried) > 25
+
+
+def test_names_in_files_are_not_those_of_classes(tmp_path):
+    effect = next(r for r in fuzz_results.prepared() if isinstance(r, PartialDependence))
+    effect.save(tmp_path / "effect.json")
+    assert json.loads((tmp_path / "effect.json").read_text())["result"]["record"] == "partial_dependence"
+    names = {kind.__name__ for kind in STORED.values()}
+    assert not names & set(STORED)
+
+
+def test_file_of_every_type_is_kept():
+    names = {name for name, kind in STORED.items() if kind.__module__.startswith("paribus.")}
+    assert {path.name.removesuffix(".table.json") for path in SAVED.glob("1/*.table.json")} == names
+
+
+@pytest.mark.parametrize("path", sorted(SAVED.glob("*/*.table.json")), ids=lambda path: path.name)
+def test_file_of_a_released_format_still_loads(path):
+    name = path.name.removesuffix(".table.json")
+    result = paribus.load(path.with_name(f"{name}.json"))
+    assert type(result).stored == name
+    assert numbers(result) == path.read_text().strip()
+
+
+def format_rows():
+    """Return the rows of the table of records in docs/format.md, from what the classes declare."""
+    rows = []
+    own = {
+        f"`{name}`": kind for name, kind in sorted(STORED.items()) if kind.__module__.startswith("paribus.")
+    }
+    for name, kind in [*own.items(), *((kind.__name__, kind) for kind in PARTS)]:
+        fields = []
+        for field in dataclasses.fields(kind):
+            declared = getattr(kind, "declared", {}).get(field.name)
+            dims = f" ({', '.join(map(str, declared.dims))})" if declared and declared.dims else ""
+            fields.append(f"`{field.name}`{dims}")
+        rows.append(f"| {name} | {', '.join(fields)} |")
+    return rows
+
+
+def test_format_page_lists_every_record_with_its_dimensions():
+    page = (ROOT / "docs" / "format.md").read_text()
+    for row in format_rows():
+        assert row in page, row

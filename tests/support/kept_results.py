@@ -1,0 +1,65 @@
+"""Small results of every type, saved so that later releases can show that they still read them.
+
+``python tests/support/kept_results.py tests/results/saved/1`` wrote the files of format version 1, each with the
+numbers of its table beside it. Files of a released version are never written again.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import paribus
+from handmade import importance, statistics
+
+
+def _model(table):
+    return np.asarray(table["x"], dtype=float) * 2 + np.nan_to_num(
+        np.asarray(table["gap"], dtype=float), nan=3.0
+    )
+
+
+def results():
+    """Return one result of every type, by the name it is stored under."""
+    frame = pd.DataFrame(
+        {
+            "x": np.arange(12.0) / 8,
+            "gap": [0.5, np.nan, 2.0, 1.0] * 3,
+            "city": ["Bern", "Genf", "Zürich"] * 4,
+            "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(12), unit="D"),
+        }
+    )
+    options = {"grid_resolution": 3, "progress": False}
+    many = pd.concat([frame] * 8, ignore_index=True)  # so many curves are compressed
+    both = paribus.partial_dependence(_model, many, "gap", kind="both", **options)
+    effects = paribus.effects(_model, frame, ["x", "gap", ("x", "city")], **options, quantiles=True)
+    ale = paribus.accumulated_local_effects(_model, frame, ["gap", "city"], progress=False)
+    several = paribus.accumulated_local_effects([_model, _model], frame, ["gap", "x"], progress=False)
+    near = paribus.marginal(_model, frame, ["gap", "day"], y=np.arange(12.0), **options)
+    plain = paribus.effects(_model, frame, ["gap", "day"], **options)
+    compared = paribus.compare(plain, ale, near)
+    overlays = paribus.overlay(
+        {"one": plain, "two": paribus.effects(_model, frame.iloc[:8], ["gap"], **options)}
+    )
+    found = [
+        *(both, effects, ale["gap"], several, near["gap"], near, compared["gap"], compared),
+        *(overlays["gap"], overlays, overlays["gap"].difference(), overlays.difference()),
+        statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),
+        importance(["a", ("b", 2)], [0.5, 1.0]),
+    ]
+    return {type(result).stored: result for result in found}
+
+
+def numbers(result):
+    """Return the table of a result as text."""
+    return json.dumps(result.to_frame(backend="pyarrow").to_pydict(), default=str, indent=1)
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, result in results().items():
+        result.save(folder / f"{name}.json")
+        (folder / f"{name}.table.json").write_text(numbers(result) + "\n")
