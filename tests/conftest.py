@@ -17,6 +17,16 @@ def rng():
     return np.random.default_rng(0)
 
 
+@pytest.fixture(scope="module")
+def client():
+    """A cluster in this process; what travels between processes is tested in executors/test_dask."""
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    options["set_as_default"] = False  # or other tests would compute there
+    with distributed.Client(**options) as client:
+        yield client
+
+
 @pytest.fixture(scope="session")
 def awkward():
     """A table with every kind of column our users have."""
