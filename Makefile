@@ -19,10 +19,11 @@ layers:  ## the diagram in ARCHITECTURE.md, held to the code
 	$(PYTHON) -c 'from importlinter.cli import lint_imports_command; lint_imports_command(["--no-cache"])'
 
 # Unit tests of each room, chosen by what they were measured to take.
-QUICK = $(wildcard tests/test_*.py) tests/data/test_table.py tests/data/test_bins.py tests/models tests/states \
-	tests/evaluators/test_marginal.py tests/evaluators/test_importance.py tests/executors/test_checkpoint_damaged.py \
-	tests/results/test_storage.py tests/results/test_hstatistics.py tests/display/test_figure.py \
-	tests/display/test_plotly.py tests/laws/test_defects.py
+QUICK = $(wildcard tests/test_*.py) tests/data/test_bins.py tests/data/test_scan_folders.py tests/models/test_*.py \
+	tests/models/libraries/test_lightgbm.py tests/models/libraries/test_xgboost.py tests/states \
+	tests/evaluators/test_importance.py tests/evaluators/test_ale_columns.py tests/evaluators/test_trees_splits.py \
+	tests/results/test_hstatistics.py tests/display/test_plotly.py tests/display/test_picture_laws.py \
+	tests/laws/test_defects.py
 
 quick:  ## says within a minute whether something broke; no law, no cluster, no browser
 	$(PYTHON) -m pytest $(QUICK) -m 'not slow and not alone and not cluster and not browser' $(PARALLEL)

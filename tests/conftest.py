@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 matplotlib.use("Agg")
-settings.register_profile("ci", deadline=None, max_examples=40)
+settings.register_profile("ci", deadline=None, max_examples=25)
 settings.register_profile("laws", deadline=None, max_examples=10_000)
 settings.load_profile("ci")
 

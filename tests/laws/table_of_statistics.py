@@ -167,13 +167,7 @@ STATISTICS = {
         laws_without=dict([ONE_WAY, NO_TREES, NO_CURVES])
         | {"additive model": "rows near a value differ in the other columns too, so it is not a term"},
     ),
-    "h": Statistic("h_statistic", additive=no_interactions, laws_without=dict([NO_CURVES])),
-    "threeway": Statistic(
-        "h_statistic",
-        {"threeway": 3},
-        additive=no_interactions,
-        laws_without=dict([SINGLE, NO_CURVES]),
-    ),
+    "h": Statistic("h_statistic", {"threeway": 3}, additive=no_interactions, laws_without=dict([NO_CURVES])),
     "importance": Statistic(
         "feature_importance", additive=deviations_of_terms, laws_without=dict([NO_CURVES])
     ),
