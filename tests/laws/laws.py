@@ -217,7 +217,9 @@ def company_in_a_pass(statistic, example, tmp_path, **_):
 
 def integer_weights(statistic, example, **_):
     times = np.random.default_rng(0).integers(0, 4, len(example.X))
-    times[0] = 1  # quantiles between rows depend on the unit, which is the smallest weight
+    times[0] = (
+        1  # quantiles between rows depend on the unit, which is the smallest weight of those with a value
+    )
     places = np.repeat(np.arange(len(times)), times)
     X, y, _ = example.rows(places)
     weighted = computed(statistic, example, sample_weight=times)

@@ -23,7 +23,7 @@ from paribus.errors import RefusalCode, RefusalError, TableError
 Structure: TypeAlias = Trees  # every kind that evaluators know a shortcut for
 # Beside the models: of a refusal its text and code alone, as its traceback would keep the model alive.
 _READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode]] = WeakKeyDictionary()
-_READING: WeakKeyDictionary[Model, RLock] = WeakKeyDictionary()  # so that threads do not read the same at once
+_READING: WeakKeyDictionary[Model, RLock] = WeakKeyDictionary()  # or threads would read the same at once
 
 
 def structure_of(model: Model) -> Structure:
