@@ -119,26 +119,6 @@ def test_two_rows_of_different_weight():
     assert effect.quantiles.values[0, :, 0].tolist() == np.quantile([1, 1, 1, 5], (0, 0.25, 0.5, 1)).tolist()
 
 
-@pytest.mark.parametrize("model", [crossing, "lightgbm", "histgb class"])
-def test_threads_and_blocks_do_not_change_a_bit(model, monkeypatch):
-    from paribus._evaluators import brute_force
-    from paribus._evaluators.trees import tree_exact
-
-    model = tree(model) if isinstance(model, str) else model
-    X = pd.concat([table()] * 12, ignore_index=True)
-    one = pd_of(model, X, "gap", quantiles=Q, n_jobs=1)
-    assert (
-        pd_of(model, X, "gap", quantiles=Q, n_jobs=3).quantiles.values.tobytes()
-        == one.quantiles.values.tobytes()
-    )
-    monkeypatch.setattr(brute_force, "STACK_ROWS", 50)
-    monkeypatch.setattr(brute_force, "CALL_ROWS", 600)
-    monkeypatch.setattr(tree_exact, "BLOCK_ROWS", 512)
-    cut = pd_of(model, X, "gap", quantiles=Q, n_jobs=2)
-    assert cut.provenance.block_rows < one.provenance.block_rows
-    assert cut.quantiles.values.tobytes() == one.quantiles.values.tobytes()
-
-
 def ranks(numbers, w, values):
     """Return the share of the weight below each value, and up to it."""
     order = np.argsort(numbers)

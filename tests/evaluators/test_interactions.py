@@ -1,6 +1,5 @@
 """H-statistics are those of the definition, for every library, unit and order of features."""
 
-import dataclasses
 from itertools import combinations
 
 import catboost
@@ -274,23 +273,3 @@ def test_h_statistic_other_libraries_of_tables(library):
         return np.nan_to_num(columns["a"].to_numpy()) * columns["b"].to_numpy()
 
     assert bits(paribus.h_statistic(function, library(frame))) == bits(paribus.h_statistic(function, frame))
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("method", ["exact", "brute"])
-def test_h_statistic_threads_and_repetition_do_not_change_bits(method, weighted):
-    X = np.random.default_rng(0).normal(size=(6_000, 4))
-    weights = np.random.default_rng(1).exponential(size=6_000) if weighted else None
-    arguments = {"method": method, "threeway": 3, "sample_weight": weights}
-    if method == "brute":
-        arguments["subsample"] = 60
-    model = fitted("lightgbm")
-    once, again, two, four = (
-        paribus.h_statistic(model, X, n_jobs=jobs, **arguments) for jobs in (1, 1, 2, 4)
-    )
-    assert bits(once) == bits(again) == bits(two) == bits(four)
-    timeless = [
-        dataclasses.replace(one.provenance, date="", seconds=0.0, max_memory=0) for one in (once, again)
-    ]
-    assert timeless[0] == timeless[1]
-    assert four.provenance.threads == 4
