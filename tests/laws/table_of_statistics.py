@@ -152,11 +152,16 @@ STATISTICS = {
         "effects", PAIRS, additive=partial_dependence_of_terms, laws_without=dict([NO_CURVES])
     ),
     "ale": Statistic(
-        "accumulated_local_effects", CURVES, additive=local_effects_of_terms, laws_without=dict([NO_CURVES])
+        "accumulated_local_effects",
+        CURVES,
+        tolerance_of_read=1e-12,
+        additive=local_effects_of_terms,
+        laws_without=dict([NO_CURVES]),
     ),
     "ale_pair": Statistic(
         "accumulated_local_effects",
         PAIRS | {"features": [("a", "b"), ("a", "kind"), ("kind", "n")]},
+        tolerance_of_read=1e-12,
         additive=local_effects_of_terms,
         laws_without=dict([ONE_WAY, NO_TREES, NO_CURVES]),
     ),
@@ -186,7 +191,7 @@ STATISTICS = {
         CURVES | {"features": ["a", "kind", ("a", "n")]},
         part=".extrapolation",
         apart="",
-        rows=600,
+        rows=1_500,
         laws_without=dict([NO_CURVES])
         | {
             "additive model": "it looks at the rows alone, whatever the model predicts",
