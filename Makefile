@@ -1,7 +1,8 @@
 # The words of CI. PYTHON names the environment's interpreter.
 PYTHON ?= python
+PARALLEL = --numprocesses logical --dist worksteal
 
-.PHONY: install lint types layers test docs gallery ci format timings scale laws fuzz floors pictures
+.PHONY: install lint types layers quick test slow docs gallery ci format timings scale laws fuzz floors pictures
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -17,9 +18,24 @@ types:  ## mypy, strict
 layers:  ## the diagram in ARCHITECTURE.md, held to the code
 	$(PYTHON) -c 'from importlinter.cli import lint_imports_command; lint_imports_command(["--no-cache"])'
 
-test:  ## laws, tables, models, defects of others, docstrings
-	$(PYTHON) -m pytest tests src -m 'not alone' --numprocesses logical --dist worksteal
-	$(PYTHON) -m pytest tests -m alone
+# Unit tests of each room, chosen by what they were measured to take.
+QUICK = $(wildcard tests/test_*.py) tests/data/test_bins.py tests/data/test_scan_folders.py tests/models/test_*.py \
+	tests/models/libraries/test_lightgbm.py tests/models/libraries/test_xgboost.py tests/states \
+	tests/evaluators/test_importance.py tests/evaluators/test_ale_columns.py tests/evaluators/test_trees_splits.py \
+	tests/results/test_hstatistics.py tests/display/test_plotly.py tests/display/test_picture_laws.py \
+	tests/laws/test_defects.py
+
+quick:  ## says within a minute whether something broke; no law, no cluster, no browser
+	$(PYTHON) -m pytest $(QUICK) -m 'not slow and not alone and not cluster and not browser' $(PARALLEL)
+
+test:  ## everything but what is slow: laws, tables, models, defects of others, docstrings; under eight minutes
+	$(PYTHON) -m pytest tests src -m 'not slow and not alone' $(PARALLEL)
+	$(PYTHON) -m pytest tests -m 'alone and not slow'
+	@echo "without the slow tests, which make slow and make ci run"
+
+slow:  ## simulations, measured memory, kernels compiled anew, workers that are killed
+	$(PYTHON) -m pytest tests -m 'slow and not alone' $(PARALLEL)
+	$(PYTHON) -m pytest tests -m 'slow and alone'
 
 docs:  ## every code block of README, ARCHITECTURE and docs
 	$(PYTHON) -m pytest README.md ARCHITECTURE.md docs
@@ -27,7 +43,7 @@ docs:  ## every code block of README, ARCHITECTURE and docs
 gallery:  ## every kind of panel by both drawers, as PNGs in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery
 
-ci: lint types layers test docs gallery
+ci: lint types layers test slow docs gallery  ## all that a change must pass
 
 format:
 	$(PYTHON) -m ruff check --fix .
@@ -52,5 +68,5 @@ floors:  ## the tests on the oldest versions we allow; old libraries warn, so wa
 	rm -rf .venv-floors && $(PYTHON) -m venv .venv-floors
 	.venv-floors/bin/python -m pip install --quiet --upgrade pip
 	.venv-floors/bin/python -m pip install --quiet --editable '.[plot,plotly]' --group test --constraint tests/support/floors.txt
-	.venv-floors/bin/python -m pytest tests src -m 'not alone' -W default --numprocesses logical --dist worksteal
+	.venv-floors/bin/python -m pytest tests src -m 'not alone' -W default $(PARALLEL)
 	.venv-floors/bin/python -m pytest tests -m alone -W default

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 matplotlib.use("Agg")
-settings.register_profile("ci", deadline=None, max_examples=40)
+settings.register_profile("ci", deadline=None, max_examples=25)
 settings.register_profile("laws", deadline=None, max_examples=10_000)
 settings.load_profile("ci")
 
@@ -15,6 +15,16 @@ settings.load_profile("ci")
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A cluster in this process; what travels between processes is tested in executors/test_dask."""
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    options["set_as_default"] = False  # or other tests would compute there
+    with distributed.Client(**options) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

@@ -164,7 +164,7 @@ def wanted(name):
     return {feature: by_value(effect) for feature, effect in found.items()}
 
 
-WRAPPERS = ("search", "vote", "target", "only step")
+WRAPPERS = ("search", "vote", "target", "only step", "lightgbm booster", "xgboost booster")
 CASES = [
     (name, change, source)
     for name in MODELS

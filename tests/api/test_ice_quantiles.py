@@ -111,92 +111,12 @@ def test_whichever_curves_are_kept_the_spread_is_the_same(model, kind):
     assert ("average" in two) == (kind != "individual")
 
 
-@pytest.mark.parametrize("name", TREES)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_trees_give_what_brute_force_gives(name, weighted):
-    w = weights() if weighted else None
-    effects = [
-        paribus.effects(
-            tree(name),
-            table(),
-            ["temp", "gap"],
-            quantiles=True,
-            sample_weight=w,
-            grid_resolution=12,
-            method=method,
-        )
-        for method in ("exact", "brute")
-    ]
-    for key in effects[0]:
-        fast, slow = (e[key].quantiles for e in effects)
-        np.testing.assert_allclose(fast.values, slow.values, rtol=0, atol=1e-9)
-        if key == "gap":
-            np.testing.assert_allclose(fast.missing, slow.missing, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("model", [crossing, "lightgbm", "histgb class"])
-def test_weights_are_numbers_of_rows(model):
-    """Whole weights are repeated rows, those of zero are not there, and their unit is nothing."""
-    model = tree(model) if isinstance(model, str) else model
-    rng = np.random.default_rng(9)
-    w = rng.integers(0, 4, ROWS).astype(float)
-    values = {"temp": np.linspace(3, 25, 7)}
-    options = {"quantiles": ODD, "custom_values": values}
-    weighted = pd_of(model, table(), "temp", sample_weight=w, **options).quantiles.values
-    repeated = pd_of(model, table().iloc[np.repeat(np.arange(ROWS), w.astype(int))], "temp", **options)
-    np.testing.assert_allclose(weighted, repeated.quantiles.values, rtol=0, atol=1e-12)
-    kept = pd_of(model, table()[w > 0], "temp", sample_weight=w[w > 0], **options).quantiles.values
-    np.testing.assert_allclose(weighted, kept, rtol=0, atol=1e-12)
-    scaled = pd_of(model, table(), "temp", sample_weight=8 * w, **options).quantiles.values
-    assert np.array_equal(weighted, scaled)
-
-
 def test_two_rows_of_different_weight():
     X = np.array([[0.0, 1.0], [0.0, 5.0], [1.0, 7.0]])
     effect = paribus.partial_dependence(
         lambda t: t[:, 1], X, 0, quantiles=(0, 0.25, 0.5, 1), sample_weight=[3.0, 1.0, 0.0]
     )
     assert effect.quantiles.values[0, :, 0].tolist() == np.quantile([1, 1, 1, 5], (0, 0.25, 0.5, 1)).tolist()
-
-
-@pytest.mark.parametrize("model", [crossing, "lightgbm", "histgb class"])
-def test_threads_and_blocks_do_not_change_a_bit(model, monkeypatch):
-    from paribus._evaluators import brute_force
-    from paribus._evaluators.trees import tree_exact
-
-    model = tree(model) if isinstance(model, str) else model
-    X = pd.concat([table()] * 12, ignore_index=True)
-    one = pd_of(model, X, "gap", quantiles=Q, n_jobs=1)
-    assert (
-        pd_of(model, X, "gap", quantiles=Q, n_jobs=3).quantiles.values.tobytes()
-        == one.quantiles.values.tobytes()
-    )
-    monkeypatch.setattr(brute_force, "STACK_ROWS", 50)
-    monkeypatch.setattr(brute_force, "CALL_ROWS", 600)
-    monkeypatch.setattr(tree_exact, "BLOCK_ROWS", 512)
-    cut = pd_of(model, X, "gap", quantiles=Q, n_jobs=2)
-    assert cut.provenance.block_rows < one.provenance.block_rows
-    assert cut.quantiles.values.tobytes() == one.quantiles.values.tobytes()
-
-
-@pytest.mark.parametrize("model", [crossing, "lightgbm", "histgb class"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", ["average", "both"])
-def test_rows_that_are_read_give_the_same(model, weighted, kind, tmp_path):
-    model = tree(model) if isinstance(model, str) else model
-    X = table().assign(w=weights())
-    X.iloc[:400].to_parquet(tmp_path / "a.parquet", row_group_size=90)
-    X.iloc[400:].to_parquet(tmp_path / "b.parquet", row_group_size=170)
-    options = {"quantiles": Q, "kind": kind}
-    read = pd_of(model, tmp_path, "gap", sample_weight="w" if weighted else None, **options)
-    memory = pd_of(model, table(), "gap", sample_weight=weights() if weighted else None, **options)
-    np.testing.assert_array_equal(read.quantiles.values, memory.quantiles.values)
-    np.testing.assert_array_equal(read.quantiles.missing, memory.quantiles.missing)
-    if weighted and kind == "both":
-        np.testing.assert_allclose(read.row_weights, weights(), rtol=1e-15)
-        np.testing.assert_array_equal(read.row_weights, memory.row_weights)
-    else:
-        assert "row_weights" not in read
 
 
 def ranks(numbers, w, values):

@@ -481,12 +481,9 @@ def test_a_checkpoint_of_local_effects(files, tmp_path):
         assert_array_equal(effect.by_model.values, again[key].by_model.values)
 
 
-def test_on_a_cluster():
-    distributed = pytest.importorskip("distributed")
-    with distributed.Client(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
-    ) as client:
-        effect = paribus.partial_dependence(refits(), table(), "gap", executor=client, progress=False)
+@pytest.mark.cluster
+def test_effects_of_a_list_on_a_cluster_are_the_same_bits(client):
+    effect = paribus.partial_dependence(refits(), table(), "gap", executor=client, progress=False)
     here = paribus.partial_dependence(refits(), table(), "gap", progress=False)
     assert_array_equal(effect.by_model.values, here.by_model.values)
     assert effect.provenance.executor.startswith("Dask")

@@ -20,7 +20,7 @@ from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.brute_force import BruteForce
 from paribus._evaluators.interactions.brute_interactions import BruteInteractions
 from paribus._evaluators.together import Together
-from paribus._states import Counts, Keyed, merge_in_order
+from paribus._states import Counts, Keyed
 from paribus.errors import RefusalError
 
 ROWS, NAMES = 9_000, ["a", "b", "c", "d"]
@@ -216,47 +216,6 @@ def test_an_evaluator_that_is_registered_once_serves_effects_ale_and_h(monkeypat
     other = paribus.effects(lambda X: X[:, 0], X, **QUIET).provenance
     assert other.evaluator == "brute"
     assert other.refusals["fast"] == "it is not linear"
-
-
-class Backwards:
-    """An engine that evaluates the last block first."""
-
-    def __init__(self):
-        self.folds = 0
-
-    def fold(self, evaluator, blocks, zero, *, store=None):
-        self.folds += 1
-        states = {}
-        for place, block in reversed(list(enumerate(blocks))):
-            states[place] = block.number, evaluator.evaluate(block)
-        numbered = {}
-        for place in sorted(states):
-            number, state = states[place]
-            numbered[number] = numbered[number].merge(state) if number in numbered else state
-        return merge_in_order(numbered.values(), zero)
-
-    def describe(self):
-        return "backwards"
-
-
-@pytest.mark.parametrize("where", ["held", "read"])
-def test_an_engine_of_a_few_lines_folds_every_verb(where):
-    X = table()
-    data = (X[[*NAMES, "kind"]], X["y"]) if where == "held" else (reads()[0], "y")
-    engine = Backwards()
-    explainer = paribus.Explainer(model(), *data, executor=engine, **QUIET)
-    verbs = (*VERBS, ("partial_dependence", {"features": ["a", "b"]}))
-    for verb in verbs:
-        name, arguments = verb if isinstance(verb, tuple) else (verb, {})
-        before = engine.folds
-        found = getattr(explainer, name)(**arguments)
-        assert engine.folds > before
-        assert found.provenance.executor == "backwards"
-        same_bits(found, getattr(explained(where, False), name)(**arguments))
-    if where == "held":
-        by_shuffles = explainer.feature_importance(method="permutation", n_repeats=2)
-        alone = explained(where, False).feature_importance(method="permutation", n_repeats=2)
-        same_bits(by_shuffles, alone)
 
 
 class Refusing(BruteForce):

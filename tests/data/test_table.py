@@ -51,7 +51,7 @@ def libraries(frame):
 
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_every_column_equals_the_slow_obvious_way(awkward, library, column):
+def test_every_column_equals_slow_obvious_way(awkward, library, column):
     effect = paribus.partial_dependence(numbers, libraries(awkward)[library], column, grid_resolution=12)
     assert effect.kinds == (KINDS.get(column, "numeric"),)
     assert np.isfinite(effect.average).all()
@@ -69,7 +69,7 @@ def test_every_column_equals_the_slow_obvious_way(awkward, library, column):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_the_model_sees_the_dtypes_it_was_fitted_on(awkward, library):
+def test_model_sees_dtypes_it_was_fitted_on(awkward, library):
     table = libraries(awkward)[library]
     seen = []
 
@@ -85,7 +85,7 @@ def test_the_model_sees_the_dtypes_it_was_fitted_on(awkward, library):
     assert all(schema == want for schema in schemas)
 
 
-def test_pandas_row_labels_stay_with_their_rows(awkward):
+def test_table_pandas_row_labels_stay_with_their_rows(awkward):
     frame = awkward.set_index(pd.Index([f"row {i}" for i in range(len(awkward))]))
     weights = pd.Series(np.arange(len(frame)) * 1.0, index=frame.index)
     effect = paribus.partial_dependence(lambda t: weights.loc[t.index].to_numpy(), frame, "gap")
@@ -96,7 +96,7 @@ def test_pandas_row_labels_stay_with_their_rows(awkward):
     assert effect.average == pytest.approx(2 * plain.index.to_numpy().mean())
 
 
-def test_models_may_write_by_row_label():
+def test_table_models_may_write_by_row_label():
     frame = pd.DataFrame({"a": [1.0, 2, 3] * 5, "c": ["x", "y", "z"] * 5})
 
     def model(table):
@@ -109,12 +109,12 @@ def test_models_may_write_by_row_label():
     assert not effect.notes
 
 
-def test_a_model_that_compares_rows_is_noted(rng):
+def test_table_model_that_compares_rows_is_noted(rng):
     effect = paribus.partial_dependence(lambda t: t[:, 0] - np.cumsum(t[:, 1]), rng.normal(size=(50, 2)), 0)
     assert "depends on the rows beside it" in effect.notes[-1]
 
 
-def test_every_missing_value_is_the_one_the_model_knows():
+def test_table_every_missing_value_is_one_model_knows():
     frame = pd.DataFrame({"a": pd.Series(["x", None, "y"] * 5, dtype=object), "b": range(15)})
     seen = []
 
@@ -127,7 +127,7 @@ def test_every_missing_value_is_the_one_the_model_knows():
     assert all(v is None for v in seen)
 
 
-def test_objects_are_read_by_what_they_hold():
+def test_table_objects_are_read_by_what_they_hold():
     day = datetime.date(2026, 1, 1)
     rows = [[1, 1.5, "a", True, day, 1], [2, None, None, False, day, "x"], [3, 2.5, "b", True, day, 2.5]]
     table = table_of(np.array(rows, dtype=object))
@@ -152,14 +152,14 @@ def test_arrays_keep_their_dtype(rng, dtype):
     assert effect.average[0] == pytest.approx(effect.grid_values[0].astype(float))
 
 
-def test_text_arrays():
+def test_table_text_arrays():
     X = np.array([["a", "x"], ["b", "y"], ["a", "y"]])
     effect = paribus.partial_dependence(lambda t: (t[:, 0] == "a") * 1.0, X, 0)
     assert list(effect.grid_values[0]) == ["a", "b"]
     assert effect.average.tolist() == [[1.0, 0.0]]
 
 
-def test_nested_lists_are_a_table():
+def test_nested_lists_are_table():
     effect = paribus.partial_dependence(lambda t: t[:, 0], [[1.0, 2.0], [3.0, 4.0]], 0)
     assert effect.average.tolist() == [[1.0, 3.0]]
 
@@ -188,7 +188,7 @@ def test_nested_columns_are_refused_only_when_varied():
         paribus.partial_dependence(lambda t: t["a"], table, "list")
 
 
-def test_decimals():
+def test_table_decimals():
     values = [Decimal("1.50"), None, Decimal("2.50")]
     for table in (pl.DataFrame({"d": values}), pa.table({"d": values})):
         effect = paribus.partial_dependence(
@@ -205,14 +205,14 @@ def test_decimals():
         assert effect.missing.average.tolist() == [7.0]
 
 
-def test_null_and_nan_are_both_missing():
+def test_table_null_and_nan_are_both_missing():
     table = pl.DataFrame({"f": [1.0, float("nan"), None, 2.0]})
     effect = paribus.partial_dependence(lambda t: t["f"].fill_nan(None).fill_null(5.0), table, "f")
     assert effect.missing.share == 0.5
     assert effect.grid_values[0].tolist() == [1.0, 2.0]
 
 
-def test_blocks_and_cells_travel(awkward):
+def test_table_blocks_and_cells_travel(awkward):
     for table in (*libraries(awkward).values(), awkward[["gap", "count"]].to_numpy()):
         read = table_of(table)
         again = pickle.loads(pickle.dumps(read.slice(3, 20)))
@@ -221,7 +221,7 @@ def test_blocks_and_cells_travel(awkward):
     assert pickle.loads(pickle.dumps(ScratchBuffer())).buffer is None
 
 
-def test_fingerprints_tell_data_apart(awkward):
+def test_table_fingerprints_report_data_apart(awkward):
     def print_of(table, **arguments):
         effect = paribus.partial_dependence(lambda t: np.zeros(len(t)), table, 0, **arguments)
         return effect.provenance.fingerprint
@@ -235,7 +235,7 @@ def test_fingerprints_tell_data_apart(awkward):
     assert print_of(awkward, sample_weight=weights) != print_of(awkward, sample_weight=2 * weights)
 
 
-def test_models_may_read_the_codes_behind_levels(awkward):
+def test_table_models_may_read_codes_behind_categories(awkward):
     for table in libraries(awkward).values():
 
         def codes(given):
@@ -306,7 +306,7 @@ def test_odd_columns_work_and_do_not_disturb_others(name, resolution, tmp_path):
         assert alone.support.sum() + (alone.missing.support if alone.missing else 0) == 10
 
 
-def test_whole_numbers_beyond_floats_are_counted_and_asked_exactly():
+def test_table_integers_beyond_floats_are_counted_and_requested_exactly():
     ids = 2**60 + np.arange(300) % 3
     effect = paribus.partial_dependence(zero, pd.DataFrame({"id": ids}), "id")
     assert effect.support.tolist() == [100, 100, 100]
@@ -340,19 +340,19 @@ def test_columns_that_cannot_be_varied_say_so_and_are_skipped_among_all(column, 
         paribus.effects(lambda t: np.zeros(len(t)), frame[["odd"]])
 
 
-def test_numbers_beyond_64_bits_of_polars_are_refused():
+def test_table_numbers_beyond_64_bits_of_polars_are_refused():
     table = pl.DataFrame({"a": pl.Series([1, 2, 3], dtype=pl.Int128)})
     with pytest.raises(paribus.FeatureError, match="Int128"):
         paribus.partial_dependence(zero, table, "a")
 
 
-def test_missing_objects_of_every_kind():
+def test_table_missing_objects_of_every_kind():
     column = np.array([1.0, None, np.nan, pd.NA, pd.NaT, np.timedelta64("NaT"), Decimal("NaN")], dtype=object)
     effect = paribus.partial_dependence(zero, column[:, None], 0)
     assert effect.missing.support == 6
 
 
-def test_masked_arrays_are_refused():
+def test_table_masked_arrays_are_refused():
     masked = np.ma.masked_values([[1.0, 2.0], [-999.0, 3.0]], -999)
     with pytest.raises(paribus.TableError, match="filled"):
         paribus.partial_dependence(zero, masked, 0)
@@ -362,12 +362,12 @@ def test_masked_arrays_are_refused():
     assert paribus.partial_dependence(zero, unmasked, 0).support.tolist() == [1, 1]
 
 
-def test_nested_lists_keep_numbers_beside_text():
+def test_table_nested_lists_keep_numbers_beside_text():
     effect = paribus.partial_dependence(zero, [[1, "a"], [10, "b"], [2, "a"]], 0)
     assert effect.grid_values[0].tolist() == [1, 2, 10]
 
 
-def test_whole_numbers_as_column_labels():
+def test_integers_as_column_labels():
     frame = pd.DataFrame([[1.0, 2.0], [3.0, 5.0]], columns=[1, 0])
     with pytest.raises(paribus.FeatureError, match="position"):
         paribus.partial_dependence(zero, frame, 1)
@@ -382,7 +382,7 @@ def test_whole_numbers_as_column_labels():
         paribus.partial_dependence(zero, pd.DataFrame([[1, 2]], columns=[1, "1"]), 0)
 
 
-def test_equal_data_has_one_fingerprint_however_it_is_held():
+def test_table_equal_data_has_one_fingerprint_however_it_is_held():
     def print_of(table):
         return paribus.partial_dependence(zero, table, 0).provenance.fingerprint
 
@@ -396,7 +396,7 @@ def test_equal_data_has_one_fingerprint_however_it_is_held():
 
 @pytest.mark.skipif(int(pd.__version__.split(".")[0]) < 3, reason="only a deep copy protects older frames")
 @pytest.mark.alone
-def test_a_wide_pandas_table_costs_what_numpy_costs():
+def test_wide_pandas_table_costs_what_numpy_costs():
     X = np.random.default_rng(0).normal(size=(400, 300))
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(300)])
 
@@ -410,7 +410,7 @@ def test_a_wide_pandas_table_costs_what_numpy_costs():
 
 
 @pytest.mark.parametrize("gap", [99, 100, 300, 1100])
-def test_objects_after_a_long_gap_are_what_they_are(gap):
+def test_table_objects_after_long_gap_are_what_they_are(gap):
     frame = pd.DataFrame({"a": pd.Series([None] * gap + [1.5, 2.5] * 200, dtype=object), "b": 0.0})
     assert paribus.partial_dependence(zero, frame, "a").kinds == ("numeric",)
     stamps = pd.Series(
@@ -423,7 +423,7 @@ def test_objects_after_a_long_gap_are_what_they_are(gap):
 
 
 @pytest.mark.parametrize("kind", [datetime.timedelta, np.timedelta64, pd.Timedelta])
-def test_durations_as_objects(kind):
+def test_table_durations_as_objects(kind):
     hours = [
         kind(datetime.timedelta(hours=h)) if kind is not datetime.timedelta else kind(hours=h)
         for h in range(9)
@@ -438,13 +438,13 @@ def test_durations_as_objects(kind):
     assert seen == {kind}
 
 
-def test_an_arrow_dictionary_may_name_a_level_twice():
+def test_table_arrow_dictionary_may_name_category_twice():
     levels = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 2]), pa.array(["a", "b", "a"]))
     effect = paribus.partial_dependence(zero, pa.table({"a": levels}), "a")
     assert dict(zip(effect.grid_values[0], effect.support, strict=True)) == {"a": 3.0, "b": 1.0}
 
 
-def test_null_is_not_nan_to_a_fingerprint():
+def test_table_null_is_not_nan_to_fingerprint():
     prints = [
         paribus.partial_dependence(zero, pl.DataFrame({"a": [1.0, gap]}), "a").provenance.fingerprint
         for gap in (None, float("nan"))
@@ -452,14 +452,14 @@ def test_null_is_not_nan_to_a_fingerprint():
     assert prints[0] != prints[1]
 
 
-def test_unsigned_numbers_across_the_sign_bit():
+def test_table_unsigned_numbers_across_sign_bit():
     values = np.array([2**63 - 5 + k for k in range(10)], dtype=np.uint64)
     effect = paribus.partial_dependence(zero, values[:, None], 0, grid_resolution=5)
     assert len(effect.grid_values[0]) > 2
     assert effect.support.sum() > 5
 
 
-def test_few_weighted_rows_of_many_are_quick():
+def test_table_few_weighted_rows_of_many_are_quick():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200_000, 3)), columns=list("abc"))
     weights = np.zeros(len(frame))
     weights[::2000] = 1.0
@@ -470,7 +470,7 @@ def test_few_weighted_rows_of_many_are_quick():
     assert effect.provenance.predictions == 100 * 20
 
 
-def test_dates_with_a_zone_say_that_they_are_told_in_utc(tmp_path):
+def test_table_dates_with_zone_say_that_they_are_reported_in_utc(tmp_path):
     when = pd.date_range("2024-06-30 20:00", periods=50, freq="15min", tz="America/New_York")
     frame = pd.DataFrame({"when": when, "x": np.arange(50.0)})
     frame.to_parquet(tmp_path / "zoned.parquet")

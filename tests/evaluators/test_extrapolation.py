@@ -69,7 +69,7 @@ def same(one, other):
 # ---------------------------------------------------------------- what it must show
 
 
-def test_a_feature_that_is_a_copy_of_another_is_asked_off_the_data():
+def test_extrapolation_feature_that_is_copy_of_another_is_requested_off_data():
     X = pd.DataFrame(pair(2_000, 0.95), columns=["x1", "x2"])
     model = RandomForestRegressor(10, min_samples_leaf=5, random_state=0).fit(X, X["x1"])
     effect = paribus.partial_dependence(model, X, "x2")
@@ -87,26 +87,26 @@ def test_a_feature_that_is_a_copy_of_another_is_asked_off_the_data():
 
 
 @pytest.mark.parametrize("n", [500, 3_000, 50_000, 1_000_000])
-def test_correlated_numbers_are_found_at_every_size(n):
+def test_extrapolation_correlated_numbers_are_found_at_every_size(n):
     assert of(pair(n, 0.95)).share > 0.2
 
 
 @pytest.mark.parametrize("n", [200, 500, 3_000, 50_000, 1_000_000])
-def test_independent_numbers_are_not(n):
+def test_extrapolation_independent_numbers_are_not(n):
     X = np.random.default_rng(1).normal(size=(n, 20 if n < 10**6 else 6))
     found = of(X)
     assert found.share < 0.02
     assert found.partners == X.shape[1] - 1
 
 
-def test_the_ends_of_a_curve_are_off_and_its_middle_is_not():
+def test_extrapolation_ends_of_curve_are_off_and_its_middle_is_not():
     found = of(pair(20_000, 0.9))
     assert found.by_point.shape == (100,)
     assert found.by_point[[0, -1]].min() > 0.3 > 0.2 > found.by_point[45:55].max()
     assert found.share == pytest.approx(found.by_point.mean(), abs=0.01)
 
 
-def test_it_is_the_definition():
+def test_extrapolation_it_is_definition():
     rng = np.random.default_rng(0)
     a = rng.integers(0, 5, 4_000)
     b = np.clip(a + rng.integers(-1, 2, 4_000), 0, 5)
@@ -117,7 +117,7 @@ def test_it_is_the_definition():
     assert 0.2 < found.share < 0.8
 
 
-def test_cells_that_rows_are_not_expected_in_are_not_counted():
+def test_extrapolation_cells_that_rows_are_not_expected_in_are_not_counted():
     rng = np.random.default_rng(0)
     a = np.repeat([0, 1], [3_000, 60])
     b = np.where(a == 1, 0, rng.integers(0, 2, 3_060))
@@ -138,7 +138,7 @@ def whole_numbers(n=3_000, seed=0):
     return np.column_stack([a, b]).astype(float), rng.integers(0, 3, n).astype(float)
 
 
-def test_weights_are_repeated_rows_and_zero_weights_dropped_ones():
+def test_extrapolation_weights_are_repeated_rows_and_zero_weights_dropped_ones():
     X, weights = whole_numbers(1_300)
     found = of(X, sample_weight=weights)
     repeated = of(np.repeat(X, weights.astype(int), axis=0))
@@ -149,7 +149,7 @@ def test_weights_are_repeated_rows_and_zero_weights_dropped_ones():
     assert found.share == pytest.approx(by_hand(*X.T, range(4), weights), abs=1e-14)
 
 
-def test_a_row_of_weight_zero_fills_no_cell():
+def test_extrapolation_row_of_weight_zero_fills_no_cell():
     X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 200, axis=0)
     X = np.vstack([X, [[0.0, 1.0], [1.0, 0.0]]])
     weights = np.ones(len(X))
@@ -162,7 +162,7 @@ def test_a_row_of_weight_zero_fills_no_cell():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_neither_threads_nor_blocks_nor_the_kind_of_answer_matter(weighted):
+def test_extrapolation_neither_threads_nor_blocks_nor_kind_of_answer_matter(weighted):
     X = np.column_stack([pair(9_000, 0.8), np.random.default_rng(1).normal(size=9_000)])
     weights = np.random.default_rng(2).integers(0, 3, 9_000) if weighted else None
     model = RandomForestRegressor(5, max_depth=4, random_state=0).fit(X, X[:, 0])
@@ -178,7 +178,7 @@ def test_neither_threads_nor_blocks_nor_the_kind_of_answer_matter(weighted):
         same(one, of(X, 1, model, **options, **more))
 
 
-def test_both_kernels_find_the_same(monkeypatch):
+def test_extrapolation_both_kernels_find_same(monkeypatch):
     X = np.column_stack([pair(5_000, 0.8), pair(5_000, -0.9, 1)])
     found = []
     for kernels in (reference, compiled):
@@ -188,7 +188,7 @@ def test_both_kernels_find_the_same(monkeypatch):
     same(*found)
 
 
-def test_a_small_call_does_not_load_numba():
+def test_extrapolation_small_call_does_not_load_numba():
     code = """
 import sys, numpy as np, paribus
 X = np.random.default_rng(0).normal(size=(2_000, 5))
@@ -198,7 +198,7 @@ assert "numba" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_pairs_that_a_few_rows_fill_are_found_empty_of_gaps(monkeypatch):
+def test_extrapolation_pairs_that_few_rows_fill_are_found_empty_of_gaps(monkeypatch):
     X = np.column_stack([pair(9_000, 0.85), np.random.default_rng(1).normal(size=(9_000, 2))])
     found = paribus.effects(first, X, grid_resolution=20)
     monkeypatch.setattr(occupancy, "_open", lambda codes, pairs, *_: [True] * len(pairs))
@@ -230,7 +230,7 @@ NAMES = list(frame(40).columns)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_that_are_read_tell_the_same(tmp_path, weighted):
+def test_extrapolation_rows_that_are_read_report_same(tmp_path, weighted):
     table = frame()
     table["w"] = np.random.default_rng(3).integers(0, 3, len(table)).astype(float)
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=700)
@@ -254,7 +254,7 @@ def test_rows_that_are_read_tell_the_same(tmp_path, weighted):
             assert effect.notes == read[name].notes
 
 
-def test_the_rows_that_tell_bins_are_those_chosen_among_the_chosen():
+def test_extrapolation_rows_that_report_bins_are_those_chosen_among_chosen():
     numbers = np.arange(50_000)
     whole = numbers[sample_numbers(numbers, 0, 100)]
     parts = np.concatenate([part[sample_numbers(part, 0, 100)] for part in np.array_split(numbers, 7)])
@@ -272,7 +272,7 @@ def test_the_rows_that_tell_bins_are_those_chosen_among_the_chosen():
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("name", ["x", "near", "count", "city", "level", "flag", "day"])
-def test_every_kind_of_column_is_asked_and_is_a_partner(name, library):
+def test_extrapolation_every_kind_of_column_is_requested_and_is_partner(name, library):
     table = frame()[[name, "x", "noise"]] if name != "x" else frame()[["x", "near", "noise"]]
     shown = {
         "pandas": lambda: table,
@@ -288,7 +288,7 @@ def test_every_kind_of_column_is_asked_and_is_a_partner(name, library):
         assert 0.5 < found.association <= 1
 
 
-def test_levels_beside_levels():
+def test_extrapolation_categories_beside_categories():
     table = frame()[["city", "level", "noise"]]
     found = of(table, "city")
     assert (found.partner, found.measure) == ("level", CRAMER)
@@ -297,7 +297,7 @@ def test_levels_beside_levels():
     assert sorted(found.by_point > 0) == [False, True, True]
 
 
-def test_numbers_said_to_be_levels_have_bins_of_their_own():
+def test_extrapolation_numbers_said_to_be_categories_have_bins_of_their_own():
     rng = np.random.default_rng(0)
     code = rng.integers(0, 6, 4_000)
     X = np.column_stack([rng.normal(size=4_000) + 3 * (code % 2), code]).astype(float)
@@ -306,7 +306,7 @@ def test_numbers_said_to_be_levels_have_bins_of_their_own():
     assert (found.by_point > 0).all()
 
 
-def test_rare_levels_are_pooled_and_claim_nothing():
+def test_extrapolation_rare_categories_are_pooled_and_claim_nothing():
     rng = np.random.default_rng(0)
     n = 20_000
     x = rng.normal(size=n)
@@ -322,7 +322,7 @@ def test_rare_levels_are_pooled_and_claim_nothing():
     assert np.isnan(levels.by_point).tolist() == [False, False, True]
 
 
-def test_missing_values_of_a_partner_are_a_bin():
+def test_extrapolation_missing_values_of_partner_are_bin():
     rng = np.random.default_rng(0)
     x = rng.normal(size=4_000)
     gap = np.where(x > 0, np.nan, rng.normal(size=4_000))
@@ -334,21 +334,21 @@ def test_missing_values_of_a_partner_are_a_bin():
     assert asked.by_point == pytest.approx(np.full(len(asked.by_point), 0.5), abs=0.1)
 
 
-def test_infinite_values_and_constants_do_no_harm():
+def test_extrapolation_infinite_values_and_constants_do_no_harm():
     X = np.column_stack([pair(2_000, 0.95), np.ones(2_000)])
     X[:20, 0], X[20:40, 1] = np.inf, -np.inf
     assert of(X, 1).share > 0.2
     assert of(X, 2).share == 0
 
 
-def test_columns_that_cannot_be_read_are_no_partners():
+def test_extrapolation_columns_that_cannot_be_read_are_no_partners():
     table = frame(500)[["x", "near"]]
     table["list"] = [[1]] * 500
     found = of(table, "x")
     assert (found.partners, found.partner) == (1, "near")
 
 
-def test_objects_of_several_types_are_levels_whatever_a_block_holds():
+def test_extrapolation_objects_of_several_types_are_categories_whatever_block_holds():
     x = np.random.default_rng(0).normal(size=3_000)
     mixed = np.where(x > 0, "a", "b").astype(object)
     mixed[:40] = 3
@@ -361,7 +361,7 @@ def test_objects_of_several_types_are_levels_whatever_a_block_holds():
 # ---------------------------------------------------------------- several features
 
 
-def test_a_ring_leaves_its_middle_and_corners():
+def test_extrapolation_ring_leaves_its_middle_and_corners():
     rng = np.random.default_rng(0)
     angle, radius = rng.uniform(0, 2 * np.pi, 20_000), 1 + 0.1 * rng.normal(size=20_000)
     X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle), rng.normal(size=20_000)])
@@ -380,7 +380,7 @@ def test_a_ring_leaves_its_middle_and_corners():
     assert "of this surface combines" in note
 
 
-def test_a_pair_is_as_far_off_as_one_of_it_with_another():
+def test_extrapolation_pair_is_as_far_off_as_one_of_it_with_another():
     X = np.column_stack([pair(5_000, 0.99), np.random.default_rng(1).normal(size=5_000)])
     effect = paribus.partial_dependence(first, X, (2, 0), grid_resolution=10)
     found = effect.extrapolation
@@ -392,7 +392,7 @@ def test_a_pair_is_as_far_off_as_one_of_it_with_another():
     np.testing.assert_array_equal(found.by_point[0], alone.by_point)
 
 
-def test_three_features_are_as_far_off_as_the_worst_pair():
+def test_extrapolation_three_features_are_as_far_off_as_worst_pair():
     X = np.column_stack([pair(5_000, 0.99), np.random.default_rng(1).normal(size=5_000)])
     three = of(X, (2, 0, 1), grid_resolution=6)
     two = of(X, (0, 1), grid_resolution=6)
@@ -405,7 +405,7 @@ def test_three_features_are_as_far_off_as_the_worst_pair():
 # ---------------------------------------------------------------- many features, few rows
 
 
-def test_of_many_features_those_that_go_most_with_it_are_looked_at():
+def test_extrapolation_of_many_features_those_that_go_most_with_it_are_looked_at():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(3_000, 60)), columns=[f"x{j}" for j in range(60)])
     X["x57"] = X["x3"] + 0.1 * rng.normal(size=3_000)
@@ -423,7 +423,7 @@ def test_of_many_features_those_that_go_most_with_it_are_looked_at():
     assert found["x8", "x9"].extrapolation.mask.shape == (10, 10)
 
 
-def test_the_measures():
+def test_extrapolation_measures():
     rng = np.random.default_rng(0)
     table = frame(3_000)
     table.loc[::7, "near"] = np.nan
@@ -450,14 +450,14 @@ def test_the_measures():
 
 
 @pytest.mark.parametrize("X", [pair(179, 0.99), pair(500, 0.99)[:, :1]], ids=["few rows", "one column"])
-def test_where_nothing_can_be_told_there_is_none(X):
+def test_extrapolation_where_nothing_can_be_reported_there_is_none(X):
     effect = paribus.partial_dependence(first, X, 0)
     assert effect.extrapolation is None
     assert effect["extrapolation"] is None
     assert not effect.notes
 
 
-def test_a_hundred_and_eighty_rows_are_enough_for_three_bins():
+def test_extrapolation_hundred_and_eighty_rows_are_enough_for_three_bins():
     found = of(pair(180, 1.0))
     assert found.bins == 3
     assert found.share > 0.5
@@ -466,7 +466,7 @@ def test_a_hundred_and_eighty_rows_are_enough_for_three_bins():
 # ---------------------------------------------------------------- recursion
 
 
-def test_recursion_asks_about_no_such_rows_and_is_compared():
+def test_extrapolation_recursion_asks_about_no_such_rows_and_is_compared():
     X = pair(3_000, 0.95)
     y = X[:, 0] * X[:, 1]
     model = RandomForestRegressor(10, max_depth=6, random_state=0).fit(X, y)
@@ -484,7 +484,7 @@ def test_recursion_asks_about_no_such_rows_and_is_compared():
     assert recursion.provenance.passes == 1  # the comparison takes a few rows
 
 
-def test_recursion_that_does_not_differ_says_nothing():
+def test_extrapolation_recursion_that_does_not_differ_says_nothing():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 1))
     model = RandomForestRegressor(5, max_depth=3, bootstrap=False, random_state=0).fit(X, X[:, 0])
@@ -492,7 +492,7 @@ def test_recursion_that_does_not_differ_says_nothing():
     assert not any("recursion" in note for note in effect.notes)
 
 
-def test_recursion_that_cannot_be_compared_says_so(monkeypatch):
+def test_extrapolation_recursion_that_cannot_be_compared_says_so(monkeypatch):
     from paribus._evaluators.trees.tree_exact import TreeExact
 
     X = pair(300, 0.5)
@@ -510,7 +510,7 @@ def test_recursion_that_cannot_be_compared_says_so(monkeypatch):
 # ---------------------------------------------------------------- results
 
 
-def test_it_is_saved_and_read_back(tmp_path):
+def test_extrapolation_it_is_saved_and_read_back(tmp_path):
     X = np.column_stack([pair(2_000, 0.95), np.random.default_rng(1).normal(size=2_000)])
     found = paribus.effects(first, X, [0, (0, 1), (0, 1, 2)], grid_resolution=5)
     found.save(tmp_path / "effects.json")
@@ -527,7 +527,7 @@ def test_it_is_saved_and_read_back(tmp_path):
 
 
 @pytest.mark.parametrize("field", ["by_point", "mask"])
-def test_a_saved_one_of_another_shape_is_refused(tmp_path, field):
+def test_extrapolation_saved_one_of_another_shape_is_refused(tmp_path, field):
     from paribus.results.storage import _digest
 
     path = tmp_path / "effect.json"
@@ -540,7 +540,7 @@ def test_a_saved_one_of_another_shape_is_refused(tmp_path, field):
         paribus.load(path)
 
 
-def test_a_classifier_with_several_classes():
+def test_extrapolation_classifier_with_several_classes():
     X = pair(2_000, 0.95)
     model = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, np.digitize(X[:, 0], [-1, 1]))
     assert of(X, 1, model).share > 0.2
@@ -550,7 +550,7 @@ def test_a_classifier_with_several_classes():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_feature_that_hardly_varies_is_told(tmp_path, weighted):
+def test_extrapolation_feature_that_hardly_varies_is_reported(tmp_path, weighted):
     rng = np.random.default_rng(0)
     n = 2_000
     mostly = np.zeros(n)
@@ -590,7 +590,7 @@ def test_a_feature_that_hardly_varies_is_told(tmp_path, weighted):
             assert read[name].notes == found[name].notes
 
 
-def test_missing_values_are_told():
+def test_extrapolation_missing_values_are_reported():
     X = pair(200, 0.0)
     X[:24, 0] = np.nan
     note = "x0 is missing in 12.0% of the data; the effect at missing is reported separately"

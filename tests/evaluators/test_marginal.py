@@ -113,7 +113,7 @@ def same(one, two, exact=True):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("feature", ["a", "b", "count", "city", "level"])
-def test_averages_are_those_of_a_grouping_by_cells(feature, weighted):
+def test_marginal_averages_are_those_of_grouping_by_cells(feature, weighted):
     X, y, f = frame(), target(), model(frame())
     w = weights() if weighted else np.ones(ROWS)
     given = {"sample_weight": w} if weighted else {}
@@ -138,7 +138,7 @@ def test_averages_are_those_of_a_grouping_by_cells(feature, weighted):
     assert (found.missing is None) == (feature != "a")
 
 
-def test_pandas_groups_levels_the_same_way():
+def test_marginal_pandas_groups_categories_same_way():
     X, f = frame(), model(frame())
     found = paribus.marginal(model, X, ["city", "level"])
     for name in ("city", "level"):
@@ -152,7 +152,7 @@ def test_pandas_groups_levels_the_same_way():
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
-def test_a_residual_is_what_came_out_minus_what_was_predicted(seed, weighted):
+def test_marginal_residual_is_what_came_out_minus_what_was_predicted(seed, weighted):
     rng = np.random.default_rng(seed)
     X, y, w = rng.normal(size=(60, 2)), rng.normal(size=60), rng.gamma(1.0, size=60)
     found = paribus.marginal(
@@ -164,51 +164,7 @@ def test_a_residual_is_what_came_out_minus_what_was_predicted(seed, weighted):
         assert weighted or one.outside == pytest.approx(1 - inside)
 
 
-def test_whole_weights_are_repeated_rows():
-    X, y = frame(), target()
-    w = np.random.default_rng(3).integers(1, 4, ROWS)
-    one = paribus.marginal(model, X, y=y, sample_weight=w, grid_resolution=9)
-    two = paribus.marginal(model, X.loc[X.index.repeat(w)], y=np.repeat(y, w), grid_resolution=9)
-    assert list(one) == list(two)
-    for name, want in two.items():
-        assert np.array_equal(one[name].grid_values[0], want.grid_values[0])
-        for key in (*WHAT, "support"):
-            assert np.allclose(one[name][key], want[key], equal_nan=True), (name, key)
-        assert one[name].outside == pytest.approx(want.outside)
-        assert one[name].strength == pytest.approx(want.strength)
-
-
-def test_rows_of_weight_zero_are_as_if_they_were_not_there():
-    X, y, w = frame(), target().copy(), weights()
-    y[w == 0] = np.nan
-    kept = w > 0
-    one = paribus.marginal(model, X, y=y, sample_weight=w, grid_resolution=9)
-    two = paribus.marginal(model, X[kept], y=y[kept], sample_weight=w[kept], grid_resolution=9)
-    same(one, two, exact=False)
-
-
-@pytest.mark.parametrize("unit", [1e-200, 3.0, 1e200])
-def test_the_unit_of_weights_does_not_matter(unit):
-    one = paribus.marginal(model, frame(), y=target(), sample_weight=weights(), grid_resolution=9)
-    two = paribus.marginal(model, frame(), y=target(), sample_weight=weights() * unit, grid_resolution=9)
-    for name in one:
-        for key in AVERAGES:
-            assert np.allclose(one[name][key], two[name][key], equal_nan=True), key
-        assert np.allclose(one[name].support * unit, two[name].support)
-
-
-def test_threads_do_not_change_a_bit_and_blocks_hardly_any(monkeypatch):
-    given = {"y": target(), "sample_weight": weights()}
-    one = paribus.marginal(model, frame(), **given, n_jobs=1)
-    same(paribus.marginal(model, frame(), **given, n_jobs=3), one)
-    monkeypatch.setattr(cell_means, "STACK_ROWS", 64)
-    monkeypatch.setattr(cell_means, "BLOCKS", 50)
-    two = paribus.marginal(model, frame(), **given, n_jobs=3)
-    assert two.provenance.block_rows < one.provenance.block_rows
-    same(two, one, exact=False)
-
-
-def test_the_axes_and_the_support_are_those_of_effects():
+def test_marginal_axes_and_support_are_those_of_effects():
     options = {
         "sample_weight": weights(),
         "categorical_features": ["count"],
@@ -230,7 +186,7 @@ def test_the_axes_and_the_support_are_those_of_effects():
     assert (found["b"].predicted[0, 0] == found["b"].predicted[0, 2]).all()
 
 
-def test_splits_are_those_of_effects_too():
+def test_marginal_splits_are_those_of_effects_too():
     X = frame()[NUMBERS]
     trees = HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=5).fit(X, target())
     found = paribus.marginal(trees, X, y=target(), grid_resolution="splits")
@@ -239,7 +195,7 @@ def test_splits_are_those_of_effects_too():
     assert found.provenance.grid_resolution == "splits"
 
 
-def test_every_awkward_column_is_averaged(awkward):
+def test_marginal_every_awkward_column_is_averaged(awkward):
     found = paribus.marginal(numbers, awkward, y=numbers(awkward) + 1, grid_resolution=8)
     assert set(found) == set(awkward.columns)
     for one in found.values():
@@ -257,7 +213,7 @@ def test_every_awkward_column_is_averaged(awkward):
 
 
 @pytest.mark.parametrize("library", ["polars", "arrow", "numpy"])
-def test_other_libraries_give_the_same(library):
+def test_marginal_other_libraries_give_same(library):
     X, y = frame()[NUMBERS].astype(float), target()
     want = paribus.marginal(model, X, y=y, grid_resolution=9)
     if library == "numpy":
@@ -277,7 +233,7 @@ def test_other_libraries_give_the_same(library):
             assert np.allclose(have[name][key], want[name][key], equal_nan=True)
 
 
-def test_without_noise_a_linear_model_is_the_mean_of_its_cells():
+def test_marginal_without_noise_linear_model_is_mean_of_its_cells():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(2_000, 1))
     fitted = LinearRegression().fit(X, X[:, 0])
@@ -291,7 +247,7 @@ def test_without_noise_a_linear_model_is_the_mean_of_its_cells():
     assert "standard errors" not in repr(found)
 
 
-def test_rows_far_out_are_in_no_cell_unless_the_grid_spans_them():
+def test_marginal_rows_far_out_are_in_no_cell_unless_grid_spans_them():
     X = np.append(np.linspace(0, 1, 99), 1e6)[:, None]
     found = paribus.marginal(lambda t: t[:, 0], X, grid_resolution=100)["x0"]
     assert np.nanmax(found.predicted) < 1
@@ -303,7 +259,7 @@ def test_rows_far_out_are_in_no_cell_unless_the_grid_spans_them():
     assert np.isnan(whole.predicted[0, 1])
 
 
-def test_infinite_values_are_outside_and_infinite_predictions_are_noted():
+def test_marginal_infinite_values_are_outside_and_infinite_predictions_are_noted():
     X = np.array([[0.0, 1.0], [1.0, 1.0], [np.inf, 2.0], [2.0, 2.0]])
     found = paribus.marginal(lambda t: t[:, 0], X, y=np.arange(4))
     assert found["x0"].outside == 0.25
@@ -313,7 +269,7 @@ def test_infinite_values_are_outside_and_infinite_predictions_are_noted():
     assert any("not finite" in note for note in found["x1"].notes)
 
 
-def test_labels_are_indicators_of_the_positive_class():
+def test_marginal_labels_are_indicators_of_positive_class():
     X = frame()[["b", "count"]]
     labels = np.where(target() > 2, "yes", "no")
     fitted = LogisticRegression().fit(X, labels)
@@ -329,7 +285,7 @@ def test_labels_are_indicators_of_the_positive_class():
 
 
 @pytest.mark.parametrize("kind", ["forest", "lightgbm", "catboost", "xgboost"])
-def test_each_of_several_classes_has_its_indicator(kind):
+def test_marginal_each_of_several_classes_has_its_indicator(kind):
     X, codes = frame()[["b", "count"]], np.digitize(target(), [0, 2])
     labels = codes if kind == "xgboost" else np.array(["low", "mid", "top"])[codes]
     fitted = {
@@ -349,7 +305,7 @@ def test_each_of_several_classes_has_its_indicator(kind):
         assert found.observed[o, found.grid_values[0].tolist().index(2)] == pytest.approx(at_two)
 
 
-def test_several_outputs_have_several_targets():
+def test_marginal_several_outputs_have_several_targets():
     X, y = frame()[["b", "count"]], np.stack([target(), -target()], axis=1)
     fitted = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, y)
     found = paribus.marginal(fitted, X, y=y)["b"]
@@ -362,7 +318,7 @@ def test_several_outputs_have_several_targets():
     assert np.array_equal(alone.observed, found.observed, equal_nan=True)
 
 
-def test_targets_of_several_classifiers_are_columns_of_indicators():
+def test_marginal_targets_of_several_classifiers_are_columns_of_indicators():
     X, y = frame()[["b", "count"]], np.stack([target() > 0, target() > 2], axis=1).astype(int)
     fitted = MultiOutputClassifier(LogisticRegression()).fit(X, y)
     found = paribus.marginal(fitted, X, y=y)["count"]
@@ -371,7 +327,7 @@ def test_targets_of_several_classifiers_are_columns_of_indicators():
         paribus.marginal(fitted, X, y=y + 1)
 
 
-def test_without_a_model_what_came_out_is_averaged():
+def test_marginal_without_model_what_came_out_is_averaged():
     X, y = frame(), target()
     alone = paribus.marginal(None, X, y=y, sample_weight=weights())
     both = paribus.marginal(model, X, y=y, sample_weight=weights())
@@ -388,7 +344,7 @@ def test_without_a_model_what_came_out_is_averaged():
     assert "what came out" in repr(alone["a"])
 
 
-def test_every_row_is_predicted_once_and_none_is_written_to():
+def test_marginal_every_row_is_predicted_once_and_none_is_written_to():
     X, asked = frame()[["b", "count"]].to_numpy(), []
 
     def greedy(table):
@@ -404,7 +360,7 @@ def test_every_row_is_predicted_once_and_none_is_written_to():
     assert sum(asked) == found.provenance.predictions + probed == (weights() > 0).sum() + probed
 
 
-def test_strongest_come_first():
+def test_marginal_strongest_come_first():
     X = np.random.default_rng(0).normal(size=(500, 3))
     found = paribus.marginal(lambda t: t[:, 1] + 10 * t[:, 2], X)
     assert next(iter(found)) == "x2"
@@ -426,7 +382,7 @@ def written(folder, **columns):
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
-def test_rows_that_are_read_give_the_bits_of_rows_in_memory(tmp_path, weight):
+def test_marginal_rows_that_are_read_give_bits_of_rows_in_memory(tmp_path, weight):
     folder = written(tmp_path / "rows")
     fitted = LinearRegression().fit(frame()[["b", "count"]], target())
     held = None if weight is None else weights()
@@ -450,7 +406,7 @@ def test_rows_that_are_read_give_the_bits_of_rows_in_memory(tmp_path, weight):
     assert set(seen) == {tuple(X)}
 
 
-def test_labels_and_several_targets_can_be_read(tmp_path):
+def test_marginal_labels_and_several_targets_can_be_read(tmp_path):
     labels = np.array(["low", "mid", "top"])[np.digitize(target(), [0, 2])]
     folder = written(tmp_path / "rows", label=labels, coded=pd.Categorical(labels), other=-target())
     X = frame()[["b", "count"]]
@@ -470,13 +426,13 @@ def test_labels_and_several_targets_can_be_read(tmp_path):
         paribus.marginal(fitted, folder, y="city")
 
 
-def test_a_lazy_frame_has_its_target_in_a_column():
+def test_marginal_lazy_frame_has_its_target_in_column():
     table = pl.from_pandas(frame()[NUMBERS].assign(y=target()))
     have = paribus.marginal(model, table.lazy(), y="y")
     same(have, paribus.marginal(model, table.drop("y"), y=target()))
 
 
-def test_a_target_the_model_was_fitted_on_is_shown_to_it(tmp_path):
+def test_marginal_target_model_was_fitted_on_is_shown_to_it(tmp_path):
     folder = written(tmp_path / "rows")
     X = frame()[["b", "count"]].assign(y=target())
     fitted = LinearRegression().fit(X, X["y"])
@@ -485,7 +441,7 @@ def test_a_target_the_model_was_fitted_on_is_shown_to_it(tmp_path):
     assert np.nanmax(np.abs(found["y"].residual)) < 1e-9
 
 
-def test_a_row_without_a_target_is_named_unless_it_has_no_weight(tmp_path):
+def test_marginal_row_without_target_is_named_unless_it_has_no_weight(tmp_path):
     y = target().to_numpy().copy()
     y[[700, 900]] = np.nan
     w = np.ones(ROWS)
@@ -543,13 +499,13 @@ def test_a_row_without_a_target_is_named_unless_it_has_no_weight(tmp_path):
         ({"on_error": "hide"}, paribus.OptionError, "on_error='hide'"),
     ],
 )
-def test_what_cannot_be_averaged_is_said(given, error, text):
+def test_marginal_what_cannot_be_averaged_is_said(given, error, text):
     arguments = {"estimator": model, "X": frame()} | given
     with pytest.raises(error, match=text):
         paribus.marginal(**arguments)
 
 
-def test_margins_are_not_compared_with_what_came_out():
+def test_marginal_margins_are_not_compared_with_what_came_out():
     X = frame()[["b", "count"]]
     fitted = LinearSVC().fit(X, target() > 0)
     with pytest.raises(paribus.OptionError, match="y cannot be compared with a decision function"):
@@ -557,7 +513,7 @@ def test_margins_are_not_compared_with_what_came_out():
     assert paribus.marginal(fitted, X)["b"].provenance.scale == "decision function"
 
 
-def test_names_of_targets_that_are_read_are_checked(tmp_path):
+def test_marginal_names_of_targets_that_are_read_are_checked(tmp_path):
     folder = written(tmp_path / "rows")
     with pytest.raises(paribus.InputError, match="y='yy' is not a column of X; did you mean 'y'"):
         paribus.marginal(model, folder, y="yy")
@@ -565,7 +521,7 @@ def test_names_of_targets_that_are_read_are_checked(tmp_path):
         paribus.marginal(model, folder, y=target())
 
 
-def test_a_model_that_fails_says_on_which_rows():
+def test_marginal_model_that_fails_says_on_which_rows():
     def picky(table):
         if len(table) > 64:
             raise ValueError("too many")
@@ -576,7 +532,7 @@ def test_a_model_that_fails_says_on_which_rows():
         paribus.marginal(picky, X)
 
 
-def test_a_column_that_cannot_be_laid_out_is_skipped_when_all_are_asked():
+def test_marginal_column_that_cannot_be_laid_out_is_skipped_when_all_are_requested():
     X = frame()[["b"]].assign(lists=[[1]] * ROWS)
     found = paribus.marginal(lambda t: t["b"].to_numpy(), X)
     assert list(found) == ["b"]
@@ -588,7 +544,7 @@ def test_a_column_that_cannot_be_laid_out_is_skipped_when_all_are_asked():
         found["bb"]
 
 
-def test_the_memory_bound_makes_portions_smaller():
+def test_marginal_memory_bound_makes_portions_smaller():
     X = np.random.default_rng(0).normal(size=(20_000, 50))
     sizes = []
 
@@ -605,7 +561,7 @@ def test_the_memory_bound_makes_portions_smaller():
     same(tight, free, exact=False)
 
 
-def test_results_come_back_bit_for_bit(tmp_path, awkward):
+def test_marginal_results_come_back_bit_for_bit(tmp_path, awkward):
     y = numbers(awkward)
     for number, found in enumerate(
         [
@@ -624,7 +580,7 @@ def test_results_come_back_bit_for_bit(tmp_path, awkward):
     assert found != paribus.marginal(None, awkward, ["city"], y=y)["city"]
 
 
-def test_files_whose_parts_do_not_belong_together_are_refused(tmp_path):
+def test_marginal_files_whose_parts_do_not_belong_together_are_refused(tmp_path):
     found = paribus.marginal(model, frame(), ["a"], y=target(), grid_resolution=4)["a"]
     path = tmp_path / "a.json"
     found.save(path)
@@ -653,7 +609,7 @@ def test_files_whose_parts_do_not_belong_together_are_refused(tmp_path):
     assert document["result"]["record"] == "marginal"
 
 
-def test_frames_are_long_and_in_the_library_of_the_table():
+def test_marginal_frames_are_long_and_in_library_of_table():
     X, y = frame().rename(columns={"b": "rows"}), target()
     found = paribus.marginal(lambda t: t["rows"].to_numpy(), X, ["a", "rows", "city"], y=y, grid_resolution=5)
     table = found["a"].to_frame()
@@ -675,7 +631,7 @@ def test_frames_are_long_and_in_the_library_of_the_table():
     assert alone.column_names == ["output", "city", "observed", "observed_error", "support", "rows"]
 
 
-def test_axes_of_one_point_or_none_have_averages_all_the_same(tmp_path):
+def test_marginal_axes_of_one_point_or_none_have_averages_all_same(tmp_path):
     X = frame()[["b"]].assign(value=np.nan, empty=pd.Series([None] * ROWS, dtype="string"))
     found = paribus.marginal(lambda t: t["b"].to_numpy(), X, y=target(), custom_values={"b": [0.0]})
     assert found["b"].rows.tolist() == [0]
@@ -695,7 +651,7 @@ def test_axes_of_one_point_or_none_have_averages_all_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["booleans", "nullable", "objects", "frame", "categories"])
-def test_targets_come_in_many_forms(kind):
+def test_marginal_targets_come_in_many_forms(kind):
     X, y = frame()[["b", "count"]], target() > 1
     forms = {
         "booleans": y,
@@ -710,7 +666,7 @@ def test_targets_come_in_many_forms(kind):
     assert found.observed[0, two] == pytest.approx(y[X["count"] == 2].mean())
 
 
-def test_the_story_tells_where_the_model_is_off():
+def test_marginal_repr_reports_where_model_is_off():
     X, y = frame(), target()
     found = paribus.marginal(model, X, y=y)
     story = repr(found["level"])
@@ -734,7 +690,7 @@ def explained(page):
     return [text.get_text() for text in legend.get_texts()]
 
 
-def test_pictures_show_what_there_is(awkward):
+def test_marginal_pictures_show_what_there_is(awkward):
     y = numbers(awkward) + np.random.default_rng(0).normal(size=300)
     found = paribus.marginal(numbers, awkward, y=y)
     figure = found.figure(columns=4)
@@ -761,7 +717,7 @@ def test_pictures_show_what_there_is(awkward):
     plt.close("all")
 
 
-def test_several_outputs_have_a_panel_each():
+def test_marginal_several_outputs_have_panel_each():
     X, codes = frame()[["b", "count"]], np.digitize(target(), [0, 2])
     fitted = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, codes)
     found = paribus.marginal(fitted, X, y=codes)
@@ -787,7 +743,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(cell_means, "BLOCKS", 20)
 
 
-def test_a_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch):
+def test_marginal_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch):
     folder, kept = written(tmp_path / "rows", other=-target()), tmp_path / "kept"
     want = paribus.marginal(model, folder, y="y", sample_weight="w")
     evaluate, done = cell_means.CellMeans.evaluate, []
@@ -815,7 +771,7 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, small_blocks, monkeypatch)
             call(**other)
 
 
-def test_files_that_cannot_be_read_are_skipped_when_asked(tmp_path):
+def test_marginal_files_that_cannot_be_read_are_skipped_when_requested(tmp_path):
     folder = written(tmp_path / "rows")
     (tmp_path / "rows" / "9.parquet").write_bytes(b"no parquet")
     found = paribus.marginal(model, folder, y="y", on_error="skip")
@@ -824,7 +780,7 @@ def test_files_that_cannot_be_read_are_skipped_when_asked(tmp_path):
         paribus.marginal(model, folder, y="y")
 
 
-def test_other_targets_have_other_fingerprints(tmp_path):
+def test_marginal_other_targets_have_other_fingerprints(tmp_path):
     folder = written(tmp_path / "rows", other=-target())
     read = {y: paribus.marginal(model, folder, ["b"], y=y).provenance.fingerprint for y in ("y", "other")}
     held = {

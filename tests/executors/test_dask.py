@@ -33,7 +33,7 @@ from paribus._executors import dask as cluster_of
 from paribus._states import ranges_of
 from paribus._states.codec import packed
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.cluster]
 
 ROWS, NAMES = 24_000, list("abcd")
 POINTS = np.linspace(-1, 1, 5)
@@ -445,6 +445,7 @@ def test_the_tasks_of_many_partitions_are_prepared_once_a_pass(client, model, fr
 # What goes wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("doing", "after"), [("survey", 6), ("effects", 1)])
 def test_a_worker_that_is_killed_changes_no_bit(client, model, files, wanted, monkeypatch, after, doing):
     killed, shown = [], cluster_of.with_progress
@@ -462,6 +463,7 @@ def test_a_worker_that_is_killed_changes_no_bit(client, model, files, wanted, mo
     idle(client)
 
 
+@pytest.mark.slow
 def test_states_that_are_lost_after_they_were_announced_are_computed_again(
     client, model, files, wanted, monkeypatch
 ):
@@ -486,6 +488,7 @@ def test_states_that_are_lost_after_they_were_announced_are_computed_again(
     idle(client)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Marked, Dies], ids=["fails", "dies"])
 def test_a_task_that_fails_twice_and_then_works_changes_no_bit(client, files, tmp_path, kind):
     asked_of = kind(tmp_path, 2, above=2.5)
@@ -610,6 +613,7 @@ def test_no_rows_at_all_are_told_as_such(client, model, frame, tmp_path, X):
         paribus.effects(model, source, executor=client)
 
 
+@pytest.mark.slow
 def test_a_worker_short_of_memory_gives_the_right_answer_or_an_error_with_the_rows(
     files, tmp_path, monkeypatch
 ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from threading import RLock
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -22,6 +23,7 @@ from paribus.errors import RefusalCode, RefusalError, TableError
 Structure: TypeAlias = Trees  # every kind that evaluators know a shortcut for
 # Beside the models: of a refusal its text and code alone, as its traceback would keep the model alive.
 _READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode]] = WeakKeyDictionary()
+_READING: WeakKeyDictionary[Model, RLock] = WeakKeyDictionary()  # or threads would read the same at once
 
 
 def structure_of(model: Model) -> Structure:
@@ -29,13 +31,14 @@ def structure_of(model: Model) -> Structure:
 
     It is read once, and predicts as the model does: on the rows of its sample, and next to splits.
     """
-    trees = _READ.get(model)
-    if trees is None:
-        try:
-            trees = _read(model)
-        except RefusalError as refusal:
-            trees = str(refusal), refusal.code
-        trees = _READ.setdefault(model, trees)  # of threads that read it at once, one is kept
+    with _READING.setdefault(model, RLock()):
+        trees = _READ.get(model)
+        if trees is None:
+            try:
+                trees = _read(model)
+            except RefusalError as refusal:
+                trees = str(refusal), refusal.code
+            _READ[model] = trees
     if isinstance(trees, tuple):
         raise RefusalError(*trees)
     return trees

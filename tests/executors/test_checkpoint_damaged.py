@@ -1,0 +1,265 @@
+"""Folders of checkpoints that somebody changed give the same bits or one error."""
+
+import errno
+import json
+import os
+import shutil
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fuzz_checkpoints as fuzz
+import paribus
+from checkpoint_examples import CALLS, numbers, written
+from paribus._data.scan import parquet
+from paribus._executors.checkpoint import Checkpoint
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return written(tmp_path / "rows")
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(parquet, "PAUSE", 0.0)
+    monkeypatch.setattr("paribus._api.data.survey_rows", lambda *bounds: 256)
+
+
+def test_checkpoint_changed_folders_give_same_bits_or_one_error(tmp_path):
+    found = Counter(fuzz.mutate_and_run(seed, tmp_path) for seed in range(100))
+    assert set(found) == {"same", "refused", "forged"}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished run of effects, and one like it."""
+    return fuzz.finished_folder("effects", str(tmp_path_factory.mktemp("finished")))
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    return Path(shutil.copytree(finished.folder, tmp_path / "copied"))
+
+
+def states_in(folder):
+    return sorted(folder.rglob("*.npz"))
+
+
+def test_checkpoint_copied_folder_is_resumed(finished, copied):
+    assert fuzz.numbers(finished.run(copied)) == finished.found
+
+
+def test_checkpoint_states_belong_to_their_range_pass_and_run(finished, copied):
+    survey_state, effects_state = (next(copied.glob(f"*{name}/*.npz")) for name in ("survey", "effects"))
+    other_range = sorted(effects_state.parent.glob("*.npz"))[1]
+    twin = finished.twin / effects_state.relative_to(copied)
+    mine = effects_state.read_bytes()
+    for stranger in (other_range, survey_state, twin):
+        effects_state.write_bytes(stranger.read_bytes())
+        with pytest.raises(
+            paribus.CheckpointError, match=r"changed, or is of another run, pass or range; rem"
+        ):
+            finished.run(copied)
+    effects_state.write_bytes(mine)
+    assert fuzz.numbers(finished.run(copied)) == finished.found
+
+
+def test_checkpoint_pass_of_another_run_with_same_settings_is_refused(finished, copied):
+    shutil.rmtree(copied / "01-effects")
+    shutil.copytree(finished.twin / "01-effects", copied / "01-effects")
+    with pytest.raises(paribus.CheckpointError, match="belongs to another run; use another folder"):
+        finished.run(copied)
+
+
+def test_checkpoint_states_without_what_says_whose_they_are_are_refused(finished, copied):
+    (copied / "run.json").unlink()
+    with pytest.raises(paribus.CheckpointError, match="belongs to another run; use another folder"):
+        finished.run(copied)
+    shutil.copy(finished.folder / "run.json", copied)
+    (copied / "01-effects" / "identity.json").unlink()
+    assert fuzz.numbers(finished.run(copied)) == finished.found  # it says nothing that the run does not know
+
+
+@pytest.mark.parametrize("file", ["run.json", "01-effects/identity.json"])
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[" * 100_000, '{"a":' * 50_000, "9" * 10_000, "NaN", "[]", "null", '{"run": NaN}', "\xff" * 9],
+    ids=["nothing", "begun", "deep", "deep mapping", "huge", "nan", "list", "null", "no run", "no text"],
+)
+def test_checkpoint_odd_notes_end_in_one_error(finished, copied, file, content):
+    (copied / file).write_bytes(content.encode("latin1"))
+    with pytest.raises(
+        paribus.CheckpointError,
+        match=r"run\.json|identity\.json|belongs to another run \(other",
+    ):
+        finished.run(copied)
+
+
+def test_checkpoint_note_without_end_is_not_read(finished, copied):
+    with (copied / "run.json").open("r+b") as file:
+        file.truncate(10**12)  # which takes no place on the disk
+    with pytest.raises(paribus.CheckpointError, match="bytes where"):
+        finished.run(copied)
+
+
+def a_folder(file):
+    file.unlink(missing_ok=True)
+    file.mkdir()
+
+
+def a_pipe(file):
+    file.unlink()
+    os.mkfifo(file)
+
+
+def a_loop(file):
+    file.unlink()
+    file.symlink_to(file)
+
+
+@pytest.mark.parametrize("make", [a_folder, a_pipe])
+@pytest.mark.parametrize(
+    "name", ["run.json", "01-effects/identity.json", "01-effects/000000000-000000001.npz"]
+)
+def test_checkpoint_what_is_no_file_is_refused(finished, copied, name, make):
+    make(copied / name)
+    with pytest.raises(paribus.CheckpointError, match="it is not a regular file; pass another folder"):
+        finished.run(copied)
+
+
+def test_checkpoint_file_where_pass_is_expected_is_refused(finished, copied):
+    shutil.rmtree(copied / "01-effects")
+    (copied / "01-effects").write_text("")
+    with pytest.raises(paribus.CheckpointError, match=r"01-effects cannot be used: .*File exists"):
+        finished.run(copied)
+
+
+def test_checkpoint_half_that_cannot_be_cleared_is_named(finished, copied):
+    half = copied / "01-effects" / "000000000-000000001.9.half"
+    a_folder(half)
+    os.utime(half, (0, 0))
+    with pytest.raises(paribus.CheckpointError, match="01-effects cannot be used"):
+        finished.run(copied)
+
+
+def test_checkpoint_link_that_leads_nowhere_is_written_anew(finished, copied):
+    a_loop(states_in(copied)[-1])
+    assert fuzz.numbers(finished.run(copied)) == finished.found
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5_000, "~nobody-has-this-name/x", 5, b"bytes"])
+def test_checkpoint_paths_that_can_be_no_folder_are_refused(folder, path):
+    with pytest.raises(paribus.OptionError, match="checkpoint="):
+        CALLS["trees"](X=folder, checkpoint=path)
+
+
+def test_checkpoint_path_that_leads_in_circle_is_refused(folder, tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(paribus.OptionError, match="cannot be a folder"):
+        CALLS["trees"](X=folder, checkpoint=tmp_path / "loop" / "deep")
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_checkpoint_full_disk_ends_in_one_error_and_leaves_no_half(folder, tmp_path, monkeypatch, after):
+    call, left, sync = partial(CALLS["trees"], X=folder, checkpoint=tmp_path / "kept"), [after], os.fsync
+
+    def full(handle):
+        if not left[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        left[0] -= 1
+        sync(handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(paribus.CheckpointError, match="No space left on device; pass another folder"):
+            call()
+    assert not list((tmp_path / "kept").rglob("*.half"))
+    assert numbers(call()) == numbers(CALLS["trees"](X=folder))
+
+
+def test_checkpoint_what_may_not_be_read_ends_in_one_error(finished, copied, monkeypatch):
+    def denied(self):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", denied)
+        with pytest.raises(paribus.CheckpointError, match="Permission denied; pass another folder"):
+            finished.run(copied)
+
+
+def test_checkpoint_two_that_begin_at_once_are_one_run(tmp_path, monkeypatch):
+    first = Checkpoint.of(tmp_path / "kept")
+    exists = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda path: path.name != "run.json" and exists(path))
+    assert Checkpoint.of(tmp_path / "kept").run == first.run
+
+
+def test_checkpoint_file_system_without_hard_links_will_do(tmp_path, monkeypatch):
+    def unsupported(*paths):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", unsupported)
+    assert Checkpoint.of(tmp_path / "kept").run == Checkpoint.of(tmp_path / "kept").run
+
+
+def forged_state(finished, copied, change):
+    """Change the arrays of a state of effects, and give it the digest that the run itself would.
+
+    ``change`` is given the arrays, and the fields of each part of the state by key.
+    """
+    file = sorted((copied / "01-effects").glob("*.npz"))[0]
+    arrays = fuzz.loaded(file.read_bytes())
+    tree = json.loads(arrays["tree"].tobytes())
+    change(arrays, {key[0]: part for key, part in tree["parts"]})
+    fuzz.forge(file, fuzz.written(arrays), finished)
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "words"),
+    [
+        ("coverage", lambda array: array[:-1], r"shape .* is expected"),
+        ("coverage", lambda array: array + 1_000_000, "out of range"),
+        ("coverage", lambda array: array * np.nan, "out of range"),
+        ("coverage", lambda array: array.astype("f4"), "no array of i8 or f8"),
+        ("support", lambda array: array - 10**6, "out of range"),
+        ("weight", lambda array: array.reshape(1, 1), "shape"),
+    ],
+)
+def test_checkpoint_arrays_that_nobody_expects_are_refused_with_right_digest_too(
+    finished, copied, key, change, words
+):
+    def changed(arrays, parts):
+        name = f"a{parts[key]['cells']['array']}"
+        arrays[name] = change(arrays[name])
+
+    forged_state(finished, copied, changed)
+    with pytest.raises(paribus.CheckpointError, match=f"not what this run expects: .*{key}.*{words}"):
+        finished.run(copied)
+
+
+@pytest.mark.parametrize("code", [-1, 10**6, 2**31 - 1, -(2**31)])
+def test_checkpoint_codes_beyond_tables_of_kernels_are_refused_with_right_digest_too(finished, copied, code):
+    def changed(arrays, parts):
+        _, codes = parts["sample"]["parts"][0]
+        arrays[f"a{codes['array']}"][0, 0] = code
+
+    forged_state(finished, copied, changed)
+    with pytest.raises(paribus.CheckpointError, match=r"sample.* has numbers out of range"):
+        finished.run(copied)
+
+
+def test_checkpoint_states_that_lack_part_are_refused_with_right_digest_too(finished, copied):
+    for file in (copied / "01-effects").glob("*.npz"):
+        arrays = fuzz.loaded(file.read_bytes())
+        tree = json.loads(arrays["tree"].tobytes())
+        tree["parts"] = [item for item in tree["parts"] if item[0] != ["coverage", 0]]
+        fuzz.forge(
+            file, fuzz.written({**arrays, "tree": np.frombuffer(json.dumps(tree).encode(), "u1")}), finished
+        )
+    words = r"01-effects: .*\('coverage', 0\) is missing; remove the folder to start over"
+    with pytest.raises(paribus.CheckpointError, match=words):
+        finished.run(copied)

@@ -1,0 +1,51 @@
+"""Every law of ARCHITECTURE.md over every statistic."""
+
+from pathlib import Path
+
+import pytest
+
+from examples import EXAMPLES
+from laws import LAWS
+from paribus._api.explainer import BUILDERS
+from table_of_statistics import STATISTICS
+
+
+def held(law, statistic, example, request):
+    """Hold a statistic against a law, or skip with the reason why it does not apply."""
+    if law in statistic.laws_without:
+        pytest.skip(statistic.laws_without[law])
+    given = {name: request.getfixturevalue(name) for name in ("monkeypatch", "tmp_path")}
+    if law == "Dask":
+        given["client"] = request.getfixturevalue("client")
+    LAWS[law].holds(statistic=statistic, example=EXAMPLES[example](rows=statistic.rows), **given)
+
+
+CASES = [
+    pytest.param(law, statistic, example, marks=[pytest.mark.cluster] * (law == "Dask"))
+    for law in LAWS
+    for statistic in STATISTICS
+    for example in LAWS[law].examples
+]
+
+
+@pytest.mark.parametrize(("law", "statistic", "example"), CASES)
+def test_law_holds(law, statistic, example, request):
+    held(law, STATISTICS[statistic], example, request)
+
+
+def test_laws_without_are_laws_with_a_reason():
+    for name, statistic in STATISTICS.items():
+        for law, reason in statistic.laws_without.items():
+            assert law in LAWS, f"{name}: {law}"
+            assert len(reason.split()) > 3, f"{name}: {law}"
+        assert ("additive model" in statistic.laws_without) == (statistic.additive is None), name
+
+
+def test_every_verb_of_an_explainer_is_in_the_table():
+    assert {statistic.verb for statistic in STATISTICS.values()} >= set(BUILDERS) - {"partial_dependence"}
+
+
+def test_laws_are_those_of_the_architecture_page():
+    page = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text().partition("\n## Laws\n")[2]
+    rows = [line for line in page.partition("\n## ")[0].splitlines() if line.startswith("| ")]
+    assert [row.split("|")[1].strip() for row in rows[1:]] == list(LAWS)
