@@ -40,7 +40,7 @@ slow:  ## simulations, measured memory, kernels compiled anew, workers that are 
 docs:  ## every code block of README, ARCHITECTURE and docs
 	$(PYTHON) -m pytest README.md ARCHITECTURE.md docs
 
-gallery:  ## every kind of panel by both drawers, as PNGs in build/gallery; under two minutes
+gallery:  ## every kind of panel by both renderers, as PNGs in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery
 
 ci: lint types layers test slow docs gallery  ## all that a change must pass

@@ -230,7 +230,8 @@ def integer_weights(statistic, example, **_):
 def zero_weight(statistic, example, **_):
     gone = example.weights == 0
     strange, unknown = example.X.copy(), np.array(example.y)
-    strange.loc[gone, "a"], strange.loc[gone, "b"], strange.loc[gone, "kind"] = 1e9, 1e30, None
+    odd = 1e30 if statistic.per_row else np.inf  # a row whose own curve is shown must be predicted
+    strange.loc[gone, "a"], strange.loc[gone, "b"], strange.loc[gone, "kind"] = 1e9, odd, None
     if unknown.dtype.kind == "f":
         unknown[gone] = np.nan
     X, y, weights = example.rows(np.flatnonzero(~gone))

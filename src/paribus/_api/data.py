@@ -132,7 +132,7 @@ class InMemoryData:
 
     def prepare(self, surveying: SurveyRequest, runner: Runner, adapt: Callable[[Table], None]) -> None:
         """Adapt the models; columns are summarized when they are needed."""
-        adapt(self.rows.table)
+        adapt(self.rows.predictable)
 
     def summary(self, feature: int, wanted: Mapping[int, SummarySpec]) -> Summary:
         """Summarize a column; what grows with the rows is not kept."""

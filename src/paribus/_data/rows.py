@@ -20,6 +20,7 @@ from paribus.errors import WeightError
 
 Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # of the grids, each with its points
 ONE_PART: Parts = (((0,), 1),)
+TRIED = 8_192  # rows with weight that are searched for some to try a model on, where others have none
 DERIVING = tuple(RLock() for _ in range(64))  # so that evaluators of a block do not derive the same at once
 
 
@@ -208,6 +209,15 @@ class Rows:
     def n_weighted(self) -> int:
         """Number of rows with positive weight."""
         return len(self) if self.weights is None else int((self.weights > 0).sum())
+
+    @property
+    def predictable(self) -> Table:
+        """Rows that a model can be tried on: what stands in a row of weight zero has no meaning."""
+        if self.weights is None or self.weights.all():
+            return self.table
+        numbers = np.flatnonzero(self.weights > 0)
+        chosen = numbers[np.linspace(0, len(numbers) - 1, min(TRIED, len(numbers))).astype(int)]
+        return self.table.keep(np.isin(np.arange(len(self)), chosen))
 
     def blocks(self, size: int, parts: Parts = ONE_PART) -> InMemoryBlocks:
         """Return blocks of ``size`` rows, each once per part ``(grids, points)`` of the grids."""
