@@ -88,7 +88,8 @@ def _field(declared: Declaration, options: dict[str, Any]) -> Any:
 )
 def record(kind: type[T]) -> type[T]:
     """Make a class a frozen dataclass; one that has a name in files, ``stored``, can be loaded."""
-    made = dataclasses.dataclass(frozen=True, eq=False)(kind)
+    own_repr = kind.__repr__ is not object.__repr__  # results print their numbers, not their fields
+    made = dataclasses.dataclass(frozen=True, eq=False, repr=not own_repr)(kind)
     made.declared = {}
     for field in dataclasses.fields(made):
         if field.metadata:

@@ -452,7 +452,7 @@ def _row_marks(effect: PartialDependence, o: int, place: FeatureAxis) -> Iterato
 def _row_bands(place: FeatureAxis, chances: tuple[float, ...], values: Floats) -> Iterator[Mark]:
     """Yield a band between each two symmetric quantiles ``(q, p)``, and a line for each of the others."""
     lone, color, labeled = dict(enumerate(chances)), PALETTE[0], place is not AT_MISSING
-    bands = IceQuantiles(np.array(chances), values, 0.0, None).bands()
+    bands = IceQuantiles(np.array(chances), values[None], 0.0, None).bands()
     for depth, (part, first, last) in enumerate(bands):
         low, high, shade = values[first], values[last], ICE_SHADES[min(depth, len(ICE_SHADES) - 1)]
         label = f"{100 * part:.4g} % of rows" if labeled else None
