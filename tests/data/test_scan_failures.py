@@ -263,7 +263,7 @@ def test_scan_weights_that_are_none_are_refused_with_their_row(tmp_path):
 
 
 def test_weights_of_what_is_read_are_column(folder):
-    refused(paribus.WeightError, "'weight'", "no column", X=folder, sample_weight="weight")
+    refused(paribus.WeightError, "'weight'", "not a column", X=folder, sample_weight="weight")
     refused(
         paribus.WeightError,
         "sample_weight must be the name of a column",

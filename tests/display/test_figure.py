@@ -417,8 +417,8 @@ def test_who_cannot_draw_says_so(frame):
         found.plot(ax=ax)
     with pytest.raises(paribus.OptionError, match="outputs='columns'"):
         found.plot(outputs="columns")
-    with pytest.raises(paribus.DrawingError, match="there is no effect to plot"):
-        type(found)([]).figure()
+    with pytest.raises(paribus.InputError, match="effects are none"):
+        type(found)(())
     assert not ax.has_data()
 
 

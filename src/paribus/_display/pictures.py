@@ -55,8 +55,6 @@ def _effects_figure(
     """Return one panel for each effect of a result or a mapping, or for each effect and output."""
     _check_options(k, columns, share_y, title, figsize)
     every = list(result.values()) if isinstance(result, EffectMapping) else [result]
-    if not every:
-        raise DrawingError("there is no effect to plot")
     results, notes = every[:k], tuple(result.notes)
     if len(results) < len(every):
         own = dict.fromkeys(note for one in results for note in one.notes)
