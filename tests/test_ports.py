@@ -130,9 +130,9 @@ class Sequential:
 
 
 def numbers(result):
-    """Return every number of a result."""
+    """Return every number of a result as text, in which all of its bits are, and NaN is NaN."""
     table = result.to_frame()
-    return {name: table[name].tolist() for name in table.columns}
+    return {name: repr(table[name].tolist()) for name in table.columns}
 
 
 @pytest.mark.parametrize("read", [False, True], ids=["in memory", "read"])

@@ -837,3 +837,12 @@ def test_numbers_on_contours_are_as_short_as_at_ticks():
     words = {text.get_text() for text in ax.texts}
     assert words
     assert words <= {"3e6", "5e6", "7e6"}
+
+
+def test_title_of_a_legend_is_not_escaped_again_by_what_is_drawn_later():
+    line = Line(np.arange(3.0), np.arange(3.0), "#0072B2", "a")
+    figure = Figure((Panel((line,), legend="panel", legend_title="$g$"),))
+    _, ax = plt.subplots()
+    for _ in range(2):
+        draw(figure, ax)
+        assert ax.get_legend().get_title().get_text() == r"\$g\$"

@@ -72,13 +72,13 @@ def escaped(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def in_lines(text: str, letters: Callable[[str], int], *, break_words: bool) -> str:
-    """Break the lines of a text into those of so many letters, before an error if that is enough."""
+def in_lines(text: str, characters: Callable[[str], int]) -> str:
+    """Break the lines of a text into those of so many characters, before an error if that is enough."""
     lines: list[str] = []
     for line in text.split("\n"):
-        most = letters(line)
+        most = characters(line)
         for part in re.split(" (?=±)", line) if len(line) > most else [line]:
-            lines += textwrap.wrap(_with_joints(part, most), most, break_long_words=break_words) or [""]
+            lines += textwrap.wrap(_with_joints(part, most), most) or [""]
     return "\n".join(line.replace(f"{JOINT} ", "").rstrip(JOINT) for line in lines)
 
 

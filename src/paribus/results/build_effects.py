@@ -28,6 +28,7 @@ from paribus.results.partial_dependence import PartialDependence, PartialDepende
 from paribus.results.provenance import Provenance, skipped_notes
 
 SHOWN = 6  # categories that a note lists
+LEFT_OUT = ", which is left out"
 APART = "; the effect at missing is reported separately"
 LOST_POINT = "the prediction is not finite at some points, so neither is their average"
 LOST_DIFFERENCE = (
@@ -48,7 +49,7 @@ class EffectBuilder:
     output_names : tuple of str
         Names of the outputs.
     models : tuple of Model
-        Who predicted, all with these outputs.
+        Those that predicted, all with these outputs.
     unit : float
         Factor from computed weights to those given.
     provenance : Provenance
@@ -129,7 +130,7 @@ class EffectBuilder:
             values = np.concatenate([values, estimate.missing[0][:, None]], axis=1)
             weights = np.append(weights, estimate.missing_weight)
         named, by_model = self._named(grid.axes), self._by_model(estimate.by_model, estimate.missing_by_model)
-        where = ", which is left out" if missing is None else APART
+        where = LEFT_OUT if missing is None else APART
         own = _local_notes(grid, estimate, total)
         notes = self._notes(grid.axes, own, where, estimate.ale, LOST_DIFFERENCE)
         return LocalEffect(
@@ -210,7 +211,7 @@ class EffectBuilder:
         yield from own
         for axis in axes:
             text = f"{axis.name} is missing in {axis.missing_share:.1%} of the data{missing}"
-            if axis.missing:
+            if axis.missing and (len(axis) or missing != LEFT_OUT):  # of none there is nothing left
                 yield Note(NoteCode.MISSING_VALUES, text, axis.name, axis.missing_share)
         yield from skipped_notes(self.provenance)
         if not np.isfinite(numbers).all():

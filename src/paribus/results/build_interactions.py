@@ -46,7 +46,7 @@ class InteractionBuilder:
     request : InteractionRequest
         What was requested, of the features that ``tokens`` name.
     models : tuple of Model
-        Who predicted, all with the same outputs.
+        Those that predicted, all with the same outputs.
     provenance : Provenance
         How it was computed.
     """

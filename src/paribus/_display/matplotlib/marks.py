@@ -80,10 +80,10 @@ def _legible(ground: Any) -> str:
 def folded(text: str, em: float) -> str:
     """Return text in as many lines as it needs to be no wider than so many em."""
 
-    def letters(line: str) -> int:
+    def characters(line: str) -> int:
         return max(12, int(em * len(line) / max(text_width(line), 1e-9)))
 
-    return escaped(in_lines(text, letters, break_words=True))
+    return escaped(in_lines(text, characters))
 
 
 def _label(mark: Line | Band | Points | Bars | Hatch) -> str | None:

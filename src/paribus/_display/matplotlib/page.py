@@ -125,12 +125,12 @@ def draw_on_page(figure: Figure, page: Page) -> list[Axes]:
         ax = page.add_subplot(grid[1 + number // columns, number % columns])
         taken = _draw_panel(ax, panel, size)
         if panel.legend == "panel":
-            _legend(ax, _entries([ax]), panel.legend_title, **_beside(ax, taken))
+            _legend(ax, _entries([ax]), _folded(panel.legend_title), **_beside(ax, taken))
         axes.append(ax)
     pairs = zip(axes, figure.panels, strict=True)
     entries = _entries(ax for ax, panel in pairs if panel.legend == "figure")
     if entries:
-        _legend_above(page, page.add_subplot(grid[0, :]), entries, figure.legend_title)
+        _legend_above(page, page.add_subplot(grid[0, :]), entries, _folded(figure.legend_title))
         page.sca(axes[-1])
     if figure.title is not None:
         page.suptitle(escaped(figure.title), x=0.01, ha="left", fontsize="large", wrap=True)
@@ -168,7 +168,7 @@ def _draw_on_axes(figure: Figure, axes: list[Axes]) -> None:
             explained |= set(entries)
         elif page.get_layout_engine() is not None:
             place = _beside(ax, taken)
-        _legend(ax, entries, title or panel.legend_title or figure.legend_title, **place)
+        _legend(ax, entries, title or _folded(panel.legend_title or figure.legend_title), **place)
     if figure.title is not None and not axes[0].get_title():
         axes[0].set_title(escaped(figure.title))
     _write_below(axes[-1], figure.notes)
@@ -313,13 +313,18 @@ def _beside(ax: Axes, inches: float) -> dict[str, Any]:
     return {"loc": "upper left", "bbox_to_anchor": (inches, 1), "bbox_transform": _beyond(ax, "x")} | BARE
 
 
+def _folded(title: str | None) -> str | None:
+    return None if title is None else folded(title, LEGEND_LINE)
+
+
 def _legend(ax: Axes, entries: dict[str, Artist], title: str | None, **place: Any) -> Any:
+    """Draw a legend; its title is as matplotlib takes it, or as axes have it."""
     if not entries:
         return None
     return ax.legend(
         list(entries.values()),
         list(entries),
-        title=None if title is None else folded(title, LEGEND_LINE),
+        title=title,
         fontsize="small",
         title_fontsize="small",
         alignment="left",

@@ -80,11 +80,11 @@ def escaped(text: str) -> str:
 def wrapped(text: str, pixels: float, size: float = FONT) -> str:
     """Break text into lines that fit into some pixels."""
 
-    def letters(line: str) -> int:
+    def characters(line: str) -> int:
         each = size * text_width(line) / max(len(line), 1)
         return max(8, int(pixels / max(each, 1.0)))
 
-    return in_lines(text, letters, break_words=True)
+    return in_lines(text, characters)
 
 
 def text_height(text: str, size: float = FONT) -> float:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["PartialDependenceDisplay"]
 
 ARTISTS = ("contours_", "bars_", "heatmaps_", "deciles_vlines_", "deciles_hlines_", "category_lines_")
-BESIDE = 3.0  # heights of a letter that a legend or a color bar takes besides its names
+BESIDE = 3.0  # em that a legend or a color bar takes besides its names
 PANEL = (3.2, 2.9)  # inches that a panel needs besides names of categories
 
 

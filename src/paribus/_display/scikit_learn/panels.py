@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LINES = re.compile(".{1,40}$|.{1,39}[ _./-]|.{1,40}", re.MULTILINE)  # of a name, broken where its parts meet
 NAMED = 10  # categories of a mixed pair that have a color and a name; the others are drawn gray
-ROOM = 11.0  # heights of a letter that names side by side may take; longer ones are written upwards
+ROOM = 11.0  # em that names side by side may take; longer ones are written upwards
 EDGE = 0.07  # of a panel, in which the number on a contour would be cut off or stand on the deciles
 
 
@@ -189,7 +189,7 @@ def write_times(axis: Axis, values: Array) -> None:
     if values.dtype.kind == "m":
         days = values / np.timedelta64(1, "D")
         unit, name = duration_unit(np.ptp(days) / 3)
-        low, high, *_ = MaxNLocator(5).tick_values(days.min() / unit, days.max() / unit)
+        low, high, *_ = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(days.min() / unit, days.max() / unit)
         one = np.timedelta64(1, "D") / np.ones(1, values.dtype)[0] * unit
         axis.set_major_locator(MultipleLocator((high - low) * one))
         axis.set_major_formatter(lambda at, _: f"{at / one:g} {name}")
