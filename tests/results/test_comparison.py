@@ -360,3 +360,16 @@ def test_a_feature_without_any_value_has_nothing_to_compare():
     found = paribus.compare(effect, local)
     assert np.isnan(found.difference).all()
     assert found.at == (None,)
+
+
+def test_compare_of_curves_that_do_not_move_reports_no_share_of_their_range(rng):
+    X = pd.DataFrame({"used": rng.normal(size=300), "unused": rng.normal(size=300)})
+
+    def predict(table):
+        return 1 / 3 + np.sin(table["used"].to_numpy())
+
+    found = paribus.compare(
+        paribus.effects(predict, X, ["unused"], progress=False),
+        paribus.accumulated_local_effects(predict, X, ["unused"], progress=False),
+    )
+    assert found["unused"].share.tolist() == [0.0]

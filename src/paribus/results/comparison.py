@@ -17,6 +17,7 @@ from paribus.results.effect_mapping import EffectMapping
 from paribus.results.effects import Effects
 from paribus.results.local_effect import LocalEffect, LocalEffects
 from paribus.results.marginal import Marginal, Marginals
+from paribus.results.model_spread import ROUNDING
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.plot_mixin import PlotMixin
 from paribus.results.provenance import Provenance
@@ -248,7 +249,8 @@ def _apart(effect: PartialDependence, local: LocalEffect) -> tuple[dict[str, Any
     apart = np.abs(average - laid)
     largest, difference = apart.argmax(axis=1), apart.max(axis=1)
     range_ = np.ptp(np.concatenate([average, laid], axis=1), axis=1)
-    share = np.divide(difference, range_, out=np.zeros(outputs), where=range_ > 0)
+    moves = range_ > ROUNDING * np.abs(average).max(axis=1)  # else it is rounding
+    share = np.divide(difference, range_, out=np.zeros(outputs), where=moves)
     errors = np.nan_to_num(at_values(own, wanted, local.standard_error, nominal)[0])
     if effect.standard_error is not None:
         errors = errors + np.nan_to_num(effect.standard_error[:, known])
