@@ -25,7 +25,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import fuzz_results
@@ -559,6 +559,7 @@ def with_levels(values):
 
 
 @given(st.lists(EXACT | st.tuples(EXACT, EXACT), min_size=1, max_size=6))
+@example([datetime.time(0, 0, fold=1), datetime.time(0, 0)])
 def test_every_category_comes_back_as_it_was(tmp_path_factory, values):
     comes_back(with_levels(values), tmp_path_factory.mktemp("saved") / "result.json")
 
