@@ -212,7 +212,7 @@ def test_type_that_is_not_declared_is_refused_when_a_result_is_made(changes, wor
 def test_number_that_is_none_is_refused_when_a_result_is_made():
     for part in (r for r in fuzz_results.prepared() if "strength" in r.__dataclass_fields__):
         for strength in ("x", None, True, np.zeros(1)):
-            with pytest.raises(paribus.InputError, match="^strength=.* must be a float$"):
+            with pytest.raises(paribus.InputError, match=r"^strength=.* must be a float$"):
                 dataclasses.replace(part, strength=strength)
 
 

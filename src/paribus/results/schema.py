@@ -114,10 +114,11 @@ class Record:
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def __post_init__(self) -> None:
-        for name, hint in hints_of(type(self)).items():
+        kind: Any = type(self)
+        for name, hint in hints_of(kind).items():
             if not checker(hint)(getattr(self, name)):
                 shown = " ".join(reprlib.repr(getattr(self, name)).split())
-                raise InputError(f"{name}={shown} of {type(self).__name__} must be {spelled(hint)}")
+                raise InputError(f"{name}={shown} of {kind.__name__} must be {spelled(hint)}")
         self._freeze()
         self._check()
         sizes = _sizes(self) if self.declared else {}
