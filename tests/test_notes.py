@@ -93,7 +93,7 @@ def test_results_that_differ_in_a_code_differ(table):
 
 def test_text_that_is_no_note_is_refused(table):
     effect = paribus.partial_dependence(predict, table, "other")
-    with pytest.raises(TypeError, match="notes are of type Note, not str: 'text'"):
+    with pytest.raises(paribus.InputError, match=r"notes=\('text',\) of PartialDependence must be .* a Note"):
         dataclasses.replace(effect, notes=("text",))
 
 

@@ -103,10 +103,10 @@ class Backwards:
 
 
 class Stopped:
-    """An engine that is interrupted after some blocks."""
+    """An engine that counts the blocks it evaluates, and is interrupted after some."""
 
-    def __init__(self, after):
-        self.left = after
+    def __init__(self, after=None):
+        self.after, self.evaluated = after, 0
 
     def fold(self, evaluator, blocks, zero, *, store=None):
         return LocalExecutor(1, False).fold(Stopping(self, evaluator), blocks, zero, store=store)
@@ -120,9 +120,9 @@ class Stopping:
         self.engine, self.evaluator = engine, evaluator
 
     def evaluate(self, block):
-        self.engine.left -= 1
-        if self.engine.left < 0:
+        if self.engine.evaluated == self.engine.after:
             raise KeyboardInterrupt
+        self.engine.evaluated += 1
         return self.evaluator.evaluate(block)
 
     def expected(self, rows):
@@ -389,7 +389,7 @@ class Named:
 
 def resumed_equals_run(statistic, example, tmp_path, **_):
     folder, kept, example = written(example, tmp_path / "rows"), tmp_path / "kept", shown(example)
-    whole = Recut(LocalExecutor(1, False))
+    whole = Recut(Stopped())
     want = from_files(statistic, example, folder, "w", executor=whole)
     stopped = Recut(Stopped(whole.blocks + 3))  # past the survey
     try:
@@ -398,8 +398,9 @@ def resumed_equals_run(statistic, example, tmp_path, **_):
         assert list(kept.glob("*/*.npz"))
     else:
         raise AssertionError("it was not interrupted")
-    again = Recut(LocalExecutor(1, False))
+    again = Recut(Stopped())
     same(from_files(statistic, example, folder, "w", executor=again, checkpoint=kept), want)
+    assert again.engine.evaluated < whole.engine.evaluated, "kept states were not read"
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,23 @@
 """What follows from the dimensions of a field: checks, keys, tables, files, arrays with names."""
 
 import ast
+import base64
 import copy
 import dataclasses
 import inspect
 import json
 import pickle
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fuzz_results
 import paribus
-from handmade import provenance
+from handmade import provenance, statistics
 from kept_results import numbers
 from paribus import PartialDependence
 from paribus._contracts import Array, Floats, Kind
@@ -121,15 +124,40 @@ def test_new_result_type_becomes_a_dataset_that_keeps_features_apart():
     assert found["share"].values.tolist() == [0.5, 0.9]
 
 
+def test_dataset_keeps_steps_apart_from_features_of_their_name():
+    rows = pd.DataFrame({"x": np.arange(12.0), "x step": np.arange(12.0)[::-1] ** 2})
+    effect = paribus.accumulated_local_effects(predicted, rows, [("x", "x step")], grid_resolution=3)
+    effect = effect["x", "x step"]
+    found = effect.to_xarray()
+    assert found["ale"].dims == ("output", "x", "x step")
+    assert found["local"].dims == ("output", "x step (between values)", "x step step")
+    assert found["local"].shape == effect.local.shape
+    assert found["x step (between values)"].values.tolist() == effect.grid_values[0][1:].tolist()
+    twice = toy(feature_names=("mean", "mean (feature)"), kinds=("numeric",) * 2, **of_two_features())
+    assert twice.to_xarray()["mean"].dims == ("output", "mean (feature) (feature)", "mean (feature)")
+
+
+def predicted(table):
+    return np.asarray(table)[:, 0] * 2.0
+
+
+def of_two_features():
+    axes = (np.array([1.0, 2.0]), np.array([1.0, 2.0, 4.0]))
+    return {"grid_values": axes, "mean": np.zeros((2, 2, 3)), "band": None}
+
+
 def test_xarray_that_is_not_installed_is_named_in_the_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(paribus.OptionError, match=r"pip install 'paribus\[xarray\]'"):
         toy().to_xarray()
 
 
-def test_new_result_type_is_read_only():
-    result = toy()
-    for values in (result.mean, result.band.low, result.grid_values[0]):
+@pytest.mark.parametrize(
+    "copied", [lambda one: one, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
+)
+def test_new_result_type_is_read_only(copied):
+    result, ratio = copied(toy()), copied(statistics("ab", [1.0])).pairwise
+    for values in (result.mean, result.band.low, result.grid_values[0], ratio.numerator):
         with pytest.raises(ValueError, match="read-only"):
             values[...] = 0
     with pytest.raises(AttributeError):
@@ -160,6 +188,34 @@ def test_shape_that_does_not_fit_is_refused_when_a_result_is_made(changes, words
     assert "\n" not in str(caught.value)
     with pytest.raises(paribus.InputError, match=words):
         dataclasses.replace(toy(), **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"grid_values": ([1, 2, 3, 4],)}, r"grid_values=\(\[1, 2, 3, 4\],\) of ToyResult must be a tuple"),
+        ({"kinds": ("evil",)}, r"kinds=\('evil',\) .* each one of \('numeric', "),
+        ({"kinds": ["numeric"]}, r"kinds=\['numeric'\] .* must be a tuple"),
+        ({"mean": np.zeros((2, 3), int)}, "mean=array.* must be an array of dtype float64$"),
+        ({"median": np.zeros((2, 3), np.float32)}, "median=.* an array of dtype float64 or None$"),
+        ({"mean": None}, "mean=None of ToyResult must be an array"),
+        ({"feature_names": (1,)}, r"feature_names=\(1,\) .* each a str$"),
+        ({"notes": ("x",)}, r"notes=\('x',\) of ToyResult must be a tuple, each a Note"),
+        ({"provenance": None}, "provenance=None of ToyResult must be a Provenance"),
+        ({"band": "wide"}, "band='wide' of ToyResult must be a ToyBand or None"),
+    ],
+)
+def test_type_that_is_not_declared_is_refused_when_a_result_is_made(changes, words):
+    with pytest.raises(paribus.InputError, match=words) as caught:
+        dataclasses.replace(toy(), **changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_number_that_is_none_is_refused_when_a_result_is_made():
+    for part in (r for r in fuzz_results.prepared() if "strength" in r.__dataclass_fields__):
+        for strength in ("x", None, True, np.zeros(1)):
+            with pytest.raises(paribus.InputError, match=r"^strength=.* must be a float$"):
+                dataclasses.replace(part, strength=strength)
 
 
 def test_part_is_checked_when_it_is_made():
@@ -209,15 +265,38 @@ def test_names_in_files_are_not_those_of_classes(tmp_path):
 
 def test_file_of_every_type_is_kept():
     names = {name for name, kind in STORED.items() if kind.__module__.startswith("paribus.")}
-    assert {path.name.removesuffix(".table.json") for path in SAVED.glob("1/*.table.json")} == names
+    kept = {path.name.removesuffix(".table.json") for path in SAVED.glob("1/*.table.json")}
+    assert {name.partition("-")[0] for name in kept} == names
+    results = {name: paribus.load(SAVED / "1" / f"{name}.json") for name in kept}
+    assert results["partial_dependence-extrapolation"].extrapolation.mask is None
+    assert results["partial_dependence-grid_extrapolation"].extrapolation.mask.any()
+    assert results["partial_dependence-durations"].grid_values[0].dtype.kind == "m"
+    assert '"zlib": ' in (SAVED / "1" / "partial_dependence.json").read_text()
 
 
 @pytest.mark.parametrize("path", sorted(SAVED.glob("*/*.table.json")), ids=lambda path: path.name)
 def test_file_of_a_released_format_still_loads(path):
     name = path.name.removesuffix(".table.json")
     result = paribus.load(path.with_name(f"{name}.json"))
-    assert type(result).stored == name
+    assert type(result).stored == name.partition("-")[0]
     assert numbers(result) == path.read_text().strip()
+
+
+@pytest.mark.parametrize("path", sorted(SAVED.glob("1/*.table.json")), ids=lambda path: path.name)
+def test_file_of_the_present_format_is_written_as_it_was(path, tmp_path):
+    kept = path.with_name(path.name.replace(".table.json", ".json"))
+    paribus.load(kept).save(tmp_path / "again.json")
+    written = json.loads((tmp_path / "again.json").read_text())
+    assert unpacked(written["result"]) == unpacked(json.loads(kept.read_text())["result"])
+
+
+def unpacked(body):
+    """Return a body with the bytes of its arrays, which releases of zlib compress differently."""
+    if isinstance(body, dict) and "zlib" in body:
+        return body | {"zlib": zlib.decompress(base64.b64decode(body["zlib"]))}
+    if isinstance(body, dict):
+        return {key: unpacked(value) for key, value in body.items()}
+    return [unpacked(value) for value in body] if isinstance(body, list) else body
 
 
 def format_rows():

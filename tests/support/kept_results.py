@@ -1,7 +1,7 @@
 """Small results of every type, saved so that later releases can show that they still read them.
 
 ``python tests/support/kept_results.py tests/results/saved/1`` wrote the files of format version 1, each with the
-numbers of its table beside it. Files of a released version are never written again.
+numbers of its table beside it. Files that are there are never written again.
 """
 
 import json
@@ -22,7 +22,7 @@ def _model(table):
 
 
 def results():
-    """Return one result of every type, by the name it is stored under."""
+    """Return one result of every type, by the name it is stored under, and some with rare parts."""
     frame = pd.DataFrame(
         {
             "x": np.arange(12.0) / 8,
@@ -49,7 +49,20 @@ def results():
         statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),
         importance(["a", ("b", 2)], [0.5, 1.0]),
     ]
-    return {type(result).stored: result for result in found}
+    return {type(result).stored: result for result in found} | {
+        f"partial_dependence-{part}": paribus.partial_dependence(_model, _unusual(), feature, **options)
+        for part, feature in (
+            ("extrapolation", "x"),
+            ("grid_extrapolation", ("x", "gap")),
+            ("durations", "wait"),
+        )
+    }
+
+
+def _unusual():
+    """Return two features that hardly differ, which few combinations of values occur of, and durations."""
+    x = np.arange(200.0) / 8
+    return pd.DataFrame({"x": x, "gap": x + 0.25, "wait": pd.to_timedelta(np.arange(200) % 7, unit="h")})
 
 
 def numbers(result):
@@ -61,5 +74,6 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, result in results().items():
-        result.save(folder / f"{name}.json")
-        (folder / f"{name}.table.json").write_text(numbers(result) + "\n")
+        if not (folder / f"{name}.json").exists():
+            result.save(folder / f"{name}.json")
+            (folder / f"{name}.table.json").write_text(numbers(result) + "\n")

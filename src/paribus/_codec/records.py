@@ -117,16 +117,57 @@ def _mapping(keys: Any, values: Any, body: Any, form: Format) -> dict[Any, Any]:
 
 def _scalar(hint: Any, body: Any, form: Format) -> Any:
     value = form.read(body)
-    if type(value) is hint:
-        return value
-    if get_origin(hint) is Literal:
-        fits, name = isinstance(value, str) and value in get_args(hint), f"one of {get_args(hint)}"
-    else:
-        fits, name = isinstance(value, SCALARS[hint]), f"a {hint.__name__}"
-        fits = fits and (hint is bool or not isinstance(value, (bool, np.bool_)))
-    if not fits:
-        raise ValueError(f"{value!r} is not {name}")
+    if not _is_scalar(hint, value):
+        raise ValueError(f"{value!r} is not {spelled(hint)}")
     return value
+
+
+def _is_scalar(hint: Any, value: Any) -> bool:
+    if type(value) is hint:
+        return True
+    if get_origin(hint) is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    return isinstance(value, SCALARS[hint]) and (hint is bool or not isinstance(value, (bool, np.bool_)))
+
+
+@cache
+def checker(hint: Any) -> Callable[[Any], bool]:
+    """Return what finds out whether a value is of a declared type: one that a reader could have returned."""
+    origin, arms = get_origin(hint), get_args(hint)
+    if hint in (Any, object):
+        return lambda value: True
+    if origin in (Union, UnionType):
+        any_of = [checker(arm) for arm in arms]
+        return lambda value: any(fits(value) for fits in any_of)
+    if origin is np.ndarray:
+        (scalar,) = get_args(arms[1])
+        return lambda value: isinstance(value, np.ndarray) and (scalar is Any or value.dtype == scalar)
+    if origin is tuple and arms[-1] is Ellipsis:
+        item = checker(arms[0])
+        return lambda value: isinstance(value, tuple) and all(map(item, value))
+    if origin in (dict, Mapping):
+        key, item = map(checker, arms)
+        return lambda value: (
+            isinstance(value, origin) and all(map(key, value)) and all(map(item, value.values()))
+        )
+    if origin is Literal or hint in SCALARS:
+        return partial(_is_scalar, hint)
+    return lambda value: isinstance(value, origin or hint)
+
+
+def spelled(hint: Any) -> str:
+    """Return a declared type in words."""
+    origin, arms = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(map(spelled, arms))
+    if origin is np.ndarray:
+        (scalar,) = get_args(arms[1])
+        return "an array" if scalar is Any else f"an array of dtype {np.dtype(scalar)}"
+    if origin is tuple:
+        return f"a tuple, each {spelled(arms[0])}"
+    if origin is Literal:
+        return f"one of {arms}"
+    return "None" if hint is NoneType else f"a {getattr(hint, '__name__', hint)}"
 
 
 def _of_type(kind: type[Any], body: Any) -> Any:
@@ -136,7 +177,7 @@ def _of_type(kind: type[Any], body: Any) -> Any:
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
+def hints_of(kind: Any) -> dict[str, Any]:
     """Return the declared type of each field."""
     hints = get_type_hints(kind)
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
@@ -144,7 +185,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _record(kind: Any, body: Any, form: Format) -> Any:
-    hints, name, tag = _hints(kind), kind.__name__, _tag(kind, form)
+    hints, name, tag = hints_of(kind), kind.__name__, _tag(kind, form)
     if set(_of_type(dict, body)) != {*tag, *hints} or any(body[key] != tag[key] for key in tag):
         raise ValueError(f"{name} has unknown or lacking fields {sorted({*body} ^ {*tag, *hints})}")
     fields = {}

@@ -96,6 +96,11 @@ def _read_moment(body: Any) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text).replace(tzinfo=_read_zone(zone), fold=fold)
 
 
+def _read_time(body: Any) -> datetime.time:
+    text, fold = body
+    return datetime.time.fromisoformat(text).replace(fold=fold)
+
+
 def _read_stamp(body: Any) -> Any:
     array, zone = body
     stamp = _package("pandas").Timestamp(_single(array))
@@ -117,7 +122,7 @@ ODD: dict[str, tuple[Any, Any]] = {
     "str_": (str, np.str_),
     "bytes": (bytes.hex, bytes.fromhex),
     "Decimal": (str, Decimal),
-    "time": (datetime.time.isoformat, datetime.time.fromisoformat),
+    "time": (lambda t: [t.isoformat(), t.fold], _read_time),
     "date": (datetime.date.isoformat, datetime.date.fromisoformat),
     "datetime": (_write_moment, _read_moment),
     "timedelta": (lambda t: [t.days, t.seconds, t.microseconds], lambda body: datetime.timedelta(*body)),

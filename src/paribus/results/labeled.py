@@ -41,8 +41,9 @@ def _axes(result: Any, taken: set[Any]) -> tuple[dict[Dim, list[Any]], dict[Any,
 
     A step is at the value it leads to.
     """
-    names = [free_name(name, taken) for name in result.feature_names]
-    steps = [f"{name} step" for name in names]
+    features = result.feature_names
+    names = [free_name(name, taken | {*features} - {name}) for name in features]
+    steps = [free_name(f"{name} step", taken | {*names}, "between values") for name in names]
     pairs = zip(names, steps, result.kinds, strict=True)
     cells = [name if kind in NOMINAL else step for name, step, kind in pairs]
     grids = [plain(values) for values in result.grid_values]

@@ -71,7 +71,7 @@ class LocalEffect(Result):
     empty : ndarray of bool of shape (g0 - 1,) or (g0 - 1, g1 - 1)
         Where no row shows the change: the nearest one that some do was taken, in proportion to the distance,
         of two features never more than it was there.
-    missing : LocalMissing or None
+    missing : LocalEffectAtMissing or None
         The effect at a missing value, for a single feature with missing values.
     by_model : ModelSpread or None
         The effect by model and the standard deviation between models, for a list of models.

@@ -60,7 +60,7 @@ class Marginal(Result):
         Weight of the rows in each cell.
     rows : ndarray of shape (g,)
         Number of rows in each cell, those of weight zero not counted.
-    missing : MissingRows or None
+    missing : MarginalAtMissing or None
         The same for the rows whose value is missing, if there are any.
     outside : float
         Share of the weight outside all cells: beyond the ends of the grid, or in categories not on it.

@@ -69,7 +69,7 @@ class PartialDependence(Result):
         Weight of the data around each grid point, without rows with a missing value.
     extrapolation : Extrapolation or None
         Share of the effect that combines values of two features that do not occur together.
-    missing : Missing or None
+    missing : PartialDependenceAtMissing or None
         The effect at a missing value, for a single feature with missing values.
     deciles : tuple of ndarray or None
         For each axis the quantiles 0, 0.1, ..., 1 of the data; None for categorical features.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import reprlib
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 
+from paribus._codec.records import checker, hints_of, spelled
 from paribus._contracts import NOMINAL
 from paribus.errors import InputError
-from paribus.notes import Note
 
 Dim = str | int  # a name, which stands for one size throughout a result, or a size
 SEVERAL = ("grid", "step", "cell", "outputs")  # dimensions of any number of axes; they come last
@@ -113,16 +114,26 @@ class Record:
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__:
-            value = getattr(self, name)
-            for part in value if isinstance(value, tuple) else (value,):
-                read_only(part)
-                if name == "notes" and not isinstance(part, Note):
-                    raise TypeError(f"notes are of type Note, not {type(part).__name__}: {part!r}")
+        kind: Any = type(self)
+        for name, hint in hints_of(kind).items():
+            if not checker(hint)(getattr(self, name)):
+                shown = " ".join(reprlib.repr(getattr(self, name)).split())
+                raise InputError(f"{name}={shown} of {kind.__name__} must be {spelled(hint)}")
+        self._freeze()
         self._check()
         sizes = _sizes(self) if self.declared else {}
         for path, dims, value in declared_arrays(self):
             _check_shape(".".join(path), dims, value, sizes)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the fields of a copy or of an unpickled record, whose arrays are new ones."""
+        vars(self).update(state)
+        self._freeze()
+
+    def _freeze(self) -> None:
+        for value in vars(self).values():
+            for part in value if isinstance(value, tuple) else (value,):
+                read_only(part)
 
     def _check(self) -> None:
         """Refuse parts that do not belong together."""
@@ -181,8 +192,6 @@ def declared_arrays(record: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[t
             continue
         if not declared.nested:
             yield place, declared.dims, value
-        elif not dataclasses.is_dataclass(value):
-            raise InputError(f"{name}={value!r} is no part of a result; pass what another result has there")
         elif not declared.dims:
             yield from declared_arrays(value, place)
         else:

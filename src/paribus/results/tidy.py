@@ -126,10 +126,10 @@ def _taken(values: Any, places: Array) -> Any:
     return [items[place] for place in places.tolist()]
 
 
-def free_name(name: str, taken: Iterable[Any]) -> str:
-    """Return the name of a feature, kept apart from others."""
+def free_name(name: str, taken: Iterable[Any], kind: str = "feature") -> str:
+    """Return the name of a feature, or of another kind of thing, kept apart from others."""
     while name in taken:
-        name += " (feature)"
+        name += f" ({kind})"
     return name
 
 

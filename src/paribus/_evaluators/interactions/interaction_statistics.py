@@ -32,10 +32,14 @@ class Ratio:
     mean_share: Floats | None = None
 
     def __post_init__(self) -> None:
-        arrays = self.numerator, self.denominator, self.numerator_error, self.ratio_error, self.mean_share
-        for array in arrays:
+        for array in vars(self).values():
             if array is not None:
                 array.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Floats | None]) -> None:
+        """Take the arrays of a copy or of an unpickled one, which are new and writable."""
+        vars(self).update(state)
+        self.__post_init__()
 
     # Computed once: whoever reads one entry after the other would compute all of them each time.
     @cached_property
