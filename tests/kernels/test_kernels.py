@@ -257,6 +257,7 @@ def test_both_kernels_tell_the_same_losses(case, seed, single):
             assert (other[0].astype(np.float32) == other[0]).all()
 
 
+@pytest.mark.slow
 @laws
 @given(cases())
 @example(full())
@@ -352,6 +353,7 @@ def interactions(case, question):
     return found.reshape(len(found), -1)
 
 
+@pytest.mark.slow
 @laws
 @given(cases())
 @example(full())
@@ -730,6 +732,7 @@ for path in kept:
 """
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_compiled_anew(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", DAMAGED, str(tmp_path)],
