@@ -33,7 +33,7 @@ test:  ## everything but what is slow: laws, tables, models, defects of others, 
 	$(PYTHON) -m pytest tests -m 'alone and not slow'
 	@echo "without the slow tests, which make slow and make ci run"
 
-slow:  ## simulations, measured memory, kernels compiled anew, workers that are killed
+slow:  ## simulations, measured memory, kernels compiled anew, workers that are killed, further cases of laws
 	$(PYTHON) -m pytest tests -m 'slow and not alone' $(PARALLEL)
 	$(PYTHON) -m pytest tests -m 'slow and alone'
 

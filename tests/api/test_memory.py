@@ -59,7 +59,10 @@ def numbers(model, source, weights, **options):
     return found
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize(
+    "weighted",
+    [pytest.param(False, marks=pytest.mark.slow, id="unweighted"), pytest.param(True, id="weighted")],
+)
 @pytest.mark.parametrize("read", [False, True], ids=["held", "read"])
 @pytest.mark.parametrize("name", MODELS)
 def test_memory_changes_no_number(name, read, weighted, tmp_path, monkeypatch):

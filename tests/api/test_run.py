@@ -263,7 +263,6 @@ def test_two_states_of_one_name_are_an_error():
         Runner(False).fold(passes)
 
 
-@pytest.mark.slow
 def test_models_of_a_long_list_are_evaluated_some_at_a_time():
     models = [model(n_estimators=3 + place) for place in range(10)]
     source, count = reads()

@@ -106,7 +106,6 @@ def test_svg_is_the_same_to_the_byte_in_other_processes_and_folders(written, tmp
         assert done.stdout.decode() == written
 
 
-@pytest.mark.slow
 def test_svg_is_the_same_to_the_byte_in_threads(written):
     with ThreadPoolExecutor(2) as threads:
         assert set(threads.map(render_svg, [every_kind()] * 2)) == {written}

@@ -238,6 +238,7 @@ def margins_of(ensemble, table):
     return ensemble.margins(np.stack(numbers, axis=1)).T
 
 
+@pytest.mark.slow
 @laws
 @given(cases(), st.integers(0, 999), st.booleans())
 @example(full(), 0, False)
@@ -285,6 +286,7 @@ def test_a_row_loses_what_brute_force_says(case):
             np.testing.assert_allclose(found, np.stack(lost, axis=1), rtol=0, atol=1e-12 * case.size)
 
 
+@pytest.mark.slow
 @laws
 @given(cases())
 @example(full())
