@@ -22,8 +22,8 @@ layers:  ## the diagram in ARCHITECTURE.md, held to the code
 QUICK = $(wildcard tests/test_*.py) tests/data/test_bins.py tests/data/test_scan_folders.py tests/models/test_*.py \
 	tests/models/libraries/test_lightgbm.py tests/models/libraries/test_xgboost.py tests/states \
 	tests/evaluators/test_importance.py tests/evaluators/test_ale_columns.py tests/evaluators/test_trees_splits.py \
-	tests/results/test_hstatistics.py tests/display/test_plotly.py tests/display/test_picture_laws.py \
-	tests/laws/test_defects.py
+	tests/results/test_hstatistics.py tests/results/test_local_effect.py tests/display/test_plotly.py \
+	tests/display/test_picture_laws.py tests/display/test_compose_curves.py tests/laws/test_defects.py
 
 quick:  ## says within a minute whether something broke; no law, no cluster, no browser
 	$(PYTHON) -m pytest $(QUICK) -m 'not slow and not alone and not cluster and not browser' $(PARALLEL)
@@ -33,12 +33,12 @@ test:  ## everything but what is slow: laws, tables, models, defects of others, 
 	$(PYTHON) -m pytest tests -m 'alone and not slow'
 	@echo "without the slow tests, which make slow and make ci run"
 
-slow:  ## simulations, measured memory, kernels compiled anew, workers that are killed
+slow:  ## simulations, measured memory, kernels compiled anew, workers that are killed, further cases of laws
 	$(PYTHON) -m pytest tests -m 'slow and not alone' $(PARALLEL)
 	$(PYTHON) -m pytest tests -m 'slow and alone'
 
-docs:  ## every code block of README, ARCHITECTURE and docs
-	$(PYTHON) -m pytest README.md ARCHITECTURE.md docs
+docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
+	$(PYTHON) -m pytest README.md ARCHITECTURE.md CONTRIBUTING.md docs
 
 gallery:  ## every kind of panel by both renderers, as PNGs in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery

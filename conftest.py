@@ -11,6 +11,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 matplotlib.use("Agg")
 # The models of the tests are small: threads of their own would only wait for each other, and wait busily.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_THREAD_LIMIT", "1")  # LightGBM decides on a number of its own
 
 
 def setup(namespace):

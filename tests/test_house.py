@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -88,10 +89,16 @@ def test_the_error_tree_is_drawn_as_it_is():
     assert real <= set(paribus.__all__)
 
 
+@cache
+def parsed(path):
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text())
+
+
 def test_functions_are_short():
     long = []
     for path in (ROOT / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) else node.body
                 size = node.end_lineno - body[0].lineno + 1 if body else 0
@@ -121,7 +128,7 @@ def _modules():
     found = {}
     for path in (ROOT / "src").rglob("*.py"):
         name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
-        found[name.removesuffix(".__init__")] = ast.parse(path.read_text())
+        found[name.removesuffix(".__init__")] = parsed(path)
     return found
 
 
@@ -186,7 +193,7 @@ FORBIDDEN = {"ask", "asked", "answer", "answers", "told", "looked", "found"}
 def modules():
     """Modules of the package by their path below it, parsed."""
     root = Path(paribus.__file__).parent
-    return {path.relative_to(root).as_posix(): ast.parse(path.read_text()) for path in root.rglob("*.py")}
+    return {path.relative_to(root).as_posix(): parsed(path) for path in root.rglob("*.py")}
 
 
 def test_no_class_name_stands_twice():

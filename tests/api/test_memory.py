@@ -59,7 +59,10 @@ def numbers(model, source, weights, **options):
     return found
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize(
+    "weighted",
+    [pytest.param(False, marks=pytest.mark.slow, id="unweighted"), pytest.param(True, id="weighted")],
+)
 @pytest.mark.parametrize("read", [False, True], ids=["held", "read"])
 @pytest.mark.parametrize("name", MODELS)
 def test_memory_changes_no_number(name, read, weighted, tmp_path, monkeypatch):
@@ -113,6 +116,7 @@ def test_blocks_are_cut_last_and_only_for_a_bound_that_was_given():
     np.testing.assert_allclose(cut.standard_error, want.standard_error, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("read", "jobs"), [(False, 1), (False, 8), (True, 2)])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
@@ -134,6 +138,7 @@ def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
     assert accepted >= 5
 
 
+@pytest.mark.slow
 def test_a_bound_missed_by_a_little_is_met_by_smaller_blocks():
     X = np.random.default_rng(0).normal(size=(20_000, 20))
     model = lightgbm.LGBMRegressor(n_estimators=50, verbose=-1).fit(X, X[:, 0] * X[:, 1])
@@ -185,6 +190,7 @@ def test_a_slower_way_is_announced_before_it_begins(monkeypatch):
     paribus.partial_dependence(lambda t: t["a"], some, "a", **small)  # no trees, so no shortcut was short
 
 
+@pytest.mark.slow
 def test_fewer_rows_are_announced_before_they_are_drawn(tmp_path):
     forest = RandomForestRegressor(20, random_state=0).fit(TABLE, SIGNAL)
     TABLE.to_parquet(tmp_path / "rows.parquet")

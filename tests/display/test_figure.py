@@ -66,10 +66,10 @@ def test_names_are_text_in_pictures_of_both_renderers(tmp_path, name):
     options = {"grid_resolution": 3, "target_names": [name, other]}
     found = paribus.effects(both, table, [name, other, (name, other)], **options)
     overlaid = paribus.overlay({name: found[name], other: found[name]})
-    figures = [found.figure(title=name), found.figure(outputs="rows"), overlaid.figure(output=0)]
-    for figure in figures:
+    every = found.figure(outputs="rows")
+    for figure in (found[name].figure(title=name), every, overlaid.figure(output=0)):
         page = draw(figure)
-        for form in ("png", "svg"):
+        for form in ("svg",) if figure is every else ("png", "svg"):
             page.savefig(tmp_path / f"drawn.{form}")
         ElementTree.parse(tmp_path / "drawn.svg")
         for text in page.findobj(Text):

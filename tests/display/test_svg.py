@@ -96,6 +96,7 @@ def written():
     return render_svg(every_kind())
 
 
+@pytest.mark.slow
 def test_svg_is_the_same_to_the_byte_in_other_processes_and_folders(written, tmp_path):
     figure = pickle.dumps(every_kind())
     for seed in ("1", "2"):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.ensemble import (
@@ -35,7 +35,7 @@ from paribus._grid import Grid, GridOptions, axis_of
 from paribus._models import adapt
 from paribus._states import Counts, Keyed, merge_in_order
 from paribus.errors import RefusalError
-from random_tables import POINTS, model, tables_with_gaps
+from random_tables import POINTS, few, model, tables_with_gaps
 
 
 @cache
@@ -154,7 +154,7 @@ def looked(state):
 
 
 @given(tables_with_gaps, st.data())
-@settings(max_examples=12)
+@few
 def test_any_split_into_blocks_in_any_order_looks_at_the_rows_alike(X, data):
     weights = data.draw(
         st.none() | hnp.arrays(float, len(X), elements=st.sampled_from([0.0, 0.5, 1.0, 3.0])), "weights"
@@ -187,8 +187,9 @@ def test_any_split_into_blocks_in_any_order_looks_at_the_rows_alike(X, data):
         assert looks == [CoveragePass, PredictionPass]
 
 
+@pytest.mark.slow
 @given(tables_with_gaps, st.integers(2, 5), st.integers(1, 6))
-@settings(max_examples=12)
+@few
 def test_threads_do_not_change_a_bit_of_a_look_at_the_rows(X, many, size):
     for rows, evaluator in strengths_for(X, None):
 
@@ -202,7 +203,7 @@ def test_threads_do_not_change_a_bit_of_a_look_at_the_rows(X, many, size):
 
 
 @given(tables_with_gaps, st.integers(2, 5), st.integers(1, 6))
-@settings(max_examples=12)
+@few
 def test_threads_and_executors_do_not_change_a_bit(X, threads, size):
     for rows, evaluator, both in evaluators_for(X, None):
         one, many = (

@@ -99,6 +99,7 @@ GAPS = np.where(np.arange(2000)[:, None] % 7 == 0, np.nan, np.random.default_rng
 TEXT = pd.DataFrame({"a": np.arange(3000.0), "note": ["x" * 5000] * 3000})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 3])
 @pytest.mark.parametrize(
     ("table", "features", "outputs", "kind", "points", "bound"),

@@ -289,7 +289,7 @@ def test_permutation_threads_and_memory_do_not_change_bits(scoring, monkeypatch)
     same_bits(alone, again)
 
 
-@pytest.mark.parametrize("call_rows", [1, 7, 150, 400, 900, 10_000])
+@pytest.mark.parametrize("call_rows", [pytest.param(1, marks=pytest.mark.slow), 7, 150, 400, 900, 10_000])
 def test_permutation_portions_give_same_answer(call_rows, monkeypatch):
     whole = importance(LINEAR, X, Y, weights=WEIGHTS)
     monkeypatch.setattr(permutation, "CALL_ROWS", call_rows)

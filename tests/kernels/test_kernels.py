@@ -238,6 +238,7 @@ def margins_of(ensemble, table):
     return ensemble.margins(np.stack(numbers, axis=1)).T
 
 
+@pytest.mark.slow
 @laws
 @given(cases(), st.integers(0, 999), st.booleans())
 @example(full(), 0, False)
@@ -257,6 +258,7 @@ def test_both_kernels_tell_the_same_losses(case, seed, single):
             assert (other[0].astype(np.float32) == other[0]).all()
 
 
+@pytest.mark.slow
 @laws
 @given(cases())
 @example(full())
@@ -284,6 +286,7 @@ def test_a_row_loses_what_brute_force_says(case):
             np.testing.assert_allclose(found, np.stack(lost, axis=1), rtol=0, atol=1e-12 * case.size)
 
 
+@pytest.mark.slow
 @laws
 @given(cases())
 @example(full())
@@ -352,6 +355,7 @@ def interactions(case, question):
     return found.reshape(len(found), -1)
 
 
+@pytest.mark.slow
 @laws
 @given(cases())
 @example(full())
@@ -730,6 +734,7 @@ for path in kept:
 """
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_compiled_anew(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", DAMAGED, str(tmp_path)],

@@ -21,7 +21,7 @@ from paribus._executors import DaskExecutor, LocalExecutor
 from paribus._kernels import reference
 from paribus._states import merge_in_order
 
-BLOCK = 16  # rows of a block, so that a few rows make several
+BLOCKS = 6  # as many are made of the rows of an example
 WHOLE = (CrossedRows, Shuffler)  # their rows meet each other, so that a block has them all
 COMPANY = [
     ("effects", {"grid_resolution": 3}),
@@ -72,8 +72,8 @@ def weightings(example):
 class Recut:
     """An engine that cuts the rows into smaller blocks, and leaves them to another."""
 
-    def __init__(self, engine, size=BLOCK):
-        self.engine, self.size, self.blocks = engine, size, 0
+    def __init__(self, engine, example):
+        self.engine, self.size, self.blocks = engine, len(example.X) // BLOCKS + 1, 0
 
     def fold(self, evaluator, blocks, zero, *, store=None):
         if blocks.size > self.size and not isinstance(evaluator, WHOLE):
@@ -148,7 +148,10 @@ def in_blocks(statistic, example, weighted=True):
 
 def by_engine(statistic, example, engine, weighted):
     return computed(
-        statistic, example, sample_weight=example.weights if weighted else None, executor=Recut(engine)
+        statistic,
+        example,
+        sample_weight=example.weights if weighted else None,
+        executor=Recut(engine, example),
     )
 
 
@@ -342,7 +345,9 @@ def written(example, folder):
     rows = len(example.X)
     folder.mkdir()
     for number, (first, stop) in enumerate(pairwise((0, rows // 3, rows // 3 + 1, rows))):
-        pq.write_table(table.slice(first, stop - first), folder / f"{number}.parquet", row_group_size=11)
+        pq.write_table(
+            table.slice(first, stop - first), folder / f"{number}.parquet", row_group_size=rows // 8
+        )
     return str(folder)
 
 
@@ -367,7 +372,7 @@ def read_equals_held(statistic, example, tmp_path, **_):
     for weighted in (False, True):
         have = from_files(statistic, example, folder, "w" if weighted else None)
         same(have, plain(statistic, example, weighted), statistic.tolerance_of_read)
-    have = from_files(statistic, example, folder, "w", executor=Recut(LocalExecutor(1, False)))
+    have = from_files(statistic, example, folder, "w", executor=Recut(LocalExecutor(1, False), example))
     same(have, in_blocks(statistic, example), 1e-12)  # the first pass adds weights up in these blocks too
 
 
@@ -389,16 +394,16 @@ class Named:
 
 def resumed_equals_run(statistic, example, tmp_path, **_):
     folder, kept, example = written(example, tmp_path / "rows"), tmp_path / "kept", shown(example)
-    whole = Recut(Stopped())
+    whole = Recut(Stopped(), example)
     want = from_files(statistic, example, folder, "w", executor=whole)
-    stopped = Recut(Stopped(whole.blocks + 3))  # past the survey
+    stopped = Recut(Stopped(whole.blocks + 3), example)  # past the survey
     try:
         from_files(statistic, example, folder, "w", executor=stopped, checkpoint=kept)
     except KeyboardInterrupt:
         assert list(kept.glob("*/*.npz"))
     else:
         raise AssertionError("it was not interrupted")
-    again = Recut(Stopped())
+    again = Recut(Stopped(), example)
     same(from_files(statistic, example, folder, "w", executor=again, checkpoint=kept), want)
     assert again.engine.evaluated < whole.engine.evaluated, "kept states were not read"
 

@@ -5,14 +5,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import paribus
 from examples import LABELS, Example, worth
 from laws import LAWS
-from random_tables import POINTS, finite, model, tables, tables_with_gaps
+from random_tables import POINTS, few, finite, model, tables, tables_with_gaps
 from table_of_statistics import STATISTICS
 
 WEIGHTS = st.sampled_from([0.0, 0.1, 1.0, 2.5, 10.0])
@@ -32,8 +32,8 @@ def drawn(table, weights, labels=LABELS):
 
 
 @pytest.mark.parametrize("law", ON_ANY_TABLE)
-@pytest.mark.parametrize("statistic", ["pd", "ice"])
-@settings(max_examples=12)
+@pytest.mark.parametrize("statistic", [pytest.param("pd", marks=pytest.mark.slow), "ice"])  # ice has both
+@few
 @given(data=st.data())
 def test_law_holds_on_any_table(law, statistic, data):
     statistic = STATISTICS[statistic]

@@ -20,8 +20,14 @@ def held(law, statistic, example, request):
     LAWS[law].holds(statistic=statistic, example=EXAMPLES[example](rows=statistic.rows), **given)
 
 
+def marks(law, example):
+    """Return the markers of a case; slow are models that repeat what a function and trees of one output show."""
+    more = LAWS[law].examples[0] == "function" and example in ("classes", "two targets")
+    return [pytest.mark.cluster] * (law == "Dask") + [pytest.mark.slow] * more
+
+
 CASES = [
-    pytest.param(law, statistic, example, marks=[pytest.mark.cluster] * (law == "Dask"))
+    pytest.param(law, statistic, example, marks=marks(law, example))
     for law in LAWS
     for statistic in STATISTICS
     for example in LAWS[law].examples

@@ -140,6 +140,7 @@ def test_toy_statistic_obeys_every_law(registered, broken_laws, monkeypatch):
     assert broken_laws(TOY, monkeypatch) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "laws"),
     [

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -520,7 +521,8 @@ def test_every_type_of_result_comes_back_with_every_type_in_it(tmp_path):
 ZONES = [None, datetime.UTC, ZoneInfo("Europe/Zurich"), datetime.timezone(datetime.timedelta(hours=-3))]
 EXACT = st.one_of(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=5),
-    st.dates() | st.timedeltas() | st.times() | st.binary(max_size=4) | st.decimals(allow_nan=False),
+    st.times().map(lambda time: time.replace(fold=0)) | st.dates() | st.timedeltas(),
+    st.binary(max_size=4) | st.decimals(allow_nan=False),
     st.datetimes(timezones=st.sampled_from(ZONES)),
     st.floats(width=32).map(np.float32) | st.integers(-128, 127).map(np.int8) | st.booleans().map(np.bool_),
     st.text(max_size=4).map(np.str_),
@@ -546,17 +548,22 @@ LOSSY = st.sampled_from(
         np.longdouble("1.1"),
         enum.IntEnum("Color", "red").red,
         frozenset("ab"),
+        datetime.time(12, fold=1),
         datetime.time(12, tzinfo=ZoneInfo("Europe/Zurich")),
         datetime.datetime(2026, 1, 1, tzinfo=dateutil.tz.gettz("Europe/Zurich")),
     ]
 )
 
 
+@cache
+def effect_at(size):
+    """Return an effect at so many categories."""
+    return paribus.partial_dependence(zero, pd.DataFrame({"c": list("abcdef")[:size] * 2}), "c")
+
+
 def with_levels(values):
     """Return an effect at given categories."""
-    size = len(values)
-    effect = paribus.partial_dependence(zero, pd.DataFrame({"c": list("abcdef")[:size] * 2}), "c")
-    return dataclasses.replace(effect, grid_values=(objects(values),))
+    return dataclasses.replace(effect_at(len(values)), grid_values=(objects(values),))
 
 
 @given(st.lists(EXACT | st.tuples(EXACT, EXACT), min_size=1, max_size=6))
@@ -789,6 +796,7 @@ def test_messages_about_files_are_short(X, tmp_path):
     assert len(str(caught.value)) < 800
 
 
+@pytest.mark.slow
 def test_changed_files_are_refused_or_work(tmp_path):
     rng = np.random.default_rng(0)
     outcomes = [fuzz_results.mutate_and_load(rng, tmp_path) for _ in range(300)]

@@ -1,6 +1,7 @@
 """Tables that hypothesis draws, and a model of two outputs that is defined everywhere."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -10,6 +11,8 @@ tables = hnp.arrays(float, st.tuples(st.integers(2, 25), st.just(3)), elements=f
 tables_with_gaps = hnp.arrays(
     float, st.tuples(st.integers(2, 25), st.just(3)), elements=finite | st.just(float("nan"))
 )
+# For tests whose examples are costly: 12, and more with --hypothesis-profile=laws.
+few = settings(max_examples=settings.default.max_examples // 2)
 
 
 def model(X):
