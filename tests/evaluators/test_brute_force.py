@@ -325,7 +325,7 @@ def test_a_method_that_cannot_answer_says_why():
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_smallest_bound_that_is_accepted_is_kept(jobs):
     """Many small blocks and a large answer: the states waiting to be merged are most of the memory."""
-    rows = np.random.default_rng(0).normal(size=(6_000, 2))
+    rows = np.random.default_rng(0).normal(size=(2_000, 2))
 
     def ask(bound, limit=np.inf):
         def model(table):

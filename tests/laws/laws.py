@@ -297,11 +297,13 @@ def additive_model(statistic, **_):
 def mean_of_ice(statistic, example, **_):
     for weights in weightings(example):
         found = statistic.result(example.model, example.X, example.y, weights, **example.options)
+        counted = np.ones(len(example.X)) if weights is None else weights
+        kept = counted > 0  # the model may predict anything for the others
         for effect in found.values():
-            mean = np.average(effect.individual, axis=1, weights=weights)
+            mean = np.average(effect.individual[:, kept], axis=1, weights=counted[kept])
             np.testing.assert_allclose(effect.average, mean, rtol=1e-9, atol=1e-9)
             if effect.missing is not None:
-                at = np.average(effect.missing.individual, axis=1, weights=weights)
+                at = np.average(effect.missing.individual[:, kept], axis=1, weights=counted[kept])
                 np.testing.assert_allclose(effect.missing.average, at, rtol=1e-9, atol=1e-9)
 
 
