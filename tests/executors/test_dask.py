@@ -834,7 +834,7 @@ def test_averages_near_values_are_those_of_one_process(client, model, files, fra
 
 
 def test_a_target_that_cannot_be_compared_is_said_once(client, model, files):
-    with pytest.raises(paribus.InputError, match="no class of the model"):
+    with pytest.raises(paribus.InputError, match="not a class of the model"):
         paribus.marginal(Labeled(), files, y="w", executor=client)
     with pytest.raises(paribus.InputError, match="y='a' is missing in row"):
         paribus.marginal(model, files, y="a", executor=client)
