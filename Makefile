@@ -38,7 +38,7 @@ slow:  ## simulations, measured memory, kernels compiled anew, workers that are 
 	$(PYTHON) -m pytest tests -m 'slow and alone'
 
 docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
-	$(PYTHON) -m pytest README.md ARCHITECTURE.md CONTRIBUTING.md docs
+	$(PYTHON) -m pytest README.md ARCHITECTURE.md CONTRIBUTING.md docs --numprocesses logical --dist loadfile
 
 gallery:  ## every kind of panel by both renderers, as PNGs in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery
