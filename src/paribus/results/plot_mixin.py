@@ -62,6 +62,14 @@ class NotebookReprMixin(Saveable):
         -------
         str
             An ``<svg>`` element.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+        >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0)
+        >>> effect.to_svg() == effect.to_svg()
+        True
         """
         from paribus._display.svg import render_svg
 

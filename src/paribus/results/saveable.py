@@ -53,6 +53,14 @@ class Saveable(Record):
         -------
         xarray.Dataset, or dict of them
             A dictionary if the result is made of several that have grids of their own.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+        >>> effect = paribus.partial_dependence(lambda X: X[:, 0] * X[:, 1], X, 0)
+        >>> effect.to_xarray()["average"].sel(x0=2.0).values
+        array([6.])
         """
         return dataset_of(self)
 
