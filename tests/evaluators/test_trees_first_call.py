@@ -54,27 +54,33 @@ def first_call(path, **environment):
     return [float(second) for second in seconds]
 
 
+def machine(imported):
+    """Return how slow this machine is just now: 1 where importing scikit-learn takes 1.25 seconds or less.
+
+    A busy machine slows the import and the call alike, and the import alone varies by two fifths from run to run.
+    """
+    return max(1.0, imported / 1.25)
+
+
 @pytest.mark.alone
 def test_trees_first_call_is_fast(pickled):
-    """The kernels were compiled when this process needed them. Machines are noisy, so that it may try again."""
+    """The kernels were compiled when this process needed them: one and a half seconds of the machine at most."""
     found = []
     while len(found) < 4 and min(found, default=np.inf) >= 1.5:
-        found.append(first_call(pickled)[0])
+        wall, _, imported = first_call(pickled)
+        found.append(wall / machine(imported))
     assert min(found) < 1.5
 
 
 @pytest.mark.alone
 @pytest.mark.slow
 def test_trees_very_first_call_compiles_in_seconds(pickled, tmp_path):
-    """Ten at most, where importing scikit-learn takes one and a quarter.
-
-    A busy machine slows both, and the import alone varies by two fifths from run to run.
-    """
+    """Ten seconds of the machine at most."""
     found = []
     while len(found) < 3 and min(found, default=np.inf) >= 10:
         folder = tmp_path / str(len(found))
         _, cpu, imported = first_call(pickled, NUMBA_CACHE_DIR=str(folder))
-        found.append(cpu / max(1.0, imported / 1.25))
+        found.append(cpu / machine(imported))
         assert any(folder.rglob("*.nbi"))
     assert min(found) < 10
 
