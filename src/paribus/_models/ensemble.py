@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
-from paribus._data.table import Column, Table
+from paribus._data.table import CellValues, Column, Table
 from paribus._models.link import Link
+from paribus._models.preparation import Preparation
 from paribus.errors import ModelError, RefusalError
 
 Nodes = NDArray[np.int32]
@@ -30,6 +31,9 @@ class Encoding:
     ----------
     feature : int
         Position of the column in the table.
+    position : int or None
+        Position of the column that is read where preprocessing comes before the trees, which makes it of the
+        feature; None where it is the feature itself.
     single : bool
         The number is rounded to single precision first.
     whole : bool
@@ -58,20 +62,26 @@ class Encoding:
     zero_is_missing: bool = False
     accepts_missing: bool = True
     accepts_infinite: bool = True
+    position: int | None = None
+
+    @property
+    def place(self) -> int:
+        """Position of the column that is read."""
+        return self.feature if self.position is None else self.position
 
     def read(self, table: Table) -> Floats:
         """Return the numbers of a table's column; floats need no search for where they are missing."""
-        floats = table.floats(self.feature) if self.plain and self.levels is None else None
+        floats = table.floats(self.place) if self.plain and self.levels is None else None
         if floats is None:
-            return self.numbers(table.column(self.feature))
+            return self.numbers(table.column(self.place))
         numbers = self._compared(floats)
         if not self.accepts_infinite and np.isinf(numbers).any():
-            raise ModelError(f"{table.names[self.feature]!r} {INFINITE}")
+            raise ModelError(f"{table.names[self.place]!r} {INFINITE}")
         if self.accepts_missing and np.isnan(self.missing) and not self.zero_is_missing:
             return numbers
         missing = np.isnan(floats)
         if not self.accepts_missing and missing.any():
-            raise ModelError(f"{table.names[self.feature]!r} {MISSING}")
+            raise ModelError(f"{table.names[self.place]!r} {MISSING}")
         numbers = np.where(missing, self.missing, numbers)
         return np.where(np.abs(numbers) <= ZERO, np.nan, numbers) if self.zero_is_missing else numbers
 
@@ -184,6 +194,7 @@ class Ensemble:
     refused: Mapping[str, str] = field(default_factory=dict)
     cover: Floats | None = None
     single_sum: bool = False
+    preparation: Preparation | None = None
 
     def __post_init__(self) -> None:
         if not len(self.level_set):
@@ -226,8 +237,20 @@ class Ensemble:
         step = np.nextafter(last, dtype.type(np.inf)) if dtype.kind == "f" else last + 1
         return np.unique(np.concatenate([last, step]))
 
+    def rows(self, table: Table) -> Any:
+        """Return rows as the encodings read them: behind preprocessing, if there is any."""
+        return table if self.preparation is None else self.preparation.table(table.native)
+
+    def values(self, feature: int, cells: CellValues) -> Callable[[Encoding], Floats]:
+        """Return what gives the numbers of some values of a feature in each of its encodings."""
+        if self.preparation is None:
+            return lambda encoding: encoding.numbers(cells.column)
+        made = self.preparation.values(feature, cells)
+        return lambda encoding: encoding.numbers(made.column(encoding.place))
+
     def numbers(self, table: Table) -> Floats:
         """Return what the nodes compare, ``(n, c)``."""
+        table = self.rows(table)
         encoded = [encoding.read(table) for encoding in self.encodings]
         return np.stack(encoded, axis=1) if encoded else np.empty((len(table), 0))
 

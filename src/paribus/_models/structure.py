@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from threading import RLock
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import xxhash
 
+from paribus._data.read import table_of
 from paribus._data.table import Table
 from paribus._models.columns import FittedColumns, columns_of
 from paribus._models.ensemble import Ensemble
@@ -16,6 +19,7 @@ from paribus._models.estimators import METHODS
 from paribus._models.libraries import LIBRARIES, boosting_library, library_for
 from paribus._models.libraries.library import Library
 from paribus._models.model import Model
+from paribus._models.preparation import prepared
 from paribus._models.tree_check import check_at_splits
 from paribus._models.trees import Trees, trees_for
 from paribus.errors import RefusalCode, RefusalError, TableError
@@ -72,12 +76,31 @@ def _read(model: Model) -> Structure:
             "it has not predicted any rows with which its trees could be compared",
             RefusalCode.NO_STRUCTURE,
         )
-    ensemble = read_trees(model.predictor.target, model.sample)
+    ensemble = _read_prepared(model.predictor.target, model.sample)
     trees = trees_for(
         ensemble, model.response, model.predictor.columns, model.sample, model.sample_prediction
     )
-    check_at_splits(trees, model.sample, model.predict)
+    if ensemble.preparation is None:
+        check_at_splits(trees, model.sample, model.predict)
     return trees
+
+
+def _read_prepared(target: Any, sample: Table) -> Ensemble:
+    """Return the trees of a model, or of the last step of a pipeline as trees of the pipeline's table."""
+    found = prepared(target, sample, _absent)
+    if found is None:
+        return read_trees(target, sample)
+    last, preparation = found
+    made = preparation.transform(sample.native)
+    ensemble = read_trees(last, table_of(made.toarray() if hasattr(made, "toarray") else made))
+    owners = [min(owner, default=0) for owner in preparation.dependencies.owners]
+    encodings = tuple(replace(e, feature=owners[e.feature], position=e.feature) for e in ensemble.encodings)
+    return replace(ensemble, encodings=encodings, preparation=preparation)
+
+
+def _absent(last: Any) -> float:
+    """Return what a library takes an entry for that a sparse matrix does not store."""
+    return np.nan if type(last).__module__.split(".")[0] == "xgboost" else 0.0
 
 
 def read_trees(target: Any, table: Table) -> Ensemble:

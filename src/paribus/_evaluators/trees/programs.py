@@ -12,7 +12,6 @@ import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._data.rows import Block
-from paribus._data.table import Column
 from paribus._grid import Grid
 from paribus._kernels.program import (
     ABOVE,
@@ -213,24 +212,24 @@ def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
     )
 
 
-def points_of(
-    program: Program, ensemble: Ensemble, axes: tuple[tuple[int, Column], ...], size: int, kernels: ModuleType
-) -> PointCodes:
-    """Return the points of a grid as codes; an axis is a feature with a column of its values."""
+def points_of(program: Program, ensemble: Ensemble, grid: Grid, kernels: ModuleType) -> PointCodes:
+    """Return the points of a grid as codes."""
+    axes = grid.columns
     first = np.cumsum([0, *(len(column.missing) for _, column in axes)]).astype(np.int32)
     row = np.full(len(program.conditions), -1, np.int32)
     codes: list[Ints] = []
     axis: list[int] = []
     for number, (feature, values) in enumerate(axes):
+        numbers_in = ensemble.values(feature, grid.replacements[feature])
         for position in program.columns_of.get(feature, ()):
             column = program.columns[position]
-            numbers = ensemble.encodings[column.encoding].numbers(values)
+            numbers = numbers_in(ensemble.encodings[column.encoding])[: len(values.missing)]
             row[program.conditions[:, COLUMN] == position] = len(codes)
             codes.append(np.zeros(first[-1], np.int32))
             codes[-1][first[number] : first[number + 1]] = code_of(column, numbers, kernels)
             axis.append(number)
     table = np.stack(codes) if codes else np.zeros((0, first[-1]), np.int32)
-    return PointCodes(row, np.array(axis, np.int32), first, table, size)
+    return PointCodes(row, np.array(axis, np.int32), first, table, grid.n_points)
 
 
 def laid_out(
@@ -238,8 +237,10 @@ def laid_out(
 ) -> tuple[Program, tuple[PointCodes, ...]]:
     """Lay an ensemble out for grids, and their points."""
     groups = [tuple(axis.feature for axis in grid.axes) for grid in grids]
+    if ensemble.preparation is not None:
+        ensemble.preparation.refuse_joined({feature for group in groups for feature in group})
     program = program_of(ensemble, family_of(groups), kernels)
-    points = (points_of(program, ensemble, q.columns, q.n_points, kernels) for q in grids)
+    points = (points_of(program, ensemble, grid, kernels) for grid in grids)
     return program, tuple(points)
 
 
@@ -261,12 +262,14 @@ def codes_of(
     Features that are ``replaced`` may have any value. Columns are encoded once for all evaluators of a block.
     """
 
+    table = block.derived(("prepared", id(ensemble)), lambda: ensemble.rows(block.table))
+
     @cache
     def numbers(position: int) -> Floats:
         encoding = ensemble.encodings[position]
         if encoding.feature in replaced:
             encoding = replace(encoding, accepts_missing=True, accepts_infinite=True)
-        return encoding.read(block.table)
+        return encoding.read(table)
 
     used = {column.encoding for column in program.columns}
     for position, encoding in enumerate(ensemble.encodings):
