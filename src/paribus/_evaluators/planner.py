@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paribus import _budget
+from paribus._evaluators.additive_exact import AdditiveExact
 from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.ale.tree_ale import TreeAle
 from paribus._evaluators.brute_force import BruteForce
@@ -25,6 +26,7 @@ from paribus.meaning import Estimand, Refusal
 # number that evaluating the model gives: it may refuse, it may not approximate.
 EVALUATORS: list[Mapping[str, type[StatisticEvaluator]]] = [
     {"effects": TreeExact, "ale": TreeAle, "interactions": TreeInteractions},
+    {"effects": AdditiveExact},
     {"effects": TreeRecursion},
     {
         "effects": BruteForce,

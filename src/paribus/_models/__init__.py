@@ -3,7 +3,7 @@
 from paribus._models.adapter import adapt
 from paribus._models.model import Model
 from paribus._models.model_list import adapt_models, as_model_list, require_single_model
-from paribus._models.structure import prefetch_structure, structure_digest, structure_of
+from paribus._models.structure import prefetch_structure, structure_digest, structure_of, trees_of
 
 __all__ = [
     "Model",
@@ -14,4 +14,5 @@ __all__ = [
     "require_single_model",
     "structure_digest",
     "structure_of",
+    "trees_of",
 ]

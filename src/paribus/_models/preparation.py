@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._contracts import Array, Flags
-from paribus._data.array import ArrayTable
+from paribus._contracts import Array
 from paribus._data.read import table_of
 from paribus._data.table import CellValues, Column, ScratchBuffer, Table
 from paribus._models.estimators import steps_of
@@ -66,6 +65,11 @@ class Preparation:
         preparation._check_dependencies()
         return preparation
 
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """The raw column of each output; of those that depend on several the first, of constants the first of all."""
+        return tuple(min(owner, default=0) for owner in self.dependencies.owners)
+
     def transform(self, native: Any) -> Any:
         """Return what the last step receives of a native table."""
         for step in self.steps:
@@ -88,8 +92,8 @@ class Preparation:
         for feature in features:
             if feature in self.dependencies.joined:
                 raise RefusalError(
-                    f"{self.dependencies.joined[feature]} makes one column of {self.context.names[feature]!r} "
-                    "and others",
+                    f"{self.dependencies.joined[feature]} makes one column of "
+                    f"{self.context.names[feature]!r} and others",
                     RefusalCode.UNSUPPORTED,
                 )
 
@@ -119,10 +123,15 @@ def _halves(columns: int) -> Iterator[list[int]]:
                 yield half
 
 
-def prepared(target: Any, sample: Table, absent: Any) -> tuple[Any, Preparation] | None:
-    """Return the last step of a pipeline and what is before it; None of what is no pipeline."""
+def last_step(target: Any, sample: Table) -> tuple[Any, Preparation | None]:
+    """Return the last step of a pipeline and what is before it; any other model is its own last step."""
     steps = steps_of(target)
-    before = [step for step in steps[:-1] if step is not None and not isinstance(step, str)]
     if not steps or type(target).__name__ != "Pipeline":
-        return None
-    return steps[-1], Preparation.of(tuple(before), sample, absent(steps[-1]))
+        return target, None
+    before = tuple(step for step in steps[:-1] if step is not None and not isinstance(step, str))
+    return steps[-1], Preparation.of(before, sample, _absent(steps[-1]))
+
+
+def _absent(last: Any) -> float:
+    """Return what a library takes an entry for that a sparse matrix does not store."""
+    return np.nan if type(last).__module__.split(".")[0] == "xgboost" else 0.0

@@ -13,18 +13,19 @@ import xxhash
 
 from paribus._data.read import table_of
 from paribus._data.table import Table
+from paribus._models.additive import Additive, bound_of, is_linear, read_linear, refuse_overflow
 from paribus._models.columns import FittedColumns, columns_of
 from paribus._models.ensemble import Ensemble
 from paribus._models.estimators import METHODS
 from paribus._models.libraries import LIBRARIES, boosting_library, library_for
 from paribus._models.libraries.library import Library
 from paribus._models.model import Model
-from paribus._models.preparation import prepared
+from paribus._models.preparation import Preparation, last_step
 from paribus._models.tree_check import check_at_splits
-from paribus._models.trees import Trees, trees_for
-from paribus.errors import RefusalCode, RefusalError, TableError
+from paribus._models.trees import Trees, refuse_difference, trees_for
+from paribus.errors import ModelError, RefusalCode, RefusalError, TableError
 
-Structure: TypeAlias = Trees  # every kind that evaluators know a shortcut for
+Structure: TypeAlias = Trees | Additive  # every kind that evaluators know a shortcut for
 # Beside the models: of a refusal its text and code alone, as its traceback would keep the model alive.
 _READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode]] = WeakKeyDictionary()
 _READING: WeakKeyDictionary[Model, RLock] = WeakKeyDictionary()  # or threads would read the same at once
@@ -46,6 +47,14 @@ def structure_of(model: Model) -> Structure:
     if isinstance(trees, tuple):
         raise RefusalError(*trees)
     return trees
+
+
+def trees_of(model: Model) -> Trees:
+    """Return the trees that give the predictions of a model; `RefusalError` says why there are none."""
+    structure = structure_of(model)
+    if not isinstance(structure, Trees):
+        raise RefusalError("it is a sum of terms, not of trees", RefusalCode.NO_STRUCTURE)
+    return structure
 
 
 def prefetch_structure(model: Model) -> None:
@@ -76,7 +85,10 @@ def _read(model: Model) -> Structure:
             "it has not predicted any rows with which its trees could be compared",
             RefusalCode.NO_STRUCTURE,
         )
-    ensemble = _read_prepared(model.predictor.target, model.sample)
+    target, preparation = last_step(model.predictor.target, model.sample)
+    if is_linear(target):
+        return _read_additive(model, target, preparation)
+    ensemble = _prepared(target, model.sample, preparation)
     trees = trees_for(
         ensemble, model.response, model.predictor.columns, model.sample, model.sample_prediction
     )
@@ -85,22 +97,41 @@ def _read(model: Model) -> Structure:
     return trees
 
 
-def _read_prepared(target: Any, sample: Table) -> Ensemble:
-    """Return the trees of a model, or of the last step of a pipeline as trees of the pipeline's table."""
-    found = prepared(target, sample, _absent)
-    if found is None:
+def _prepared(target: Any, sample: Table, preparation: Preparation | None) -> Ensemble:
+    """Return the trees of a model, behind preprocessing as trees of the table before it."""
+    if preparation is None:
         return read_trees(target, sample)
-    last, preparation = found
     made = preparation.transform(sample.native)
-    ensemble = read_trees(last, table_of(made.toarray() if hasattr(made, "toarray") else made))
-    owners = [min(owner, default=0) for owner in preparation.dependencies.owners]
+    ensemble = read_trees(target, table_of(made.toarray() if hasattr(made, "toarray") else made))
+    owners = preparation.owners
     encodings = tuple(replace(e, feature=owners[e.feature], position=e.feature) for e in ensemble.encodings)
     return replace(ensemble, encodings=encodings, preparation=preparation)
 
 
-def _absent(last: Any) -> float:
-    """Return what a library takes an entry for that a sparse matrix does not store."""
-    return np.nan if type(last).__module__.split(".")[0] == "xgboost" else 0.0
+def _read_additive(model: Model, target: Any, preparation: Preparation | None) -> Additive:
+    """Return the terms of a linear model, or refuse; they must predict the sample as the model did."""
+    assert model.sample is not None
+    assert model.sample_prediction is not None
+    coefficients, intercept, link = read_linear(target, model.response)
+    width = coefficients.shape[1]
+    owner = np.arange(width) if preparation is None else np.array(preparation.owners)
+    if len(owner) != width or (preparation is None and width != len(model.sample.names)):
+        raise RefusalError("its coefficients are not one per column", RefusalCode.DATA)
+    outputs = model.sample_prediction.shape[1]
+    both = link.name == "sigmoid" and outputs == 2
+    picked = model.predictor.columns if len(intercept) != outputs and not both else None
+    additive = Additive(
+        coefficients, intercept, owner, link, picked, bound_of(link), both, preparation
+    )
+    if link.name == "sigmoid" and picked is not None:
+        additive = replace(additive, columns=None)
+    try:
+        margins = additive.terms(model.sample, ())[-1]
+    except ModelError as error:
+        raise RefusalError(f"its terms were read, but {error}", RefusalCode.DATA) from error
+    refuse_overflow(additive, margins)
+    refuse_difference(additive.outputs(margins).T, model.sample_prediction, f"on {len(model.sample)} rows")
+    return additive
 
 
 def read_trees(target: Any, table: Table) -> Ensemble:

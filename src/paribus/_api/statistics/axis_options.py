@@ -14,7 +14,7 @@ from paribus._contracts import Array
 from paribus._data.features import Header, resolve_many, resolve_set, values_by_position
 from paribus._evaluators.survey import SummarySpec
 from paribus._grid import SPLITS, Axis, GridOptions, axis_of
-from paribus._models import Model, structure_of
+from paribus._models import Model, trees_of
 from paribus.errors import FeatureError, RefusalError
 
 Groups = tuple[tuple[int, ...], ...]
@@ -97,7 +97,7 @@ def _sides(models: tuple[Model, ...]) -> Callable[[int, np.dtype[Any]], Array]:
     each = []
     for model in models:
         try:
-            each.append(structure_of(model).ensemble.sides)
+            each.append(trees_of(model).ensemble.sides)
         except RefusalError as refusal:
             raise RefusalError(
                 f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; pass an integer"

@@ -15,7 +15,7 @@ from paribus._evaluators.ale.ale_grid import AleGrid, RowCells
 from paribus._evaluators.ale.ale_request import AlePass, AleRequest, collected
 from paribus._evaluators.trees.programs import code_of, codes_of, walk_of
 from paribus._kernels.program import MOST_CODES, CodeColumn, Ints, Walk
-from paribus._models import Model, structure_of
+from paribus._models import Model, trees_of
 from paribus._models.trees import Trees
 from paribus._states import CellMoments, Counts, Keyed
 from paribus.errors import RefusalError
@@ -53,7 +53,7 @@ class TreeAle(AlePass):
     @classmethod
     def build(cls, model: Model, request: AleRequest) -> TreeAle:
         """Lay the trees out, and the values of each feature as codes."""
-        trees, grids = structure_of(model), request.ale_grids
+        trees, grids = trees_of(model), request.ale_grids
         kernels = import_module("paribus._kernels.compiled")
         walk = walk_of(trees.ensemble, tuple(grid.axes[0].feature for grid in grids))
         most = max((column.missing for column in walk.columns), default=0)

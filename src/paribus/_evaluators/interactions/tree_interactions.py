@@ -35,7 +35,7 @@ from paribus._evaluators.request import Fold, Passes
 from paribus._evaluators.trees.leaf_boxes import Leaves, ThresholdCells
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._kernels.program import ACTIVE, SLOT, Program
-from paribus._models import Model, structure_of
+from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
 from paribus._states import Keyed
 from paribus.errors import RefusalCode, RefusalError
@@ -80,7 +80,7 @@ class TreeInteractions(InteractionPasses):
     @classmethod
     def build(cls, model: Model, request: InteractionRequest) -> TreeInteractions:
         """Find which features share a path."""
-        trees = structure_of(model)
+        trees = trees_of(model)
         if not trees.link.linear:
             raise RefusalError(
                 f"{model.response} is no sum over leaves, so that every row would have to be evaluated with "

@@ -15,7 +15,7 @@ from paribus._data.rows import Block
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
 from paribus._evaluators.trees.programs import laid_out
 from paribus._kernels.program import PointCodes, Program
-from paribus._models import Model, structure_of
+from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
 from paribus._states import Keyed
 from paribus._states.expected import Expected
@@ -51,7 +51,7 @@ class TreeRecursion(SinglePass):
     @staticmethod
     def _refusal(model: Model, request: EvaluationRequest) -> str | None:
         """Return why training paths do not give what is requested."""
-        trees = structure_of(model)
+        trees = trees_of(model)
         if request.individual:
             return "training paths have no curve of a single row; request kind='average'"
         if request.quantiles is not None:
@@ -75,7 +75,7 @@ class TreeRecursion(SinglePass):
         if refusal is not None:
             raise RefusalError(refusal)
         kernels = import_module("paribus._kernels.compiled")
-        ensemble = structure_of(model).ensemble
+        ensemble = trees_of(model).ensemble
         program, points = laid_out(ensemble, request.grids, kernels)
         return cls(model, request, program, points, _fractions(ensemble))
 

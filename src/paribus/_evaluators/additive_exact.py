@@ -1,0 +1,127 @@
+"""Exact effects of models that are a sum of one term per feature, behind a link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paribus._budget import FLOAT
+from paribus._contracts import Array, Floats
+from paribus._data.rows import Block
+from paribus._evaluators.exact_effects import ExactEffects
+from paribus._evaluators.request import EvaluationRequest
+from paribus._models import Model, structure_of
+from paribus._models.additive import Additive
+from paribus._states import BinnedSum, Keyed, RowCurves
+from paribus._states.expected import Constructed
+from paribus.errors import RefusalCode, RefusalError
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveExact(ExactEffects):
+    r"""Partial dependence of a sum of terms, exactly: no row is predicted.
+
+    With the features in S set to :math:`x_S`, the margin of a row is its own without their terms, plus theirs:
+
+    .. math:: F(x_S, x_{iC}) = F(x_i) - \sum_{j \in S} g_j(x_{ij}) + \sum_{j \in S} g_j(x_j)
+
+    so that on the scale of the margin all rows' curves are parallel.
+    """
+
+    model: Model
+    request: EvaluationRequest
+    additive: Additive
+    features: tuple[int, ...]
+    values: tuple[Floats, ...]
+
+    name: ClassVar[str] = "additive_exact"
+    how: ClassVar[str] = "adds the term of each feature at its values to the other terms of every row"
+
+    @classmethod
+    def build(cls, model: Model, request: EvaluationRequest) -> AdditiveExact:
+        """Evaluate the terms at the values of the grids."""
+        additive = structure_of(model)
+        if not isinstance(additive, Additive):
+            raise RefusalError("it is not a sum of terms", RefusalCode.NO_STRUCTURE)
+        features = tuple(sorted({axis.feature for grid in request.grids for axis in grid.axes}))
+        additive.refuse_joined(features)
+        return cls(model, request, additive, features, tuple(_at_points(additive, g) for g in request.grids))
+
+    @property
+    def structure(self) -> Additive:
+        """The terms."""
+        return self.additive
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of points of each grid."""
+        return tuple(values.shape[1] for values in self.values)
+
+    @property
+    def n_margins(self) -> int:
+        """Number of margins."""
+        return self.additive.n_margins
+
+    @property
+    def state_bytes(self) -> int:
+        """Memory of the state of one block."""
+        _, sketches = self.request.collected_bytes(self.model.n_outputs)
+        return 2 * FLOAT * self.request.points * self.model.n_outputs + sketches
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes: its terms, and a drawing of curves."""
+        rows = min(self.block_rows, self.request.rows)
+        terms = FLOAT * rows * (len(self.features) + 3) * self.n_margins
+        kept = FLOAT * rows * self.request.points * self.model.n_outputs
+        kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)
+        return self.state_bytes + terms + kept + 4 * self.curve_bytes
+
+    def read(self, block: Block) -> Array:
+        """Return the terms of each feature that some grid varies, then margins."""
+        key = "terms", id(self.additive), self.features
+        terms = block.derived(key, lambda: self.additive.terms(block.table, self.features))
+        return np.asarray(terms.reshape(-1, len(block.table)))
+
+    def rows_expected(self) -> Constructed:
+        """Return the pattern of terms of sampled rows."""
+        return RowCurves.expected("sample", (len(self.features) + 1) * self.n_margins)
+
+    def _rest(self, number: int, rows: Array) -> Floats:
+        """Return the margins of rows without the terms that a grid replaces, ``(m, i)``."""
+        terms = rows.reshape(len(self.features) + 1, self.n_margins, -1)
+        own = [self.features.index(axis.feature) for axis in self.request.grids[number].axes]
+        return np.asarray(terms[-1] - terms[own].sum(axis=0))
+
+    def sums(self, rows: Array, weights: Floats | None) -> dict[tuple[str, int], Any]:
+        """Return the sums of what each grid leaves of the margins."""
+        states: dict[tuple[str, int], Any] = {}
+        for number in range(len(self.values)):
+            rest = self._rest(number, rows)
+            added = BinnedSum.of(rest if weights is None else rest * weights, self.request.rows)
+            states["rest", number] = added
+        return states
+
+    def sums_expected(self, rows: int) -> dict[tuple[str, int], Any]:
+        """Return the patterns of these sums."""
+        return {("rest", number): BinnedSum.expected(self.n_margins) for number in range(len(self.values))}
+
+    def average_margins(self, state: Keyed, number: int, total: float) -> Floats:
+        """Return the average of what a grid leaves, plus its own terms."""
+        return np.asarray(state.parts["rest", number].total()[:, None] / total + self.values[number])
+
+    def margins(self, group: tuple[int, ...], rows: Array) -> Floats:
+        """Return the margins of rows at the points of a group of grids."""
+        drawn = [self._rest(q, rows)[:, None, :] + self.values[q][:, :, None] for q in group]
+        return np.concatenate(drawn, axis=1)
+
+
+def _at_points(additive: Additive, grid: Any) -> Floats:
+    """Return the sum of the terms of a grid's features at each of its points, ``(m, g)``."""
+    index = grid.index(0, grid.n_points)
+    total = np.zeros((additive.n_margins, len(index)))
+    for axis, (feature, cells) in enumerate(grid.replacements.items()):
+        total += additive.values(feature, cells)[:, index[:, axis]]
+    return total

@@ -1,0 +1,342 @@
+"""Exact effects of a model whose margins are read from its structure, whatever kind of structure it is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paribus._budget import FLOAT
+from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._data.rows import Block
+from paribus._evaluators.quantile_state import quantile_state
+from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
+from paribus._models import Model
+from paribus._states import BinnedSum, Counts, ExactSum, Keyed, PointValues, RowCurves
+from paribus._states.expected import HEAVIEST, LARGEST, Constructed, Expected
+from paribus.meaning import Estimand
+
+BLOCK_ROWS = 16_384
+BLOCKS = 4  # a table is cut into at least so many, for threads
+AT_ONCE = 8_192  # rows whose curves are compared with their average at once
+CHUNK = 512  # rows whose curves are drawn at once, at most
+CURVE_BYTES = 16_000_000  # of curves drawn at once
+KEPT_BYTES = 64_000_000  # of curves that a block keeps
+
+
+class ExactEffects(SinglePass):
+    r"""Partial dependence from margins that are read from a structure, for every grid in one pass.
+
+    A structure gives the margins of any row at any point. Where outputs are linear in the margins, their
+    average follows from sums over the rows; else it is the average of every row's own curve. Standard errors
+    are those of the curves of all rows, or of a sample of them.
+    """
+
+    model: Model
+    request: EvaluationRequest
+
+    shortcut: ClassVar[bool] = True
+    estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
+    threaded: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def structure(self) -> Any:
+        """The structure: its ``link``, its ``bound``, and its ``outputs`` of margins."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> tuple[int, ...]:
+        """Number of points of each grid."""
+
+    @property
+    @abstractmethod
+    def n_margins(self) -> int:
+        """Number of margins."""
+
+    @abstractmethod
+    def read(self, block: Block) -> Array:
+        """Return all that the margins of rows depend on, ``(k, i)``."""
+
+    @abstractmethod
+    def rows_expected(self) -> Constructed:
+        """Return the pattern of what is kept of sampled rows."""
+
+    @abstractmethod
+    def sums(self, rows: Array, weights: Floats | None) -> dict[tuple[str, int], Any]:
+        """Return the states that averages of margins follow from."""
+
+    @abstractmethod
+    def sums_expected(self, rows: int) -> dict[tuple[str, int], Any]:
+        """Return the patterns of these states."""
+
+    @abstractmethod
+    def average_margins(self, state: Keyed, number: int, total: float) -> Floats:
+        """Return the average margins ``(m, g)`` of a grid."""
+
+    @abstractmethod
+    def margins(self, group: tuple[int, ...], rows: Array) -> Floats:
+        """Return the margins ``(m, g, i)`` of rows at the points of a group of grids."""
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: few enough to share, and fewer where a state holds curves."""
+        chunks = -(-self.request.rows // (BLOCKS * CHUNK))
+        shared = min(BLOCK_ROWS, chunks * CHUNK)
+        if self.request.individual:  # whose curves are the larger part of a state
+            shared = min(shared, KEPT_BYTES // (FLOAT * max(1, self.request.points) * self.model.n_outputs))
+        elif self.request.quantiles is not None:
+            shared = min(shared, self.request.quantiles.block_rows(self.request.points, self.model.n_outputs))
+        else:
+            shared = self.widened(shared)
+        return int(max(1, shared // self.request.block_cut))
+
+    def widened(self, rows: int) -> int:
+        """Return the rows of a block whose state holds sums alone."""
+        return rows
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.model.n_outputs
+
+    @property
+    def error_rows(self) -> int:
+        """Rows whose curves give the standard error."""
+        if self.request.individual or self.request.sample is None:
+            return self.request.n_weighted
+        return len(self.request.sample.numbers)
+
+    @cached_property
+    def _always_free(self) -> frozenset[int]:
+        """The features that every grid replaces."""
+        varied = (frozenset(axis.feature for axis in grid.axes) for grid in self.request.grids)
+        return frozenset.intersection(*varied)
+
+    @property
+    def _with_points(self) -> list[int]:
+        """The grids that have points; an axis without any finite value leaves none."""
+        return [number for number, size in enumerate(self.sizes) if size]
+
+    @property
+    def curve_bytes(self) -> int:
+        """Memory of a drawing; that of one grid, whose portions are summed, is not cut with calls."""
+        sizes = [self.sizes[number] for number in self._with_points]
+        number = FLOAT * self.n_margins
+        alone = number * max((self._portion(size) * size for size in sizes), default=0)
+        together = number * CHUNK * sum(sizes)
+        return int(min(together, max(CURVE_BYTES // self.request.cut, alone)))
+
+    def _portion(self, size: int) -> int:
+        """Return the rows whose curves at so many points are drawn at once."""
+        most = CURVE_BYTES // self.request.block_cut // (FLOAT * self.n_margins)
+        return int(max(1, min(CHUNK, most // max(1, size))))
+
+    @cached_property
+    def groups(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+        """Groups of grids that are drawn together, each with the rows that are drawn at once."""
+        widest = self.curve_bytes // (FLOAT * self.n_margins)
+        groups: list[list[int]] = []
+        held = 0
+        for number in self._with_points:
+            size = self.sizes[number]
+            if groups and (held + size) * CHUNK <= widest:
+                groups[-1].append(number)
+                held += size
+            else:
+                groups.append([number])
+                held = size
+        return tuple((tuple(group), self._portion(sum(self.sizes[q] for q in group))) for group in groups)
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        patterns: dict[tuple[str, int], Any] = {("weight", 0): Counts.expected((1,), rows)}
+        outputs, totals = self.model.n_outputs, {}
+        if self.structure.link.linear:
+            patterns |= self.sums_expected(rows)
+        for number, size in enumerate(self.sizes):
+            if not self.structure.link.linear and size:
+                kind = BinnedSum if self.structure.bound is None else ExactSum
+                patterns["sums", number] = kind.expected(outputs, size)
+            if self.request.individual:
+                totals[f"curves {number}"] = rows
+                patterns["curves", number] = RowCurves.expected(f"curves {number}", outputs, size)
+            patterns |= self.request.expected_values(number, outputs, size)
+        if self.request.individual:
+            totals["row weights"] = rows
+            patterns["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
+        else:
+            totals["sample"] = self.error_rows
+            patterns["sample", 0] = self.rows_expected()
+            patterns["squares", 0] = RowCurves.expected("sample", 1, low=0, high=LARGEST)
+        return Expected(patterns, totals=totals)
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return what the rows of a block add to the coverage, the curves and the sample."""
+        positions = np.arange(block.start, block.start + len(block.table))
+        if not self.request.individual and block.weights is not None and not block.weights.all():
+            positions = positions[block.weights > 0]
+            block = block.weighted()
+        if not len(block.table):
+            return Keyed({})
+        codes, weights = self.read(block), block.weights
+        states: dict[tuple[str, int], Any] = {}
+        total = float(len(block.table)) if weights is None else float(weights.sum())
+        states["weight", 0] = Counts(np.array([total]))
+        if self.structure.link.linear:
+            states |= self.sums(codes, weights)
+        if self.request.individual or self._sizes is not None or not self.structure.link.linear:
+            states |= self._curve_states(codes, weights, block.start)
+        if not self.request.individual:
+            chosen, squares = self._chosen(positions, weights)
+            states["sample", 0] = RowCurves(((block.start, codes[:, chosen]),))
+            states["squares", 0] = RowCurves(((block.start, squares[None]),))
+        return Keyed(states)
+
+    def _chosen(self, positions: Integers, weights: Floats | None) -> tuple[Flags, Floats]:
+        """Return the sampled rows, and the weight of each squared deviation."""
+        sample = self.request.sample
+        if sample is None:
+            return np.ones(len(positions), bool), np.ones(len(positions)) if weights is None else weights**2
+        at = np.minimum(np.searchsorted(sample.numbers, positions), len(sample.numbers) - 1)
+        chosen = sample.numbers[at] == positions
+        return chosen, sample.squares[at[chosen]]
+
+    def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
+        """Read averages off the coverage or the sums, and errors off curves."""
+        total = float(state.parts["weight", 0].cells[0])
+        with ThreadPoolExecutor(threads) as pool:
+            numbers = range(len(self.sizes))
+            averages = list(pool.map(lambda number: self._average(state, number, total), numbers))
+        if self.request.individual:
+            curves = [state.parts["curves", number].finish() for number in range(len(self.sizes))]
+            weights = state.parts["row weights", 0].finish()[0]
+            spreads = [_spread(drawn, mean, weights**2) for drawn, mean in zip(curves, averages, strict=True)]
+            errors = [_error(squares, self.request.n_weighted, total) for squares in spreads]
+            own = weights if self.request.weighted else None
+            quantiles = [quantile_state(self.request, drawn, own, None, threads) for drawn in curves]
+            drawn_estimates = zip(averages, errors, curves, quantiles, strict=True)
+            return [
+                EffectEstimate(mean, error, drawn, *own_quantiles, own)
+                for mean, error, drawn, own_quantiles in drawn_estimates
+            ]
+        errors = self._errors(state, averages, total, threads)
+        values = [state.parts.get(("values", number)) for number in range(len(self.sizes))]
+        quantiles = [quantile_state(self.request, None, None, kept, threads) for kept in values]
+        estimates = zip(averages, errors, quantiles, strict=True)
+        return [EffectEstimate(mean, error, None, *own_quantiles) for mean, error, own_quantiles in estimates]
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int] | None:
+        return self.request.collects(self.model.n_outputs)
+
+    def _outputs(self, margins: Floats) -> Floats:
+        return self.structure.outputs(margins)
+
+    def _curves(self, codes: Array) -> Iterator[tuple[tuple[int, ...], int, Floats]]:
+        """Yield outputs ``(o, g, i)`` per group of grids and portion of rows, with the first row."""
+        for group, size in self.groups:
+            for first in range(0, codes.shape[1], size):
+                portion = np.ascontiguousarray(codes[:, first : first + size])
+                yield group, first, self._outputs(self.margins(group, portion))
+
+    def _split(self, group: tuple[int, ...], drawn: Floats) -> Iterator[tuple[int, Floats]]:
+        """Yield each grid of a group with its part of what was drawn."""
+        first = 0
+        for number in group:
+            yield number, drawn[:, first : first + self.sizes[number]]
+            first += self.sizes[number]
+
+    def _curve_states(self, codes: Array, weights: Floats | None, start: int) -> dict[tuple[str, int], Any]:
+        states: dict[tuple[str, int], Any] = {}
+        kept: dict[int, list[Floats]] = {number: [] for number in self._with_points}
+        for group, first, drawn in self._curves(codes):
+            portion = None if weights is None else weights[first : first + drawn.shape[-1]]
+            for number, outputs in self._split(group, drawn):
+                if self.request.individual:
+                    kept[number].append(outputs.transpose(0, 2, 1))
+                elif self._sizes is not None:
+                    kept[number].append(outputs)
+                if not self.structure.link.linear:
+                    terms = outputs if portion is None else outputs * portion
+                    added = self._sum(terms)
+                    key = "sums", number
+                    states[key] = states[key].merge(added) if key in states else added
+        if self.request.individual:
+            rows = codes.shape[1]
+            for number in range(len(self.sizes)):
+                none = [np.empty((self.model.n_outputs, rows, 0))]
+                joined = np.concatenate(kept.get(number, none), axis=1)
+                states["curves", number] = RowCurves(((start, joined),))
+            own = np.ones(rows) if weights is None else weights
+            states["row weights", 0] = RowCurves(((start, own[None]),))
+        elif self._sizes is not None:
+            most, capacity = self._sizes
+            for number in range(len(self.sizes)):
+                none = [np.empty((self.model.n_outputs, 0, codes.shape[1]))]
+                joined = np.concatenate(kept.get(number, none), axis=2)
+                states["values", number] = PointValues.of(joined, weights, most=most, capacity=capacity)
+        return states
+
+    def _sum(self, terms: Floats) -> ExactSum | BinnedSum:
+        if self.structure.bound is None:
+            return BinnedSum.of(terms, self.request.rows)
+        return ExactSum.of(terms, HEAVIEST * self.structure.bound, self.request.rows)
+
+    def _average(self, state: Keyed, number: int, total: float) -> Floats:
+        if not self.sizes[number]:
+            return np.empty((self.model.n_outputs, 0))
+        if not self.structure.link.linear:
+            return np.asarray(state.parts["sums", number].total() / total)
+        return self._outputs(self.average_margins(state, number, total))
+
+    def _errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
+        """Return standard errors from the curves of the sampled rows, drawn in portions in a fixed order."""
+        codes = state.parts["sample", 0].finish()
+        squares = state.parts["squares", 0].finish()[0]
+        spreads = [np.zeros_like(mean) for mean in averages]
+        portions = [
+            (group, first, size) for group, size in self.groups for first in range(0, codes.shape[1], size)
+        ]
+
+        def spread(portion: tuple[tuple[int, ...], int, int]) -> list[tuple[int, Floats]]:
+            group, first, size = portion
+            some = np.ascontiguousarray(codes[:, first : first + size])
+            drawn = self._outputs(self.margins(group, some))
+            own = squares[first : first + size]
+            return [(q, _squares(outputs, averages[q], own)) for q, outputs in self._split(group, drawn)]
+
+        with ThreadPoolExecutor(threads) as pool:
+            for found in pool.map(spread, portions):
+                for number, added in found:
+                    spreads[number] += added
+        return [_error(spread, self.request.n_weighted, total) for spread in spreads]
+
+
+def _squares(outputs: Floats, mean: Floats, squares: Floats) -> Floats:
+    """Return the sum over rows of ``w^2 (f - m)^2`` for outputs ``(o, g, i)`` and squared weights."""
+    # Laid out anew: the order of adding must not depend on how the outputs were put together.
+    centered = np.subtract(outputs, mean[..., None], order="C")
+    if not (squares == 1.0).all():
+        centered *= np.sqrt(squares)
+    return np.asarray(np.einsum("ogi,ogi->og", centered, centered))
+
+
+def _spread(curves: Floats, mean: Floats, squares: Floats) -> Floats:
+    """Return the same for all rows' curves ``(o, n, g)``, some rows at a time."""
+    total = np.zeros_like(mean)
+    for first in range(0, len(squares), AT_ONCE):
+        part = curves[:, first : first + AT_ONCE].transpose(0, 2, 1)
+        total += _squares(part, mean, squares[first : first + AT_ONCE])
+    return total
+
+
+def _error(spread: Floats, rows: int, total: float) -> Floats:
+    """Return the linearized standard error of a weighted mean; NaN when only one row was seen."""
+    if rows < 2:
+        return np.full_like(spread, np.nan)
+    return np.asarray(np.sqrt(spread * (rows / (rows - 1))) / total)
