@@ -50,9 +50,19 @@ class AdditiveExact(ExactEffects):
         return cls(model, request, additive, features, tuple(_at_points(additive, g) for g in request.grids))
 
     @property
-    def structure(self) -> Additive:
-        """The terms."""
-        return self.additive
+    def linear(self) -> bool:
+        """Whether an average of outputs is the output of averages."""
+        return self.additive.link.linear
+
+    @property
+    def bound(self) -> float | None:
+        """A number that no output exceeds, None where that is not known."""
+        return self.additive.bound
+
+    @property
+    def row_numbers(self) -> int:
+        """Numbers that are kept of a row."""
+        return (len(self.features) + 1) * self.n_margins
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -108,14 +118,15 @@ class AdditiveExact(ExactEffects):
         """Return the patterns of these sums."""
         return {("rest", number): BinnedSum.expected(self.n_margins) for number in range(len(self.values))}
 
-    def average_margins(self, state: Keyed, number: int, total: float) -> Floats:
+    def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
         """Return the average of what a grid leaves, plus its own terms."""
-        return np.asarray(state.parts["rest", number].total()[:, None] / total + self.values[number])
+        rest = state.parts["rest", number].total()[:, None] / total
+        return self.additive.outputs(rest + self.values[number])
 
-    def margins(self, group: tuple[int, ...], rows: Array) -> Floats:
-        """Return the margins of rows at the points of a group of grids."""
+    def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
+        """Return the outputs of rows at the points of a group of grids."""
         drawn = [self._rest(q, rows)[:, None, :] + self.values[q][:, :, None] for q in group]
-        return np.concatenate(drawn, axis=1)
+        return self.additive.outputs(np.concatenate(drawn, axis=1))
 
 
 def _at_points(additive: Additive, grid: Any) -> Floats:

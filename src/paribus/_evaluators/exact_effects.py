@@ -43,10 +43,22 @@ class ExactEffects(SinglePass):
     estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
     threaded: ClassVar[bool] = True
 
+    row_dtype: ClassVar[str] = "f8"  # of what is kept of rows
+
     @property
     @abstractmethod
-    def structure(self) -> Any:
-        """The structure: its ``link``, its ``bound``, and its ``outputs`` of margins."""
+    def linear(self) -> bool:
+        """Whether an average of outputs is the output of averages."""
+
+    @property
+    @abstractmethod
+    def bound(self) -> float | None:
+        """A number that no output exceeds, None where that is not known."""
+
+    @property
+    @abstractmethod
+    def row_numbers(self) -> int:
+        """Numbers that are kept of a row."""
 
     @property
     @abstractmethod
@@ -75,12 +87,12 @@ class ExactEffects(SinglePass):
         """Return the patterns of these states."""
 
     @abstractmethod
-    def average_margins(self, state: Keyed, number: int, total: float) -> Floats:
-        """Return the average margins ``(m, g)`` of a grid."""
+    def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
+        """Return the average outputs ``(o, g)`` of a grid that follow from these states."""
 
     @abstractmethod
-    def margins(self, group: tuple[int, ...], rows: Array) -> Floats:
-        """Return the margins ``(m, g, i)`` of rows at the points of a group of grids."""
+    def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
+        """Return the outputs ``(o, g, i)`` of rows at the points of a group of grids."""
 
     @property
     def block_rows(self) -> int:
@@ -156,11 +168,11 @@ class ExactEffects(SinglePass):
         """Return the patterns of states of ``rows`` rows at most."""
         patterns: dict[tuple[str, int], Any] = {("weight", 0): Counts.expected((1,), rows)}
         outputs, totals = self.model.n_outputs, {}
-        if self.structure.link.linear:
+        if self.linear:
             patterns |= self.sums_expected(rows)
         for number, size in enumerate(self.sizes):
-            if not self.structure.link.linear and size:
-                kind = BinnedSum if self.structure.bound is None else ExactSum
+            if not self.linear and size:
+                kind = BinnedSum if self.bound is None else ExactSum
                 patterns["sums", number] = kind.expected(outputs, size)
             if self.request.individual:
                 totals[f"curves {number}"] = rows
@@ -187,9 +199,9 @@ class ExactEffects(SinglePass):
         states: dict[tuple[str, int], Any] = {}
         total = float(len(block.table)) if weights is None else float(weights.sum())
         states["weight", 0] = Counts(np.array([total]))
-        if self.structure.link.linear:
+        if self.linear:
             states |= self.sums(codes, weights)
-        if self.request.individual or self._sizes is not None or not self.structure.link.linear:
+        if self.request.individual or self._sizes is not None or not self.linear:
             states |= self._curve_states(codes, weights, block.start)
         if not self.request.individual:
             chosen, squares = self._chosen(positions, weights)
@@ -234,15 +246,12 @@ class ExactEffects(SinglePass):
     def _sizes(self) -> tuple[int, int] | None:
         return self.request.collects(self.model.n_outputs)
 
-    def _outputs(self, margins: Floats) -> Floats:
-        return self.structure.outputs(margins)
-
     def _curves(self, codes: Array) -> Iterator[tuple[tuple[int, ...], int, Floats]]:
         """Yield outputs ``(o, g, i)`` per group of grids and portion of rows, with the first row."""
         for group, size in self.groups:
             for first in range(0, codes.shape[1], size):
                 portion = np.ascontiguousarray(codes[:, first : first + size])
-                yield group, first, self._outputs(self.margins(group, portion))
+                yield group, first, self.curves(group, portion)
 
     def _split(self, group: tuple[int, ...], drawn: Floats) -> Iterator[tuple[int, Floats]]:
         """Yield each grid of a group with its part of what was drawn."""
@@ -261,7 +270,7 @@ class ExactEffects(SinglePass):
                     kept[number].append(outputs.transpose(0, 2, 1))
                 elif self._sizes is not None:
                     kept[number].append(outputs)
-                if not self.structure.link.linear:
+                if not self.linear:
                     terms = outputs if portion is None else outputs * portion
                     added = self._sum(terms)
                     key = "sums", number
@@ -283,16 +292,16 @@ class ExactEffects(SinglePass):
         return states
 
     def _sum(self, terms: Floats) -> ExactSum | BinnedSum:
-        if self.structure.bound is None:
+        if self.bound is None:
             return BinnedSum.of(terms, self.request.rows)
-        return ExactSum.of(terms, HEAVIEST * self.structure.bound, self.request.rows)
+        return ExactSum.of(terms, HEAVIEST * self.bound, self.request.rows)
 
     def _average(self, state: Keyed, number: int, total: float) -> Floats:
         if not self.sizes[number]:
             return np.empty((self.model.n_outputs, 0))
-        if not self.structure.link.linear:
+        if not self.linear:
             return np.asarray(state.parts["sums", number].total() / total)
-        return self._outputs(self.average_margins(state, number, total))
+        return self.average_outputs(state, number, total)
 
     def _errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
         """Return standard errors from the curves of the sampled rows, drawn in portions in a fixed order."""
@@ -306,7 +315,7 @@ class ExactEffects(SinglePass):
         def spread(portion: tuple[tuple[int, ...], int, int]) -> list[tuple[int, Floats]]:
             group, first, size = portion
             some = np.ascontiguousarray(codes[:, first : first + size])
-            drawn = self._outputs(self.margins(group, some))
+            drawn = self.curves(group, some)
             own = squares[first : first + size]
             return [(q, _squares(outputs, averages[q], own)) for q, outputs in self._split(group, drawn)]
 

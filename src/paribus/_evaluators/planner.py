@@ -12,6 +12,7 @@ from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.ale.tree_ale import TreeAle
 from paribus._evaluators.brute_force import BruteForce
 from paribus._evaluators.cell_means import CellMeans
+from paribus._evaluators.combined_exact import CombinedExact
 from paribus._evaluators.interactions.brute_interactions import BruteInteractions
 from paribus._evaluators.interactions.tree_interactions import TreeInteractions
 from paribus._evaluators.permutation import PermutationEvaluator
@@ -27,6 +28,7 @@ from paribus.meaning import Estimand, Refusal
 EVALUATORS: list[Mapping[str, type[StatisticEvaluator]]] = [
     {"effects": TreeExact, "ale": TreeAle, "interactions": TreeInteractions},
     {"effects": AdditiveExact},
+    {"effects": CombinedExact},
     {"effects": TreeRecursion},
     {
         "effects": BruteForce,

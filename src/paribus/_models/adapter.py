@@ -31,14 +31,21 @@ SCALES = {
 }
 
 
-def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target_names: Any = None) -> Model:
+def adapt(
+    estimator: Any,
+    table: Table,
+    *,
+    response_method: str = "auto",
+    target_names: Any = None,
+    every_row: bool = False,
+) -> Model:
     """Return one complete model, or raise `ModelError`.
 
     ``"auto"`` is ``predict_proba`` when there is one, else ``decision_function``, else ``predict``:
     probabilities of a classifier, scores of a classifier without them or of an outlier detector, and
     the prediction of a regressor. A method of a model, such as ``model.predict_proba``, is that model with
     that response and every output the method returns: both of two classes, where a model reports the second
-    alone. The model is requested a few rows of ``table`` once.
+    alone. The model predicts a few rows of ``table`` once, or all with ``every_row``.
     """
     check_choice("response_method", response_method, RESPONSES)
     estimator, method = unbound(estimator)
@@ -53,7 +60,7 @@ def adapt(estimator: Any, table: Table, *, response_method: str = "auto", target
         raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
     predictor, response = _predictor_of(estimator, response_method)
     name = describe(estimator)
-    sample = _some_rows(table)
+    sample = table if every_row else _some_rows(table)
     raw = _predicted(predictor, sample, name, 1)
     prediction = as_outputs(raw, len(sample), name)
     columns, names = _outputs(estimator, response, raw, prediction, every=method is not None)

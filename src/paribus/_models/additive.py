@@ -16,12 +16,34 @@ from paribus.errors import ModelError, RefusalCode, RefusalError
 
 # Classes of scikit-learn whose predictions are coefficients times columns, and the links of their responses.
 IDENTITY = Link("identity")
-LINEAR = (
-    "ARDRegression BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lars LarsCV Lasso LassoCV LassoLars "
-    "LassoLarsCV LassoLarsIC LinearRegression LinearSVR MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso "
-    "MultiTaskLassoCV OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV PassiveAggressiveRegressor "
-    "QuantileRegressor Ridge RidgeCV SGDRegressor TheilSenRegressor"
-).split()
+LINEAR = [
+    "ARDRegression",
+    "BayesianRidge",
+    "ElasticNet",
+    "ElasticNetCV",
+    "HuberRegressor",
+    "Lars",
+    "LarsCV",
+    "Lasso",
+    "LassoCV",
+    "LassoLars",
+    "LassoLarsCV",
+    "LassoLarsIC",
+    "LinearRegression",
+    "LinearSVR",
+    "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV",
+    "MultiTaskLasso",
+    "MultiTaskLassoCV",
+    "OrthogonalMatchingPursuit",
+    "OrthogonalMatchingPursuitCV",
+    "PassiveAggressiveRegressor",
+    "QuantileRegressor",
+    "Ridge",
+    "RidgeCV",
+    "SGDRegressor",
+    "TheilSenRegressor",
+]
 LOGARITHMIC = ("GammaRegressor", "PoissonRegressor", "TweedieRegressor")
 MARGINS = ("LinearSVC", "Perceptron", "PassiveAggressiveClassifier", "RidgeClassifier", "RidgeClassifierCV")
 LOGISTIC = ("LogisticRegression", "LogisticRegressionCV")
@@ -118,7 +140,9 @@ def read_linear(model: Any, response: str) -> tuple[Floats, Floats, Link]:
     name = type(model).__name__
     link = _link(model, name, response)
     if link is None:
-        raise RefusalError(f"the {response} of {name} is not known as a sum of terms", RefusalCode.UNSUPPORTED)
+        raise RefusalError(
+            f"the {response} of {name} is not known as a sum of terms", RefusalCode.UNSUPPORTED
+        )
     coefficients = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(coefficients))
     if not (np.isfinite(coefficients).all() and np.isfinite(intercept).all()):

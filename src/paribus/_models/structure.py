@@ -23,9 +23,10 @@ from paribus._models.model import Model
 from paribus._models.preparation import Preparation, last_step
 from paribus._models.tree_check import check_at_splits
 from paribus._models.trees import Trees, refuse_difference, trees_for
+from paribus._models.wrappers import Combination, combination_of, unwrapped
 from paribus.errors import ModelError, RefusalCode, RefusalError, TableError
 
-Structure: TypeAlias = Trees | Additive  # every kind that evaluators know a shortcut for
+Structure: TypeAlias = Trees | Additive | Combination  # every kind that evaluators know a shortcut for
 # Beside the models: of a refusal its text and code alone, as its traceback would keep the model alive.
 _READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode]] = WeakKeyDictionary()
 _READING: WeakKeyDictionary[Model, RLock] = WeakKeyDictionary()  # or threads would read the same at once
@@ -85,7 +86,11 @@ def _read(model: Model) -> Structure:
             "it has not predicted any rows with which its trees could be compared",
             RefusalCode.NO_STRUCTURE,
         )
-    target, preparation = last_step(model.predictor.target, model.sample)
+    target = unwrapped(model.predictor.target, model.response)
+    combination = combination_of(target, model.response, model.sample)
+    if combination is not None:
+        return _checked(model, combination)
+    target, preparation = last_step(target, model.sample)
     if is_linear(target):
         return _read_additive(model, target, preparation)
     ensemble = _prepared(target, model.sample, preparation)
@@ -95,6 +100,18 @@ def _read(model: Model) -> Structure:
     if ensemble.preparation is None:
         check_at_splits(trees, model.sample, model.predict)
     return trees
+
+
+def _checked(model: Model, combination: Combination) -> Combination:
+    """Return a combination whose parts can be read and that predicts the sample as the model did."""
+    drawn = []
+    for part in combination.parts:
+        structure_of(part.model)
+        assert part.model.sample_prediction is not None
+        drawn.append(part.model.sample_prediction.T)
+    assert model.sample_prediction is not None
+    refuse_difference(combination.outputs(drawn).T, model.sample_prediction, "as a sum of its models")
+    return combination
 
 
 def _prepared(target: Any, sample: Table, preparation: Preparation | None) -> Ensemble:
@@ -120,9 +137,7 @@ def _read_additive(model: Model, target: Any, preparation: Preparation | None) -
     outputs = model.sample_prediction.shape[1]
     both = link.name == "sigmoid" and outputs == 2
     picked = model.predictor.columns if len(intercept) != outputs and not both else None
-    additive = Additive(
-        coefficients, intercept, owner, link, picked, bound_of(link), both, preparation
-    )
+    additive = Additive(coefficients, intercept, owner, link, picked, bound_of(link), both, preparation)
     if link.name == "sigmoid" and picked is not None:
         additive = replace(additive, columns=None)
     try:

@@ -261,7 +261,6 @@ def codes_of(
 
     Features that are ``replaced`` may have any value. Columns are encoded once for all evaluators of a block.
     """
-
     table = block.derived(("prepared", id(ensemble)), lambda: ensemble.rows(block.table))
 
     @cache

@@ -8,8 +8,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
 
-import numpy as np
-
 from paribus import _budget
 from paribus._budget import FLOAT
 from paribus._contracts import Array, Floats
@@ -48,6 +46,7 @@ class TreeExact(ExactEffects):
     points: tuple[PointCodes, ...]
 
     name: ClassVar[str] = "tree_exact"
+    row_dtype: ClassVar[str] = "i4"
     how: ClassVar[str] = "counts the rows that can reach each leaf when the features are free"
 
     @classmethod
@@ -69,9 +68,19 @@ class TreeExact(ExactEffects):
         return import_module("paribus._kernels.compiled")
 
     @property
-    def structure(self) -> Trees:
-        """The trees."""
-        return self.trees
+    def linear(self) -> bool:
+        """Whether an average of outputs is the output of averages."""
+        return self.trees.link.linear
+
+    @property
+    def bound(self) -> float | None:
+        """A number that no output exceeds, None where that is not known."""
+        return self.trees.bound
+
+    @property
+    def row_numbers(self) -> int:
+        """Numbers that are kept of a row."""
+        return len(self.program.columns)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -139,13 +148,12 @@ class TreeExact(ExactEffects):
         """Return the pattern of these counts."""
         return {("coverage", 0): Counts.expected((self.program.n_slots,), rows)}
 
-    def average_margins(self, state: Keyed, number: int, total: float) -> Floats:
-        """Return the average margins of a grid, from the share of rows that reach each leaf."""
+    def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
+        """Return the average outputs of a grid, from the share of rows that reach each leaf."""
         share = state.parts["coverage", 0].cells / total
         averages = self.kernels.average(self.program, self.points[number], share)
-        return np.asarray(averages + self.program.base[:, None])
+        return self.trees.outputs(averages + self.program.base[:, None])
 
-    def margins(self, group: tuple[int, ...], rows: Array) -> Floats:
-        """Return the margins of rows at the points of a group of grids."""
-        drawn: Floats = self.kernels.curves(self.program, self._traces[group], rows)
-        return drawn
+    def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
+        """Return the outputs of rows at the points of a group of grids."""
+        return self.trees.outputs(self.kernels.curves(self.program, self._traces[group], rows))
