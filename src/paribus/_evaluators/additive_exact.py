@@ -23,7 +23,7 @@ from paribus.errors import RefusalCode, RefusalError
 class AdditiveExact(ExactEffects):
     r"""Partial dependence of a sum of terms, exactly: no row is predicted.
 
-    With the features in S set to :math:`x_S`, the margin of a row is its own without their terms, plus theirs:
+    With the features in S set to :math:`x_S`, the margin of a row is its own with their terms exchanged:
 
     .. math:: F(x_S, x_{iC}) = F(x_i) - \sum_{j \in S} g_j(x_{ij}) + \sum_{j \in S} g_j(x_j)
 

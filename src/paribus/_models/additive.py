@@ -87,7 +87,7 @@ class Additive:
         return outputs if self.columns is None else outputs[list(self.columns)]
 
     def terms(self, table: Table, features: tuple[int, ...]) -> Floats:
-        """Return the term of each of some features, and their sum over all with the intercept, ``(f + 1, m, i)``."""
+        """Return the term of each of some features, and last the margin of all terms, ``(f + 1, m, i)``."""
         made: Any = table if self.preparation is None else self.preparation.table(table.native)
         position = {feature: number for number, feature in enumerate(features)}
         terms = np.zeros((len(features) + 1, self.n_margins, len(table)))
@@ -136,7 +136,7 @@ def is_linear(model: Any) -> bool:
 
 
 def read_linear(model: Any, response: str) -> tuple[Floats, Floats, Link]:
-    """Return coefficients ``(m, c)``, intercept ``(m,)`` and link of a linear model; `RefusalError` if it is none."""
+    """Return coefficients ``(m, c)``, intercept ``(m,)`` and link; `RefusalError` if the response has none."""
     name = type(model).__name__
     link = _link(model, name, response)
     if link is None:

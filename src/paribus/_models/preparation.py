@@ -67,7 +67,7 @@ class Preparation:
 
     @property
     def owners(self) -> tuple[int, ...]:
-        """The raw column of each output; of those that depend on several the first, of constants the first of all."""
+        """The raw column of each output: the first of those it depends on, and the first of all for a constant."""
         return tuple(min(owner, default=0) for owner in self.dependencies.owners)
 
     def transform(self, native: Any) -> Any:

@@ -85,7 +85,8 @@ class Dependencies:
         return made, found
 
     def _outputs(self, step: Any, table: Any, made: Any, owners: Owners) -> Owners:
-        name, module, width = type(step).__name__, type(step).__module__.split(".")[0], np.shape(made)[1]
+        name, module = type(step).__name__, type(step).__module__.split(".")[0]
+        width = int(np.shape(made)[1])
         every: frozenset[int] = frozenset().union(*owners)
         if len(every) <= 1:  # whatever it does, it sees no other column
             return (every,) * width

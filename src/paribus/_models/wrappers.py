@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """Outputs that are weighted sums of the outputs of parts, ``weights (o, k) @ outputs (k, ...) + constant (o,)``."""
+    """Outputs that are weighted sums of those of parts: ``weights (o, k) @ outputs (k, ...) + constant``."""
 
     parts: tuple[Part, ...]
     weights: Floats
@@ -107,10 +107,10 @@ def _stacking(target: Any, response: str, sample: Table) -> Combination:
     last = target.final_estimator_
     if target.passthrough or not is_linear(last) or response != "predict":
         raise RefusalError(
-            f"{type(target).__name__} is only a sum of its members if its last step is linear and does not see X",
+            f"{type(target).__name__} adds its members up only if its last step is linear and does not see X",
             RefusalCode.UNSUPPORTED,
         )
-    methods = [method for method in target.stack_method_]
+    methods = list(target.stack_method_)
     models = tuple(
         _member(member, sample, method) for member, method in zip(target.estimators_, methods, strict=True)
     )
