@@ -37,6 +37,7 @@ class AdditiveExact(ExactEffects):
     values: tuple[Floats, ...]
 
     name: ClassVar[str] = "additive_exact"
+    structure: ClassVar[type | None] = Additive
     how: ClassVar[str] = "adds the term of each feature at its values to the other terms of every row"
 
     @classmethod
@@ -133,6 +134,7 @@ def _at_points(additive: Additive, grid: Any) -> Floats:
     """Return the sum of the terms of a grid's features at each of its points, ``(m, g)``."""
     index = grid.index(0, grid.n_points)
     total = np.zeros((additive.n_margins, len(index)))
-    for axis, (feature, cells) in enumerate(grid.replacements.items()):
-        total += additive.values(feature, cells)[:, index[:, axis]]
+    for axis, (feature, column) in enumerate(grid.columns):
+        cells = grid.replacements[feature]
+        total += additive.values(feature, cells, len(column.missing))[:, index[:, axis]]
     return total

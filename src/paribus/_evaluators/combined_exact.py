@@ -31,6 +31,7 @@ class CombinedExact(ExactEffects):
     parts_read: tuple[ExactEffects, ...]
 
     name: ClassVar[str] = "combined_exact"
+    structure: ClassVar[type | None] = Combination
     how: ClassVar[str] = "adds up what each of its models does, each by its own structure"
 
     @classmethod

@@ -131,6 +131,7 @@ class PermutationEvaluator:
 
     name: ClassVar[str] = "permutation"
     shortcut: ClassVar[bool] = False
+    structure: ClassVar[type | None] = None
     threaded: ClassVar[bool] = False
     estimand: ClassVar[Estimand] = Estimand.PREDICTIVE_QUALITY
     how: ClassVar[str] = "shuffles the values of a feature among the rows and scores the predictions again"

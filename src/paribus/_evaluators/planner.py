@@ -19,7 +19,7 @@ from paribus._evaluators.permutation import PermutationEvaluator
 from paribus._evaluators.request import Request, StatisticEvaluator
 from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus._evaluators.trees.tree_recursion import TreeRecursion
-from paribus._models import Model
+from paribus._models import Model, structure_of
 from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 from paribus.meaning import Estimand, Refusal
 
@@ -39,6 +39,7 @@ EVALUATORS: list[Mapping[str, type[StatisticEvaluator]]] = [
     },
 ]
 OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
+OTHER_KIND = "the model is not a tree ensemble"
 NOT_COVERED = "pairs of features are evaluated on the model itself"
 
 
@@ -74,6 +75,12 @@ def choose(
         if candidate.name in refusals:
             continue
         reason, code = _not_meant(candidate, method), RefusalCode.NOT_REQUESTED
+        if reason is None and (unread := _unread(candidate, model)) is not None:
+            reason, code = str(unread), unread.code
+        if candidate.structure is not None and (
+            reason in refusals.values() or (reason == OTHER_KIND and method != "recursion")
+        ):
+            continue  # one reason is enough for all evaluators of structures
         if reason is None:
             request = requested(candidate.shortcut)
             numbers = tuple(n for n in candidate.covers(request) if n not in done)
@@ -126,6 +133,17 @@ def _none_can(model: Model | None, method: str, refusals: Mapping[str, Refusal])
         "method='brute' gives the same result on the same rows, method='auto' uses the fastest exact "
         "evaluator"
     )
+
+
+def _unread(candidate: type[StatisticEvaluator], model: Model | None) -> RefusalError | None:
+    """Return why a model does not have the structure that an evaluator reads."""
+    if candidate.structure is None or model is None:
+        return None
+    try:
+        structure = structure_of(model)
+    except RefusalError as refusal:
+        return refusal
+    return None if isinstance(structure, candidate.structure) else RefusalError(OTHER_KIND)
 
 
 def _not_meant(candidate: type[StatisticEvaluator], method: str) -> str | None:

@@ -248,12 +248,14 @@ class StatisticEvaluator(Protocol):
     """A way to compute a statistic of one model: it refuses with a reason, or gives the defined number.
 
     It is built for one request, shipped to workers, and holds no table. ``shortcut`` distinguishes it from
-    evaluating the model itself; one of another ``estimand`` is only taken by name; ``threaded`` ones take
-    every core by default. ``block_rows`` depends on the request alone, never on the number of workers.
+    evaluating the model itself; ``structure`` is the kind of structure it reads off a model, None if it reads
+    none; one of another ``estimand`` is only taken by name; ``threaded`` ones take every core by default.
+    ``block_rows`` depends on the request alone, never on the number of workers.
     """
 
     name: ClassVar[str]
     shortcut: ClassVar[bool]
+    structure: ClassVar[type | None]
     estimand: ClassVar[Estimand]
 
     @property
@@ -318,6 +320,7 @@ class SinglePass(ABC):
 
     name: ClassVar[str]
     shortcut: ClassVar[bool]
+    structure: ClassVar[type | None] = None
     shortcut_passes: ClassVar[int] = 1  # predictions that a shortcut for all grids takes the time of
     request: EvaluationRequest
 

@@ -100,13 +100,13 @@ class Additive:
                 terms[number] += added
         return terms
 
-    def values(self, feature: int, cells: CellValues) -> Floats:
-        """Return the term of a feature at some values, ``(m, v)``."""
-        count = len(cells.column.missing)
-        made = None if self.preparation is None else self.preparation.values(feature, cells)
+    def values(self, feature: int, cells: CellValues, count: int) -> Floats:
+        """Return the term of a feature at the first ``count`` values, ``(m, count)``."""
+        made = None if self.preparation is None else self.preparation.values(feature, cells, count)
+        column_of = cells.column if count == len(cells.column.missing) else cells.column.present()
         term = np.zeros((self.n_margins, count))
         for column in np.flatnonzero((self.owner == feature) & self.coefficients.any(axis=0)).tolist():
-            numbers = _of_column(cells.column) if made is None else _numbers(made, column)
+            numbers = _of_column(column_of) if made is None else _numbers(made, column)
             term += self.coefficients[:, column, None] * numbers
         return term
 

@@ -81,9 +81,11 @@ class Preparation:
         made = self.transform(native)
         return SparseTable(made.tocsc(), self.absent) if hasattr(made, "tocsc") else table_of(made)
 
-    def values(self, feature: int, cells: CellValues) -> Any:
-        """Return what the last step receives when one feature takes each of some values."""
-        count = len(cells.column.missing)
+    def values(self, feature: int, cells: CellValues, count: int) -> Any:
+        """Return what the last step receives when one feature takes each of the first values.
+
+        The missing one, which is the last, need not be accepted where it is no point of a grid.
+        """
         stack = self.context.slice(0, 1).stack(max(1, count), ScratchBuffer())
         return self.table(stack.at({feature: cells}, np.arange(count)[:, None]))
 

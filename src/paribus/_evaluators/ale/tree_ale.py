@@ -41,6 +41,7 @@ class TreeAle(AlePass):
     n_outputs: int
 
     name: ClassVar[str] = "tree_local"
+    structure: ClassVar[type | None] = Trees
     shortcut: ClassVar[bool] = True
     how: ClassVar[str] = "follows every row down the trees, and apart where a move to the next value parts it"
     threaded: ClassVar[bool] = True

@@ -97,6 +97,7 @@ class InteractionPasses:
     """What both ways to find interactions share."""
 
     estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
+    structure: ClassVar[type | None] = None
     request: InteractionRequest
 
     @classmethod

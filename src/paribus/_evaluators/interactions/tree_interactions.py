@@ -36,6 +36,7 @@ from paribus._evaluators.trees.leaf_boxes import Leaves, ThresholdCells
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._kernels.program import ACTIVE, SLOT, Program
 from paribus._models import Model, trees_of
+from paribus._models.trees import Trees
 from paribus._models.ensemble import Ensemble
 from paribus._states import Keyed
 from paribus.errors import RefusalCode, RefusalError
@@ -73,6 +74,7 @@ class TreeInteractions(InteractionPasses):
     leaves: Leaves
 
     name: ClassVar[str] = "tree_exact"
+    structure: ClassVar[type | None] = Trees
     shortcut: ClassVar[bool] = True
     threaded: ClassVar[bool] = True
     how: ClassVar[str] = "looks up every row in tables of leaf interactions"

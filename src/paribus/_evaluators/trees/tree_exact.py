@@ -46,6 +46,7 @@ class TreeExact(ExactEffects):
     points: tuple[PointCodes, ...]
 
     name: ClassVar[str] = "tree_exact"
+    structure: ClassVar[type | None] = Trees
     row_dtype: ClassVar[str] = "i4"
     how: ClassVar[str] = "counts the rows that can reach each leaf when the features are free"
 

@@ -16,6 +16,7 @@ from paribus._evaluators.request import EffectEstimate, EvaluationRequest, Singl
 from paribus._evaluators.trees.programs import laid_out
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
+from paribus._models.trees import Trees
 from paribus._models.ensemble import Ensemble
 from paribus._states import Keyed
 from paribus._states.expected import Expected
@@ -43,6 +44,7 @@ class TreeRecursion(SinglePass):
     fraction: Floats
 
     name: ClassVar[str] = "tree_recursion"
+    structure: ClassVar[type | None] = Trees
     shortcut: ClassVar[bool] = True
     estimand: ClassVar[Estimand] = Estimand.PATH_DEPENDENT
     threaded: ClassVar[bool] = True

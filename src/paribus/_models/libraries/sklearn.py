@@ -61,7 +61,7 @@ HIST_NODES = {
 }
 IS_LEAF, BY_THRESHOLD, BY_BITS = -1, 0, 1  # the kinds of split whose meaning is known
 REASONS = {
-    "AdaBoostRegressor": "AdaBoostRegressor answers the weighted median of its trees, not a sum of them",
+    "AdaBoostRegressor": "AdaBoostRegressor predicts the weighted median of its trees, not a sum of them",
     "RandomTreesEmbedding": "RandomTreesEmbedding predicts nothing, it only names the leaves of a row",
 }
 
@@ -330,7 +330,7 @@ def _isolation(estimator: Any) -> Ensemble:
     features = [np.arange(estimator.n_features_in_)[given] for given in estimator.estimators_features_]
     encodings = [Encoding(column, single=True) for column in range(estimator.n_features_in_)]
     links = {"decision_function": Link("isolation", shift=-float(estimator.offset_))}
-    refused = {"predict": "predict answers whether a row is an outlier, which no sum over leaves gives"}
+    refused = {"predict": "predict returns whether a row is an outlier, which no sum over leaves gives"}
     return _forest(trees, features).ensemble(value, np.zeros(1), encodings, links, refused)
 
 

@@ -24,8 +24,8 @@ Json = Mapping[str, Any]
 
 DELETED = 2**31 - 1  # the feature of a node that was pruned away but is still listed
 ONE, TINY = np.float32(1.0), np.float32(1e-6)  # XGBoost keeps a base probability this far from 0 and 1
-LABELS = "predict answers class labels, which no sum over leaves gives; request predict_proba"
-STEP = "its objective {!r} answers labels, which no sum over leaves gives; request decision_function"
+LABELS = "predict returns class labels, which no sum over leaves gives; request predict_proba"
+STEP = "its objective {!r} predicts labels, which no sum over leaves gives; request decision_function"
 
 # Fields of each part of the JSON, whichever version wrote it.
 KNOWN = {

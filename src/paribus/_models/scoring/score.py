@@ -139,6 +139,6 @@ def number(value: Any, name: str) -> float:
 def failure(name: str, response: str, error: Exception) -> str:
     """Say that a function failed, on what, and the way out."""
     return (
-        f"scoring={name} failed on y and what the model answers to {response}: {type(error).__name__}: "
+        f"scoring={name} failed on y and the {response} of the model: {type(error).__name__}: "
         f"{error}. Choose another response_method, or another scoring"
     )
