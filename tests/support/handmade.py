@@ -27,6 +27,7 @@ def provenance(**changes):
         "evaluator": "trees",
         "why": "every tree can be read",
         "how": "sums over leaves",
+        "structure": "HistGradientBoostingRegressor: 60 trees",
         "refusals": {"other": "no"},
         "rows": 20_000,
         "columns": 4,

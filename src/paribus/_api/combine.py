@@ -120,6 +120,7 @@ def combine_facts(
         **{name: " and ".join(dict.fromkeys(one[name] for one in facts)) for name in WORDS},
         "evaluator": " and ".join(dict.fromkeys(one["evaluator"] for one in facts)),
         "how": "; ".join(dict.fromkeys(one["how"] for one in facts)),
+        "structure": " and ".join(dict.fromkeys(filter(None, (one["structure"] for one in facts)))) or None,
         "refusals": _refusals([one["refusals"] for one in facts]),
         "predictions": sum(one["predictions"] for one in facts),
         "standard_error_rows": min(one["standard_error_rows"] for one in facts),

@@ -26,7 +26,7 @@ from paribus._api.statistics.marginal_statistic import MarginalStatistic, check_
 from paribus._data.features import Features, Header, resolve, resolve_each, resolve_groups
 from paribus._data.table import Table
 from paribus._grid import GridOptions
-from paribus._models import Model, adapt_models, as_model_list, prefetch_structure, trees_of
+from paribus._models import Model, adapt_models, as_model_list, prefetch_structure, structure_text
 from paribus._models.adapter import describe
 from paribus._typing import (
     Curves,
@@ -142,8 +142,7 @@ class Explainer:
             count = len(model.output_names)
             response = f"{model.response}, {count} output{'s' * (count != 1)}"
             try:
-                trees = len(trees_of(model).ensemble.roots)
-                lines.append(f"{model.name}: {response}; {trees} trees are read")
+                lines.append(f"{model.name}: {response}; read as {structure_text(model)}")
             except RefusalError as refusal:
                 lines.append(f"{model.name}: {response}; evaluated itself: {refusal}")
         return lines

@@ -56,6 +56,7 @@ def of_estimator(estimator: Any, response: str, scale: str) -> dict[str, str]:
 def recorded(rows: Background, started: float, fingerprint: str, **facts: Any) -> Provenance:
     """Return a record of a call that began at ``started``; what does not apply is None, or 0."""
     absent: dict[str, Any] = {
+        "structure": None,
         "refusals": {},
         "sampled_rows": None,
         "seed": None,

@@ -23,7 +23,7 @@ from paribus._evaluators.sample import rows_taker
 from paribus._evaluators.survey import SummarySpec
 from paribus._evaluators.together import Together
 from paribus._executors import LocalExecutor
-from paribus._models import Model, structure_digest
+from paribus._models import Model, structure_digest, structure_text
 from paribus._states import Keyed
 from paribus.errors import RefusalError
 from paribus.meaning import Refusal
@@ -173,12 +173,19 @@ class Estimated:
             "evaluator": " and ".join(dict.fromkeys(one.name for one in evaluators)),
             "why": self.plans[-1].why,
             "how": "; ".join(dict.fromkeys(one.how for one in evaluators)),
+            "structure": self._structure,
             "refusals": self.plans[0].refusals,
             "predictions": sum(one.predictions for one in evaluators),
             "standard_error_rows": min(one.error_rows for one in evaluators),
             "block_rows": max(one.block_rows for one in evaluators),
             "threads": max(plan.threads for plan in self.plans),
         }
+
+    @property
+    def _structure(self) -> str | None:
+        """What was read of the model, None if it was evaluated itself."""
+        read = any(plan.evaluator.structure is not None for plan in self.plans)
+        return structure_text(self.model) if read and self.model is not None else None
 
 
 class RowsNeededError(Exception):

@@ -4,6 +4,7 @@ from paribus._models.adapter import adapt
 from paribus._models.model import Model
 from paribus._models.model_list import adapt_models, as_model_list, require_single_model
 from paribus._models.structure import prefetch_structure, structure_digest, structure_of, trees_of
+from paribus._models.structure_text import structure_text
 
 __all__ = [
     "Model",
@@ -14,5 +15,6 @@ __all__ = [
     "require_single_model",
     "structure_digest",
     "structure_of",
+    "structure_text",
     "trees_of",
 ]

@@ -63,12 +63,17 @@ class Combination:
 
 def unwrapped(target: Any, response: str) -> Any:
     """Return the model that another hands its table on to, for a response that passes through."""
-    while type(target).__module__.split(".")[0] == "sklearn":
-        held = {**PASSING, **(THRESHOLDED if response != "predict" else {})}.get(type(target).__name__)
-        if held is None:
-            return target
-        target = getattr(target, held)
+    while (inner := handed_to(target, response)) is not None:
+        target = inner
     return target
+
+
+def handed_to(target: Any, response: str) -> Any:
+    """Return the model that another hands its table on to, None where it predicts by itself."""
+    if type(target).__module__.split(".")[0] != "sklearn":
+        return None
+    held = {**PASSING, **(THRESHOLDED if response != "predict" else {})}.get(type(target).__name__)
+    return None if held is None else getattr(target, held)
 
 
 def combination_of(target: Any, response: str, sample: Table) -> Combination | None:

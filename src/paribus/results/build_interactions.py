@@ -140,8 +140,8 @@ class InteractionBuilder:
         yield from self._prediction_notes()
         model = self.models[0]
         if (model.response, p.evaluator) == ("predict_proba", "brute") and has_margin(model.predictor.target):
-            exact = p.refusals["tree_exact"].code is RefusalCode.NONLINEAR_LINK
-            yield Note(NoteCode.PROBABILITY_SCALE, ON_MARGIN + ", of trees on every row" * exact)
+            exact = any(one.code is RefusalCode.NONLINEAR_LINK for one in p.refusals.values())
+            yield Note(NoteCode.PROBABILITY_SCALE, ON_MARGIN + ", exact on every row" * exact)
         yield from unsteady_notes(self.models, ", so it was evaluated one point at a time")
 
     def _prediction_notes(self) -> Iterator[Note]:

@@ -40,6 +40,10 @@ class Provenance:
         prediction or target of the rows that have the value.
     evaluator, why, how : str
         Name of the evaluator, why it was chosen, and what it does.
+    structure : str or None
+        What was read of the model, from the outermost class to the one that predicts, such as
+        ``"Pipeline > ColumnTransformer > LGBMRegressor: 100 trees; city owns 41 columns"``; None where the
+        model itself was evaluated.
     refusals : dict of str to Refusal
         Evaluators that were not used, with the reason.
     rows, columns : int
@@ -100,6 +104,7 @@ class Provenance:
     evaluator: str
     why: str
     how: str
+    structure: str | None
     refusals: dict[str, Refusal]
     rows: int
     columns: int

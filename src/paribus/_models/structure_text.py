@@ -1,0 +1,73 @@
+"""What was read of a model, in words: the way from the table to what predicts, and what is found there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from paribus._models.additive import Additive
+from paribus._models.estimators import steps_of
+from paribus._models.model import Model
+from paribus._models.preparation import Preparation
+from paribus._models.structure import Structure, structure_of
+from paribus._models.trees import Trees
+from paribus._models.wrappers import handed_to
+
+SHOWN = 3  # features that own several columns
+
+
+def structure_text(model: Model) -> str:
+    """Return what was read of a model, such as ``Pipeline > OneHotEncoder > Ridge: city owns 41 columns``."""
+    structure = structure_of(model)
+    path = " > ".join(_path(model.predictor.target, model.response))
+    facts = [*_parts(structure), *_owned(structure)]
+    return f"{path}: {'; '.join(facts)}" if facts else path
+
+
+def _path(target: Any, response: str) -> Iterator[str]:
+    """Yield the classes from the outermost to the one that predicts."""
+    while True:
+        yield type(target).__name__
+        inner, steps = handed_to(target, response), steps_of(target)
+        if inner is not None:
+            target = inner
+        elif steps:
+            yield from (type(step).__name__ for step in steps[:-1] if step not in (None, "passthrough"))
+            target = steps[-1]
+        else:
+            return
+
+
+def _parts(structure: Structure) -> list[str]:
+    if isinstance(structure, Trees):
+        count = len(structure.ensemble.roots)
+        return [f"{count:,} tree{'s' * (count != 1)}"]
+    if isinstance(structure, Additive):
+        return []
+    return [f"{len(structure.parts)} models"]
+
+
+def _owned(structure: Structure) -> list[str]:
+    """Return which features of the table own several columns of what the last step receives."""
+    columns: Counter[str] = Counter()
+    for preparation in _preparations(structure):
+        names = preparation.context.names
+        columns.update(
+            names[j] for owner in preparation.dependencies.owners for j in owner if len(owner) == 1
+        )
+    several = [(name, count) for name, count in columns.most_common() if count > 1]
+    texts = [
+        f"{name} {count}" if number else f"{name} owns {count} columns"
+        for number, (name, count) in enumerate(several[:SHOWN])
+    ]
+    rest = len(several) - SHOWN
+    return [", ".join([*texts, *([f"{rest} more several"] if rest > 0 else [])])] if texts else []
+
+
+def _preparations(structure: Structure) -> list[Preparation]:
+    if isinstance(structure, Trees):
+        found = structure.ensemble.preparation
+    else:
+        found = structure.preparation if isinstance(structure, Additive) else None
+    return [] if found is None else [found]
