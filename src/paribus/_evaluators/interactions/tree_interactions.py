@@ -36,8 +36,8 @@ from paribus._evaluators.trees.leaf_boxes import Leaves, ThresholdCells
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._kernels.program import ACTIVE, SLOT, Program
 from paribus._models import Model, trees_of
-from paribus._models.trees import Trees
 from paribus._models.ensemble import Ensemble
+from paribus._models.trees import Trees
 from paribus._states import Keyed
 from paribus.errors import RefusalCode, RefusalError
 

@@ -16,8 +16,8 @@ from paribus._evaluators.request import EffectEstimate, EvaluationRequest, Singl
 from paribus._evaluators.trees.programs import laid_out
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
-from paribus._models.trees import Trees
 from paribus._models.ensemble import Ensemble
+from paribus._models.trees import Trees
 from paribus._states import Keyed
 from paribus._states.expected import Expected
 from paribus.errors import RefusalError
