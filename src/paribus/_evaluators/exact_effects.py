@@ -94,6 +94,16 @@ class ExactEffects(SinglePass):
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs ``(o, g, i)`` of rows at the points of a group of grids."""
 
+    def prepare_curves(self, groups: list[tuple[int, ...]]) -> None:
+        """Prepare to draw curves of groups of grids; nothing, where that takes no time."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """Memory of the curves that a block keeps."""
+        rows = min(self.block_rows, self.request.rows)
+        curves = FLOAT * rows * self.request.points * self.model.n_outputs
+        return curves * (1 if self.request.individual else 2 * (self.request.quantiles is not None))
+
     @property
     def block_rows(self) -> int:
         """Rows per block: few enough to share, and fewer where a state holds curves."""

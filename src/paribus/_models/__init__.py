@@ -3,13 +3,20 @@
 from paribus._models.adapter import adapt
 from paribus._models.model import Model
 from paribus._models.model_list import adapt_models, as_model_list, require_single_model
-from paribus._models.structure import prefetch_structure, structure_digest, structure_of, trees_of
+from paribus._models.structure import (
+    model_of_part,
+    prefetch_structure,
+    structure_digest,
+    structure_of,
+    trees_of,
+)
 
 __all__ = [
     "Model",
     "adapt",
     "adapt_models",
     "as_model_list",
+    "model_of_part",
     "prefetch_structure",
     "require_single_model",
     "structure_digest",
