@@ -76,7 +76,7 @@ class CombinedExact(ExactEffects):
     def n_margins(self) -> int:
         """Margins and outputs of all parts, and their sums, which are held at once."""
         held = sum(one.n_margins + one.model.n_outputs for one in self.evaluators)
-        return held + len(self.combination.weights) + self.model.n_outputs
+        return int(held) + len(self.combination.weights) + self.model.n_outputs
 
     @property
     def held_bytes(self) -> int:
@@ -88,7 +88,7 @@ class CombinedExact(ExactEffects):
         """Memory of the state of one block."""
         _, sketches = self.request.collected_bytes(self.model.n_outputs)
         own = 2 * FLOAT * self.request.points * self.model.n_outputs + sketches
-        return own + sum(one.state_bytes for one in self.evaluators)
+        return int(own + sum(one.state_bytes for one in self.evaluators))
 
     @property
     def worker_bytes(self) -> int:
@@ -117,7 +117,8 @@ class CombinedExact(ExactEffects):
 
     def rows_expected(self) -> Constructed:
         """Return the pattern of what is kept of sampled rows, each number within the bounds of its part."""
-        lows, highs = [], []
+        lows: list[Floats] = []
+        highs: list[Floats] = []
         for one in self.evaluators:
             _, numbers = one.rows_expected().parts["parts"].pattern
             for bounds, given, none in ((lows, numbers.low, -np.inf), (highs, numbers.high, np.inf)):

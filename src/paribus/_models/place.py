@@ -1,4 +1,4 @@
-"""Where a model within another is: the steps and the choice of columns between the table and what it receives."""
+"""Where a model within another is: the steps and the choice of columns before what it receives."""
 
 from __future__ import annotations
 

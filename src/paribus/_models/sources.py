@@ -1,4 +1,4 @@
-"""Several ways to make columns of a table, side by side: members of one model that prepare rows differently."""
+"""Columns made of a table in several ways, side by side: by members of one model that prepare rows each."""
 
 from __future__ import annotations
 
@@ -105,9 +105,7 @@ class JoinedPreparation:
 AnyPreparation = Preparation | JoinedPreparation | None
 
 
-def joined(
-    preparations: Sequence[AnyPreparation], context: Table
-) -> tuple[AnyPreparation, list[Integers]]:
+def joined(preparations: Sequence[AnyPreparation], context: Table) -> tuple[AnyPreparation, list[Integers]]:
     """Return one preparation for several, and where it has each column of each of them.
 
     The same steps are taken once.

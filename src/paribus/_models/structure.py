@@ -61,7 +61,7 @@ def trees_of(model: Model) -> Trees:
 
 
 def model_of_part(model: Model, part: Part) -> Model:
-    """Return a part of a model as a model, for evaluators of its structure; it is known, and never predicts."""
+    """Return a part of a model as a model whose structure is known; it is not there to predict."""
     names = tuple(f"output {number}" for number in range(part.n_outputs))
     inner = replace(model, output_names=names, sample=None, sample_prediction=None)
     _READ[inner] = part.structure
@@ -129,9 +129,7 @@ class Evidence:
         return replace(self, predict=partial(_predicted, target, response, self.columns))
 
 
-def _predicted(
-    target: Any, response: str, columns: tuple[int, ...] | None, native: Any, rows: int
-) -> Floats:
+def _predicted(target: Any, response: str, columns: tuple[int, ...] | None, native: Any, rows: int) -> Floats:
     name = type(target).__name__
     try:
         predictor, _ = predictor_of(target, response)

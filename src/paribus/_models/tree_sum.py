@@ -68,7 +68,9 @@ def tree_sum(members: Sequence[Trees], weights: Sequence[Floats], constant: Floa
     return Trees(ensemble, Link(), None, bound_of(ensemble, Link()))
 
 
-def _encodings(ensembles: Sequence[Ensemble], context: Table) -> tuple[tuple[Encoding, ...], list[Array], Any]:
+def _encodings(
+    ensembles: Sequence[Ensemble], context: Table
+) -> tuple[tuple[Encoding, ...], list[Array], Any]:
     """Return the encodings of all ensembles, each once, the columns of all nodes, and their preparation."""
     preparation, positions = joined([ensemble.preparation for ensemble in ensembles], context)
     known: dict[Any, int] = {}
@@ -101,7 +103,7 @@ def _identity(value: Any) -> Any:
 
 
 def _values(ensembles: Sequence[Ensemble], weights: Sequence[Floats]) -> tuple[Floats, Array]:
-    """Return what leaves add, and the output each tree adds to: to one alone where that holds for all trees."""
+    """Return what leaves add, and the output each tree adds to, if each adds to one alone."""
     of_trees = [own[:, ensemble.output] for own, ensemble in zip(weights, ensembles, strict=True)]
     plain = all(ensemble.value.shape[1] == 1 for ensemble in ensembles)
     narrow = plain and all((own != 0).sum(axis=0).max(initial=0) <= 1 for own in of_trees)

@@ -129,10 +129,10 @@ class Wrapper:
 
     def mean(self, parts: Sequence[Part], shares: Floats) -> Part:
         """Return the average of parts with the same outputs, by their shares."""
-        widths = {part.n_outputs for part in parts}
-        if len(widths) != 1:
+        outputs = parts[0].n_outputs
+        if any(part.n_outputs != outputs for part in parts):
             raise self.refusal("has members with different numbers of outputs")
-        return self.sum(parts, np.hstack([share * np.eye(*widths) for share in shares]))
+        return self.sum(parts, np.hstack([share * np.eye(outputs) for share in shares]))
 
     def refusal(self, why: str) -> RefusalError:
         """Return a refusal that names it."""
@@ -162,7 +162,9 @@ def _bagging(wrapper: Wrapper) -> Part:
         raise wrapper.refusal("predicts a class, which is no sum")
     for member, columns in zip(target.estimators_, target.estimators_features_, strict=True):
         if not hasattr(member, wrapper.response):
-            raise wrapper.refusal(f"counts votes of {type(member).__name__}, which is no sum of probabilities")
+            raise wrapper.refusal(
+                f"counts votes of {type(member).__name__}, which is no sum of probabilities"
+            )
         columns = np.arange(target.n_features_in_)[columns]  # a slice stands for all
         part = wrapper.member(member, columns=columns.tolist())
         if classes and part.n_outputs != classes:  # it was not shown all classes
@@ -184,7 +186,9 @@ def _stacking(wrapper: Wrapper) -> Part:
     if target.passthrough:
         raise wrapper.refusal("shows its last step the columns beside the predictions of its members")
     if not is_linear(last):
-        raise wrapper.refusal(f"ends in {type(last).__name__}, which is not linear in what its members predict")
+        raise wrapper.refusal(
+            f"ends in {type(last).__name__}, which is not linear in what its members predict"
+        )
     refuse_replaced(last)
     coefficients, intercept, link = read_linear(last, wrapper.response)
     if link.name not in ("identity", "sigmoid", "softmax"):
@@ -270,7 +274,8 @@ class Calibration:
             made[0] = 1.0 - made[1]
             return made
         total = made.sum(axis=0)
-        return np.divide(made, total, out=np.full_like(made, 1.0 / self.classes), where=total != 0)
+        even = np.full_like(made, 1.0 / self.classes)
+        return np.asarray(np.divide(made, total, out=even, where=total != 0))
 
 
 def _calibrated(wrapper: Wrapper) -> Part:
@@ -284,13 +289,19 @@ def _calibrated(wrapper: Wrapper) -> Part:
         temperature = fold.method == "temperature"
         if classes == 2 and part.n_outputs == 2 and not temperature:
             part = wrapper.sum([part], np.array([[0.0, 1.0]]))  # the second class alone is calibrated
-        positions = np.searchsorted(fold.classes, fold.estimator.classes_)
-        positions = positions[1:] if classes == 2 else positions
-        if not temperature and not len(positions) == len(fold.calibrators) == part.n_outputs:
-            raise wrapper.refusal("has not one calibrator for each class")
-        function = Calibration(tuple(fold.calibrators), tuple(positions.tolist()), classes, temperature)
+        positions = () if temperature else _calibrated_classes(wrapper, fold, part)
+        function = Calibration(tuple(fold.calibrators), positions, classes, temperature)
         parts.append(transformed(part, function, classes, 1.0))
     return wrapper.mean(parts, np.full(len(parts), 1 / len(parts)))
+
+
+def _calibrated_classes(wrapper: Wrapper, fold: Any, part: Part) -> tuple[int, ...]:
+    """Return the class that each calibrator of a fold is about."""
+    positions = np.searchsorted(fold.classes, fold.estimator.classes_).tolist()
+    positions = positions[1:] if len(fold.classes) == 2 else positions
+    if not len(positions) == len(fold.calibrators) == part.n_outputs:
+        raise wrapper.refusal("has not one calibrator for each class")
+    return tuple(positions)
 
 
 @dataclass(frozen=True)
@@ -303,7 +314,7 @@ class Shares:
         """Return outputs that add up to one, zero where all are zero."""
         made = np.concatenate([1.0 - outputs, outputs]) if self.both else outputs
         total = made.sum(axis=0)
-        return np.divide(made, total, out=made.copy(), where=total != 0)
+        return np.asarray(np.divide(made, total, out=made.copy(), where=total != 0))
 
 
 def _one_vs_rest(wrapper: Wrapper) -> Part:
