@@ -149,11 +149,11 @@ class ExactEffects(SinglePass):
         """Memory of a drawing; that of one grid, whose portions are summed, is not cut with calls."""
         sizes = [self.sizes[number] for number in self._with_points]
         number = FLOAT * self.n_margins
-        alone = number * max((self._portion(size) * size for size in sizes), default=0)
+        alone = number * max((self.portion(size) * size for size in sizes), default=0)
         together = number * CHUNK * sum(sizes)
         return int(min(together, max(CURVE_BYTES // self.request.cut, alone)))
 
-    def _portion(self, size: int) -> int:
+    def portion(self, size: int) -> int:
         """Return the rows whose curves at so many points are drawn at once."""
         most = CURVE_BYTES // self.request.block_cut // (FLOAT * self.n_margins)
         return int(max(1, min(CHUNK, most // max(1, size))))
@@ -172,7 +172,7 @@ class ExactEffects(SinglePass):
             else:
                 groups.append([number])
                 held = size
-        return tuple((tuple(group), self._portion(sum(self.sizes[q] for q in group))) for group in groups)
+        return tuple((tuple(group), self.portion(sum(self.sizes[q] for q in group))) for group in groups)
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most."""

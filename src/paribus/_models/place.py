@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from paribus._contracts import Floats, Integers
 from paribus._data.read import table_of
 from paribus._data.table import Table
 from paribus._models.column_subset import ColumnSubset
@@ -58,11 +57,11 @@ class Place:
     def behind(self, steps: Sequence[Any]) -> Place:
         """Return the place behind further steps."""
         added = tuple(step for step in steps if step is not None and not isinstance(step, str))
+        if self.columns is not None:
+            added = (ColumnSubset(self.columns), *added)
         if not added:
             return self
         before = () if self.preparation is None else self.preparation.steps
-        if self.columns is not None:
-            before = (*before, ColumnSubset(self.columns))
         return Place(self.sample, Preparation.of((*before, *added), self.sample, 0.0))
 
     def among(self, columns: Sequence[int]) -> Place:
@@ -71,16 +70,6 @@ class Place:
         if self.columns is not None:
             chosen = tuple(self.columns[column] for column in chosen)
         return replace(self, columns=chosen)
-
-    @property
-    def width(self) -> int:
-        """Number of columns before the choice of some."""
-        return len(self.sample.names) if self.preparation is None else len(self.preparation.owners)
-
-    @property
-    def owners(self) -> Integers:
-        """The column of the table that each of these columns stems from."""
-        return np.arange(self.width) if self.preparation is None else np.array(self.preparation.owners)
 
     def prepared_for(self, model: Any) -> Preparation | None:
         """Return the preparation as a library reads its sparse matrices."""
@@ -92,17 +81,12 @@ class Place:
         """Return trees that test what they receive as trees of the table."""
         if self.raw:
             return ensemble
+        owners = None if self.preparation is None else self.preparation.owners
         encodings = []
         for encoding in ensemble.encodings:
             column = encoding.feature if self.columns is None else self.columns[encoding.feature]
-            position = None if self.preparation is None else column
-            encodings.append(replace(encoding, feature=int(self.owners[column]), position=position))
+            if owners is None:
+                encodings.append(replace(encoding, feature=column))
+            else:
+                encodings.append(replace(encoding, feature=owners[column], position=column))
         return replace(ensemble, encodings=tuple(encodings), preparation=self.prepared_for(model))
-
-    def spread(self, coefficients: Floats) -> Floats:
-        """Return coefficients of what is received as those of all columns before the choice of some."""
-        if self.columns is None:
-            return coefficients
-        spread = np.zeros((len(coefficients), self.width))
-        np.add.at(spread.T, list(self.columns), coefficients.T)
-        return spread

@@ -10,6 +10,7 @@ from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import xxhash
 
 from paribus._contracts import Floats
@@ -17,7 +18,7 @@ from paribus._data.table import Table
 from paribus._models.adapter import predictor_of
 from paribus._models.additive import Additive, bound_of, is_linear, read_linear, refuse_overflow
 from paribus._models.columns import FittedColumns, columns_of
-from paribus._models.combination import Part, Structure, picked, predicted
+from paribus._models.combination import Combination, Part, Structure, picked, predicted
 from paribus._models.ensemble import Ensemble
 from paribus._models.libraries import LIBRARIES, boosting_library, library_for
 from paribus._models.libraries.library import Library
@@ -55,6 +56,10 @@ def structure_of(model: Model) -> Structure:
 def trees_of(model: Model) -> Trees:
     """Return the trees that give the predictions of a model; `RefusalError` says why there are none."""
     structure = structure_of(model)
+    if isinstance(structure, Combination):
+        raise RefusalError(
+            "it is made of several models that are not one sum of trees", RefusalCode.UNSUPPORTED
+        )
     if not isinstance(structure, Trees):
         raise RefusalError("it is a sum of terms, not of trees", RefusalCode.NO_STRUCTURE)
     return structure
@@ -186,16 +191,16 @@ def _read_trees_at(target: Any, place: Place, response: str, evidence: Evidence)
 def _read_additive(target: Any, place: Place, response: str, evidence: Evidence) -> Additive:
     """Return the terms of a linear model, or refuse; they must predict the sample as the model did."""
     refuse_replaced(target)
+    sample, preparation = place.sample, place.behind(()).preparation
     coefficients, intercept, link = read_linear(target, response)
-    if coefficients.shape[1] != len(place.table.names):
+    width = coefficients.shape[1]
+    owner = np.arange(width) if preparation is None else np.array(preparation.owners)
+    if width != len(owner) or (preparation is None and width != len(sample.names)):
         raise RefusalError("its coefficients are not one per column", RefusalCode.DATA)
-    coefficients, sample = place.spread(coefficients), place.sample
     outputs = evidence.prediction.shape[1]
     both = link.name == "sigmoid" and outputs == 2
     columns = evidence.columns if len(intercept) != outputs and not both else None
-    additive = Additive(
-        coefficients, intercept, place.owners, link, columns, bound_of(link), both, place.preparation
-    )
+    additive = Additive(coefficients, intercept, owner, link, columns, bound_of(link), both, preparation)
     if link.name == "sigmoid" and columns is not None:
         additive = replace(additive, columns=None)
     try:
