@@ -94,6 +94,16 @@ class ExactEffects(SinglePass):
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs ``(o, g, i)`` of rows at the points of a group of grids."""
 
+    def prepare_curves(self, groups: list[tuple[int, ...]]) -> None:
+        """Prepare to draw curves of groups of grids; nothing, where that takes no time."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """Memory of the curves that a block keeps."""
+        rows = min(self.block_rows, self.request.rows)
+        curves = FLOAT * rows * self.request.points * self.model.n_outputs
+        return curves * (1 if self.request.individual else 2 * (self.request.quantiles is not None))
+
     @property
     def block_rows(self) -> int:
         """Rows per block: few enough to share, and fewer where a state holds curves."""
@@ -139,11 +149,11 @@ class ExactEffects(SinglePass):
         """Memory of a drawing; that of one grid, whose portions are summed, is not cut with calls."""
         sizes = [self.sizes[number] for number in self._with_points]
         number = FLOAT * self.n_margins
-        alone = number * max((self._portion(size) * size for size in sizes), default=0)
+        alone = number * max((self.portion(size) * size for size in sizes), default=0)
         together = number * CHUNK * sum(sizes)
         return int(min(together, max(CURVE_BYTES // self.request.cut, alone)))
 
-    def _portion(self, size: int) -> int:
+    def portion(self, size: int) -> int:
         """Return the rows whose curves at so many points are drawn at once."""
         most = CURVE_BYTES // self.request.block_cut // (FLOAT * self.n_margins)
         return int(max(1, min(CHUNK, most // max(1, size))))
@@ -162,7 +172,7 @@ class ExactEffects(SinglePass):
             else:
                 groups.append([number])
                 held = size
-        return tuple((tuple(group), self._portion(sum(self.sizes[q] for q in group))) for group in groups)
+        return tuple((tuple(group), self.portion(sum(self.sizes[q] for q in group))) for group in groups)
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most."""

@@ -9,6 +9,7 @@ from typing import Any
 from paribus import _budget
 from paribus._evaluators.additive_exact import AdditiveExact
 from paribus._evaluators.ale.brute_ale import BruteAle
+from paribus._evaluators.ale.combined_ale import CombinedAle
 from paribus._evaluators.ale.tree_ale import TreeAle
 from paribus._evaluators.brute_force import BruteForce
 from paribus._evaluators.cell_means import CellMeans
@@ -28,7 +29,7 @@ from paribus.meaning import Estimand, Refusal
 EVALUATORS: list[Mapping[str, type[StatisticEvaluator]]] = [
     {"effects": TreeExact, "ale": TreeAle, "interactions": TreeInteractions},
     {"effects": AdditiveExact},
-    {"effects": CombinedExact},
+    {"effects": CombinedExact, "ale": CombinedAle},
     {"effects": TreeRecursion},
     {
         "effects": BruteForce,

@@ -3,7 +3,13 @@
 from paribus._models.adapter import adapt
 from paribus._models.model import Model
 from paribus._models.model_list import adapt_models, as_model_list, require_single_model
-from paribus._models.structure import prefetch_structure, structure_digest, structure_of, trees_of
+from paribus._models.structure import (
+    model_of_part,
+    prefetch_structure,
+    structure_digest,
+    structure_of,
+    trees_of,
+)
 from paribus._models.structure_text import structure_text
 
 __all__ = [
@@ -11,6 +17,7 @@ __all__ = [
     "adapt",
     "adapt_models",
     "as_model_list",
+    "model_of_part",
     "prefetch_structure",
     "require_single_model",
     "structure_digest",

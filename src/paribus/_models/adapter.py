@@ -58,7 +58,7 @@ def adapt(
         response_method = method
     if isinstance(estimator, type):
         raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
-    predictor, response = _predictor_of(estimator, response_method)
+    predictor, response = predictor_of(estimator, response_method)
     name = describe(estimator)
     sample = table if every_row else _some_rows(table)
     raw = _predicted(predictor, sample, name, 1)
@@ -145,7 +145,7 @@ def is_model(estimator: Any) -> bool:
     return any(hasattr(estimator, method) for method in METHODS)
 
 
-def _predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]:
+def predictor_of(estimator: Any, response_method: str) -> tuple[Predictor, str]:
     """Choose how to predict, and return by which response."""
     library = library_for(estimator, boosting=True)
     if library is not None and library.is_native(estimator):

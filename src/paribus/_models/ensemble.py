@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
 from paribus._data.table import CellValues, Column, Table
 from paribus._models.link import Link
-from paribus._models.preparation import Preparation
+from paribus._models.sources import AnyPreparation
 from paribus.errors import ModelError, RefusalError
 
 Nodes = NDArray[np.int32]
@@ -176,6 +176,8 @@ class Ensemble:
     single_sum : bool
         The library adds leaves up in single precision, the baseline first. Averages are taken of exact
         sums; where a row's own prediction stands by itself it is rounded as the library does.
+    preparation : Preparation, JoinedPreparation or None
+        What makes the columns that encodings read of a table, None where they are its own.
     """
 
     roots: Nodes
@@ -194,7 +196,7 @@ class Ensemble:
     refused: Mapping[str, str] = field(default_factory=dict)
     cover: Floats | None = None
     single_sum: bool = False
-    preparation: Preparation | None = None
+    preparation: AnyPreparation = None
 
     def __post_init__(self) -> None:
         if not len(self.level_set):

@@ -11,7 +11,6 @@ import numpy as np
 from paribus._contracts import Array
 from paribus._data.read import table_of
 from paribus._data.table import CellValues, Column, ScratchBuffer, Table
-from paribus._models.estimators import steps_of
 from paribus._models.preprocessing import Dependencies
 from paribus.errors import RefusalCode, RefusalError
 
@@ -123,17 +122,3 @@ def _halves(columns: int) -> Iterator[list[int]]:
             half = [column for column in range(columns) if (column >> bit) & 1 == side]
             if half:
                 yield half
-
-
-def last_step(target: Any, sample: Table) -> tuple[Any, Preparation | None]:
-    """Return the last step of a pipeline and what is before it; any other model is its own last step."""
-    steps = steps_of(target)
-    if not steps or type(target).__name__ != "Pipeline":
-        return target, None
-    before = tuple(step for step in steps[:-1] if step is not None and not isinstance(step, str))
-    return steps[-1], Preparation.of(before, sample, _absent(steps[-1]))
-
-
-def _absent(last: Any) -> float:
-    """Return what a library takes an entry for that a sparse matrix does not store."""
-    return np.nan if type(last).__module__.split(".")[0] == "xgboost" else 0.0

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paribus._contracts import Flags
+from paribus._models.column_subset import ColumnSubset
 from paribus._models.estimators import attribute, steps_of
 from paribus.errors import RefusalCode, RefusalError
 
@@ -90,6 +91,8 @@ class Dependencies:
         every: frozenset[int] = frozenset().union(*owners)
         if len(every) <= 1:  # whatever it does, it sees no other column
             return (every,) * width
+        if isinstance(step, ColumnSubset):
+            return tuple(owners[column] for column in step.columns)
         if module != "sklearn":
             return (every,) * width
         if name == "ColumnTransformer":

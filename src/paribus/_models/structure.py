@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from threading import RLock
-from typing import Any, TypeAlias
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import xxhash
 
-from paribus._data.read import table_of
+from paribus._contracts import Floats
 from paribus._data.table import Table
+from paribus._models.adapter import predictor_of
 from paribus._models.additive import Additive, bound_of, is_linear, read_linear, refuse_overflow
 from paribus._models.columns import FittedColumns, columns_of
+from paribus._models.combination import Combination, Part, Structure, picked, predicted
 from paribus._models.ensemble import Ensemble
-from paribus._models.estimators import METHODS
 from paribus._models.libraries import LIBRARIES, boosting_library, library_for
 from paribus._models.libraries.library import Library
 from paribus._models.model import Model
-from paribus._models.preparation import Preparation, last_step
+from paribus._models.place import Place
+from paribus._models.predictor import as_outputs
 from paribus._models.tree_check import check_at_splits
 from paribus._models.trees import Trees, refuse_difference, trees_for
-from paribus._models.wrappers import Combination, combination_of, unwrapped
-from paribus.errors import ModelError, RefusalCode, RefusalError, TableError
+from paribus._models.wrappers import Wrapper, is_wrapper, passed_on, refuse_replaced
+from paribus.errors import ModelError, RefusalCode, RefusalError, TableError, failure
 
-Structure: TypeAlias = Trees | Additive | Combination  # every kind that evaluators know a shortcut for
 # Beside the models: of a refusal its text and code alone, as its traceback would keep the model alive.
 _READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode]] = WeakKeyDictionary()
 _READING: WeakKeyDictionary[Model, RLock] = WeakKeyDictionary()  # or threads would read the same at once
@@ -53,9 +56,21 @@ def structure_of(model: Model) -> Structure:
 def trees_of(model: Model) -> Trees:
     """Return the trees that give the predictions of a model; `RefusalError` says why there are none."""
     structure = structure_of(model)
+    if isinstance(structure, Combination):
+        raise RefusalError(
+            "it is made of several models that are not one sum of trees", RefusalCode.UNSUPPORTED
+        )
     if not isinstance(structure, Trees):
         raise RefusalError("it is a sum of terms, not of trees", RefusalCode.NO_STRUCTURE)
     return structure
+
+
+def model_of_part(model: Model, part: Part) -> Model:
+    """Return a part of a model as a model whose structure is known; it is not there to predict."""
+    names = tuple(f"output {number}" for number in range(part.n_outputs))
+    inner = replace(model, output_names=names, sample=None, sample_prediction=None)
+    _READ[inner] = part.structure
+    return inner
 
 
 def prefetch_structure(model: Model) -> None:
@@ -86,66 +101,114 @@ def _read(model: Model) -> Structure:
             "it has not predicted any rows with which its trees could be compared",
             RefusalCode.NO_STRUCTURE,
         )
-    target = unwrapped(model.predictor.target, model.response)
-    combination = combination_of(target, model.response, model.sample)
-    if combination is not None:
-        return _checked(model, combination)
-    target, preparation = last_step(target, model.sample)
+    evidence = Evidence(model.sample_prediction, model.predictor.columns, model.predict)
+    return _read_at(model.predictor.target, Place(model.sample), model.response, evidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a model predicts, to which its structure is held.
+
+    Attributes
+    ----------
+    prediction : (n, o)
+        Of the rows of the sample.
+    columns : tuple of int or None
+        Which of all outputs these are, None for all.
+    predict : callable
+        Predicts a native table of what the model receives, given also its number of rows.
+    """
+
+    prediction: Floats
+    columns: tuple[int, ...] | None
+    predict: Callable[[Any, int], Floats]
+
+    @classmethod
+    def of(cls, target: Any, place: Place, response: str) -> Evidence:
+        """Let a member of another model predict the sample where it is."""
+        predict = partial(_predicted, target, response, None)
+        return cls(predict(place.received, len(place.sample)), None, predict)
+
+    def inside(self, target: Any, response: str) -> Evidence:
+        """Return the same of the model that predictions are passed through from."""
+        return replace(self, predict=partial(_predicted, target, response, self.columns))
+
+
+def _predicted(target: Any, response: str, columns: tuple[int, ...] | None, native: Any, rows: int) -> Floats:
+    name = type(target).__name__
+    try:
+        predictor, _ = predictor_of(target, response)
+        outputs = as_outputs(predictor.raw(native), rows, name)
+    except Exception as error:  # whatever a foreign model raises
+        raise RefusalError(f"{name} within it fails by itself: {failure(error)}", RefusalCode.DATA) from error
+    return outputs if columns is None else outputs[:, list(columns)]
+
+
+def _read_at(target: Any, place: Place, response: str, evidence: Evidence) -> Structure:
+    """Return the structure of a model that receives its rows at a place."""
+    inner = passed_on(target, place, response)
+    if inner is not None:
+        return _read_at(*inner, response, evidence.inside(inner[0], response))
+    if is_wrapper(target):
+        return _read_wrapper(Wrapper(target, place, response, _read_member), evidence)
     if is_linear(target):
-        return _read_additive(model, target, preparation)
-    ensemble = _prepared(target, model.sample, preparation)
-    trees = trees_for(
-        ensemble, model.response, model.predictor.columns, model.sample, model.sample_prediction
-    )
-    if ensemble.preparation is None:
-        check_at_splits(trees, model.sample, model.predict)
+        return _read_additive(target, place, response, evidence)
+    return _read_trees_at(target, place, response, evidence)
+
+
+def _read_member(target: Any, place: Place, response: str) -> Part:
+    """Return the structure of a model within another, with all its outputs."""
+    evidence = Evidence.of(target, place, response)
+    return Part(_read_at(target, place, response, evidence), evidence.prediction.shape[1])
+
+
+def _read_wrapper(wrapper: Wrapper, evidence: Evidence) -> Structure:
+    """Return what a model made of others is, which must predict the sample as the model did."""
+    part = wrapper.read()
+    if evidence.columns is not None:
+        part = picked(part, evidence.columns, wrapper.place.sample)
+    structure: Structure = part.structure
+    ours = predicted(structure, wrapper.place.sample).T
+    if ours.shape != evidence.prediction.shape:
+        raise RefusalError(
+            f"{wrapper.name} has {evidence.prediction.shape[1]} outputs, and its models {ours.shape[1]}",
+            RefusalCode.UNSUPPORTED,
+        )
+    refuse_difference(ours, evidence.prediction, f"as a function of the models in {wrapper.name}")
+    return structure
+
+
+def _read_trees_at(target: Any, place: Place, response: str, evidence: Evidence) -> Trees:
+    """Return the trees of a model, behind preprocessing as trees of the table before it."""
+    own = read_trees(target, place.table)
+    ensemble = place.of_table(own, target)
+    trees = trees_for(ensemble, response, evidence.columns, place.sample, evidence.prediction)
+    received = replace(trees.ensemble, encodings=own.encodings, preparation=None)
+    check_at_splits(replace(trees, ensemble=received), place.table, evidence.predict)
     return trees
 
 
-def _checked(model: Model, combination: Combination) -> Combination:
-    """Return a combination whose parts can be read and that predicts the sample as the model did."""
-    drawn = []
-    for part in combination.parts:
-        structure_of(part.model)
-        assert part.model.sample_prediction is not None
-        drawn.append(part.model.sample_prediction.T)
-    assert model.sample_prediction is not None
-    refuse_difference(combination.outputs(drawn).T, model.sample_prediction, "as a sum of its models")
-    return combination
-
-
-def _prepared(target: Any, sample: Table, preparation: Preparation | None) -> Ensemble:
-    """Return the trees of a model, behind preprocessing as trees of the table before it."""
-    if preparation is None:
-        return read_trees(target, sample)
-    made = preparation.transform(sample.native)
-    ensemble = read_trees(target, table_of(made.toarray() if hasattr(made, "toarray") else made))
-    owners = preparation.owners
-    encodings = tuple(replace(e, feature=owners[e.feature], position=e.feature) for e in ensemble.encodings)
-    return replace(ensemble, encodings=encodings, preparation=preparation)
-
-
-def _read_additive(model: Model, target: Any, preparation: Preparation | None) -> Additive:
+def _read_additive(target: Any, place: Place, response: str, evidence: Evidence) -> Additive:
     """Return the terms of a linear model, or refuse; they must predict the sample as the model did."""
-    assert model.sample is not None
-    assert model.sample_prediction is not None
-    coefficients, intercept, link = read_linear(target, model.response)
+    refuse_replaced(target)
+    sample, preparation = place.sample, place.behind(()).preparation
+    coefficients, intercept, link = read_linear(target, response)
     width = coefficients.shape[1]
     owner = np.arange(width) if preparation is None else np.array(preparation.owners)
-    if len(owner) != width or (preparation is None and width != len(model.sample.names)):
+    if width != len(owner) or (preparation is None and width != len(sample.names)):
         raise RefusalError("its coefficients are not one per column", RefusalCode.DATA)
-    outputs = model.sample_prediction.shape[1]
+    outputs = evidence.prediction.shape[1]
     both = link.name == "sigmoid" and outputs == 2
-    picked = model.predictor.columns if len(intercept) != outputs and not both else None
-    additive = Additive(coefficients, intercept, owner, link, picked, bound_of(link), both, preparation)
-    if link.name == "sigmoid" and picked is not None:
+    columns = evidence.columns if len(intercept) != outputs and not both else None
+    additive = Additive(coefficients, intercept, owner, link, columns, bound_of(link), both, preparation)
+    if link.name == "sigmoid" and columns is not None:
         additive = replace(additive, columns=None)
     try:
-        margins = additive.terms(model.sample, ())[-1]
+        margins = additive.terms(sample, ())[-1]
     except ModelError as error:
         raise RefusalError(f"its terms were read, but {error}", RefusalCode.DATA) from error
     refuse_overflow(additive, margins)
-    refuse_difference(additive.outputs(margins).T, model.sample_prediction, f"on {len(model.sample)} rows")
+    refuse_difference(additive.outputs(margins).T, evidence.prediction, f"on {len(sample)} rows")
     return additive
 
 
@@ -178,12 +241,7 @@ def _check_own(model: Any, library: Library) -> None:
             f"{name} is not a class of {library.title}, so its predictions may be customized",
             RefusalCode.NO_STRUCTURE,
         )
-    replaced = [method for method in METHODS if method in getattr(model, "__dict__", {})]
-    if replaced:
-        raise RefusalError(
-            f"the {replaced[0]} of this {name} was replaced, so its predictions are customized",
-            RefusalCode.NO_STRUCTURE,
-        )
+    refuse_replaced(model)
 
 
 def _check_names(model: Any, table: Table) -> None:

@@ -1,20 +1,19 @@
-"""Models made of models: what each of them passes on, adds up or transforms."""
+"""Models made of models: functions from the structures of their members to one of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from paribus._contracts import Floats
-from paribus._data.table import Table
-from paribus._models.adapter import adapt
-from paribus._models.additive import is_linear
-from paribus._models.model import Model
-from paribus.errors import RefusalCode, RefusalError
+from paribus._contracts import Floats, Integers
+from paribus._models.additive import is_linear, read_linear
+from paribus._models.combination import Part, linked, transformed, weighted_sum
+from paribus._models.estimators import METHODS, steps_of
+from paribus._models.place import Place
+from paribus.errors import RefusalCode, RefusalError, failure
 
 # Models that hand the table on to one other model, by the attribute that holds it.
 PASSING = {
@@ -26,137 +25,330 @@ PASSING = {
 }
 # The same for margins and probabilities; what they predict is a class.
 THRESHOLDED = {"FixedThresholdClassifier": "estimator_", "TunedThresholdClassifierCV": "estimator_"}
+SELECTING = ("RFE", "RFECV")  # that hand on some columns, as an array
+REFUSED = {
+    **dict.fromkeys(THRESHOLDED, "predicts a class, which is no sum"),
+    "AdaBoostRegressor": "predicts a weighted median of its trees, which is no sum",
+    "ClassifierChain": "shows each of its models the predictions of those before it",
+    "OneVsOneClassifier": "counts votes of classes, which is no sum of margins",
+    "OutputCodeClassifier": "predicts the class of the nearest code, which is no sum of margins",
+    "RegressorChain": "shows each of its models the predictions of those before it",
+}
+AFFINE = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
+BAGGING = ("BaggingClassifier", "BaggingRegressor")
+SINGLE_TREES = (
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
+)
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A model within another; ``function`` is applied to each of its outputs, None for none."""
-
-    model: Model
-    function: Callable[[Floats], Floats] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Combination:
-    """Outputs that are weighted sums of those of parts: ``weights (o, k) @ outputs (k, ...) + constant``."""
-
-    parts: tuple[Part, ...]
-    weights: Floats
-    constant: Floats
-
-    def outputs(self, drawn: list[Floats]) -> Floats:
-        """Return the outputs ``(o, ...)`` of those of each part."""
-        made = [
-            outputs if part.function is None else part.function(outputs)
-            for part, outputs in zip(self.parts, drawn, strict=True)
-        ]
-        every = np.concatenate(made)
-        total = np.zeros((len(self.weights), *every.shape[1:]))
-        for o, row in enumerate(self.weights):
-            total[o] += self.constant[o]
-            for k in np.flatnonzero(
-                row
-            ):  # one after another, so that no bit depends on how many rows there are
-                total[o] += row[k] * every[k]
-        return total
+def is_wrapper(target: Any) -> bool:
+    """Return whether a model is one of scikit-learn that is made of others, whose members are read."""
+    name = type(target).__name__
+    if not _of_sklearn(target):
+        return False
+    if name in BAGGING:  # of single trees it is a forest
+        return any(
+            type(member).__name__ not in SINGLE_TREES or not _of_sklearn(member)
+            for member in target.estimators_
+        )
+    return name in READERS
 
 
-def unwrapped(target: Any, response: str) -> Any:
-    """Return the model that another hands its table on to, for a response that passes through."""
-    while (inner := handed_to(target, response)) is not None:
-        target = inner
-    return target
+def _of_sklearn(target: Any) -> bool:
+    return type(target).__module__.split(".")[0] == "sklearn"
+
+
+def passed_on(target: Any, place: Place, response: str) -> tuple[Any, Place] | None:
+    """Return the model that another hands rows on to, and where it is; None if it does not."""
+    name = type(target).__name__
+    inner = handed_to(target, response)
+    if inner is None and not (_of_sklearn(target) and name in ("Pipeline", *SELECTING)):
+        return None
+    refuse_replaced(target)
+    if inner is not None:
+        return inner, place
+    if name in SELECTING:
+        return target.estimator_, place.among(np.flatnonzero(target.support_).tolist())
+    *before, last = steps_of(target)
+    return last, place.behind(before)
 
 
 def handed_to(target: Any, response: str) -> Any:
-    """Return the model that another hands its table on to, None where it predicts by itself."""
-    if type(target).__module__.split(".")[0] != "sklearn":
-        return None
+    """Return the model that another hands its table on to as it is, None if it does not."""
     held = {**PASSING, **(THRESHOLDED if response != "predict" else {})}.get(type(target).__name__)
-    return None if held is None else getattr(target, held)
+    return getattr(target, held) if held is not None and _of_sklearn(target) else None
 
 
-def combination_of(target: Any, response: str, sample: Table) -> Combination | None:
-    """Return what a model adds up of others; None where it is no such model."""
-    if type(target).__module__.split(".")[0] != "sklearn" or type(target).__name__ not in READERS:
-        return None
-    return READERS[type(target).__name__](target, response, sample)
+def refuse_replaced(target: Any) -> None:
+    """Refuse an instance whose methods were replaced."""
+    replaced = [method for method in METHODS if method in getattr(target, "__dict__", {})]
+    if replaced:
+        raise RefusalError(
+            f"the {replaced[0]} of this {type(target).__name__} was replaced, so its predictions are "
+            "customized",
+            RefusalCode.NO_STRUCTURE,
+        )
 
 
-def _member(estimator: Any, sample: Table, response: str) -> Model:
-    return adapt(estimator, sample, response_method=response, every_row=True)
+@dataclass(frozen=True, eq=False)
+class Wrapper:
+    """A model made of others, where it is, and how a member is read: by model, place and response."""
+
+    target: Any
+    place: Place
+    response: str
+    read_member: Callable[[Any, Place, str], Part]
+
+    @property
+    def name(self) -> str:
+        """Its class."""
+        return type(self.target).__name__
+
+    def read(self) -> Part:
+        """Return its structure, or refuse."""
+        refuse_replaced(self.target)
+        try:
+            return READERS[self.name](self)
+        except RefusalError:
+            raise
+        except Exception as error:  # the inside of a library may change
+            raise RefusalError(
+                f"the models in {self.name} cannot be read: {failure(error)}", RefusalCode.NO_STRUCTURE
+            ) from error
+
+    def member(
+        self, estimator: Any, response: str | None = None, columns: Sequence[int] | None = None
+    ) -> Part:
+        """Return the structure of a member, which may receive some of the columns as an array."""
+        place = self.place if columns is None else self.place.among(columns)
+        return self.read_member(estimator, place, response or self.response)
+
+    def sum(self, parts: Sequence[Part], weights: Floats, constant: Floats | None = None) -> Part:
+        """Return weighted sums of the outputs of parts."""
+        zero = np.zeros(len(weights))
+        return weighted_sum(parts, weights, zero if constant is None else constant, self.place.sample)
+
+    def mean(self, parts: Sequence[Part], shares: Floats) -> Part:
+        """Return the average of parts with the same outputs, by their shares."""
+        outputs = parts[0].n_outputs
+        if any(part.n_outputs != outputs for part in parts):
+            raise self.refusal("has members with different numbers of outputs")
+        return self.sum(parts, np.hstack([share * np.eye(outputs) for share in shares]))
+
+    def refusal(self, why: str) -> RefusalError:
+        """Return a refusal that names it."""
+        return RefusalError(f"{self.name} {why}", RefusalCode.UNSUPPORTED)
 
 
-def _voting(target: Any, response: str, sample: Table) -> Combination:
-    soft = type(target).__name__ == "VotingClassifier"
-    if soft and (response != "predict_proba" or target.voting != "soft"):
-        raise RefusalError("a vote of classes is not a sum", RefusalCode.UNSUPPORTED)
-    given = target.weights or [1.0] * len(target.estimators)
-    kept = [float(w) for (_, member), w in zip(target.estimators, given, strict=True) if member != "drop"]
-    models = tuple(_member(member, sample, response) for member in target.estimators_)
-    outputs = models[0].n_outputs
-    shares = np.array(kept) / sum(kept)
-    return Combination(
-        tuple(map(Part, models)), np.hstack([share * np.eye(outputs) for share in shares]), np.zeros(outputs)
-    )
+def _voting(wrapper: Wrapper) -> Part:
+    target = wrapper.target
+    if wrapper.name == "VotingClassifier" and (
+        wrapper.response != "predict_proba" or target.voting != "soft"
+    ):
+        raise wrapper.refusal("counts votes of classes, which is no sum of probabilities")
+    given = [1.0] * len(target.estimators) if target.weights is None else target.weights
+    kept = [
+        float(weight)
+        for (_, member), weight in zip(target.estimators, given, strict=True)
+        if not (isinstance(member, str) and member == "drop")
+    ]
+    parts = [wrapper.member(member) for member in target.estimators_]
+    return wrapper.mean(parts, np.array(kept) / sum(kept))
 
 
-def _side_by_side(target: Any, response: str, sample: Table) -> Combination:
-    if response != "predict":
-        raise RefusalError(f"the {response} of several targets is not read", RefusalCode.UNSUPPORTED)
-    models = tuple(_member(member, sample, response) for member in target.estimators_)
-    return Combination(tuple(map(Part, models)), np.eye(len(models)), np.zeros(len(models)))
+def _bagging(wrapper: Wrapper) -> Part:
+    target, parts = wrapper.target, []
+    classes = len(target.classes_) if wrapper.response == "predict_proba" else 0
+    if wrapper.name == "BaggingClassifier" and wrapper.response == "predict":
+        raise wrapper.refusal("predicts a class, which is no sum")
+    for member, columns in zip(target.estimators_, target.estimators_features_, strict=True):
+        if not hasattr(member, wrapper.response):
+            raise wrapper.refusal(
+                f"counts votes of {type(member).__name__}, which is no sum of probabilities"
+            )
+        columns = np.arange(target.n_features_in_)[columns]  # a slice stands for all
+        part = wrapper.member(member, columns=columns.tolist())
+        if classes and part.n_outputs != classes:  # it was not shown all classes
+            spread = np.zeros((classes, part.n_outputs))
+            spread[member.classes_, np.arange(part.n_outputs)] = 1.0
+            part = wrapper.sum([part], spread)
+        parts.append(part)
+    return wrapper.mean(parts, np.full(len(parts), 1 / len(parts)))
 
 
-def _stacking(target: Any, response: str, sample: Table) -> Combination:
+def _side_by_side(wrapper: Wrapper) -> Part:
+    parts = [wrapper.member(member) for member in wrapper.target.estimators_]
+    return wrapper.sum(parts, np.eye(sum(part.n_outputs for part in parts)))
+
+
+def _stacking(wrapper: Wrapper) -> Part:
+    target = wrapper.target
     last = target.final_estimator_
-    if target.passthrough or not is_linear(last) or response != "predict":
-        raise RefusalError(
-            f"{type(target).__name__} adds its members up only if its last step is linear and does not see X",
-            RefusalCode.UNSUPPORTED,
+    if target.passthrough:
+        raise wrapper.refusal("shows its last step the columns beside the predictions of its members")
+    if not is_linear(last):
+        raise wrapper.refusal(
+            f"ends in {type(last).__name__}, which is not linear in what its members predict"
         )
-    methods = list(target.stack_method_)
-    models = tuple(
-        _member(member, sample, method) for member, method in zip(target.estimators_, methods, strict=True)
-    )
-    weights = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64))
-    return Combination(tuple(map(Part, models)), weights, np.atleast_1d(np.asarray(last.intercept_, float)))
+    refuse_replaced(last)
+    coefficients, intercept, link = read_linear(last, wrapper.response)
+    if link.name not in ("identity", "sigmoid", "softmax"):
+        raise wrapper.refusal(f"ends in {type(last).__name__}, whose link may overflow")
+    parts, kept = [], []
+    two = len(getattr(target, "classes_", ())) == 2
+    for member, method in zip(target.estimators_, target.stack_method_, strict=True):
+        part = wrapper.member(member, method)
+        counted = np.ones(part.n_outputs, dtype=bool)
+        if method == "predict_proba" and two and part.n_outputs == 2:
+            counted[0] = False  # the last step is shown the second class alone
+        parts.append(part)
+        kept.append(counted)
+    shown = np.concatenate(kept)
+    if int(shown.sum()) != coefficients.shape[1]:
+        raise wrapper.refusal("shows its last step other columns than one per output of its members")
+    weights = np.zeros((len(coefficients), len(shown)))
+    weights[:, shown] = coefficients
+    margins = wrapper.sum(parts, weights, intercept)
+    if link.linear:
+        return margins
+    return linked(margins, link, both=link.name == "sigmoid" and margins.n_outputs == 1)
 
 
-def _transformed(target: Any, response: str, sample: Table) -> Combination:
-    model = _member(target.regressor_, sample, response)
-    function = partial(_inverse, target.transformer_)
-    return Combination((Part(model, function),), np.eye(model.n_outputs), np.zeros(model.n_outputs))
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """Predictions on the scale of the target, by the transformer that took them from it."""
+
+    transformer: Any
+
+    def __call__(self, outputs: Floats) -> Floats:
+        """Return predictions ``(o, ...)`` on the scale of the target."""
+        flat = np.asarray(self.transformer.inverse_transform(outputs.reshape(len(outputs), -1).T), np.float64)
+        flat = flat[:, None] if flat.ndim == 1 else flat
+        return np.ascontiguousarray(flat.T).reshape(-1, *outputs.shape[1:])
 
 
-def _inverse(transformer: Any, outputs: Floats) -> Floats:
-    """Return predictions ``(o, ...)`` on the scale of the target."""
-    flat = transformer.inverse_transform(outputs.reshape(len(outputs), -1).T)
-    return np.asarray(flat, dtype=np.float64).T.reshape(outputs.shape)
-
-
-def _calibrated(target: Any, response: str, sample: Table) -> Combination:
-    members = target.calibrated_classifiers_
-    if response != "predict_proba" or len(target.classes_) != 2:
-        raise RefusalError(
-            "calibrated probabilities of several classes are divided by their sum", RefusalCode.UNSUPPORTED
+def _transformed(wrapper: Wrapper) -> Part:
+    transformer = wrapper.target.transformer_
+    part = wrapper.member(wrapper.target.regressor_)
+    inverse, count = Inverse(transformer), part.n_outputs
+    if _of_sklearn(transformer) and type(transformer).__name__ in AFFINE:
+        start = inverse(np.zeros((count, 1)))[:, 0]
+        slope = inverse(np.ones((count, 1)))[:, 0] - start
+        return wrapper.sum([part], np.diag(slope), start)
+    values = np.linspace(-1.0, 1.0, 8 * count).reshape(count, 8)
+    alone = np.concatenate([inverse(values[:, k : k + 1]) for k in range(8)], axis=1)
+    if not np.array_equal(inverse(values), alone, equal_nan=True):
+        raise wrapper.refusal(
+            f"transforms predictions by {type(transformer).__name__}, which looks at other rows"
         )
-    parts = []
-    for member in members:
-        inner = "decision_function" if hasattr(member.estimator, "decision_function") else "predict_proba"
-        (calibrator,) = member.calibrators
-        parts.append(Part(_member(member.estimator, sample, inner), partial(_calibrate, calibrator)))
-    return Combination(tuple(parts), np.full((1, len(parts)), 1 / len(parts)), np.zeros(1))
+    return transformed(part, inverse, len(alone), None)
 
 
-def _calibrate(calibrator: Any, outputs: Floats) -> Floats:
-    """Return calibrated probabilities of the second class."""
-    return np.asarray(calibrator.predict(outputs.ravel()), dtype=np.float64).reshape(outputs.shape)
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Calibrated probabilities of margins or probabilities, as one fold of a calibrated classifier has them.
+
+    ``positions`` are the classes that the calibrators are about, ``temperature`` means that one calibrator is
+    about all of them.
+    """
+
+    calibrators: tuple[Any, ...]
+    positions: tuple[int, ...]
+    classes: int
+    temperature: bool
+
+    def __call__(self, outputs: Floats) -> Floats:
+        """Return the probabilities ``(classes, ...)``."""
+        flat = outputs.reshape(len(outputs), -1)
+        if self.temperature:
+            made = np.asarray(self.calibrators[0].predict(flat.T), dtype=np.float64).T
+        else:
+            made = self._calibrated(flat)
+        made = np.where((made > 1.0) & (made <= 1.0 + 1e-5), 1.0, made)
+        return made.reshape(self.classes, *outputs.shape[1:])
+
+    def _calibrated(self, flat: Floats) -> Floats:
+        made = np.zeros((self.classes, flat.shape[1]))
+        for position, calibrator, own in zip(self.positions, self.calibrators, flat, strict=True):
+            made[position] = calibrator.predict(own)
+        if self.classes == 2:
+            made[0] = 1.0 - made[1]
+            return made
+        total = made.sum(axis=0)
+        even = np.full_like(made, 1.0 / self.classes)
+        return np.asarray(np.divide(made, total, out=even, where=total != 0))
 
 
-READERS: dict[str, Callable[[Any, str, Table], Combination]] = {
+def _calibrated(wrapper: Wrapper) -> Part:
+    if wrapper.response != "predict_proba":
+        raise wrapper.refusal("predicts a class, which is no sum")
+    target, parts = wrapper.target, []
+    classes = len(target.classes_)
+    for fold in target.calibrated_classifiers_:
+        method = "decision_function" if hasattr(fold.estimator, "decision_function") else "predict_proba"
+        part = wrapper.member(fold.estimator, method)
+        temperature = fold.method == "temperature"
+        if classes == 2 and part.n_outputs == 2 and not temperature:
+            part = wrapper.sum([part], np.array([[0.0, 1.0]]))  # the second class alone is calibrated
+        positions = () if temperature else _calibrated_classes(wrapper, fold, part)
+        function = Calibration(tuple(fold.calibrators), positions, classes, temperature)
+        parts.append(transformed(part, function, classes, 1.0))
+    return wrapper.mean(parts, np.full(len(parts), 1 / len(parts)))
+
+
+def _calibrated_classes(wrapper: Wrapper, fold: Any, part: Part) -> tuple[int, ...]:
+    """Return the class that each calibrator of a fold is about."""
+    positions = np.searchsorted(fold.classes, fold.estimator.classes_).tolist()
+    positions = positions[1:] if len(fold.classes) == 2 else positions
+    if not len(positions) == len(fold.calibrators) == part.n_outputs:
+        raise wrapper.refusal("has not one calibrator for each class")
+    return tuple(positions)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Probabilities divided by their sum; with ``both`` of one class, beside those of the other."""
+
+    both: bool
+
+    def __call__(self, outputs: Floats) -> Floats:
+        """Return outputs that add up to one, zero where all are zero."""
+        made = np.concatenate([1.0 - outputs, outputs]) if self.both else outputs
+        total = made.sum(axis=0)
+        return np.asarray(np.divide(made, total, out=made.copy(), where=total != 0))
+
+
+def _one_vs_rest(wrapper: Wrapper) -> Part:
+    members = wrapper.target.estimators_
+    if wrapper.response == "predict":
+        raise wrapper.refusal("predicts a class, which is no sum")
+    parts = [wrapper.member(member) for member in members]
+    picked = np.zeros((len(parts), sum(part.n_outputs for part in parts)))
+    last: Integers = np.cumsum([part.n_outputs for part in parts]) - 1
+    picked[np.arange(len(parts)), last] = 1.0  # the second of two classes, or the only margin
+    beside = wrapper.sum(parts, picked)
+    if wrapper.response == "decision_function" or wrapper.target.multilabel_:
+        return beside
+    both = len(parts) == 1
+    return transformed(beside, Shares(both), len(parts) + both, 1.0)
+
+
+def _no_members(wrapper: Wrapper) -> Part:
+    raise wrapper.refusal(REFUSED[wrapper.name])
+
+
+READERS: dict[str, Callable[[Wrapper], Part]] = {
+    **dict.fromkeys(REFUSED, _no_members),
+    "BaggingClassifier": _bagging,
+    "BaggingRegressor": _bagging,
     "CalibratedClassifierCV": _calibrated,
+    "MultiOutputClassifier": _side_by_side,
     "MultiOutputRegressor": _side_by_side,
+    "OneVsRestClassifier": _one_vs_rest,
+    "StackingClassifier": _stacking,
     "StackingRegressor": _stacking,
     "TransformedTargetRegressor": _transformed,
     "VotingClassifier": _voting,

@@ -61,7 +61,7 @@ class TreeExact(ExactEffects):
     def prepare(self) -> None:
         """Find where curves change."""
         if self.request.individual or self.request.quantiles is not None or not self.trees.link.linear:
-            self._traces  # noqa: B018
+            self.prepare_curves([group for group, _ in self.groups])
 
     @property
     def kernels(self) -> ModuleType:
@@ -126,12 +126,21 @@ class TreeExact(ExactEffects):
 
     @cached_property
     def _traces(self) -> dict[tuple[int, ...], Any]:
-        """Where the curves of each group of grids change."""
-        threads = self.request.threads or _budget.threads(-1)
-        return {
-            group: self.kernels.trace(self.program, [self.points[number] for number in group], threads)
-            for group, _ in self.groups
-        }
+        """Where the curves of each group of grids change, of those that were requested."""
+        return {}
+
+    def _trace(self, group: tuple[int, ...]) -> Any:
+        """Return where the curves of a group change; found at once by several threads, it is the same."""
+        if group not in self._traces:
+            threads = self.request.threads or _budget.threads(-1)
+            points = [self.points[number] for number in group]
+            self._traces[group] = self.kernels.trace(self.program, points, threads)
+        return self._traces[group]
+
+    def prepare_curves(self, groups: list[tuple[int, ...]]) -> None:
+        """Find where the curves of groups of grids change."""
+        for group in groups:
+            self._trace(group)
 
     def read(self, block: Block) -> Array:
         """Return the codes of a block's rows; what every grid replaces is not shown to the model."""
@@ -157,4 +166,4 @@ class TreeExact(ExactEffects):
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""
-        return self.trees.outputs(self.kernels.curves(self.program, self._traces[group], rows))
+        return self.trees.outputs(self.kernels.curves(self.program, self._trace(group), rows))

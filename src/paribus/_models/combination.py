@@ -1,0 +1,185 @@
+"""Weighted sums of structures, and functions of them: one structure where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from paribus._contracts import Floats
+from paribus._data.table import Table
+from paribus._models.additive import Additive
+from paribus._models.link import Link
+from paribus._models.tree_sum import adds_up, tree_sum
+from paribus._models.trees import Trees
+
+Function: TypeAlias = Callable[[Floats], Floats]  # of outputs (k, ...), for every row by itself
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A structure within another, and the number of its outputs."""
+
+    structure: Any
+    n_outputs: int
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Outputs that are a function of weighted sums of those of parts.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    weights : (s, k)
+        Of the k outputs of all parts in each of the sums.
+    constant : (s,)
+        Added to the sums.
+    function : callable or None
+        What makes outputs ``(o, ...)`` of the sums ``(s, ...)``, None where they are the sums.
+    bound : float or None
+        A power of two that no output exceeds, None if any may.
+    columns : tuple of int or None
+        The outputs of the function that are reported, None for all.
+    """
+
+    parts: tuple[Part, ...]
+    weights: Floats
+    constant: Floats
+    function: Function | None = None
+    bound: float | None = None
+    columns: tuple[int, ...] | None = None
+
+    def outputs(self, drawn: Sequence[Floats]) -> Floats:
+        """Return the outputs ``(o, ...)`` of those of each part."""
+        every = np.concatenate(drawn)
+        total = np.zeros((len(self.weights), *every.shape[1:]))
+        for sum_number, row in enumerate(self.weights):
+            total[sum_number] += self.constant[sum_number]
+            # One after another, so that no bit depends on how many rows there are.
+            for k in np.flatnonzero(row):
+                total[sum_number] += row[k] * every[k]
+        outputs = total if self.function is None else self.function(total)
+        return outputs if self.columns is None else outputs[list(self.columns)]
+
+
+Structure: TypeAlias = Trees | Additive | Combination  # every kind that evaluators know a shortcut for
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A link as a function of margins; with ``both`` the first of two classes comes before the second."""
+
+    link: Link
+    both: bool
+
+    def __call__(self, margins: Floats) -> Floats:
+        """Return the outputs."""
+        outputs = self.link.apply(margins)
+        return np.concatenate([1.0 - outputs, outputs]) if self.both else outputs
+
+
+def weighted_sum(parts: Sequence[Part], weights: Floats, constant: Floats, context: Table) -> Part:
+    """Return a weighted sum of structures; trees that add up become one ensemble.
+
+    ``weights`` are ``(o, k)`` for the k outputs of all parts, ``context`` a few rows of the table.
+    """
+    parts, weights, constant = _flat(parts, weights, constant)
+    own = _by_part(parts, weights)
+    summed = [number for number, part in enumerate(parts) if adds_up(part.structure)]
+    others = [number for number in range(len(parts)) if number not in summed]
+    kept = [_used(parts[number], own[number], context) for number in others]
+    if not summed:
+        return _combined(kept, constant)
+    zero = np.zeros_like(constant)
+    trees = tree_sum(
+        [parts[number].structure for number in summed],
+        [own[number] for number in summed],
+        zero if others else constant,
+        context,
+    )
+    one = Part(trees, len(constant))
+    return _combined([(one, np.eye(len(constant))), *kept], constant) if others else one
+
+
+def _flat(
+    parts: Sequence[Part], weights: Floats, constant: Floats
+) -> tuple[tuple[Part, ...], Floats, Floats]:
+    """Return a sum with the parts of parts that are sums themselves."""
+    flat: list[Part] = []
+    flat_weights: list[Floats] = []
+    for part, own in zip(parts, _by_part(parts, weights), strict=True):
+        inner = part.structure
+        if isinstance(inner, Combination) and inner.function is None and inner.columns is None:
+            flat.extend(inner.parts)
+            flat_weights.append(own @ inner.weights)
+            constant = constant + own @ inner.constant
+        else:
+            flat.append(part)
+            flat_weights.append(own)
+    return tuple(flat), np.hstack(flat_weights), constant
+
+
+def _by_part(parts: Sequence[Part], weights: Floats) -> list[Floats]:
+    """Return the weights of each part."""
+    ends = np.cumsum([part.n_outputs for part in parts])
+    return np.split(weights, ends[:-1], axis=1)
+
+
+def _used(part: Part, weights: Floats, context: Table) -> tuple[Part, Floats]:
+    """Return a part with no other outputs than those that count, if some do."""
+    used = np.flatnonzero(weights.any(axis=0))
+    if not len(used) or len(used) == part.n_outputs:
+        return part, weights
+    return picked(part, tuple(used.tolist()), context), weights[:, used]
+
+
+def _combined(parts: Sequence[tuple[Part, Floats]], constant: Floats) -> Part:
+    weights = np.hstack([own for _, own in parts])
+    return Part(Combination(tuple(part for part, _ in parts), weights, constant), len(constant))
+
+
+def picked(part: Part, columns: tuple[int, ...], context: Table) -> Part:
+    """Return a part with some of its outputs."""
+    structure, chosen = part.structure, list(columns)
+    one = np.eye(part.n_outputs)[chosen]
+    if adds_up(structure):
+        return Part(tree_sum([structure], [one], np.zeros(len(chosen)), context), len(chosen))
+    if isinstance(structure, (Trees, Additive)) and structure.both and columns == (1,):
+        return Part(replace(structure, both=False), 1)
+    if isinstance(structure, Combination) and structure.function is not None:
+        before = range(part.n_outputs) if structure.columns is None else structure.columns
+        return Part(replace(structure, columns=tuple(before[column] for column in chosen)), len(chosen))
+    if isinstance(structure, Combination):
+        kept = zip(structure.parts, _by_part(structure.parts, structure.weights[chosen]), strict=True)
+        return _combined([_used(*own, context) for own in kept], structure.constant[chosen])
+    return _combined([(part, one)], np.zeros(len(chosen)))
+
+
+def linked(part: Part, link: Link, both: bool) -> Part:
+    """Return a link to probabilities after sums; trees that add up are trees with another link."""
+    outputs = 2 if both else part.n_outputs
+    if adds_up(part.structure):
+        return Part(replace(part.structure, link=link, bound=1.0, both=both), outputs)
+    return transformed(part, Linked(link, both), outputs, 1.0)
+
+
+def transformed(part: Part, function: Function, outputs: int, bound: float | None) -> Part:
+    """Return a function of the outputs of a structure."""
+    inner = part.structure
+    if isinstance(inner, Combination) and inner.function is None and inner.columns is None:
+        return Part(replace(inner, function=function, bound=bound), outputs)
+    whole = Combination((part,), np.eye(part.n_outputs), np.zeros(part.n_outputs), function, bound)
+    return Part(whole, outputs)
+
+
+def predicted(structure: Structure, table: Table) -> Floats:
+    """Return the outputs ``(o, n)`` of a structure for the rows of a table."""
+    if isinstance(structure, Trees):
+        ensemble = structure.ensemble
+        return structure.outputs(ensemble.margins(ensemble.numbers(table)).T)
+    if isinstance(structure, Additive):
+        return structure.outputs(structure.terms(table, ())[-1])
+    return structure.outputs([predicted(part.structure, table) for part in structure.parts])
