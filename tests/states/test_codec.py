@@ -32,6 +32,7 @@ from paribus._evaluators.survey import (
 from paribus._states import (
     BinnedSum,
     CellMoments,
+    CodeTuples,
     Counts,
     ExactSum,
     Keyed,
@@ -73,6 +74,7 @@ def states():
         "thinned values at points": PointValues.of(x.reshape(1, 1, 30), weights, most=9, capacity=4),
         "exact sum": ExactSum.of(x, 8.0, 100),
         "binned sum": BinnedSum.of(np.array([1e-30, 1e30, -1e30, 0.1]), 9),
+        "tuples of codes": CodeTuples.of(np.arange(12, dtype=np.int32).reshape(3, 4) % 5, 9),
         "curves": RowCurves(((3, rng.normal(size=(2, 4))), (0, np.zeros((2, 0), np.float32)))),
         "no curves": RowCurves(()),
         "turned curves": RowCurves(((0, rng.normal(size=(4, 2)).T),)),

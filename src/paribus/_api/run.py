@@ -320,6 +320,8 @@ def _driven(
             fold = passes.send(state)
         except StopIteration as done:
             return done.value, first
+        except RefusalError as refusal:  # of what it met in the rows
+            return refusal
 
 
 def estimates_here(plan: Plan, rows: Background) -> Any:

@@ -74,6 +74,8 @@ def choose(
     done: set[int] = set()
     for candidate in _candidates(requested(True).statistic):
         if candidate.name in refusals:
+            earlier = refusals[candidate.name]
+            short = str(earlier) if earlier.code is RefusalCode.MEMORY else short
             continue
         reason, code = _not_meant(candidate, method), RefusalCode.NOT_REQUESTED
         if reason is None and (unread := _unread(candidate, model)) is not None:

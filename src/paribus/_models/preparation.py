@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._contracts import Array
+from paribus._contracts import Array, Integers
 from paribus._data.read import table_of
 from paribus._data.table import CellValues, Column, ScratchBuffer, Table
 from paribus._models.preprocessing import Dependencies
@@ -30,18 +30,55 @@ class SparseTable:
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
 
+    def stored(self, column: int) -> tuple[Integers, StoredEntries]:
+        """Return which rows store an entry of a column, and the entries; the last one is absent."""
+        stored = slice(*self.matrix.indptr[column : column + 2])
+        rows = self.matrix.indices[stored]
+        values = np.full(len(rows) + (len(rows) < len(self)), self.absent, self.matrix.dtype)
+        values[: len(rows)] = self.matrix.data[stored]
+        return rows, StoredEntries(self, values)
+
     def floats(self, column: int) -> Array:
         """Return a column as it is compared."""
-        values = np.full(len(self), self.absent, self.matrix.dtype)
-        stored = slice(*self.matrix.indptr[column : column + 2])
-        values[self.matrix.indices[stored]] = self.matrix.data[stored]
-        return values
+        rows, entries = self.stored(column)
+        return spread(rows, entries.values, len(self))
 
     def column(self, column: int) -> Column:
         """Read one column."""
-        values = self.floats(column)
-        missing = np.isnan(values)
-        return Column(self.names[column], "numeric", values[~missing], missing)
+        return _column(self.names[column], self.floats(column))
+
+
+@dataclass(frozen=True, eq=False)
+class StoredEntries:
+    """The entries of one column of a sparse table, which are read as its columns are."""
+
+    table: SparseTable
+    values: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of the table."""
+        return self.table.names
+
+    def floats(self, column: int) -> Array:
+        """Return the entries as they are compared."""
+        return self.values
+
+    def column(self, column: int) -> Column:
+        """Read the entries."""
+        return _column(self.names[column], self.values)
+
+
+def _column(name: str, values: Array) -> Column:
+    missing = np.isnan(values)
+    return Column(name, "numeric", values[~missing], missing)
+
+
+def spread(rows: Integers, entries: Array, count: int) -> Array:
+    """Return what each of ``count`` rows has: those listed their own entry, any other the last one."""
+    every = np.full(count, entries[-1] if len(entries) else 0, entries.dtype)
+    every[rows] = entries[: len(rows)]
+    return every
 
 
 @dataclass(frozen=True, eq=False)

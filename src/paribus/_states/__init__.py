@@ -1,6 +1,7 @@
 """Things with ``merge``: what a block of rows leaves behind."""
 
 from paribus._states.cell_moments import CellMoments
+from paribus._states.code_tuples import CodeTuples
 from paribus._states.counts import Counts
 from paribus._states.exact_sum import BinnedSum, ExactSum
 from paribus._states.keyed import Keyed
@@ -10,7 +11,18 @@ from paribus._states.occupied import Occupied
 from paribus._states.point_values import PointValues, curve_quantiles
 from paribus._states.row_curves import RowCurves
 
-STATES = (BinnedSum, CellMoments, Counts, ExactSum, Keyed, Moments, Occupied, PointValues, RowCurves)
+STATES = (
+    BinnedSum,
+    CellMoments,
+    CodeTuples,
+    Counts,
+    ExactSum,
+    Keyed,
+    Moments,
+    Occupied,
+    PointValues,
+    RowCurves,
+)
 
 
 def known_states() -> dict[str, type]:
@@ -21,6 +33,7 @@ def known_states() -> dict[str, type]:
 __all__ = [
     "BinnedSum",
     "CellMoments",
+    "CodeTuples",
     "Counts",
     "ExactSum",
     "Keyed",

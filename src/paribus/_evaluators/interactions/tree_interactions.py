@@ -31,10 +31,12 @@ from paribus._evaluators.interactions.tree_passes import (
     kernels,
 )
 from paribus._evaluators.interactions.triples import counting_of, joint_of
+from paribus._evaluators.interactions.tuple_pass import TuplePass
 from paribus._evaluators.request import Fold, Passes
-from paribus._evaluators.trees.leaf_boxes import Leaves, ThresholdCells
+from paribus._evaluators.trees.leaf_boxes import ExpectedLeaves, Leaves, ThresholdCells
 from paribus._evaluators.trees.programs import family_of, program_of
-from paribus._kernels.program import ACTIVE, SLOT, Program
+from paribus._evaluators.trees.tuple_cells import Tuples, columns_of, in_tuples
+from paribus._kernels.program import ACTIVE, SLOT, Ints, Program
 from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
 from paribus._models.trees import Trees
@@ -48,6 +50,8 @@ WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence gives the standard erro
 WORK = 4_000_000_000  # leaves times pairs they test times witnesses, that errors may take
 HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how many these are in any case
 TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
+MOST_TUPLES = 100_000  # cells of a feature that owns several columns
+TUPLE_SHARE = 128  # bytes of max_memory for each code of a tuple: there are some states at once
 OF_TRIPLE = 12  # numbers per row while a triple is looked up: cells, parts of its effect, and copies
 
 
@@ -71,7 +75,7 @@ class TreeInteractions(InteractionPasses):
     single: Program
     groups: tuple[tuple[int, ...], ...]
     program: Program
-    leaves: Leaves
+    leaves: Leaves | ExpectedLeaves
 
     name: ClassVar[str] = "tree_exact"
     structure: ClassVar[type | None] = Trees
@@ -94,12 +98,19 @@ class TreeInteractions(InteractionPasses):
         ensemble, scale = trees.ensemble, trees.link.scale
         if scale != 1.0:
             ensemble = replace(ensemble, value=ensemble.value * scale, base=ensemble.base * scale)
+        if ensemble.preparation is not None:
+            ensemble.preparation.refuse_joined(request.features)
         single = program_of(ensemble, family_of((feature,) for feature in request.features), kernels())
         groups = _sharing(single) if request.pairwise else ()
         features = single.family.features
         named = [tuple(features[position] for position in group) for group in groups]
         program = program_of(ensemble, family_of([*((f,) for f in features), *named]), kernels())
-        return cls(model, request, ensemble, single, groups, program, Leaves.of(program, kernels()))
+        leaves = (
+            ExpectedLeaves.of(program, len(request.rows))
+            if in_tuples(program)
+            else Leaves.of(program, kernels())
+        )
+        return cls(model, request, ensemble, single, groups, program, leaves)
 
     def memory(self, threads: int) -> int:
         """Return the memory it takes at most; states wait beside blocks that several threads evaluate."""
@@ -138,34 +149,41 @@ class TreeInteractions(InteractionPasses):
         # cells that they have.
         held, margins = HELD // FLOAT, self.program.n_margins
         by_pairs = held // (16 * max(1, len(self.request.pairs)) * margins)
-        cells = int(self.leaves.cells.size.max(initial=1))
+        cells = int(self.leaves.size.max(initial=1))
         by_curves = max(math.isqrt(held // (4 * margins)), held // (4 * margins * cells))
         size = min(by_work, by_pairs, by_curves, len(self.request.rows)) // self.request.influence_cut
         return self.request.rows.sample(max(LEAST, size), self.request.seed)
 
     @cached_property
-    def counting(self) -> CoveragePass:
-        """The first pass over the rows."""
-        leaves, cut = self.leaves, self.request.block_cut
-        if cut > 1:
-            leaves = replace(leaves, largest=leaves.largest // cut)
+    def _largest(self) -> int:
+        """Numbers of a table, at most."""
+        return self.leaves.largest // self.request.block_cut
+
+    @cached_property
+    def _counted(self) -> Ints | None:
+        """The pairs of features whose cells are counted together, None where each row's cells are kept."""
         pairs = np.array(self.groups, np.int32).reshape(-1, 2)
         # A table that has more cells than there are rows is emptier than the rows themselves.
-        few = leaves.cells.size[pairs].astype(np.int64).prod(axis=1).sum() <= len(pairs) * len(
-            self.request.rows
-        )
-        return CoveragePass(self.program, self.ensemble, leaves, pairs if few else None, self.sample.numbers)
+        cells = self.leaves.size[pairs].astype(np.int64).prod(axis=1).sum()
+        return pairs if cells <= len(pairs) * len(self.request.rows) else None
+
+    @cached_property
+    def counting(self) -> CoveragePass:
+        """The first pass over the rows once cells are known."""
+        assert isinstance(self.leaves, Leaves)
+        leaves = replace(self.leaves, largest=self._largest) if self.request.block_cut > 1 else self.leaves
+        return CoveragePass(self.program, self.ensemble, leaves, self._counted, self.sample.numbers)
 
     @cached_property
     def state_numbers(self) -> int:
         """Numbers in the state of one block, but for rows that are kept as they are."""
-        pairs, size = self.counting.pairs, self.counting.leaves.cells.size.astype(np.int64)
-        return self.counting.program.n_slots + int(0 if pairs is None else size[pairs].prod(axis=1).sum())
+        pairs, size = self._counted, self.leaves.size.astype(np.int64)
+        return self.program.n_slots + int(0 if pairs is None else size[pairs].prod(axis=1).sum())
 
     @cached_property
     def _largest_pair(self) -> int:
         """Cells of the largest pair of features."""
-        size = self.counting.leaves.cells.size.astype(np.int64)
+        size = self.leaves.size.astype(np.int64)
         return int(size[np.array(self.groups, np.int32).reshape(-1, 2)].prod(axis=1).max(initial=1))
 
     @property
@@ -179,11 +197,11 @@ class TreeInteractions(InteractionPasses):
     @property
     def held_bytes(self) -> int:
         """Trees, rows that are kept, and functions at the witnesses."""
-        program, rows = self.counting.program, self.request.rows
-        kept = 0 if self.counting.pairs is not None else 4 * len(rows) * len(self.request.features)
+        program, rows = self.program, self.request.rows
+        kept = 0 if self._counted is not None else 4 * len(rows) * len(self.request.features)
         levels = math.ceil(math.log2(max(2, len(rows) / self.block_rows))) + 2
         functions = len(self.request.pairs) * program.n_margins * len(self.sample.numbers)
-        trees = program.nbytes + self.single.nbytes + self.counting.leaves.nbytes
+        trees = program.nbytes + self.single.nbytes + self.leaves.nbytes
         triples = OF_TRIPLE * program.n_margins * len(rows) if self.request.threeway else 0
         numbers = levels * self.state_numbers + 8 * functions + triples
         return int(trees + 2 * kept + FLOAT * numbers)
@@ -191,23 +209,48 @@ class TreeInteractions(InteractionPasses):
     @property
     def worker_bytes(self) -> int:
         """Memory that one block takes: its state, codes, and the functions of its rows."""
-        program, rows = self.counting.program, min(self.block_rows, len(self.request.rows))
+        program, rows = self.program, min(self.block_rows, len(self.request.rows))
         functions = 6 * len(self.request.features) * program.n_margins + 2 * len(program.columns)
         lists = program.levels if program.shallow < len(program.entries) else 0
         witnesses = len(self.sample.numbers)
-        points = min(witnesses, int(self.counting.leaves.cells.size.max(initial=1)))
+        points = min(witnesses, int(self.leaves.size.max(initial=1)))
         curves = 2 * program.n_margins * points * witnesses
-        tables = TABLES * min(self.counting.leaves.largest, self._largest_pair * program.n_margins)
+        tables = TABLES * min(self._largest, self._largest_pair * program.n_margins)
         # Blocks that are read wait for a thread, and others are read meanwhile.
         read = 0 if self.request.rows.in_memory else (1 + AHEAD) * self.request.rows.table.row_bytes * rows
         return read + int(FLOAT * max(self.state_numbers + rows * (functions + lists), curves, tables))
 
-    def _fold(self, name: str, evaluator: CoveragePass | PredictionPass, block_rows: int) -> Fold:
+    def _fold(self, name: str, evaluator: CoveragePass | PredictionPass | TuplePass, block_rows: int) -> Fold:
         rowwise = getattr(evaluator, "pairs", ()) is None
         settings = (self.request.settings, rowwise), self.sample.numbers
         return Fold(name, evaluator, block_rows, settings=settings)
 
     def passes(self, threads: int) -> Passes:
+        """Find which tuples of codes occur where one feature owns many columns, and go on."""
+        if isinstance(self.leaves, Leaves):
+            return (yield from self._statistics(threads))
+        features = in_tuples(self.program)
+        columns = sum(len(columns_of(self.program, feature)) for feature in features)
+        most = min(MOST_TUPLES, self.request.max_memory // (TUPLE_SHARE * columns))
+        finding = TuplePass(self.program, self.ensemble, features, most)
+        state = yield self._fold("codes", finding, min(BLOCK_ROWS, self.block_rows))
+        known = self._with(finding.finish(state, self.request.rows.table.names), threads)
+        return (yield from known._statistics(threads))
+
+    def _with(self, tuples: Tuples, threads: int) -> TreeInteractions:
+        """Return itself with the cells that occur, and in smaller blocks if they need more than expected."""
+        known = replace(self, leaves=Leaves.of(self.program, kernels(), tuples=tuples))
+        needed = []
+        for cut in self.request.cuts:
+            if cut >= self.request.cut:
+                smaller = replace(known, request=replace(self.request, cut=cut))
+                vars(smaller)["sample"] = self.sample  # whose size was recorded
+                needed.append(smaller.memory(threads))
+                if needed[-1] <= self.request.max_memory:
+                    return smaller
+        raise RefusalError(self.shortage(1.01 * min(needed)), RefusalCode.MEMORY)
+
+    def _statistics(self, threads: int) -> Passes:
         """Count, look up, and square."""
         state = yield self._fold("coverage", self.counting, self.block_rows)
         tables = CoverageTables.of(self.counting, state)
@@ -223,7 +266,7 @@ class TreeInteractions(InteractionPasses):
         triples = strongest_triples(ratios, len(self.request.features), self.request.threeway)
         threeway = None
         if triples:
-            counting = counting_of(self.ensemble, self.request, self.sample, triples)
+            counting = counting_of(self.ensemble, self.request, self.sample, triples, self._tuples)
             state = yield self._fold("triples", counting, self.block_rows)
             three = joint_of(
                 self.ensemble, self.request, triples, witnesses, CoverageTables.of(counting, state)
@@ -246,17 +289,22 @@ class TreeInteractions(InteractionPasses):
         """Where each feature requested stands in the family, which is in the order of the table."""
         return [self.single.family.features.index(feature) for feature in self.request.features]
 
+    @property
+    def _tuples(self) -> Tuples:
+        """The tuples of codes that occur, of features whose columns are not crossed."""
+        return self.counting.leaves.cells.tuples
+
     def _walking(self, tables: CoverageTables) -> PredictionPass:
         walk = self.single
         if not self.request.overall:
             walk = program_of(self.ensemble, family_of([()]), kernels())
         share = np.zeros(walk.n_slots)
         if self.request.overall:
-            leaves = Leaves.of(walk, kernels())
+            leaves = Leaves.of(walk, kernels(), tuples=self._tuples)
             for position, counts in enumerate(tables.cells):
                 slots, weight = leaves.passing_weight(position, counts)
                 share[slots] = weight / tables.total
-        cells = ThresholdCells(self.single)
+        cells = ThresholdCells(self.single, self._tuples)
         return PredictionPass(
             walk, self.ensemble, cells, tables.effects, share, tables.center + self.ensemble.base
         )
@@ -289,7 +337,7 @@ class TreeInteractions(InteractionPasses):
 
     def _single(self, tables: CoverageTables, position: int) -> FeatureCurves:
         """Draw the witnesses' curves over a feature, at the cells they have."""
-        cells = ThresholdCells(self.single)
+        cells = ThresholdCells(self.single, self._tuples)
         occupied, point = np.unique(cells.of(tables.sample)[position], return_inverse=True)
         points = cells.points(position, occupied)
         traced = kernels().trace(self.single, [points])

@@ -15,6 +15,7 @@ from paribus._contracts import Floats, Integers
 from paribus._data.rows import Block
 from paribus._evaluators.trees.leaf_boxes import Leaves, ThresholdCells, parts_of
 from paribus._evaluators.trees.programs import codes_expected, codes_of, family_of, program_of
+from paribus._evaluators.trees.tuple_cells import tuples_among
 from paribus._kernels.program import Ints, Program
 from paribus._models.ensemble import Ensemble
 from paribus._states import Counts, Keyed, RowCurves
@@ -237,7 +238,9 @@ def influence_within(
     if not tested <= set(features):
         named = [tuple(features[position] for position in group) for group in groups]
         every = [(feature,) for feature in tested | set(features)]
-        leaves = Leaves.of(program_of(ensemble, family_of([*every, *named]), kernels()), kernels())
+        program = program_of(ensemble, family_of([*every, *named]), kernels())
+        tuples = {**tuples_among(program, tested - set(features), tables.sample), **leaves.cells.tuples}
+        leaves = Leaves.of(program, kernels(), tuples=tuples)
         position = {feature: number for number, feature in enumerate(leaves.program.family.features)}
         groups = [tuple(position[feature] for feature in group) for group in named]
     boxes = leaves.boxes()

@@ -19,18 +19,26 @@ from paribus._evaluators.interactions.tree_passes import (
 )
 from paribus._evaluators.trees.leaf_boxes import TABLE_CELLS, Leaves
 from paribus._evaluators.trees.programs import family_of, program_of
+from paribus._evaluators.trees.tuple_cells import Tuples
 from paribus._models.ensemble import Ensemble
 
 Group = tuple[int, ...]
 
 
 def counting_of(
-    ensemble: Ensemble, request: InteractionRequest, sample: Sample, triples: tuple[Group, ...]
+    ensemble: Ensemble,
+    request: InteractionRequest,
+    sample: Sample,
+    triples: tuple[Group, ...],
+    tuples: Tuples,
 ) -> CoveragePass:
-    """Return who counts the coverage of triples, which takes one more pass over the rows."""
+    """Return who counts the coverage of triples, which takes one more pass over the rows.
+
+    ``tuples`` are those of codes that occur, of features that own several columns.
+    """
     program = program_of(ensemble, family_of(_named(request, triples)), kernels())
-    largest = TABLE_CELLS // request.block_cut
-    return CoveragePass(program, ensemble, Leaves.of(program, kernels(), largest), None, sample.numbers)
+    leaves = Leaves.of(program, kernels(), TABLE_CELLS // request.block_cut, tuples)
+    return CoveragePass(program, ensemble, leaves, None, sample.numbers)
 
 
 def _named(request: InteractionRequest, triples: tuple[Group, ...]) -> list[Group]:

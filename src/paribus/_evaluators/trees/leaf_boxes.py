@@ -5,8 +5,8 @@ A *cell* of a feature is a set of values that no test of the ensemble separates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
 from math import prod
@@ -33,18 +33,22 @@ from paribus._kernels.program import (
     goes_left,
     runs_of,
 )
-from paribus.errors import RefusalError
+from paribus._evaluators.trees.tuple_cells import TupleNumbers, Tuples, expected_cells
 
-CROSSED = 100_000  # cells of a feature that is tested in several ways, at most
 SLOT_BYTES = 80  # of a slot's runs, leaf, position among its set's, and as an item for the kernels
+RUN_BYTES, FEW_RUNS = 8, 4
 TABLE_CELLS = 2**22  # numbers of a table, at most
 
 
 @dataclass(frozen=True, eq=False)
 class ThresholdCells:
-    """The cells of the features of a family: the codes of a feature's columns, taken together."""
+    """The cells of the features of a family: the codes of a feature's columns, taken together.
+
+    Codes are crossed, but for features of which ``tuples`` are given: a cell is then one that occurs.
+    """
 
     program: Program
+    tuples: Tuples = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> tuple[tuple[int, ...], ...]:
@@ -54,34 +58,50 @@ class ThresholdCells:
     @cached_property
     def size(self) -> Ints:
         """How many cells each feature has."""
-        sizes = [prod(self._shape(position)) for position in range(len(self.columns))]
-        for columns, size in zip(self.columns, sizes, strict=True):
-            if len(columns) > 1 and size > CROSSED:
-                raise RefusalError(
-                    f"its trees test one feature in {len(columns)} ways, of {size:,} cells together"
-                )
-        return np.array(sizes, np.int32)
+        sizes = [
+            self._numbers[position].tuples.shape[1] if position in self._numbers else prod(self._shape(position))
+            for position in range(len(self.columns))
+        ]
+        return np.array(sizes, np.int32)  # which no larger integer becomes
 
     def _shape(self, position: int) -> tuple[int, ...]:
         return tuple(int(self.program.n_codes[column]) for column in self.columns[position])
+
+    @cached_property
+    def _numbers(self) -> dict[int, TupleNumbers]:
+        """The numbers of tuples, by the position of their feature in the family."""
+        return {
+            position: TupleNumbers(self.tuples[feature], self.program.n_codes[list(self.columns[position])])
+            for position, feature in enumerate(self.program.family.features)
+            if feature in self.tuples
+        }
 
     def of(self, codes: Ints) -> Ints:
         """Return the cell of each row in each feature, ``(f, i)``."""
         cells = np.zeros((len(self.columns), codes.shape[1]), np.int32)
         for position, columns in enumerate(self.columns):
+            if position in self._numbers:
+                cells[position] = self._numbers[position].of(codes[list(columns)])
+                continue
             for column in columns:
                 cells[position] *= self.program.n_codes[column]
                 cells[position] += codes[column]
         return cells
 
+    @cached_property
+    def _codes(self) -> dict[int, dict[int, Integers]]:
+        return {}
+
     def codes(self, position: int) -> dict[int, Integers]:
         """Return the codes that every cell of a feature has, by column."""
-        found = (
-            np.unravel_index(np.arange(self.size[position]), self._shape(position))
-            if self.columns[position]
-            else ()
-        )
-        return dict(zip(self.columns[position], found, strict=True))
+        if position not in self._codes:
+            found: Sequence[Integers] = ()
+            if position in self._numbers:
+                found = tuple(self._numbers[position].tuples)
+            elif self.columns[position]:
+                found = np.unravel_index(np.arange(self.size[position]), self._shape(position))
+            self._codes[position] = dict(zip(self.columns[position], found, strict=True))
+        return self._codes[position]
 
     def points(self, position: int, cells: Integers) -> PointCodes:
         """Return some cells of a feature as points."""
@@ -146,11 +166,22 @@ class Leaves:
     largest: int
 
     @classmethod
-    def of(cls, program: Program, kernels: ModuleType, largest: int = TABLE_CELLS) -> Leaves:
+    def of(
+        cls,
+        program: Program,
+        kernels: ModuleType,
+        largest: int = TABLE_CELLS,
+        tuples: Tuples | None = None,
+    ) -> Leaves:
         """Find the box of every leaf."""
-        cells = ThresholdCells(program)
+        cells = ThresholdCells(program, tuples or {})
         passing = kernels.passing(program, cells.size, cells.sides())
         return cls(program, cells, passing, min(largest, TABLE_CELLS))
+
+    @property
+    def size(self) -> Ints:
+        """How many cells each feature has."""
+        return self.cells.size
 
     @property
     def nbytes(self) -> int:
@@ -280,6 +311,26 @@ class Leaves:
             box = box.repeat(times)
         ends = [self.passing.runs[runs] for runs in chosen]
         return box, np.stack([e[:, 0] for e in ends], axis=1), np.stack([e[:, 1] for e in ends], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedLeaves:
+    """How large leaves become, before it is known which tuples of codes occur."""
+
+    program: Program
+    size: Ints
+    largest: int = TABLE_CELLS
+
+    @classmethod
+    def of(cls, program: Program, rows: int) -> ExpectedLeaves:
+        """Estimate the cells of each feature."""
+        sizes = [expected_cells(program, feature, rows) for feature in program.family.features]
+        return cls(program, np.array(sizes, np.int32))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the boxes, of a few runs each."""
+        return (FEW_RUNS * RUN_BYTES + SLOT_BYTES) * self.program.n_slots
 
 
 def parts_of(group: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
@@ -45,6 +45,7 @@ from paribus._kernels.program import (
     level_codes,
 )
 from paribus._models.ensemble import LEAF, Ensemble
+from paribus._models.preparation import SparseTable, spread
 from paribus._states import RowCurves
 from paribus._states.expected import Constructed
 
@@ -264,11 +265,20 @@ def codes_of(
     table = block.derived(("prepared", id(ensemble)), lambda: ensemble.rows(block.table))
 
     @cache
-    def numbers(position: int) -> Floats:
+    def numbers(position: int) -> tuple[Floats, Integers | None]:
         encoding = ensemble.encodings[position]
         if encoding.feature in replaced:
             encoding = replace(encoding, accepts_missing=True, accepts_infinite=True)
-        return encoding.read(table)
+        if not isinstance(table, SparseTable):
+            return encoding.read(table), None
+        rows, entries = table.stored(encoding.place)
+        return encoding.read(entries), rows
+
+    def code(column: CodeColumn) -> Ints:
+        found, rows = numbers(column.encoding)
+        codes = code_of(column, found, kernels)
+        # Of a sparse column only the entries that it stores are compared.
+        return codes if rows is None else spread(rows, codes, len(table))
 
     used = {column.encoding for column in program.columns}
     for position, encoding in enumerate(ensemble.encodings):
@@ -279,12 +289,8 @@ def codes_of(
     for position, column in enumerate(program.columns):
         free = ensemble.encodings[column.encoding].feature in replaced
         key = "codes", id(ensemble), column.encoding, column.known.tobytes(), free
-        codes[position] = block.derived(key, partial(_code, column, numbers, kernels))
+        codes[position] = block.derived(key, partial(code, column))
     return codes
-
-
-def _code(column: CodeColumn, numbers: Callable[[int], Floats], kernels: ModuleType) -> Ints:
-    return code_of(column, numbers(column.encoding), kernels)
 
 
 def codes_expected(program: Program) -> Constructed:

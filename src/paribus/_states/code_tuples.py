@@ -1,0 +1,69 @@
+"""Which tuples of codes some row has: the codes of several columns that belong to one feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from paribus._contracts import Array, Integers
+from paribus._states.expected import Constructed, Numbers
+
+LONGEST = 2**62  # a key, at most, so that it is a 64-bit integer
+
+
+@dataclass(frozen=True, eq=False)
+class CodeTuples:
+    """Distinct tuples ``(c, t)`` in lexicographic order; of more than ``most`` the first ``most + 1``.
+
+    The first tuples of a union are the same in whatever order it is made.
+    """
+
+    tuples: Array
+    most: int
+
+    @classmethod
+    def expected(cls, name: str, high: Any, most: int) -> Constructed:
+        """Return the pattern of tuples, which are called ``name``; no code exceeds ``high (c,)``."""
+        high = np.asarray(high)[:, None]
+        return Constructed(cls, tuples=Numbers((len(high), name), ("i4",), 0, high), most=most)
+
+    @classmethod
+    def of(cls, codes: Array, most: int) -> Self:
+        """Find the distinct tuples among those of rows, ``(c, i)``."""
+        number = np.zeros(codes.shape[1], np.int64)
+        for _, key in keys_of(codes, codes.max(axis=1, initial=0) + 1, number):
+            number[:] = np.searchsorted(np.unique(key), key)
+        row = np.empty(number.max(initial=-1) + 1, np.int64)
+        row[number] = np.arange(len(number))
+        return cls(codes[:, row[: most + 1]], most)
+
+    def holds(self) -> bool:
+        """Return whether the tuples are distinct, in order and not too many."""
+        found = type(self).of(self.tuples, self.most)
+        return self.tuples.shape[1] > 0 and np.array_equal(found.tuples, self.tuples)
+
+    def merge(self, other: Self) -> Self:
+        """Return the tuples that either has."""
+        if np.array_equal(self.tuples, other.tuples):
+            return self
+        return type(self).of(np.concatenate([self.tuples, other.tuples], axis=1), self.most)
+
+
+def keys_of(codes: Array, sizes: Integers, number: Integers) -> Iterator[tuple[int, Integers]]:
+    """Yield keys that order tuples as some first columns do, more at a time, and where each portion ends.
+
+    ``number (i,)``, which is below 2**31, is that of the columns before, to be set by whoever takes the key.
+    Columns have ``sizes`` codes.
+    """
+    column = 0
+    while column < len(sizes):
+        key, longest = number.copy(), 2**31
+        while column < len(sizes) and longest * int(sizes[column]) <= LONGEST:
+            key *= sizes[column]
+            key += codes[column]
+            longest *= int(sizes[column])
+            column += 1
+        yield column, key

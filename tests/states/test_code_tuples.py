@@ -1,0 +1,55 @@
+"""Tuples of codes are a set: the same in whatever order blocks are merged."""
+
+import numpy as np
+import pytest
+
+from paribus._states import CodeTuples
+from paribus._states.expected import MisfitError
+
+
+def codes(columns, rows, most_codes, seed=0):
+    return np.random.default_rng(seed).integers(0, most_codes, (columns, rows)).astype(np.int32)
+
+
+@pytest.mark.parametrize(("columns", "most_codes"), [(2, 3), (3, 40), (70, 2), (5, 2**20), (4, 2**31 - 1)])
+def test_tuples_are_those_of_numpy_in_lexicographic_order(columns, most_codes):
+    rows = codes(columns, 200, most_codes)[:, np.arange(300) % 200]
+    found = CodeTuples.of(rows, 1_000)
+    want = sorted({tuple(row) for row in rows.T.tolist()})
+    assert found.tuples.T.tolist() == [list(row) for row in want]
+    assert found.tuples.dtype == np.int32
+    assert found.holds()
+
+
+@pytest.mark.parametrize("most", [5, 40, 1_000])
+def test_tuples_do_not_depend_on_the_order_of_blocks(most):
+    rows = codes(4, 600, 3)
+    whole = CodeTuples.of(rows, most).tuples
+    assert whole.shape[1] == min(most + 1, 81)
+    states = [CodeTuples.of(rows[:, first : first + 100], most) for first in range(0, 600, 100)]
+    for order in (range(6), range(5, -1, -1), (3, 0, 5, 1, 4, 2)):
+        merged = states[order[0]]
+        for number in order[1:]:
+            merged = merged.merge(states[number])
+        assert np.array_equal(merged.tuples, whole)
+        assert merged.holds()
+
+
+@pytest.mark.parametrize(
+    "tuples",
+    [
+        np.zeros((2, 0), np.int32),
+        np.zeros((2, 2), np.int32),
+        np.array([[1, 0], [0, 0]], np.int32),
+        np.array([[0, 1], [0, 3]], np.int32),
+        np.array([[0, -1], [0, 2]], np.int32),
+        np.array([[0, 0, 0, 0], [0, 1, 2, 3]], np.int32),
+        np.array([[0, 1], [0, 2]], np.int64),
+    ],
+    ids=["none", "twice", "out of order", "a code too large", "a code too small", "too many", "another type"],
+)
+def test_stored_tuples_that_no_rows_have_are_refused(tuples):
+    pattern = CodeTuples.expected("tuples", np.array([1, 2]), 2)
+    pattern.check(CodeTuples(np.array([[0, 0, 1], [0, 2, 0]], np.int32), 2), {}, 0)
+    with pytest.raises(MisfitError):
+        pattern.check(CodeTuples(tuples, 2), {}, 0)
