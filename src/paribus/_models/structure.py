@@ -8,12 +8,11 @@ from threading import RLock
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import xxhash
 
 from paribus._data.read import table_of
 from paribus._data.table import Table
-from paribus._models.additive import Additive, bound_of, is_linear, read_linear, refuse_overflow
+from paribus._models.additive import Additive, additive_for, is_additive
 from paribus._models.columns import FittedColumns, columns_of
 from paribus._models.ensemble import Ensemble
 from paribus._models.estimators import METHODS
@@ -24,7 +23,7 @@ from paribus._models.preparation import Preparation, last_step
 from paribus._models.tree_check import check_at_splits
 from paribus._models.trees import Trees, refuse_difference, trees_for
 from paribus._models.wrappers import Combination, combination_of, unwrapped
-from paribus.errors import ModelError, RefusalCode, RefusalError, TableError
+from paribus.errors import RefusalCode, RefusalError, TableError
 
 Structure: TypeAlias = Trees | Additive | Combination  # every kind that evaluators know a shortcut for
 # Beside the models: of a refusal its text and code alone, as its traceback would keep the model alive.
@@ -91,7 +90,7 @@ def _read(model: Model) -> Structure:
     if combination is not None:
         return _checked(model, combination)
     target, preparation = last_step(target, model.sample)
-    if is_linear(target):
+    if is_additive(target):
         return _read_additive(model, target, preparation)
     ensemble = _prepared(target, model.sample, preparation)
     trees = trees_for(
@@ -126,27 +125,15 @@ def _prepared(target: Any, sample: Table, preparation: Preparation | None) -> En
 
 
 def _read_additive(model: Model, target: Any, preparation: Preparation | None) -> Additive:
-    """Return the terms of a linear model, or refuse; they must predict the sample as the model did."""
+    """Return the terms of a model, or refuse what may customize its predictions."""
     assert model.sample is not None
     assert model.sample_prediction is not None
-    coefficients, intercept, link = read_linear(target, model.response)
-    width = coefficients.shape[1]
-    owner = np.arange(width) if preparation is None else np.array(preparation.owners)
-    if len(owner) != width or (preparation is None and width != len(model.sample.names)):
-        raise RefusalError("its coefficients are not one per column", RefusalCode.DATA)
-    outputs = model.sample_prediction.shape[1]
-    both = link.name == "sigmoid" and outputs == 2
-    picked = model.predictor.columns if len(intercept) != outputs and not both else None
-    additive = Additive(coefficients, intercept, owner, link, picked, bound_of(link), both, preparation)
-    if link.name == "sigmoid" and picked is not None:
-        additive = replace(additive, columns=None)
-    try:
-        margins = additive.terms(model.sample, ())[-1]
-    except ModelError as error:
-        raise RefusalError(f"its terms were read, but {error}", RefusalCode.DATA) from error
-    refuse_overflow(additive, margins)
-    refuse_difference(additive.outputs(margins).T, model.sample_prediction, f"on {len(model.sample)} rows")
-    return additive
+    _check_replaced(target)
+    if preparation is None:
+        _check_names(target, model.sample)
+    return additive_for(
+        target, model.response, model.predictor.columns, model.sample, model.sample_prediction, preparation
+    )
 
 
 def read_trees(target: Any, table: Table) -> Ensemble:
@@ -178,6 +165,12 @@ def _check_own(model: Any, library: Library) -> None:
             f"{name} is not a class of {library.title}, so its predictions may be customized",
             RefusalCode.NO_STRUCTURE,
         )
+    _check_replaced(model)
+
+
+def _check_replaced(model: Any) -> None:
+    """Refuse an instance whose methods were replaced."""
+    name = type(model).__name__
     replaced = [method for method in METHODS if method in getattr(model, "__dict__", {})]
     if replaced:
         raise RefusalError(
