@@ -72,7 +72,7 @@ class Additive:
             size = stored.data.nbytes + stored.indices.nbytes
         else:
             size = 8 * int(np.size(made))
-        return 3 * -(-size // max(1, len(context)))
+        return int(3 * -(-size // max(1, len(context))))
 
     def outputs(self, margins: Floats) -> Floats:
         """Return the outputs ``(o, ...)`` of margins ``(m, ...)``; refuse those whose squares overflow."""
