@@ -14,7 +14,7 @@ from paribus._evaluators.exact_effects import ExactEffects
 from paribus._evaluators.request import EvaluationRequest
 from paribus._models import Model, structure_of
 from paribus._models.additive import Additive
-from paribus._states import BinnedSum, Keyed, RowCurves
+from paribus._states import BinnedSum, Keyed, Moments, RowCurves
 from paribus._states.expected import Constructed
 from paribus.errors import RefusalCode, RefusalError
 
@@ -43,12 +43,9 @@ class AdditiveExact(ExactEffects):
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> AdditiveExact:
         """Evaluate the terms at the values of the grids."""
-        additive = structure_of(model)
-        if not isinstance(additive, Additive):
-            raise RefusalError("it is not a sum of terms", RefusalCode.NO_STRUCTURE)
         features = tuple(sorted({axis.feature for grid in request.grids for axis in grid.axes}))
-        additive.refuse_joined(features)
-        return cls(model, request, additive, features, tuple(_at_points(additive, g) for g in request.grids))
+        additive = additive_of(model, features)
+        return cls(model, request, additive, features, tuple(map(additive.at_points, request.grids)))
 
     @property
     def linear(self) -> bool:
@@ -61,9 +58,14 @@ class AdditiveExact(ExactEffects):
         return self.additive.bound
 
     @property
+    def samples_errors(self) -> bool:
+        """Whether standard errors come from curves of sampled rows: not of parallel ones, which add up."""
+        return not self.linear and not self.request.individual
+
+    @property
     def row_numbers(self) -> int:
         """Numbers that are kept of a row."""
-        return (len(self.features) + 1) * self.n_margins
+        return (len(self.features) + 2) * self.n_margins
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -85,44 +87,58 @@ class AdditiveExact(ExactEffects):
     def worker_bytes(self) -> int:
         """Memory that evaluating one block takes: its terms, and a drawing of curves."""
         rows = min(self.block_rows, self.request.rows)
-        terms = FLOAT * rows * (len(self.features) + 3) * self.n_margins
+        terms = FLOAT * rows * (len(self.features) + 6) * self.n_margins + rows * self.additive.row_bytes
         kept = FLOAT * rows * self.request.points * self.model.n_outputs
         kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)
         return self.state_bytes + terms + kept + 4 * self.curve_bytes
 
     def read(self, block: Block) -> Array:
         """Return the terms of each feature that some grid varies, then margins."""
-        key = "terms", id(self.additive), self.features
-        terms = block.derived(key, lambda: self.additive.terms(block.table, self.features))
-        return np.asarray(terms.reshape(-1, len(block.table)))
+        return terms_of(self.additive, self.features, block).reshape(self.row_numbers, -1)
 
     def rows_expected(self) -> Constructed:
         """Return the pattern of terms of sampled rows."""
-        return RowCurves.expected("sample", (len(self.features) + 1) * self.n_margins)
+        return RowCurves.expected("sample", self.row_numbers)
 
     def _rest(self, number: int, rows: Array) -> Floats:
         """Return the margins of rows without the terms that a grid replaces, ``(m, i)``."""
-        terms = rows.reshape(len(self.features) + 1, self.n_margins, -1)
+        terms = rows.reshape(len(self.features) + 2, self.n_margins, -1)
         own = [self.features.index(axis.feature) for axis in self.request.grids[number].axes]
-        return np.asarray(terms[-1] - terms[own].sum(axis=0))
+        return self.additive.rest(terms, own)
 
     def sums(self, rows: Array, weights: Floats | None) -> dict[tuple[str, int], Any]:
-        """Return the sums of what each grid leaves of the margins."""
+        """Return the sums of what each grid leaves of the margins, and their spread."""
         states: dict[tuple[str, int], Any] = {}
         for number in range(len(self.values)):
             rest = self._rest(number, rows)
             added = BinnedSum.of(rest if weights is None else rest * weights, self.request.rows)
             states["rest", number] = added
+            if not self.request.individual:
+                states["spread", number] = Moments.of(rest[:, None], weights)
         return states
 
     def sums_expected(self, rows: int) -> dict[tuple[str, int], Any]:
-        """Return the patterns of these sums."""
-        return {("rest", number): BinnedSum.expected(self.n_margins) for number in range(len(self.values))}
+        """Return the patterns of these states."""
+        patterns: dict[tuple[str, int], Any] = {}
+        for number in range(len(self.values)):
+            patterns["rest", number] = BinnedSum.expected(self.n_margins)
+            if not self.request.individual:
+                patterns["spread", number] = Moments.expected(self.n_margins, 1, rows)
+        return patterns
 
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
         """Return the average of what a grid leaves, plus its own terms."""
         rest = state.parts["rest", number].total()[:, None] / total
         return self.additive.outputs(rest + self.values[number])
+
+    def errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
+        """Return standard errors; those of parallel curves are the same at every point, from every row."""
+        if not self.linear:
+            return super().errors(state, averages, total, threads)
+        spreads = (state.parts["spread", number].standard_error() for number in range(len(averages)))
+        return [
+            np.repeat(spread, mean.shape[1], axis=1) for spread, mean in zip(spreads, averages, strict=True)
+        ]
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""
@@ -130,11 +146,21 @@ class AdditiveExact(ExactEffects):
         return self.additive.outputs(np.concatenate(drawn, axis=1))
 
 
-def _at_points(additive: Additive, grid: Any) -> Floats:
-    """Return the sum of the terms of a grid's features at each of its points, ``(m, g)``."""
-    index = grid.index(0, grid.n_points)
-    total = np.zeros((additive.n_margins, len(index)))
-    for axis, (feature, column) in enumerate(grid.columns):
-        cells = grid.replacements[feature]
-        total += additive.values(feature, cells, len(column.missing))[:, index[:, axis]]
-    return total
+def terms_of(additive: Additive, features: tuple[int, ...], block: Block) -> Floats:
+    """Return the terms of some features, then margins, ``(f + 2, m, i)``, once for all who need them."""
+
+    def compute() -> Floats:
+        # The rows that preprocessing makes are shared by whoever needs terms of other features.
+        made = block.derived(("prepared", id(additive)), lambda: additive.rows(block.table))
+        return additive.terms(made, features)
+
+    return np.asarray(block.derived(("terms", id(additive), features), compute))
+
+
+def additive_of(model: Model, features: tuple[int, ...]) -> Additive:
+    """Return the terms of a model, or refuse where it is no sum of terms, or one of two features together."""
+    additive = structure_of(model)
+    if not isinstance(additive, Additive):
+        raise RefusalError("it is not a sum of terms", RefusalCode.NO_STRUCTURE)
+    additive.refuse_joined(features)
+    return additive

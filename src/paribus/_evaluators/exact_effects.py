@@ -127,9 +127,14 @@ class ExactEffects(SinglePass):
         return self.model.n_outputs
 
     @property
+    def samples_errors(self) -> bool:
+        """Whether standard errors come from curves of sampled rows, unless every row's curve is at hand."""
+        return not self.request.individual
+
+    @property
     def error_rows(self) -> int:
         """Rows whose curves give the standard error."""
-        if self.request.individual or self.request.sample is None:
+        if not self.samples_errors or self.request.sample is None:
             return self.request.n_weighted
         return len(self.request.sample.numbers)
 
@@ -191,7 +196,7 @@ class ExactEffects(SinglePass):
         if self.request.individual:
             totals["row weights"] = rows
             patterns["row weights", 0] = RowCurves.expected("row weights", 1, low=0, high=LARGEST)
-        else:
+        if self.samples_errors:
             totals["sample"] = self.error_rows
             patterns["sample", 0] = self.rows_expected()
             patterns["squares", 0] = RowCurves.expected("sample", 1, low=0, high=LARGEST)
@@ -213,7 +218,7 @@ class ExactEffects(SinglePass):
             states |= self.sums(codes, weights)
         if self.request.individual or self._sizes is not None or not self.linear:
             states |= self._curve_states(codes, weights, block.start)
-        if not self.request.individual:
+        if self.samples_errors:
             chosen, squares = self._chosen(positions, weights)
             states["sample", 0] = RowCurves(((block.start, codes[:, chosen]),))
             states["squares", 0] = RowCurves(((block.start, squares[None]),))
@@ -246,7 +251,7 @@ class ExactEffects(SinglePass):
                 EffectEstimate(mean, error, drawn, *own_quantiles, own)
                 for mean, error, drawn, own_quantiles in drawn_estimates
             ]
-        errors = self._errors(state, averages, total, threads)
+        errors = self.errors(state, averages, total, threads)
         values = [state.parts.get(("values", number)) for number in range(len(self.sizes))]
         quantiles = [quantile_state(self.request, None, None, kept, threads) for kept in values]
         estimates = zip(averages, errors, quantiles, strict=True)
@@ -313,7 +318,7 @@ class ExactEffects(SinglePass):
             return np.asarray(state.parts["sums", number].total() / total)
         return self.average_outputs(state, number, total)
 
-    def _errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
+    def errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
         """Return standard errors from the curves of the sampled rows, drawn in portions in a fixed order."""
         codes = state.parts["sample", 0].finish()
         squares = state.parts["squares", 0].finish()[0]

@@ -8,6 +8,8 @@ from typing import Any
 
 from paribus import _budget
 from paribus._evaluators.additive_exact import AdditiveExact
+from paribus._evaluators.additive_interactions import AdditiveInteractions
+from paribus._evaluators.additive_local import AdditiveAle
 from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.ale.combined_ale import CombinedAle
 from paribus._evaluators.ale.tree_ale import TreeAle
@@ -28,7 +30,7 @@ from paribus.meaning import Estimand, Refusal
 # number that evaluating the model gives: it may refuse, it may not approximate.
 EVALUATORS: list[Mapping[str, type[StatisticEvaluator]]] = [
     {"effects": TreeExact, "ale": TreeAle, "interactions": TreeInteractions},
-    {"effects": AdditiveExact},
+    {"effects": AdditiveExact, "ale": AdditiveAle, "interactions": AdditiveInteractions},
     {"effects": CombinedExact, "ale": CombinedAle},
     {"effects": TreeRecursion},
     {

@@ -181,5 +181,6 @@ def predicted(structure: Structure, table: Table) -> Floats:
         ensemble = structure.ensemble
         return structure.outputs(ensemble.margins(ensemble.numbers(table)).T)
     if isinstance(structure, Additive):
-        return structure.outputs(structure.terms(table, ())[-1])
+        whole = structure.terms(structure.rows(table), ())
+        return structure.outputs(structure.rest(whole, []))
     return structure.outputs([predicted(part.structure, table) for part in structure.parts])

@@ -10,13 +10,12 @@ from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import xxhash
 
 from paribus._contracts import Floats
 from paribus._data.table import Table
 from paribus._models.adapter import predictor_of
-from paribus._models.additive import Additive, bound_of, is_linear, read_linear, refuse_overflow
+from paribus._models.additive import Additive, additive_for, is_additive
 from paribus._models.columns import FittedColumns, columns_of
 from paribus._models.combination import Combination, Part, Structure, picked, predicted
 from paribus._models.ensemble import Ensemble
@@ -28,7 +27,7 @@ from paribus._models.predictor import as_outputs
 from paribus._models.tree_check import check_at_splits
 from paribus._models.trees import Trees, refuse_difference, trees_for
 from paribus._models.wrappers import Wrapper, is_wrapper, passed_on, refuse_replaced
-from paribus.errors import ModelError, RefusalCode, RefusalError, TableError, failure
+from paribus.errors import RefusalCode, RefusalError, TableError, failure
 
 # Beside the models: of a refusal its text and code alone, as its traceback would keep the model alive.
 _READ: WeakKeyDictionary[Model, Structure | tuple[str, RefusalCode]] = WeakKeyDictionary()
@@ -151,7 +150,7 @@ def _read_at(target: Any, place: Place, response: str, evidence: Evidence) -> St
         return _read_at(*inner, response, evidence.inside(inner[0], response))
     if is_wrapper(target):
         return _read_wrapper(Wrapper(target, place, response, _read_member), evidence)
-    if is_linear(target):
+    if is_additive(target):
         return _read_additive(target, place, response, evidence)
     return _read_trees_at(target, place, response, evidence)
 
@@ -189,27 +188,12 @@ def _read_trees_at(target: Any, place: Place, response: str, evidence: Evidence)
 
 
 def _read_additive(target: Any, place: Place, response: str, evidence: Evidence) -> Additive:
-    """Return the terms of a linear model, or refuse; they must predict the sample as the model did."""
+    """Return the terms of a model, or refuse what may customize its predictions."""
     refuse_replaced(target)
-    sample, preparation = place.sample, place.behind(()).preparation
-    coefficients, intercept, link = read_linear(target, response)
-    width = coefficients.shape[1]
-    owner = np.arange(width) if preparation is None else np.array(preparation.owners)
-    if width != len(owner) or (preparation is None and width != len(sample.names)):
-        raise RefusalError("its coefficients are not one per column", RefusalCode.DATA)
-    outputs = evidence.prediction.shape[1]
-    both = link.name == "sigmoid" and outputs == 2
-    columns = evidence.columns if len(intercept) != outputs and not both else None
-    additive = Additive(coefficients, intercept, owner, link, columns, bound_of(link), both, preparation)
-    if link.name == "sigmoid" and columns is not None:
-        additive = replace(additive, columns=None)
-    try:
-        margins = additive.terms(sample, ())[-1]
-    except ModelError as error:
-        raise RefusalError(f"its terms were read, but {error}", RefusalCode.DATA) from error
-    refuse_overflow(additive, margins)
-    refuse_difference(additive.outputs(margins).T, evidence.prediction, f"on {len(sample)} rows")
-    return additive
+    if place.raw:
+        _check_names(target, place.sample)
+    preparation = place.behind(()).preparation
+    return additive_for(target, response, evidence.columns, place.sample, evidence.prediction, preparation)
 
 
 def read_trees(target: Any, table: Table) -> Ensemble:

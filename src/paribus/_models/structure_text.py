@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from paribus._models.additive import Additive
+from paribus._models.combination import Combination, Structure
 from paribus._models.estimators import steps_of
 from paribus._models.model import Model
 from paribus._models.preparation import Preparation
-from paribus._models.structure import Structure, structure_of
+from paribus._models.sources import JoinedPreparation
+from paribus._models.structure import structure_of
 from paribus._models.trees import Trees
 from paribus._models.wrappers import handed_to
 
@@ -65,9 +67,11 @@ def _owned(structure: Structure) -> list[str]:
     return [", ".join([*texts, *([f"{rest} more several"] if rest > 0 else [])])] if texts else []
 
 
-def _preparations(structure: Structure) -> list[Preparation]:
-    if isinstance(structure, Trees):
-        found = structure.ensemble.preparation
-    else:
-        found = structure.preparation if isinstance(structure, Additive) else None
-    return [] if found is None else [found]
+def _preparations(structure: Structure) -> Iterator[Preparation]:
+    if isinstance(structure, Combination):
+        for part in structure.parts:
+            yield from _preparations(part.structure)
+        return
+    found = structure.ensemble.preparation if isinstance(structure, Trees) else structure.preparation
+    sources = found.sources if isinstance(found, JoinedPreparation) else (found,)
+    yield from (source for source in sources if source is not None)

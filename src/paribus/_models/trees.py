@@ -66,13 +66,13 @@ def trees_for(
     return trees
 
 
-def refuse_difference(ours: Floats, prediction: Floats, where: str) -> None:
-    """Refuse sums over leaves ``(n, o)`` that are not what the model predicts."""
+def refuse_difference(ours: Floats, prediction: Floats, where: str, parts: str = "trees") -> None:
+    """Refuse sums over leaves, or other ``parts``, ``(n, o)`` that are not what the model predicts."""
     worst = np.abs(ours - prediction).max(initial=0.0)
     spread = np.ptp(prediction, axis=0).max(initial=0.0)
     if not worst <= TOLERANCE * spread + rounding_of(prediction):
         raise RefusalError(
-            f"its trees were read, but their sum differs from its prediction by {worst:.2g} {where}",
+            f"its {parts} were read, but their sum differs from its prediction by {worst:.2g} {where}",
             RefusalCode.DIFFERS,
         )
 

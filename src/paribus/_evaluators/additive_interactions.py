@@ -1,0 +1,251 @@
+"""Strengths of models that are a sum of one term per feature: interactions are exactly zero."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paribus._budget import AHEAD, FLOAT, format_bytes
+from paribus._contracts import Floats, Integers
+from paribus._data.rows import Block
+from paribus._data.sampling import Sample
+from paribus._evaluators.additive_exact import additive_of, terms_of
+from paribus._evaluators.interactions.effect_moments import ZeroThresholds, strongest_triples
+from paribus._evaluators.interactions.influence import InfluenceSample
+from paribus._evaluators.interactions.interaction_request import InteractionPasses, InteractionRequest
+from paribus._evaluators.interactions.interaction_statistics import InteractionStatistics, Ratio
+from paribus._evaluators.request import Fold, Passes
+from paribus._models import Model
+from paribus._models.additive import Additive
+from paribus._states import Counts, Keyed, RowCurves
+from paribus._states.expected import Constructed, Expected, Numbers
+from paribus.errors import RefusalCode, RefusalError
+
+BLOCK_ROWS = 16_384
+BLOCKS = 4  # a table is cut into at least so many, for threads
+WITNESSES, LEAST = 4_096, 64  # rows whose influence gives the standard errors, to 5 %
+
+
+@dataclass(frozen=True, eq=False)
+class TermSums:
+    """The first pass over the rows: sums of terms, and the terms of the rows in the sample."""
+
+    additive: Additive
+    features: tuple[int, ...]
+    sample: Integers
+
+    @property
+    def functions(self) -> int:
+        """Number of terms that are summed, and the margin last."""
+        return len(self.features) + 1
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        margins = self.additive.n_margins
+        patterns: dict[tuple[str, int], Any] = {
+            ("weight", 0): Counts.expected((1,), rows),
+            ("sums", 0): Constructed(Counts, cells=Numbers((self.functions, margins))),
+            ("sample", 0): RowCurves.expected("sample", self.functions * margins),
+        }
+        return Expected(patterns, totals={"sample": len(self.sample)})
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the sums of a block, and its rows in the sample."""
+        positions = np.arange(block.start, block.start + len(block.table))
+        if block.weights is not None and not block.weights.all():
+            positions, block = positions[block.weights > 0], block.weighted()
+        if not len(block.table):
+            return Keyed({})
+        terms = functions_of(self.additive, self.features, block)
+        weights = np.ones(len(positions)) if block.weights is None else block.weights
+        kept = terms[..., np.isin(positions, self.sample)]
+        return Keyed(
+            {
+                ("weight", 0): Counts(np.array([weights.sum()])),
+                ("sums", 0): Counts(terms @ weights),
+                ("sample", 0): RowCurves(((block.start, kept.reshape(-1, kept.shape[-1])),)),
+            }
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TermProducts:
+    """The second pass: sums of products of every two terms, each without its mean ``center (f + 1, m)``."""
+
+    additive: Additive
+    features: tuple[int, ...]
+    center: Floats
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states."""
+        functions, margins = self.center.shape
+        products = Numbers((margins, functions, functions))
+        return Expected({("products", 0): Constructed(Counts, cells=products)})
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the sums of a block."""
+        block = block.weighted()
+        if not len(block.table):
+            return Keyed({})
+        centered = functions_of(self.additive, self.features, block) - self.center[..., None]
+        weighed = centered if block.weights is None else centered * block.weights
+        products = weighed.swapaxes(0, 1) @ centered.transpose(1, 2, 0)
+        return Keyed({("products", 0): Counts(products)})
+
+
+def functions_of(additive: Additive, features: tuple[int, ...], block: Block) -> Floats:
+    """Return the terms of some features, and the margins last, ``(f + 1, m, i)``."""
+    terms = terms_of(additive, features, block)
+    return np.concatenate([terms[:-2], additive.outputs(additive.rest(terms, []))[None]])
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveInteractions(InteractionPasses):
+    r"""Strengths of a sum of terms on every row, of which no two interact.
+
+    The effect of a feature is its term without its mean, :math:`F_j = g_j - \langle g_j \rangle`, which is
+    also what the prediction loses with it, and that of a group is the sum of theirs. One pass finds means,
+    another one products of what is left without them.
+    """
+
+    model: Model
+    request: InteractionRequest
+    additive: Additive
+
+    name: ClassVar[str] = "additive_exact"
+    shortcut: ClassVar[bool] = True
+    threaded: ClassVar[bool] = True
+    how: ClassVar[str] = "adds up the terms of every row, of which no two interact"
+
+    @classmethod
+    def build(cls, model: Model, request: InteractionRequest) -> AdditiveInteractions:
+        """Read the terms; of a link that is not linear every two features interact."""
+        additive = additive_of(model, request.features)
+        if not additive.link.linear:
+            raise RefusalError(
+                f"{model.response} is no sum of terms, so that every row would have to be evaluated with the "
+                "values of every other; response_method='decision_function', where the model has one, is a "
+                "sum and exact on every row",
+                RefusalCode.NONLINEAR_LINK,
+            )
+        return cls(model, request, additive)
+
+    @property
+    def predictions(self) -> int:
+        """The model itself predicts no row."""
+        return 0
+
+    @property
+    def error_rows(self) -> int:
+        """Rows whose influence gives the standard errors."""
+        return len(self.sample.numbers)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The rows whose influence gives the errors."""
+        size = min(WITNESSES, len(self.request.rows)) // self.request.influence_cut
+        return self.request.rows.sample(max(LEAST, size), self.request.seed)
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: few enough to share."""
+        shared = min(BLOCK_ROWS, -(-len(self.request.rows) // BLOCKS))
+        return int(max(1, shared // self.request.block_cut))
+
+    @property
+    def _numbers(self) -> int:
+        """Numbers that are held of a row: its terms and margins."""
+        return (len(self.request.features) + 1) * self.additive.n_margins
+
+    @property
+    def held_bytes(self) -> int:
+        """States that wait to be merged, functions at the witnesses, and what is found of pairs."""
+        levels = math.ceil(math.log2(max(2, len(self.request.rows) / self.block_rows))) + 2
+        products = self._numbers * (len(self.request.features) + 1)
+        pairs = 8 * self.request.n_results * self.additive.n_margins
+        return int(FLOAT * (levels * products + 6 * self._numbers * len(self.sample.numbers) + pairs))
+
+    @property
+    def worker_bytes(self) -> int:
+        """Memory that one block takes: its columns, its terms, and copies of them."""
+        rows = min(self.block_rows, len(self.request.rows))
+        # Blocks that are read wait for a thread, and others are read meanwhile.
+        read = 0 if self.request.rows.in_memory else (1 + AHEAD) * self.request.rows.table.row_bytes
+        terms = FLOAT * (4 * self._numbers + 6 * self.additive.n_margins)
+        return int(rows * (read + terms + self.additive.row_bytes))
+
+    def memory(self, threads: int) -> int:
+        """Return the memory it takes at most; states wait beside blocks that several threads evaluate."""
+        return self.held_bytes + self.worker_bytes * (1 if threads == 1 else 2 * threads)
+
+    def shortage(self, needed: float) -> str:
+        """Return what to say where the memory bound is below what is ``needed``."""
+        return (
+            f"terms of {len(self.request.features)} features of every row need {format_bytes(needed)} and "
+            f"max_memory is {format_bytes(self.request.max_memory)}. Raise max_memory, name fewer features, "
+            "or pass subsample="
+        )
+
+    def fallback(self, short: str) -> str | None:
+        """Return nothing: a shortcut is no fallback."""
+        return None
+
+    def passes(self, threads: int) -> Passes:
+        """Find means, then products without them."""
+        summing = TermSums(self.additive, self.request.features, self.sample.numbers)
+        settings = self.request.settings, self.sample.numbers
+        state = yield Fold("terms", summing, self.block_rows, settings=settings)
+        total = float(state.parts["weight", 0].cells[0])
+        center = state.parts["sums", 0].cells / total
+        multiplying = TermProducts(self.additive, self.request.features, center)
+        found = yield Fold("products", multiplying, self.block_rows, settings=settings)
+        products = found.parts["products", 0].cells / total
+        return self._statistics(products, state.parts["sample", 0].finish().reshape(*center.shape, -1))
+
+    def _statistics(self, products: Floats, functions: Floats) -> InteractionStatistics:
+        """Return what products ``(m, f + 1, f + 1)`` say, and functions at witnesses ``(f + 1, m, i)``."""
+        rows, request = self.request.rows, self.request
+        witnesses = InfluenceSample.of(self.sample, rows.total, rows.n_weighted)
+        variance = products[:, -1, -1]
+        zero = ZeroThresholds.of(variance, functions[-1].T, single=False, single_own=False)
+        squares = witnesses.centered(functions) ** 2
+        every = range(len(request.features))
+        main = np.stack([products[:, j, j] for j in every])
+        spread = np.broadcast_to(variance, main.shape)
+        share = main, spread, squares[:-1], squares[-1]
+        ratios = {"main": witnesses.ratio(*share, zero.averages)}
+        if request.overall:
+            ratios["left_out"] = witnesses.ratio(*share, zero.own)
+            ratios["overall"] = self._none(spread, zero)
+            if request.every_column:
+                ratios["total"] = self._none(variance[None], zero)
+        if request.pairwise:
+            ratios["joint"] = self._none(_together(products, request.pairs), zero)
+        triples = strongest_triples(ratios, len(every), request.threeway)
+        return InteractionStatistics(
+            zero.above(variance),
+            ratios["main"],
+            ratios.get("left_out"),
+            ratios.get("joint"),
+            ratios.get("overall"),
+            ratios.get("total"),
+            self._none(_together(products, triples), zero) if triples else None,
+            triples,
+            floor=zero.own,
+        )
+
+    def _none(self, squares: Floats, zero: ZeroThresholds) -> Ratio:
+        """Return interactions of zero beside the mean squares they are a share of."""
+        error = np.full(squares.shape, 0.0 if self.request.rows.n_weighted > 1 else np.nan)
+        squares = np.where(squares <= zero.averages, 0.0, squares)
+        return Ratio(np.zeros(squares.shape), squares, error, error)
+
+
+def _together(products: Floats, groups: tuple[tuple[int, ...], ...]) -> Floats:
+    """Return the mean squares ``(t, m)`` of the sums of effects in each group of features."""
+    squares = [products[:, group][:, :, group].sum(axis=(1, 2)) for group in map(list, groups)]
+    return np.array(squares).reshape(-1, len(products))

@@ -1,0 +1,9 @@
+"""Models that are a sum of one term per column, behind a link: what their libraries are read into."""
+
+from __future__ import annotations
+
+from paribus._models.additive.additive import Additive
+from paribus._models.additive.linear import is_linear, read_linear
+from paribus._models.additive.read import additive_for, is_additive
+
+__all__ = ["Additive", "additive_for", "is_additive", "is_linear", "read_linear"]
