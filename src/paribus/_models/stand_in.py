@@ -18,7 +18,7 @@ BY_NUMBER = (
     np.nan_to_num,
     np.round,
     np.where,
-)  # functions of each number by itself that are no ufuncs
+)  # each number by itself; no ufuncs
 DENSE = ("toarray", "todense", "to_numpy")  # methods that hold the same values in an array
 
 
