@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,10 @@ from paribus._contracts import Array, Integers
 from paribus._data.read import table_of
 from paribus._data.table import CellValues, Column, ScratchBuffer, Table
 from paribus._models.preprocessing import Dependencies
-from paribus.errors import RefusalCode, RefusalError
+from paribus._models.rehearsal import copied, shape_of, title_of
+from paribus.errors import RefusalCode, RefusalError, TableError, failure
+
+NAMED_MOST = 3  # columns that a refusal names
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,10 @@ class SparseTable:
         values = np.full(len(rows) + (len(rows) < len(self)), self.absent, self.matrix.dtype)
         values[: len(rows)] = self.matrix.data[stored]
         return rows, StoredEntries(self, values)
+
+    def slice(self, start: int, stop: int) -> SparseTable:
+        """Return consecutive rows."""
+        return SparseTable(self.matrix[start:stop], self.absent)
 
     def floats(self, column: int) -> Array:
         """Return a column as it is compared."""
@@ -96,66 +102,64 @@ class Preparation:
     @classmethod
     def of(cls, steps: tuple[Any, ...], context: Table, absent: float) -> Preparation:
         """Follow a few rows through the steps; `RefusalError` says which of them cannot be followed."""
-        dependencies = Dependencies(steps, context.native, len(context.names))
-        preparation = cls(steps, dependencies, context, absent)
-        preparation._check_dependencies()
-        return preparation
+        return cls(steps, Dependencies(steps, context), context, absent)
 
     @property
     def owners(self) -> tuple[int, ...]:
-        """The raw column of each output: the first of those it depends on, and the first of all for a constant."""
+        """The raw column of each output: the first of those it depends on, of all for a constant."""
         return tuple(min(owner, default=0) for owner in self.dependencies.owners)
 
     def transform(self, native: Any) -> Any:
-        """Return what the last step receives of a native table."""
+        """Return what the last step receives of a native table, which is left as it is."""
+        made = copied(native)
         for step in self.steps:
-            native = step.transform(native)
-        return native
+            try:
+                made = step.transform(made)
+            except Exception as error:  # whatever a foreign transformer raises; the model itself may not
+                raise RefusalError(
+                    f"{title_of(step)} failed on rows of X: {failure(error)}", RefusalCode.DATA
+                ) from error
+        return made
 
     def table(self, native: Any) -> Any:
         """Return what the last step receives of a native table, to be read by columns."""
         made = self.transform(native)
-        return SparseTable(made.tocsc(), self.absent) if hasattr(made, "tocsc") else table_of(made)
+        width = len(self.dependencies.owners)
+        if shape_of(made)[1] != width:
+            raise RefusalError(
+                f"its preprocessing returned {shape_of(made)[1]} columns where it returned {width} before",
+                RefusalCode.DATA,
+            )
+        if hasattr(made, "tocsc"):
+            matrix = made.tocsc()
+            matrix.sum_duplicates()
+            return SparseTable(matrix, self.absent)
+        try:
+            return table_of(made)
+        except TableError as error:
+            raise RefusalError(
+                f"what its preprocessing returns cannot be read: {error}", RefusalCode.DATA
+            ) from error
 
     def values(self, feature: int, cells: CellValues, count: int) -> Any:
         """Return what the last step receives when one feature takes each of the first values.
 
         The missing one, which is the last, need not be accepted where it is no point of a grid.
         """
-        stack = self.context.slice(0, 1).stack(max(1, count), ScratchBuffer())
+        row = self.context.slice(0, 1)
+        if not count:  # which no step takes
+            return self.table(row.native).slice(0, 0)
+        stack = row.stack(count, ScratchBuffer())
         return self.table(stack.at({feature: cells}, np.arange(count)[:, None]))
 
     def refuse_joined(self, features: Any) -> None:
         """Refuse features that some step makes one column of, together with others."""
         for feature in features:
             if feature in self.dependencies.joined:
+                step, met = self.dependencies.joined[feature]
+                names = [repr(self.context.names[other]) for other in sorted(met)]
+                others = ", ".join(names[:NAMED_MOST]) + " and others" * (len(names) > NAMED_MOST)
                 raise RefusalError(
-                    f"{self.dependencies.joined[feature]} makes one column of "
-                    f"{self.context.names[feature]!r} and others",
-                    RefusalCode.UNSUPPORTED,
+                    f"{step} joins {self.context.names[feature]!r} with {others}", RefusalCode.UNSUPPORTED
                 )
 
-    def _check_dependencies(self) -> None:
-        """Shuffle columns: outputs that depend on none of them must keep every bit."""
-        whole, rng = _dense(self.transform(self.context.native)), np.random.default_rng(0)
-        for shuffled in _halves(len(self.context.names)):
-            order = rng.permutation(len(self.context))
-            cells = {feature: self.context.own_cells(feature) for feature in shuffled}
-            index = np.repeat(order[None, :, None], len(shuffled), axis=2)
-            moved = _dense(self.transform(self.context.stack(1, ScratchBuffer()).at(cells, index)))
-            kept = [c for c, owner in enumerate(self.dependencies.owners) if not owner & set(shuffled)]
-            if not np.array_equal(moved[:, kept], whole[:, kept], equal_nan=True):
-                raise RefusalError("its preprocessing joins columns", RefusalCode.UNSUPPORTED)
-
-
-def _dense(made: Any) -> Array:
-    return np.asarray(made.toarray() if hasattr(made, "toarray") else made)
-
-
-def _halves(columns: int) -> Iterator[list[int]]:
-    """Yield halves of the columns such that any two of them are separated by one."""
-    for bit in range(max(1, (columns - 1).bit_length())):
-        for side in (0, 1):
-            half = [column for column in range(columns) if (column >> bit) & 1 == side]
-            if half:
-                yield half

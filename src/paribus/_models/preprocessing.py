@@ -14,9 +14,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from paribus._contracts import Flags
+from paribus._data.table import Table
 from paribus._models.column_subset import ColumnSubset
 from paribus._models.estimators import attribute, steps_of
+from paribus._models.rehearsal import Rehearsal, copied, shape_of, title_of
+from paribus._models.stand_in import by_number
 from paribus.errors import RefusalCode, RefusalError
 
 Owners: TypeAlias = tuple[frozenset[int], ...]  # of each column, the raw columns it depends on
@@ -53,98 +55,138 @@ class Dependencies:
     owners : tuple of frozenset
         The raw columns of each output.
     joined : dict
-        By raw column, the class of the first step in which it meets another.
+        By raw column that meets others in an output: the first step where it does, and those others.
     """
 
-    def __init__(self, steps: Iterable[Any], table: Any, columns: int) -> None:
-        self.joined: dict[int, str] = {}
-        self.owners: Owners = tuple(frozenset((j,)) for j in range(columns))
-        for step in steps:
-            table, self.owners = self._through(step, table, self.owners)
+    def __init__(self, steps: Iterable[Any], sample: Table) -> None:
+        steps, columns = tuple(steps), len(sample.names)
+        self.owners, self.joined = self._follow(steps, Rehearsal.of(sample, range(columns)), columns)
+        if self.joined:
+            # Once more: what is joined must move together to show that no other column moves it.
+            together = _together([{feature, *met} for feature, (_, met) in self.joined.items()], columns)
+            self._follow(steps, Rehearsal.of(sample, together), columns)
 
-    def _through(self, step: Any, table: Any, owners: Owners) -> tuple[Any, Owners]:
-        """Return what a step makes of a table whose columns have these owners, and the owners of that."""
-        if step is None or (isinstance(step, str) and step == "passthrough"):
-            return table, owners
-        if type(step).__name__ == "Pipeline" and steps_of(step):
+    def _follow(
+        self, steps: tuple[Any, ...], rehearsal: Rehearsal, columns: int
+    ) -> tuple[Owners, dict[int, tuple[str, frozenset[int]]]]:
+        self._rehearsal = rehearsal
+        self._joined: dict[int, tuple[str, frozenset[int]]] = {}
+        tables, owners = rehearsal.tables, tuple(frozenset((j,)) for j in range(columns))
+        for step in steps:
+            tables, owners = self._through(step, tables, owners)
+        del self._rehearsal
+        return owners, self._joined
+
+    def _through(self, step: Any, tables: list[Any], owners: Owners) -> tuple[list[Any], Owners]:
+        """Return what a step makes of tables whose columns have these owners, and the owners of that."""
+        if is_passthrough(step):
+            return tables, owners
+        if is_pipeline(step):
             for inner in steps_of(step):
-                table, owners = self._through(inner, table, owners)
-            return table, owners
-        made = step.transform(table)
-        name, shape = type(step).__name__, np.shape(made)
-        _refuse_other_rows(step, table, made)
-        if len(shape) != 2 or shape[0] != np.shape(table)[0]:
-            raise RefusalError(f"{name} does not return one row per row", RefusalCode.UNSUPPORTED)
-        found = self._outputs(step, table, made, owners)
-        if len(found) != shape[1]:
+                tables, owners = self._through(inner, tables, owners)
+            return tables, owners
+        inside = self._inside(step, tables, owners)
+        made = self._rehearsal.through(step, tables)
+        found = self._outputs(step, tables[0], shape_of(made[0])[1], owners) if inside is None else inside
+        name = title_of(step)
+        if len(found) != shape_of(made[0])[1]:
             raise RefusalError(
-                f"{name} returns {shape[1]} columns and accounts for {len(found)}", RefusalCode.UNSUPPORTED
+                f"{name} returns {shape_of(made[0])[1]} columns and accounts for {len(found)}",
+                RefusalCode.UNSUPPORTED,
             )
-        for owner in found:
+        self._rehearsal.check(step, tables, made, found)
+        for owner in set(found):
             for feature in owner if len(owner) > 1 else ():
-                self.joined.setdefault(feature, name)
+                first, met = self._joined.get(feature, (name, frozenset()))
+                self._joined[feature] = first, met | (owner - {feature})
         return made, found
 
-    def _outputs(self, step: Any, table: Any, made: Any, owners: Owners) -> Owners:
-        name, module = type(step).__name__, type(step).__module__.split(".")[0]
-        width = int(np.shape(made)[1])
-        every: frozenset[int] = frozenset().union(*owners)
-        if len(every) <= 1:  # whatever it does, it sees no other column
-            return (every,) * width
-        if isinstance(step, ColumnSubset):
-            return tuple(owners[column] for column in step.columns)
-        if module != "sklearn":
-            return (every,) * width
-        if name == "ColumnTransformer":
-            return self._of_branches(step, table, owners)
-        if name == "FeatureUnion":
-            parts = (part for _, part in step.transformer_list if part != "drop")
-            return tuple(owner for part in parts for owner in self._through(part, table, owners)[1])
-        support = attribute(step, "get_support")
-        if callable(support):  # a selector of columns
-            return tuple(owner for owner, kept in zip(owners, support(), strict=True) if kept)
-        if name == "FunctionTransformer" and (isinstance(step.func, np.ufunc) or _same(made, table)):
-            return owners  # each number by itself, or none of them changed
-        if name in NAMED:
-            inputs = _inputs(step, len(owners))
-            return tuple(frozenset().union(*(owners[j] for j in some)) for some in inputs)
-        return (every,) * width
+    def _inside(self, step: Any, tables: list[Any], owners: Owners) -> Owners | None:
+        """Return the owners of the outputs of a step made of others; None for any other."""
+        if not is_own(step):
+            return None
+        if type(step).__name__ == "ColumnTransformer":
+            return self._of_branches(step, tables, owners)
+        if type(step).__name__ == "FeatureUnion":
+            parts = (part for _, part in step.transformer_list if not _is_dropped(part))
+            made = (self._through(part, [copied(table) for table in tables], owners) for part in parts)
+            return tuple(owner for _, found in made for owner in found)
+        return None
 
-    def _of_branches(self, step: Any, table: Any, owners: Owners) -> Owners:
+    def _of_branches(self, step: Any, tables: list[Any], owners: Owners) -> Owners:
         """Return the owners of a ColumnTransformer's outputs: those of each branch, where it puts them."""
         outputs: dict[int, frozenset[int]] = {}
         for name, branch, columns in step.transformers_:
             places = step.output_indices_[name]
             if places.stop > places.start:
-                part, positions = _chosen(table, columns)
-                _, found = self._through(branch, part, tuple(owners[j] for j in positions))
+                positions = _positions(step, tables[0], columns)
+                single = isinstance(columns, (str, int, np.integer))
+                parts = [_chosen(table, positions, single) for table in tables]
+                _, found = self._through(branch, parts, tuple(owners[j] for j in positions))
+                if len(found) != places.stop - places.start:
+                    raise RefusalError(
+                        f"{title_of(branch)} accounts for {len(found)} of the {places.stop - places.start} "
+                        f"columns that {title_of(step)} puts together",
+                        RefusalCode.UNSUPPORTED,
+                    )
                 outputs.update(zip(range(places.start, places.stop), found, strict=True))
         return tuple(outputs[place] for place in sorted(outputs))
 
+    def _outputs(self, step: Any, table: Any, width: int, owners: Owners) -> Owners:
+        name = type(step).__name__
+        every: frozenset[int] = frozenset().union(*owners)
+        if isinstance(step, ColumnSubset):
+            return tuple(owners[column] for column in step.columns)
+        if len(every) <= 1 or not is_own(step):  # it sees no other column; or it may do anything with them
+            return (every,) * width
+        support = attribute(step, "get_support")
+        if callable(support):  # a selector of columns
+            return tuple(owner for owner, kept in zip(owners, support(), strict=True) if kept)
+        if name == "FunctionTransformer":
+            return owners if _treats_numbers(step, table) else (every,) * width
+        if name in NAMED:
+            inputs = _inputs(step, len(owners))
+            return tuple(frozenset().union(*(owners[j] for j in some)) for some in inputs)
+        return (every,) * width
 
-def _refuse_other_rows(step: Any, table: Any, made: Any) -> None:
-    """Refuse a step that transforms half of the rows in another way than all of them."""
-    chosen = np.arange(np.shape(table)[0]) % 2 == 0
-    half = step.transform(_rows(table, chosen))
-    if not _same(half, _rows(made, chosen)):
-        raise RefusalError(
-            f"{type(step).__name__} transforms a row in another way when other rows are beside it",
-            RefusalCode.UNSUPPORTED,
-        )
+
+def is_own(step: Any) -> bool:
+    """Return whether a step is an object of scikit-learn that nobody changed."""
+    return type(step).__module__.split(".")[0] == "sklearn" and "transform" not in vars(step)
 
 
-def _rows(table: Any, chosen: Flags) -> Any:
-    return table.loc[chosen] if hasattr(table, "loc") else table[chosen]
+def is_pipeline(model: Any) -> bool:
+    """Return whether a model or step is a pipeline of scikit-learn."""
+    own = type(model).__name__ == "Pipeline" and type(model).__module__.split(".")[0] == "sklearn"
+    return own and bool(steps_of(model)) and not {"transform", "predict"} & set(vars(model))
 
 
-def _same(one: Any, two: Any) -> bool:
-    """Return whether two tables hold the same values, whatever they are held by."""
-    one, two = (table.toarray() if hasattr(table, "toarray") else np.asarray(table) for table in (one, two))
-    if one.shape != two.shape:
-        return False
-    if one.dtype.kind in "fiub" and two.dtype.kind in "fiub":
-        return bool(np.array_equal(one, two, equal_nan=True))
-    return bool(((one == two) | ((one != one) & (two != two))).all())
+def is_passthrough(step: Any) -> bool:
+    """Return whether a step stands for none."""
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+def _is_dropped(part: Any) -> bool:
+    return isinstance(part, str) and part == "drop"
+
+
+def _together(groups: list[set[int]], columns: int) -> list[int]:
+    """Return a number per column, the same for columns that some groups hold together."""
+    numbers = list(range(columns))
+    for group in groups:
+        same = {numbers[column] for column in group}
+        numbers = [min(same) if number in same else number for number in numbers]
+    return numbers
+
+
+def _treats_numbers(step: Any, table: Any) -> bool:
+    """Return whether a FunctionTransformer provably treats each number by itself."""
+    if step.func is None:
+        return True
+    kind = type(table)
+    if step.validate and not hasattr(table, "tocsr"):
+        kind = np.ndarray
+    return by_number(step.func, kind, step.kw_args or {})
 
 
 def _inputs(step: Any, columns: int) -> Iterator[list[int]]:
@@ -152,25 +194,47 @@ def _inputs(step: Any, columns: int) -> Iterator[list[int]]:
     renamed = copy.copy(step)
     if hasattr(renamed, "feature_names_in_"):
         del renamed.feature_names_in_  # it would refuse any other names
+    if hasattr(renamed, "feature_name_combiner"):
+        renamed.feature_name_combiner = "concat"  # a function may leave the name of the input out
     for name in renamed.get_feature_names_out([f"\u27e6{j}\u27e7" for j in range(columns)]):
-        yield [int(position) for position in TOKEN.findall(str(name))]
+        found = [int(position) for position in TOKEN.findall(str(name))]
+        # The one output that is made of no input is the constant of a polynomial.
+        yield found if found or type(step).__name__ == "PolynomialFeatures" else list(range(columns))
 
 
-def _chosen(table: Any, columns: Any) -> tuple[Any, list[int]]:
-    """Return the columns that a branch of a ColumnTransformer receives, and their positions."""
-    names = list(map(str, getattr(table, "columns", range(np.shape(table)[1]))))
-    single = isinstance(columns, (str, int, np.integer))
+def _positions(step: Any, table: Any, columns: Any) -> list[int]:
+    """Return the positions in a table of the columns that a branch of a ColumnTransformer receives.
+
+    It finds those of a frame by the names they had when it was fitted, however they were chosen.
+    """
+    header = getattr(table, "column_names", getattr(table, "columns", None))
+    fitted = attribute(step, "feature_names_in_")
+    names = list(range(step.n_features_in_)) if fitted is None else list(fitted)
     if isinstance(columns, slice) and isinstance(columns.start or columns.stop, str):  # ends included
         first = 0 if columns.start is None else names.index(columns.start)
         stop = len(names) if columns.stop is None else names.index(columns.stop) + 1
-        positions = list(range(first, stop))
+        chosen = list(range(first, stop))
     elif isinstance(columns, slice):
-        positions = list(range(len(names)))[columns]
+        chosen = list(range(len(names)))[columns]
     else:
         given = np.atleast_1d(np.asarray(columns, dtype=object))
         if len(given) and all(isinstance(column, (bool, np.bool_)) for column in given):
-            positions = [j for j, kept in enumerate(given) if kept]
+            chosen = [j for j, kept in enumerate(given) if kept]
         else:
-            positions = [names.index(j) if isinstance(j, str) else range(len(names))[j] for j in given]
+            chosen = [names.index(j) if isinstance(j, str) else range(len(names))[j] for j in given]
+    if fitted is None or header is None:
+        return chosen
+    places = list(header)
+    return [places.index(names[j]) for j in chosen]
+
+
+def _chosen(table: Any, positions: list[int], single: bool) -> Any:
+    """Return some columns of a table, as one dimension where a single one was chosen by itself."""
     wanted: Any = positions[0] if single else positions
-    return (table.iloc[:, wanted] if hasattr(table, "iloc") else table[:, wanted]), positions
+    if hasattr(table, "iloc"):
+        return table.iloc[:, wanted]
+    if hasattr(table, "column_names") or hasattr(table, "columns"):
+        import narwhals.stable.v2 as nw
+
+        return nw.from_native(table, eager_only=True)[:, wanted].to_native()
+    return table[:, wanted]

@@ -1,0 +1,182 @@
+"""A few rows through preprocessing in several ways: a proof about a class is none about an object.
+
+Each step must make of a row what it makes of it beside fewer rows and alone, and of rows whose columns were
+exchanged what it made of the columns where they came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import Array, Integers
+from paribus._data.kinds import missing_objects
+from paribus._data.table import CellValues, ScratchBuffer, Table
+from paribus.errors import FeatureError, RefusalCode, RefusalError, failure
+
+# Of the largest number of a column, what adding up in another order may change: matrix products do so.
+SINGLE, DOUBLE = 1e-4, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsal:
+    """The rows of a sample: all of them, every other one, one alone, and with their columns exchanged.
+
+    ``orders (p, i)`` are the rows that the exchanged columns were taken from.
+    """
+
+    tables: list[Any]
+    some: Integers
+    alone: Integers
+    orders: Integers
+
+    @classmethod
+    def of(cls, sample: Table, together: Iterable[int]) -> Rehearsal:
+        """Exchange the columns of a sample; those of the same number in ``together`` stay side by side."""
+        rows, numbers = np.arange(len(sample)), list(together)
+        rng = np.random.default_rng(0)
+        drawn = {number: rng.permutation(rows) for number in sorted(set(numbers))}
+        cells: dict[int, CellValues] = {}
+        for feature in range(len(sample.names)):
+            try:
+                cells[feature] = sample.own_cells(feature)
+            except FeatureError:  # nothing can be requested of a column that cannot be read
+                drawn[numbers[feature]] = rows
+        orders = np.stack([drawn[number] for number in numbers])
+        index = orders[list(cells)].T[None]
+        mixed = sample.stack(1, ScratchBuffer()).at(cells, index)
+        some, alone = rows[::2], rows[len(rows) // 2 :][:1]
+        fewer = [sample.keep(np.isin(rows, kept)).native for kept in (some, alone)]
+        return cls([copied(sample.native), *fewer, mixed], some, alone, orders)
+
+    def through(self, step: Any, tables: list[Any]) -> list[Any]:
+        """Return what a step makes of the tables."""
+        made = []
+        for table in tables:
+            try:
+                made.append(step.transform(copied(table)))
+            except Exception as error:  # whatever a foreign transformer raises
+                raise RefusalError(
+                    f"{title_of(step)} failed on rows of X: {failure(error)}", RefusalCode.UNSUPPORTED
+                ) from error
+            shape = shape_of(made[-1])
+            if shape[0] != shape_of(table)[0] or shape[1] != shape_of(made[0])[1]:
+                raise RefusalError(
+                    f"{title_of(step)} does not return one row per row, of the same columns",
+                    RefusalCode.UNSUPPORTED,
+                )
+        return made
+
+    def check(
+        self, step: Any, tables: list[Any], made: list[Any], owners: tuple[frozenset[int], ...]
+    ) -> None:
+        """Refuse a step that looks at other rows, changes what it does, or mixes columns unannounced."""
+        whole = made[0]
+        for fewer, kept in ((made[1], self.some), (made[2], self.alone)):
+            if not _near(fewer, _rows(whole, kept)):
+                again = self.through(step, tables[:1])[0]
+                why = "transforms a row in another way when other rows are beside it"
+                if not _near(again, whole):
+                    why = "transforms the same rows in another way each time"
+                raise RefusalError(f"{title_of(step)} {why}", RefusalCode.UNSUPPORTED)
+        # An output of features that were exchanged among one another may have become anything.
+        source = [min(owner, default=-1) for owner in owners]
+        known = [len({self.orders[feature].tobytes() for feature in owner}) <= 1 for owner in owners]
+        expected = self._exchanged(whole, source)
+        for same, joined in ((_same, False), (_near, True)):
+            places = [c for c, owner in enumerate(owners) if known[c] and (len(owner) > 1) == joined]
+            if not same(_columns(made[3], places), _columns(expected, places)):
+                raise RefusalError(
+                    f"{title_of(step)} makes columns that change with others than they are made of",
+                    RefusalCode.UNSUPPORTED,
+                )
+
+    def _exchanged(self, made: Any, source: list[int]) -> Any:
+        """Return a table whose columns are taken from the rows their features were taken from."""
+        still = np.arange(self.orders.shape[1])
+        orders = np.concatenate([self.orders, still[None]])  # the last one, of what depends on none
+        if not _is_sparse(made):
+            return np.take_along_axis(_array(made), orders[source].T, axis=0)
+        entries, places = made.tocoo(), np.argsort(orders, axis=1)
+        rows = places[np.array(source)[entries.col], entries.row]
+        return type(entries)((entries.data, (rows, entries.col)), shape=entries.shape)
+
+
+def title_of(step: Any) -> str:
+    """Return what a step is called: its class, with the function it was given."""
+    function = getattr(step, "func", None)
+    if type(step).__name__ != "FunctionTransformer" or function is None:
+        return type(step).__name__
+    return f"FunctionTransformer({getattr(function, '__name__', type(function).__name__)})"
+
+
+def shape_of(table: Any) -> tuple[int, int]:
+    """Return the number of rows and columns; a single column may have one dimension."""
+    shape = tuple(map(int, np.shape(table)))
+    if len(shape) > 2 or not shape:
+        raise RefusalError(f"a step returns an array of shape {shape}", RefusalCode.UNSUPPORTED)
+    return (shape[0], shape[1]) if len(shape) == 2 else (shape[0], 1)
+
+
+def copied(table: Any) -> Any:
+    """Return a table that a step may write into; frames of polars and Arrow cannot be written into."""
+    if isinstance(table, np.ndarray) or hasattr(table, "iloc") or hasattr(table, "tocsr"):
+        return table.copy()
+    return table
+
+
+def _is_sparse(table: Any) -> bool:
+    return hasattr(table, "tocsr")
+
+
+def _array(table: Any) -> Array:
+    values = np.asarray(table, dtype=object if isinstance(table, list) else None)
+    return values[:, None] if values.ndim == 1 else values
+
+
+def _rows(table: Any, kept: Integers) -> Any:
+    return table.tocsr()[kept] if _is_sparse(table) else _array(table)[kept]
+
+
+def _columns(table: Any, places: list[int]) -> Any:
+    return table.tocsc()[:, places] if _is_sparse(table) else _array(table)[:, places]
+
+
+def _stored(table: Any) -> tuple[Array, Array, Array]:
+    """Return where a sparse table stores what; an entry that is stored as zero may be no missing one."""
+    table = table.tocsr().copy()
+    table.sum_duplicates()
+    return table.indptr, table.indices, table.data
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Return whether two tables hold the same values to the bit, whatever they are held by."""
+    return _compared(one, two, exact=True)
+
+
+def _near(one: Any, two: Any) -> bool:
+    """Return whether two tables hold the same values but for rounding."""
+    return _compared(one, two, exact=False)
+
+
+def _compared(one: Any, two: Any, *, exact: bool) -> bool:
+    if _is_sparse(one) and _is_sparse(two):
+        (starts, indices, data), (other_starts, other_indices, other) = _stored(one), _stored(two)
+        placed = np.array_equal(starts, other_starts) and np.array_equal(indices, other_indices)
+        return placed and _compared(data[:, None], other[:, None], exact=exact)
+    one, two = (table.toarray() if _is_sparse(table) else _array(table) for table in (one, two))
+    if one.shape != two.shape:
+        return False
+    if one.dtype.kind not in "fiub" or two.dtype.kind not in "fiub":
+        gaps, other_gaps = (missing_objects(table.astype(object).ravel()) for table in (one, two))
+        pairs = zip(one.ravel()[~gaps], two.ravel()[~other_gaps], strict=False)
+        return np.array_equal(gaps, other_gaps) and all(np.array_equal(*pair) for pair in pairs)
+    if exact:
+        return bool(np.array_equal(one, two, equal_nan=True))
+    single = np.float32 in (one.dtype, two.dtype)
+    finite = np.abs(np.where(np.isfinite(two), two, 0.0)).max(axis=0, initial=0.0)
+    close = np.isclose(one, two, rtol=0.0, atol=(SINGLE if single else DOUBLE) * finite, equal_nan=True)
+    return bool(close.all())

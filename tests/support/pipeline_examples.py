@@ -1,0 +1,54 @@
+"""Mixed tables as people have them, and exact estimates behind preprocessing held to brute force."""
+
+import numpy as np
+import pandas as pd
+
+import paribus
+
+NUMBERS, WORDS = ["age", "power", "price"], ["city", "brand"]
+
+
+def mixed_table(n=90, seed=0):
+    """Return integers, floats with gaps, text, a category with gaps and a flag, and a target of them all."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "power": np.where(rng.random(n) < 0.1, np.nan, rng.gamma(4, 25, n)),
+            "price": rng.lognormal(3, 0.6, n),
+            "city": rng.choice(["Bern", "Basel", "Genf", "Zug"], n, p=[0.5, 0.3, 0.15, 0.05]).astype(object),
+            "brand": pd.Categorical(rng.choice(["A", "B", "C", None], n)),
+            "flag": rng.random(n) < 0.4,
+        }
+    )
+    y = (
+        0.02 * X["age"]
+        + np.log(X["power"].fillna(50)) * (X["brand"] == "A").astype(float)
+        + (X["city"] == "Bern") * (1 + X["flag"])
+        + 0.01 * X["price"]
+        + rng.normal(0, 0.1, n)
+    )
+    return X, y.to_numpy()
+
+
+def tolerance_of(model):
+    """Return how far exact may be from brute force: XGBoost adds up in single precision."""
+    return 3e-6 if "xgboost" in repr(type(_last(model))) else 1e-9
+
+
+def _last(model):
+    return _last(model.steps[-1][1]) if hasattr(model, "steps") else model
+
+
+def refusal_of(model, X, features, **options):
+    """Return why an effect is evaluated by brute force, empty where it is exact; exact must equal brute."""
+    options = {"progress": False, "grid_resolution": 5, **options}
+    have = paribus.partial_dependence(model, X, features, **options)
+    if have.provenance.evaluator == "brute":
+        return "; ".join(map(str, have.provenance.refusals.values()))
+    want = paribus.partial_dependence(model, X, features, method="brute", **options)
+    size = max(1e-9, float(np.abs(want.average).max()))
+    np.testing.assert_allclose(have.average, want.average, rtol=0, atol=tolerance_of(model) * size)
+    if options.get("kind") == "both":
+        np.testing.assert_allclose(have.individual, want.individual, rtol=0, atol=tolerance_of(model) * size)
+    return ""
