@@ -291,17 +291,18 @@ def axis_of(
     options: GridOptions,
     *,
     given: Any = None,
-    sides: Callable[[int, np.dtype[Any]], Array] | None = None,
+    sides: Callable[[int, Summary], Array] | None = None,
 ) -> Axis:
     """Lay out the axis of a feature from a summary of it.
 
-    ``sides`` returns, for a feature and its dtype, the numbers on both sides of the model's thresholds:
-    with them, a number is evaluated there and at its extremes.
+    ``sides`` returns, for a feature and its summary, the numbers on both sides of the model's thresholds:
+    with them, a number or a date is evaluated there and at its extremes.
     """
     if sides is not None and given is None and summary.extremes is not None and summary.dtype is not None:
         low, high = summary.extremes
-        known = sides(feature, summary.dtype)
+        known = sides(feature, summary)
         given = np.unique(np.append(known[(known > low) & (known < high)], [low, high]).astype(summary.dtype))
+        given = given if summary.unit is None else given.view(summary.unit)
     axis = axis_from(summary, like, feature, options, given)
     if summary.ordered is None or axis.nominal or not len(axis):
         return axis

@@ -9,6 +9,7 @@ import pandas as pd
 import xgboost as xgb
 from sklearn import ensemble as forests
 from sklearn import tree
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -289,9 +290,9 @@ def unreadable():
             "weighted median",
         ),
         "pipeline": (
-            make_pipeline(StandardScaler(), tree.DecisionTreeRegressor(max_depth=3)).fit(FULL, SIGNAL),
+            make_pipeline(StandardScaler(), KNeighborsRegressor(3)).fit(FULL, SIGNAL),
             FULL,
-            "Pipeline is not among the tree ensembles",
+            "KNeighborsRegressor is not among the tree ensembles",
         ),
         "function": (lambda table: table[:, 0], FULL, "it is a function, which has no trees"),
         "subclass": (

@@ -102,7 +102,8 @@ def partial_dependence(
         Number of evenly spaced grid points. A numeric feature with fewer distinct values is evaluated at each
         of them; the grids of integers and dates are rounded. ``"splits"`` uses both sides of every threshold
         of a tree ensemble (of all models of a list) within the range of the data: the line through these
-        points is the exact step function.
+        points is the exact step function. Behind preprocessing they are in the units of X; the columns made
+        of a feature must rise or fall with it.
     custom_values : mapping, optional
         Grid values to use instead, keyed by the name or position of a feature.
     method : {"auto", "exact", "brute", "recursion"}

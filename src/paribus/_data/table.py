@@ -69,6 +69,12 @@ class CellValues:
         """The values that are not missing, as numpy."""
         return self.column.values
 
+    def head(self, count: int) -> CellValues:
+        """Return the first of these values, all of them or all but a missing one at the end."""
+        if count == len(self.column.missing):
+            return self
+        return CellValues(self.native[:count], self.column.present())
+
 
 class Stack(Protocol):
     """A block repeated once per point, in which columns can be replaced."""

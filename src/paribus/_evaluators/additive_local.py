@@ -103,6 +103,6 @@ class AdditiveAle(AlePass):
 def _values(additive: Additive, grid: AleGrid) -> tuple[Floats, ...]:
     """Return the terms of each feature of a grid at its values, the missing one last if rows have none."""
     return tuple(
-        additive.values(feature, grid.replacements[feature], len(column.missing))
+        additive.values(feature, grid.replacements[feature].head(len(column.missing)))
         for feature, column in grid.columns
     )

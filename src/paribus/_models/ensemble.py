@@ -243,12 +243,11 @@ class Ensemble:
         """Return rows as the encodings read them: behind preprocessing, if there is any."""
         return table if self.preparation is None else self.preparation.table(table.native)
 
-    def values(self, feature: int, cells: CellValues, count: int) -> Callable[[Encoding], Floats]:
-        """Return what gives the numbers of the first values of a feature in each of its encodings."""
+    def values(self, feature: int, cells: CellValues) -> Callable[[Encoding], Floats]:
+        """Return what gives the numbers of some values of a feature in each of its encodings."""
         if self.preparation is None:
-            column = cells.column if count == len(cells.column.missing) else cells.column.present()
-            return lambda encoding: encoding.numbers(column)
-        made = self.preparation.values(feature, cells, count)
+            return lambda encoding: encoding.numbers(cells.column)
+        made = self.preparation.values(feature, cells)
         return lambda encoding: encoding.numbers(made.column(encoding.place))
 
     def numbers(self, table: Table) -> Floats:

@@ -141,12 +141,9 @@ class Preparation:
                 f"what its preprocessing returns cannot be read: {error}", RefusalCode.DATA
             ) from error
 
-    def values(self, feature: int, cells: CellValues, count: int) -> Any:
-        """Return what the last step receives when one feature takes each of the first values.
-
-        The missing one, which is the last, need not be accepted where it is no point of a grid.
-        """
-        row = self.context.slice(0, 1)
+    def values(self, feature: int, cells: CellValues) -> Any:
+        """Return what the last step receives when one feature takes each of some values."""
+        row, count = self.context.slice(0, 1), len(cells.column.missing)
         if not count:  # which no step takes
             return self.table(row.native).slice(0, 0)
         stack = row.stack(count, ScratchBuffer())

@@ -51,17 +51,15 @@ class _Values:
     """Values of one feature in place of the table itself, which is requested for no other."""
 
     cells: CellValues
-    count: int
 
     def __len__(self) -> int:
-        return self.count
+        return len(self.cells.column.missing)
 
     def floats(self, column: int) -> None:
         return None
 
     def column(self, column: int) -> Column:
-        whole = self.cells.column
-        return whole if self.count == len(whole.missing) else whole.present()
+        return self.cells.column
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +90,9 @@ class JoinedPreparation:
         tables = tuple(table_of(native) if one is None else one.table(native) for one in self.sources)
         return JoinedTable(tables, self.first)
 
-    def values(self, feature: int, cells: CellValues, count: int) -> JoinedTable:
-        """Return these columns when one feature takes each of the first values."""
-        tables = tuple(
-            _Values(cells, count) if one is None else one.values(feature, cells, count)
-            for one in self.sources
-        )
+    def values(self, feature: int, cells: CellValues) -> JoinedTable:
+        """Return these columns when one feature takes each of some values."""
+        tables = tuple(_Values(cells) if one is None else one.values(feature, cells) for one in self.sources)
         return JoinedTable(tables, self.first)
 
     def refuse_joined(self, features: Any) -> None:

@@ -12,9 +12,12 @@ import numpy as np
 from paribus._api.run import Work
 from paribus._contracts import Array
 from paribus._data.features import Header, resolve_many, resolve_set, values_by_position
+from paribus._data.summary import Summary
+from paribus._data.table import Table
 from paribus._evaluators.survey import SummarySpec
 from paribus._grid import SPLITS, Axis, GridOptions, axis_of
 from paribus._models import Model, trees_of
+from paribus._models.raw_splits import split_sides
 from paribus.errors import FeatureError, RefusalError
 
 Groups = tuple[tuple[int, ...], ...]
@@ -67,7 +70,8 @@ class AxisOptions:
 
     def laid_out(self, work: Work) -> tuple[dict[int, Axis], tuple[str, ...]]:
         """Lay out each axis once, however many grids share it."""
-        like, sides = work.rows.table, _sides(work.models) if self.grid.splits else None
+        like = work.rows.table
+        sides = _sides(work.models, like) if self.grid.splits else None
 
         def axis(j: int) -> Axis | FeatureError:
             try:
@@ -92,18 +96,25 @@ class AxisOptions:
         return axes, tuple(str(error) for error in refused)
 
 
-def _sides(models: tuple[Model, ...]) -> Callable[[int, np.dtype[Any]], Array]:
+def _sides(models: tuple[Model, ...], like: Table) -> Callable[[int, Summary], Array]:
     """Return a function for the numbers on both sides of the thresholds of all models."""
     each = []
     for model in models:
         try:
-            each.append(trees_of(model).ensemble.sides)
+            each.append(trees_of(model).ensemble)
         except RefusalError as refusal:
             raise RefusalError(
                 f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; pass an integer"
             ) from refusal
 
-    def sides(feature: int, dtype: np.dtype[Any]) -> Array:
-        return np.unique(np.concatenate([one(feature, dtype) for one in each]))
+    def sides(feature: int, summary: Summary) -> Array:
+        try:
+            found = [split_sides(ensemble, like, feature, summary) for ensemble in each]
+        except RefusalError as refusal:
+            raise RefusalError(
+                f"grid_resolution={SPLITS!r} does not know where {summary.name!r} is split: {refusal}; pass an "
+                f"integer, or custom_values of {summary.name!r}"
+            ) from refusal
+        return np.unique(np.concatenate(found))
 
     return sides

@@ -144,9 +144,10 @@ def _codes_of_nodes(
 ) -> tuple[tuple[int, Ints], ...]:
     """Return, for each column that belongs to the feature moved, the codes of its values, missing last."""
     (feature, values), *_ = grid.columns
+    numbers = trees.ensemble.values(feature, grid.replacements[feature].head(len(values.missing)))
     codes = []
     for position, column in enumerate(walk.columns):
         encoding = trees.ensemble.encodings[column.encoding]
         if encoding.feature == feature:
-            codes.append((position, code_of(column, encoding.numbers(values), kernels)))
+            codes.append((position, code_of(column, numbers(encoding), kernels)))
     return tuple(codes)

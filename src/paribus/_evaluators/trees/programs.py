@@ -186,6 +186,8 @@ def _entries(ensemble: Ensemble, layout: Layout, test: Integers, order: Integers
 
 def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
     """Lay an ensemble out for rows that are followed one by one, while some features are moved."""
+    if ensemble.preparation is not None:
+        ensemble.preparation.refuse_joined(features)
     inner = ensemble.column != LEAF
     columns, column, cut = _code_columns(ensemble, inner)
     conditions, truth, test = _conditions(ensemble, inner, columns, column, cut)
@@ -221,7 +223,7 @@ def points_of(program: Program, ensemble: Ensemble, grid: Grid, kernels: ModuleT
     codes: list[Ints] = []
     axis: list[int] = []
     for number, (feature, values) in enumerate(axes):
-        numbers_in = ensemble.values(feature, grid.replacements[feature], len(values.missing))
+        numbers_in = ensemble.values(feature, grid.replacements[feature].head(len(values.missing)))
         for position in program.columns_of.get(feature, ()):
             column = program.columns[position]
             numbers = numbers_in(ensemble.encodings[column.encoding])

@@ -115,11 +115,11 @@ class Additive:
             high = high - terms[position]
         return np.asarray(high + low)
 
-    def values(self, feature: int, cells: CellValues, count: int) -> Floats:
-        """Return the term of a feature at the first ``count`` values, ``(m, count)``."""
+    def values(self, feature: int, cells: CellValues) -> Floats:
+        """Return the term of a feature at some values, ``(m, v)``."""
         if self.preparation is not None:
-            return self._own(self.preparation.values(feature, cells, count), feature)
-        numbers = _of_column(cells.column if count == len(cells.column.missing) else cells.column.present())
+            return self._own(self.preparation.values(feature, cells), feature)
+        numbers = _of_column(cells.column)
         term = np.zeros((self.n_margins, len(numbers)))
         for column in np.flatnonzero((self.owner == feature) & self._used).tolist():
             term += self.column_terms.at(column, numbers)
@@ -130,7 +130,7 @@ class Additive:
         index = grid.index(0, grid.n_points)
         total = np.zeros((self.n_margins, len(index)))
         for axis, (feature, column) in enumerate(grid.columns):
-            values = self.values(feature, grid.replacements[feature], len(column.missing))
+            values = self.values(feature, grid.replacements[feature].head(len(column.missing)))
             total += values[:, index[:, axis]]
         return total
 
