@@ -8,6 +8,13 @@ from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 from paribus._api.combine import combine_facts, combine_remarks, label, mean_estimate
+from paribus._api.prediction_budget import (
+    PredictionBudget,
+    bound_note,
+    drawn_provenance,
+    drawn_rows,
+    share_of_range,
+)
 from paribus._api.recursion import recursion_notes
 from paribus._api.run import Estimated, Rounds, Work, each_model, estimates_here, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups
@@ -18,14 +25,15 @@ from paribus._evaluators.planner import choose
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter
 from paribus._evaluators.survey import SEED, SummarySpec
-from paribus._evaluators.verify import largest_difference
+from paribus._evaluators.verify import largest_difference, points_recomputed
 from paribus._grid import SPLITS, Grid
 from paribus._models import Model
 from paribus._states import Keyed
 from paribus.notes import Note
-from paribus.results import Effects, PartialDependence
+from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build_effects import EffectBuilder
 from paribus.results.build_extrapolation import extrapolation_of
+from paribus.results.extrapolation import Extrapolation
 
 QUANTILE_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
 QUANTILE_SHARE = 4  # one part in so many of it
@@ -46,6 +54,7 @@ class EffectsStatistic:
     quantiles: tuple[float, ...] | None = None
     alone: bool = False
     verb: str = "effects"
+    max_predictions: int | None = None
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -72,14 +81,16 @@ class EffectsStatistic:
         outlook = PairSelection.of(probe, grids, rows.n_weighted)
         # Training paths are about no rows that might not exist.
         counting = SupportCounts.of(grids, outlook, rows.weight_scale, joint=self.method != "recursion")
+        budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)
         estimated = yield from each_model(
-            [self._evaluated(work, request, index, counting) for index in range(len(work.models))]
+            [self._evaluated(work, request, index, counting, budget) for index in range(len(work.models))]
         )
         supports, joint = counting.finish(estimated[0].state)
         remarks = combine_remarks([self._remarks(work, one, request) for one in estimated])
         verified = [self._verified(work, one, grids) for one in estimated]
+        drawn = drawn_rows(estimated, len(grids))
         far = [extrapolation_of(grid, joint, probe, work.data.header.names) for grid in grids]
-        several = zip(grids, self._joined(work, estimated), supports, far, remarks, strict=True)
+        several = zip(drawn, grids, self._joined(work, estimated), supports, far, remarks, strict=True)
         return partial(self._result, work, request, estimated, verified, list(several), skipped)
 
     def _request(self, work: Work, grids: tuple[Grid, ...]) -> EvaluationRequest:
@@ -97,6 +108,7 @@ class EffectsStatistic:
             out_of_core=not rows.in_memory,
             quantiles=self._quantile_request(work),
             given=work.given,
+            few_calls=self.max_predictions is not None,
         )
 
     def _quantile_request(self, work: Work) -> QuantileRequest | None:
@@ -107,8 +119,14 @@ class EffectsStatistic:
         )
 
     def _evaluated(
-        self, work: Work, request: EvaluationRequest, index: int, counting: SupportCounts
+        self,
+        work: Work,
+        request: EvaluationRequest,
+        index: int,
+        counting: SupportCounts,
+        budget: PredictionBudget | None,
     ) -> Rounds:
+        recomputed = points_recomputed(request.grids) if self.verify else ()
         return evaluated(
             work,
             work.models[index],
@@ -117,6 +135,8 @@ class EffectsStatistic:
             label(self.verb, index, len(work.models)),
             beside=() if index else counting.parts,
             settings=() if index else counting.settings,
+            sample=None if budget is None else budget.draw,
+            bound=None if budget is None else budget.bound(work.models[index], recomputed=recomputed),
         )
 
     def _remarks(self, work: Work, one: Estimated, request: EvaluationRequest) -> list[tuple[Note, ...]]:
@@ -144,8 +164,9 @@ class EffectsStatistic:
         if not self.verify:
             return None
         assert one.model is not None
-        work.runner.passes += not work.rows.in_memory
-        return largest_difference(one.model, work.rows, grids, one.estimates)
+        rows = {number: plan.drawn or work.rows for plan in one.plans for number in plan.numbers}
+        work.runner.passes += any(not some.in_memory for some in rows.values())
+        return largest_difference(one.model, rows, grids, one.estimates)
 
     def _joined(self, work: Work, estimated: list[Estimated]) -> list[EffectEstimate]:
         """Return the estimate of each grid: that of the one model, or the mean of those of a list."""
@@ -172,10 +193,28 @@ class EffectsStatistic:
             points=request.points,
             rank_error=work.data.rank_error(self.wanted),
         )
-        models, unit = work.models, work.rows.weight_scale
-        build = EffectBuilder(models[0].output_names, models, unit, provenance).partial_dependence
-        effects = tuple(build(request, *one) for one in several)
+        effects = tuple(self._effect(work, request, provenance, *one) for one in several)
         return effects[0] if self.alone else Effects(effects, skipped)
+
+    def _effect(
+        self,
+        work: Work,
+        request: EvaluationRequest,
+        provenance: Provenance,
+        drawn: Rows | None,
+        grid: Grid,
+        estimate: EffectEstimate,
+        support: Floats,
+        far: Extrapolation | None,
+        remarks: tuple[Note, ...],
+    ) -> PartialDependence:
+        models, own = work.models, drawn_provenance(provenance, drawn, SEED)
+        if drawn is not None and self.max_predictions is not None:
+            averaged = self.kind != "individual"
+            share = share_of_range(estimate.average, estimate.standard_error) if averaged else None
+            remarks = (*remarks, bound_note(own, self.max_predictions, share))
+        builder = EffectBuilder(models[0].output_names, models, work.rows.weight_scale, own)
+        return builder.partial_dependence(request, grid, estimate, support, far, remarks)
 
 
 @dataclass(frozen=True, eq=False)
