@@ -36,6 +36,15 @@ State: TypeAlias = Keyed | RefusalError
 Rounds: TypeAlias = Generator[list[Pass], list[State], Any]
 
 
+@dataclass(frozen=True)
+class Verification:
+    """Predictions, calls of the model and passes over out-of-core rows that a comparison takes."""
+
+    predictions: int = 0
+    calls: int = 0
+    passes: int = 0
+
+
 class Statistic(Protocol):
     """What a verb computes: what it wants to know of the rows first, and the passes that follow.
 
@@ -71,6 +80,15 @@ class Statistic(Protocol):
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
         """What a survey must find out about which feature."""
+        ...
+
+    @property
+    def max_predictions(self) -> int | None:
+        """How many predictions it may make, None for any number."""
+        ...
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Return what ``verify=True`` takes besides, of results by these plans."""
         ...
 
     def evaluate(self, work: Work) -> Rounds:

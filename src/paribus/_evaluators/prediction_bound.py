@@ -92,9 +92,10 @@ class PredictionBound:
     def refuse(self, predictions: int, what: str, ways_out: str) -> None:
         """Say how many predictions it would take."""
         needed = self.given - self.most + predictions
+        verified = ", or leave verify out" if self.recomputed or self.verified else ""
         raise OptionError(
             f"max_predictions={self.given}: {what} need {needed:,} predictions, those included by which a model "
-            f"is tried first; {ways_out}"
+            f"is tried first; {ways_out}{verified}"
         )
 
 

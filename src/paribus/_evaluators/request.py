@@ -291,6 +291,11 @@ class StatisticEvaluator(Protocol):
         ...
 
     @property
+    def calls(self) -> int:
+        """Calls of the model that takes."""
+        ...
+
+    @property
     def error_rows(self) -> int:
         """Rows the standard errors are computed from."""
         ...

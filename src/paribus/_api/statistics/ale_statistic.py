@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -17,7 +17,7 @@ from paribus._api.prediction_budget import (
     drawn_rows,
     share_of_range,
 )
-from paribus._api.run import Estimated, Rounds, Work, both_ways, each_model, evaluated
+from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups
 from paribus._contracts import Array
 from paribus._data.rows import Rows
@@ -27,6 +27,7 @@ from paribus._evaluators.ale.ale_grid import AleBins, AleGrid, bins_of
 from paribus._evaluators.ale.ale_request import AleRequest
 from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.ale.category_order import DRAWN, similar_order
+from paribus._evaluators.planner import Plan
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._evaluators.verify import apart, within_rounding
 from paribus.errors import FeatureError
@@ -84,6 +85,17 @@ class AleStatistic:
         )
         verified = [self._verified(work, one, request) for one in estimated] if self.verify else None
         return partial(self._result, work, request, estimated, skipped, verified)
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Return what comparing on a few rows takes, which are predicted once or both ways."""
+        if not self.verify:
+            return Verification()
+        few, ways = min(VERIFIED, work.rows.n_weighted), 1 + any(not plan.evaluator.shortcut for plan in plans)
+        requests = [plan.evaluator.request for plan in plans]
+        grids = tuple(grid for one in requests if isinstance(one, AleRequest) for grid in one.ale_grids)
+        points = sum(grid.n_points for grid in grids if not grid.silent)
+        calls = len(grids) if self.max_predictions is None else 1
+        return Verification(ways * few * points, ways * calls)
 
     def _evaluated(
         self, work: Work, request: AleRequest, index: int, budget: PredictionBudget | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
@@ -16,12 +16,13 @@ from paribus._api.prediction_budget import (
     share_of_range,
 )
 from paribus._api.recursion import recursion_notes
-from paribus._api.run import Estimated, Rounds, Work, each_model, estimates_here, evaluated
+from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, estimates_here, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
+from paribus._evaluators.brute_force import CALL_ROWS
 from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, probe_of
-from paribus._evaluators.planner import choose
+from paribus._evaluators.planner import Plan, choose
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter
 from paribus._evaluators.survey import SEED, SummarySpec
@@ -92,6 +93,20 @@ class EffectsStatistic:
         far = [extrapolation_of(grid, joint, probe, work.data.header.names) for grid in grids]
         several = zip(drawn, grids, self._joined(work, estimated), supports, far, remarks, strict=True)
         return partial(self._result, work, request, estimated, verified, list(several), skipped)
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Return what comparing at a few points takes: each is predicted by itself."""
+        if not self.verify:
+            return Verification()
+        predictions = calls = 0
+        grids = {n: grid for plan in plans for n, grid in zip(plan.numbers, _grids(plan), strict=True)}
+        points = points_recomputed(tuple(grids[number] for number in sorted(grids)))
+        for plan in plans:
+            rows = work.rows.n_weighted if plan.drawn is None else len(plan.drawn)
+            picked = sum(points[number] for number in plan.numbers)
+            predictions += rows * picked
+            calls += -(-rows // CALL_ROWS) * picked
+        return Verification(predictions, calls, int(any(plan.drawn is None for plan in plans)))
 
     def _request(self, work: Work, grids: tuple[Grid, ...]) -> EvaluationRequest:
         rows = work.rows
@@ -215,6 +230,11 @@ class EffectsStatistic:
             remarks = (*remarks, bound_note(own, self.max_predictions, share))
         builder = EffectBuilder(models[0].output_names, models, work.rows.weight_scale, own)
         return builder.partial_dependence(request, grid, estimate, support, far, remarks)
+
+
+def _grids(plan: Plan) -> tuple[Grid, ...]:
+    assert isinstance(plan.evaluator.request, EvaluationRequest)
+    return plan.evaluator.request.grids
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -12,10 +12,11 @@ import numpy as np
 from paribus._api.combine import combine_facts, label
 from paribus._api.prediction_budget import bound_note, share_of_largest
 from paribus._api.provenance_record import of_estimator, of_model
-from paribus._api.run import Estimated, Rounds, Work, each_model, evaluated
+from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
 from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
+from paribus._evaluators.planner import Plan
 from paribus._evaluators.prediction_bound import PredictionBound, first_predictions_of
 from paribus._evaluators.survey import SummarySpec
 from paribus._models.own_importance import own_importance
@@ -62,6 +63,10 @@ class PermutationStatistic:
             ]
         )
         return partial(self._result, work, requests, estimated)
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Nothing is compared."""
+        return Verification()
 
     def _request(self, work: Work, estimator: Any) -> PermutationRequest:
         rows = work.data.in_memory("method='permutation'")
@@ -160,12 +165,17 @@ class OwnStatistic:
     reads_trees: ClassVar[bool] = False
     needs_target: ClassVar[bool] = False
     needs_model: ClassVar[bool] = False
+    max_predictions: ClassVar[None] = None
 
     def evaluate(self, work: Work) -> Rounds:
         """Read what the model has; no pass over the rows is needed."""
         work.data.in_memory("method='model'")
         return partial(self._result, work)
         yield  # a generator without passes
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Nothing is compared."""
+        return Verification()
 
     def _result(self, work: Work) -> Importance:
         table, chosen = work.rows.table, list(self.features)

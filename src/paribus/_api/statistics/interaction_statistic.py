@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -13,12 +13,14 @@ import numpy as np
 from paribus._api.combine import combine_facts, label, mean_statistics
 from paribus._api.options import AUTO
 from paribus._api.prediction_budget import PredictionBudget, bound_note, share_of_largest
-from paribus._api.run import Estimated, Rounds, Work, both_ways, each_model, evaluated
+from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
 from paribus._data.background import Background
 from paribus._data.features import Feature
 from paribus._data.rows import Rows
 from paribus._evaluators.interactions import InteractionStatistics
+from paribus._evaluators.interactions.brute_interactions import TRIPLE_PARTS
 from paribus._evaluators.interactions.interaction_request import InteractionRequest
+from paribus._evaluators.planner import Plan
 from paribus._evaluators.prediction_bound import PredictionBound, RowsNeededError
 from paribus._evaluators.survey import SummarySpec
 from paribus._evaluators.verify import apart, within_rounding
@@ -29,7 +31,6 @@ from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.build_interactions import InteractionBuilder
 
 VERIFIED = 40  # rows on which strengths of trees are compared with the definition
-TRIPLE_PARTS = 4  # sets of two features or three that are evaluated for a triple
 SUBSAMPLE = 500  # rows crossed with each other where the model itself is evaluated, by default
 
 
@@ -104,21 +105,28 @@ class InteractionStatistic:
         floor = float(np.sqrt(np.max(exact.floor)) + np.sqrt(np.max(brute.floor)))
         return within_rounding(one.model, worst, 4, floor)  # an interaction is a sum of four effects at most
 
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Return what comparing on a few rows takes at most, which are predicted once or both ways."""
+        if not self.verify:
+            return Verification()
+        few, ways = min(VERIFIED, work.rows.n_weighted), 1 + any(not plan.evaluator.shortcut for plan in plans)
+        crossings = self._crossings(threeway=0)
+        return Verification(ways * few * few * crossings, ways * crossings, 1)
+
     def _sample(self, work: Work, size: int) -> Generator[Any, Any, None]:
         self._drawn[size] = yield from work.subsample(size, self.seed, self.verb)
 
-    @property
-    def _crossings(self) -> int:
-        """How often all rows are crossed with each other, at most: for features, pairs and triples."""
+    def _crossings(self, threeway: int) -> int:
+        """Return how often all rows are crossed with each other at most: for features, pairs and triples."""
         count = len(self.features)
         pairs = math.comb(count, 2) if self.pairwise else 0
-        return count + pairs + TRIPLE_PARTS * math.comb(min(self.threeway, count), 3)
+        return count + pairs + TRIPLE_PARTS * math.comb(min(threeway, count), 3)
 
     def _bound(self, budget: PredictionBudget | None, model: Model) -> PredictionBound | None:
         if budget is None:
             return None
         few = min(VERIFIED, budget.work.rows.n_weighted) if self.verify else 0
-        return budget.bound(model, verified=few * few * self._crossings)
+        return budget.bound(model, verified=few * few * self._crossings(threeway=0))
 
     def _requested(
         self, work: Work, bound: PredictionBound | None, shortcut: bool, some: Rows | None = None
@@ -162,7 +170,7 @@ class InteractionStatistic:
         if shortcut:
             bound.check_verified(bound.verified)
             return size
-        most = bound.crossed(self._crossings)
+        most = bound.crossed(self._crossings(self.threeway))
         wanted = size if isinstance(size, int) else bound.rows
         return most if most < wanted else size
 

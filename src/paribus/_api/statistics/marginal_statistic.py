@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from paribus._api.combine import combine_facts, label, mean_cells
 from paribus._api.prediction_budget import PredictionBudget, bound_note, drawn_provenance, drawn_rows
-from paribus._api.run import Estimated, Rounds, Work, each_model, evaluated
+from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
+from paribus._evaluators.planner import Plan
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import SPLITS, Grid, GridOptions
 from paribus._models import Model
@@ -67,6 +68,10 @@ class MarginalStatistic:
             ]
         )
         return partial(self._result, work, estimated, skipped)
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Nothing is compared."""
+        return Verification()
 
     def _evaluated(
         self,
