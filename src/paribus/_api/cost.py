@@ -30,7 +30,7 @@ from paribus._models.scoring import Scorer
 from paribus._states import Keyed
 from paribus.results import CostEstimate
 
-TIMED_ROWS = (1, 33)  # predicted where predictions are dear, to time them by call and by row
+TIMED_ROWS = 128  # predicted where predictions are dear, after one, to time them by call and by row
 FIRST_CALLS = 2  # by which a model is tried first
 WARM_ROWS = 64  # evaluated before the clock runs, so that compiling is not counted
 CROSSING = ("interactions", "permutation")  # whose passes over the model itself are not proportional to rows
@@ -98,10 +98,12 @@ def forecast(
             return TrialWork(data, models, Runner(False), *bounds, pool, fingerprint, several, some=some)
 
         whole = work(trial.data, trial.rows)
-        planned = [_plans(one, whole) for one in statistics]
+        begun = [_plans(one, whole) for one in statistics]
+        planned = [plans for plans, _ in begun]
         verifying = [one.verification(whole, plans) for one, plans in zip(statistics, planned, strict=True)]
         clocks = [
-            _timed(one, plans, trial.rows, work) for one, plans in zip(statistics, planned, strict=True)
+            _timed(one, plans, trial.rows, work, reads)
+            for one, (plans, reads) in zip(statistics, begun, strict=True)
         ]
     again = max(one.passes for one in verifying) + len(whole.sampled)
     estimate = _estimate(trial, [plan for plans in planned for plan in plans], clocks, again)
@@ -132,23 +134,23 @@ def _with_predictions(
     )
 
 
-def _plans(statistic: Statistic, work: Work) -> list[Plan]:
-    """Return the plans of the first round: none of a statistic without passes."""
+def _plans(statistic: Statistic, work: Work) -> tuple[list[Plan], bool]:
+    """Return the plans of the first round, and whether it reads the rows; none of one without passes."""
     rounds = statistic.evaluate(work)
     try:
         passes: list[Pass] = rounds.send(None)  # type: ignore[arg-type]
     except StopIteration:
-        return []
+        return [], False
     rounds.close()
-    return [one.plan for one in passes if one.plan is not None]
+    return [one.plan for one in passes if one.plan is not None], any(one.reads for one in passes)
 
 
-def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any) -> Clock:
+def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any, reads: bool) -> Clock:
     crossing = [p for p in plans if p.evaluator.request.statistic in CROSSING and not p.evaluator.shortcut]
     size = min([len(rows), *(plan.evaluator.block_rows for plan in plans)])
     dear = [plan for plan in plans if statistic.max_predictions is not None and plan.evaluator.predictions]
     if dear:
-        return _called(dear, rows)
+        return _called(dear, rows, reads)
     if crossing or not plans:
         return _predicted(crossing, rows)
     clock = Clock(size)
@@ -179,26 +181,25 @@ def _predicted(plans: list[Plan], rows: Rows) -> Clock:
     return clock
 
 
-def _called(plans: list[Plan], rows: Rows) -> Clock:
+def _called(plans: list[Plan], rows: Rows, reads: bool) -> Clock:
     """Return what models take whose predictions are dear, from two small predicts: by call, and by row."""
-    clock = Clock(len(rows), [0.0] if any(one.evaluator.request.background is None for one in plans) else [])
+    clock = Clock(len(rows), [0.0] if reads else [])
     for plan in plans:
-        model = _model_of(plan.evaluator)
+        model, predictions = _model_of(plan.evaluator), plan.evaluator.predictions
         if model is not None:
-            few, more = (_predict_seconds(model, rows, size) for size in TIMED_ROWS)
-            by_row = max(0.0, (more - few) / (TIMED_ROWS[1] - TIMED_ROWS[0]))
-            by_call = max(0.0, few - TIMED_ROWS[0] * by_row)
-            clock.fixed += plan.evaluator.calls * by_call + plan.evaluator.predictions * by_row
+            some = min(TIMED_ROWS, len(rows), predictions)  # no more than the call itself
+            one, more = (_predict_seconds(model, rows, size) for size in (1, some))
+            by_row = max(0.0, (more - one) / max(1, some - 1))
+            clock.fixed += plan.evaluator.calls * max(0.0, one - by_row) + predictions * by_row
     return clock
 
 
 def _predict_seconds(model: Model, rows: Rows, size: int) -> float:
-    some = rows.table.slice(0, min(size, len(rows)))
-    copies = -(-size // len(some))  # a table may have fewer rows
-    table = some.stack(copies, ScratchBuffer()).at({}, np.zeros((copies, 0), dtype=np.int64))
+    # Stacked, because a model that writes into what it is given must not write into X.
+    table = rows.table.slice(0, size).stack(1, ScratchBuffer()).at({}, np.zeros((1, 0), dtype=np.int64))
     started = perf_counter()
-    model.predict(table, copies * len(some))
-    return (perf_counter() - started) * size / (copies * len(some))
+    model.predict(table, size)
+    return perf_counter() - started
 
 
 def _model_of(evaluator: StatisticEvaluator) -> Model | None:

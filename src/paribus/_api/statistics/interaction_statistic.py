@@ -111,7 +111,8 @@ class InteractionStatistic:
             return Verification()
         few, ways = min(VERIFIED, work.rows.n_weighted), 1 + any(not plan.evaluator.shortcut for plan in plans)
         crossings = self._crossings(threeway=0)
-        return Verification(ways * few * few * crossings, ways * crossings, 1)
+        calls = crossings if self.max_predictions is None else 1 + self.pairwise
+        return Verification(ways * few * few * crossings, ways * calls, 1)
 
     def _sample(self, work: Work, size: int) -> Generator[Any, Any, None]:
         self._drawn[size] = yield from work.subsample(size, self.seed, self.verb)
