@@ -58,9 +58,9 @@ CALLS = {
     "quantiles": {"grid_resolution": 10, "quantiles": True},
     "verified": {"grid_resolution": 10, "verify": True},
     "accumulated_local_effects": {},
-    "h_statistic": {},
-    "threeway": {"threeway": 3, "verify": True},
-    "feature_importance": {},
+    "h_statistic": {"subsample": 200},
+    "threeway": {"threeway": 3, "verify": True, "subsample": 100},
+    "feature_importance": {"subsample": 200},
     "permutation": {"method": "permutation", "y": frame()["a"].to_numpy(), "n_repeats": 2},
     "marginal": {},
 }
@@ -93,7 +93,9 @@ def test_no_call_predicts_more_rows_than_it_may_and_the_forecast_says_how_many(n
     assert f"the model predicts {model.rows:,} rows in {len(model.calls):,} calls" in repr(estimate)
     one = found["a"] if verb in ("accumulated_local_effects", "marginal") else found
     one = next(iter(found.values())) if verb == "effects" else one
-    assert ("max_predictions=900" in bound_note(one)) if most == 900 else model.rows > most // 25 or most > 10**6
+    assert (
+        ("max_predictions=900" in bound_note(one)) if most == 900 else model.rows > most // 25 or most > 10**6
+    )
 
 
 def test_a_note_names_the_rows_the_predictions_and_the_error_that_results():
@@ -106,7 +108,13 @@ def test_a_note_names_the_rows_the_predictions_and_the_error_that_results():
     )
     assert bound_note(effect).value == pytest.approx(share)
     p = effect.provenance
-    assert (p.rows, p.sampled_rows, p.seed, p.predictions, p.standard_error_rows) == (ROWS, 100, 0, 1_000, 100)
+    assert (p.rows, p.sampled_rows, p.seed, p.predictions, p.standard_error_rows) == (
+        ROWS,
+        100,
+        0,
+        1_000,
+        100,
+    )
     assert p.background() == "100 of 1,200 rows, drawn with seed 0 (unweighted)"
     assert effect.support.sum() == pytest.approx(0.9 * ROWS, rel=0.1)  # that of all rows
     curves = paribus.partial_dependence(Dear(), X, "a", kind="individual", max_predictions=1_064)
@@ -114,8 +122,7 @@ def test_a_note_names_the_rows_the_predictions_and_the_error_that_results():
     assert curves.individual.shape == (1, 10, 100)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", ["average", "both"])
+@pytest.mark.parametrize(("weighted", "kind"), [(False, "average"), (True, "both")])
 @pytest.mark.parametrize("most", [3_000, 30_000, 10**7])
 def test_the_same_rows_by_hand_give_the_same_bits(weighted, kind, most):
     X, w = frame()[NAMES], frame()["w"].to_numpy() if weighted else None
@@ -164,7 +171,7 @@ def test_calls_are_few_and_large():
     X = frame()[NAMES]
     for verb, options in (
         ("effects", {"grid_resolution": 50}),
-        ("effects", {"features": NAMES + [("a", "b")], "grid_resolution": 20}),
+        ("effects", {"features": [*NAMES, ("a", "b")], "grid_resolution": 20}),
         ("accumulated_local_effects", {}),
         ("h_statistic", {"subsample": 50}),
     ):
@@ -189,7 +196,9 @@ def test_exact_shortcuts_are_not_affected():
         if verb in ("effects", "accumulated_local_effects"):
             assert all(bounded[name].notes == exact[name].notes for name in NAMES)
             exact, bounded = exact["a"], bounded["a"]
-        key = {"effects": "average", "h_statistic": "main_effect", "feature_importance": "values"}.get(verb, "ale")
+        key = {"effects": "average", "h_statistic": "main_effect", "feature_importance": "values"}.get(
+            verb, "ale"
+        )
         numbers = [getattr(one, key) for one in (exact, bounded)]
         numbers = [one.numerator for one in numbers] if verb == "h_statistic" else numbers
         assert np.array_equal(*numbers)
@@ -230,7 +239,9 @@ def test_rows_that_are_read_are_drawn_as_those_in_memory(tmp_path):
             else:
                 assert np.array_equal(one[numbers[verb]], other[numbers[verb]])
                 assert np.allclose(one.support, other.support, rtol=1e-12)
-    with pytest.raises(OptionError, match=r"max_predictions=500 is below the number of rows, and y of an out"):
+    with pytest.raises(
+        OptionError, match=r"max_predictions=500 is below the number of rows, and y of an out"
+    ):
         paribus.marginal(Dear(), str(tmp_path), ["a", "b"], y="w", max_predictions=500)
 
 
@@ -323,7 +334,11 @@ def test_a_bound_that_two_rows_exceed_is_refused_with_the_number_needed():
     for verb, options, message in (
         ("effects", {}, f"2 rows need 664 predictions{tried}, name fewer features or lower grid_resolution"),
         ("accumulated_local_effects", {}, f"2 rows need 76 predictions{tried}, name fewer"),
-        ("h_statistic", {}, f"2 rows crossed with each other need 88 predictions{tried} or name fewer features"),
+        (
+            "h_statistic",
+            {},
+            f"2 rows crossed with each other need 88 predictions{tried} or name fewer features",
+        ),
         ("marginal", {}, f"2 rows need 66 predictions{tried}"),
         (
             "feature_importance",
@@ -355,3 +370,9 @@ def test_a_forecast_takes_the_time_of_calls_and_of_rows_into_account(monkeypatch
     many = {"verb": "feature_importance", "method": "permutation", "y": np.arange(ROWS), "n_repeats": 2}
     estimate = paribus.estimate_cost(slow, frame()[NAMES], max_predictions=20_000, **many)
     assert estimate.seconds == pytest.approx(5 * 4 + 0.01 * 7 * ROWS)
+
+
+def test_a_progress_bar_says_how_many_predictions_are_made(caplog):
+    with caplog.at_level("INFO", logger="paribus"):
+        paribus.effects(Dear(), frame()[NAMES], grid_resolution=10, max_predictions=3_000, progress=True)
+    assert "partial dependence, 2,910 predictions in 1 call: 100% of 97 rows" in caplog.text

@@ -87,7 +87,9 @@ def choose(
             numbers = tuple(n for n in candidate.covers(request) if n not in done)
             try:
                 if numbers:
-                    within = None if bound is None else partial(bound.bounded, numbers=numbers, done=set(done))
+                    within = (
+                        None if bound is None else partial(bound.bounded, numbers=numbers, done=set(done))
+                    )
                     plans.append(_planned(candidate, model, request, numbers, method, short, within))
                     done.update(numbers)
                 if len(done) == request.n_parts:

@@ -38,13 +38,11 @@ class PredictionBound:
     given: int
     most: int
     rows: int
-    draw: Callable[[int], Rows]
+    draw: Callable[[int], Rows] | None = None
     recomputed: tuple[int, ...] = ()
     verified: int = 0
 
-    def bounded(
-        self, evaluator: Any, numbers: Iterable[int], done: Iterable[int]
-    ) -> tuple[Any, Rows | None]:
+    def bounded(self, evaluator: Any, numbers: Iterable[int], done: Iterable[int]) -> tuple[Any, Rows | None]:
         """Return an evaluator of some grids on as many rows as may be, and those rows; None for all rows.
 
         Shortcuts, which need no predictions, were found for the grids that are ``done``.
@@ -56,6 +54,7 @@ class PredictionBound:
         besides = 2 * self.verified + verified  # both ways evaluate the model itself
         if evaluator.predictions + self.rows * again + besides <= self.most:
             return evaluator, None
+        assert self.draw is not None
         drawn = self.draw(self.size(evaluator.row_predictions + again, besides))
         return replace(evaluator, request=evaluator.request.among(drawn)), drawn
 

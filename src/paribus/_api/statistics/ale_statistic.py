@@ -90,7 +90,10 @@ class AleStatistic:
         """Return what comparing on a few rows takes, which are predicted once or both ways."""
         if not self.verify:
             return Verification()
-        few, ways = min(VERIFIED, work.rows.n_weighted), 1 + any(not plan.evaluator.shortcut for plan in plans)
+        few, ways = (
+            min(VERIFIED, work.rows.n_weighted),
+            1 + any(not plan.evaluator.shortcut for plan in plans),
+        )
         requests = [plan.evaluator.request for plan in plans]
         grids = tuple(grid for one in requests if isinstance(one, AleRequest) for grid in one.ale_grids)
         points = sum(grid.n_points for grid in grids if not grid.silent)

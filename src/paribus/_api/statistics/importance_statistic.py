@@ -93,7 +93,7 @@ class PermutationStatistic:
         each = (1 if own else 2) + self.repeats * len(self.groups)  # a scorer scores the rows twice
         spent = first_predictions_of(rows.table) + (0 if own else TRIAL_ROWS)
         most = self.max_predictions // len(self.estimators) - spent
-        bound = PredictionBound(self.max_predictions, most, rows.n_weighted, rows.keep)
+        bound = PredictionBound(self.max_predictions, most, rows.n_weighted)
         size = bound.size(each, ways_out=WAYS_OUT)
         return size if self.max_rows is None else min(size, self.max_rows)
 

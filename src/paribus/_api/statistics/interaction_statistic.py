@@ -109,7 +109,10 @@ class InteractionStatistic:
         """Return what comparing on a few rows takes at most, which are predicted once or both ways."""
         if not self.verify:
             return Verification()
-        few, ways = min(VERIFIED, work.rows.n_weighted), 1 + any(not plan.evaluator.shortcut for plan in plans)
+        few, ways = (
+            min(VERIFIED, work.rows.n_weighted),
+            1 + any(not plan.evaluator.shortcut for plan in plans),
+        )
         crossings = self._crossings(threeway=0)
         calls = crossings if self.max_predictions is None else 1 + self.pairwise
         return Verification(ways * few * few * crossings, ways * calls, 1)
@@ -193,7 +196,8 @@ class InteractionStatistic:
         self, work: Work, estimated: list[Estimated], result: HStatistics | Importance
     ) -> Note | None:
         """Return what is said where fewer rows than requested were used to keep ``max_predictions``."""
-        wanted = min(SUBSAMPLE if self.size == AUTO else self.size or np.inf, work.rows.n_weighted)
+        requested = SUBSAMPLE if self.size == AUTO else self.size
+        wanted = min(requested, work.rows.n_weighted) if isinstance(requested, int) else work.rows.n_weighted
         brute = any(not one.plans[0].evaluator.shortcut for one in estimated)
         used = result.provenance.sampled_rows
         if self.max_predictions is None or not brute or used is None or used >= wanted:

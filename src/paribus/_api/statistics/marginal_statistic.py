@@ -19,6 +19,7 @@ from paribus._models import Model
 from paribus._models.adapter import named_outputs
 from paribus._models.scoring import Outcome, outcome_of
 from paribus.errors import FeatureError, OptionError
+from paribus.notes import Note
 from paribus.results import Marginals
 from paribus.results.build_effects import EffectBuilder
 
@@ -136,7 +137,8 @@ class MarginalStatistic:
             rank_error=work.data.rank_error(self.wanted),
         )
         drawn = drawn_rows(estimated, len(means.axes))[0]
-        own, remarks = drawn_provenance(provenance, drawn, SEED), ()
+        own = drawn_provenance(provenance, drawn, SEED)
+        remarks: tuple[Note, ...] = ()
         if drawn is not None and self.max_predictions is not None:
             remarks = (bound_note(own, self.max_predictions, None),)
         models = work.models

@@ -128,7 +128,9 @@ class BruteAle(AlePass):
                 if len(cells.cells):
                     yield LocatedRows(number, grid, some, cells)
 
-    def _states(self, block: Block, located: list[LocatedRows], predictions: Iterator[Floats] | None) -> Keyed:
+    def _states(
+        self, block: Block, located: list[LocatedRows], predictions: Iterator[Floats] | None
+    ) -> Keyed:
         first, last = block.start, block.start + len(block.table) - 1
         parts: dict[int, list[tuple[CellMoments, Counts]]] = {}
         for one in located:

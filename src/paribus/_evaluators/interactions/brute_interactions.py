@@ -225,7 +225,9 @@ class BruteInteractions(InteractionPasses):
     def worker_bytes(self) -> int:
         """The curves of every row over one group of features, twice while they are joined, and a predict."""
         rows = len(self.request.rows)
-        parts = (5 if self.request.threeway else 2) * self._groups_together(triples=bool(self.request.threeway))
+        parts = (5 if self.request.threeway else 2) * self._groups_together(
+            triples=bool(self.request.threeway)
+        )
         return parts * FLOAT * rows * rows * self.model.n_outputs + self._brute.call_bytes
 
     def _groups_together(self, *, triples: bool) -> int:
