@@ -371,6 +371,16 @@ def test_a_frame_that_is_on_the_cluster_is_read_from_there(client, model, frame)
     client.cancel(parts)  # others count what is left on the cluster
 
 
+def test_a_bound_on_predictions_draws_the_same_rows_on_a_cluster(client, frame):
+    asked = {**points("a", "b"), "max_predictions": 2_000}
+    want = paribus.effects(product, frame[NAMES], **asked)
+    assert want["a"].provenance.sampled_rows < 500
+    for X in (frame[NAMES], dd.from_pandas(frame[NAMES], npartitions=3)):
+        have = paribus.effects(product, X, executor=client, **asked)
+        same(have, want)
+        assert have["a"].provenance.sampled_rows == want["a"].provenance.sampled_rows
+
+
 def test_a_data_frame_with_weights_gives_the_same_numbers_up_to_rounding(client, model, frame):
     asked = points(*NAMES)
     want = paribus.effects(model, frame[NAMES], sample_weight=frame["w"], **asked)

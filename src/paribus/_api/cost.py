@@ -8,14 +8,21 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from paribus import _budget
 from paribus._api.data import ExplainerData, InMemoryData, Trial
-from paribus._api.run import Rounds, Statistic, Work
+from paribus._api.run import Rounds, Statistic, Verification, Work
 from paribus._api.runner import Pass, Runner
 from paribus._data.rows import Rows
+from paribus._data.table import ScratchBuffer
+from paribus._evaluators.ale.brute_ale import BruteAle
+from paribus._evaluators.brute_force import BruteForce
+from paribus._evaluators.cell_means import CellMeans
 from paribus._evaluators.interactions.brute_interactions import BruteInteractions
 from paribus._evaluators.permutation import PermutationEvaluator
 from paribus._evaluators.planner import Plan
+from paribus._evaluators.prediction_bound import first_predictions
 from paribus._evaluators.request import StatisticEvaluator
 from paribus._executors import LocalExecutor
 from paribus._models import Model
@@ -23,19 +30,23 @@ from paribus._models.scoring import Scorer
 from paribus._states import Keyed
 from paribus.results import CostEstimate
 
+TIMED_ROWS = 128  # predicted where predictions are dear, after one, to time them by call and by row
+FIRST_CALLS = 2  # by which a model is tried first
 WARM_ROWS = 64  # evaluated before the clock runs, so that compiling is not counted
 CROSSING = ("interactions", "permutation")  # whose passes over the model itself are not proportional to rows
 
 
 @dataclass(eq=False)
 class TrialWork(Work):
-    """Work on the rows of a trial, of which any sample is at hand."""
+    """Work on the rows of a trial, of which any sample is at hand; ``sampled`` has size and seed of each."""
 
     some: Rows | None = None
+    sampled: set[tuple[int, int]] = field(default_factory=set)
 
     def subsample(self, size: int, seed: int, verb: str) -> Rounds:
         """Return rows of the trial."""
         assert self.some is not None
+        self.sampled.add((size, seed))
         return self.some.subsample(size, seed)
         yield  # a generator without passes
 
@@ -86,27 +97,60 @@ def forecast(
         def work(data: ExplainerData, some: Rows) -> TrialWork:
             return TrialWork(data, models, Runner(False), *bounds, pool, fingerprint, several, some=some)
 
-        planned = [_plans(one, work(trial.data, trial.rows)) for one in statistics]
+        whole = work(trial.data, trial.rows)
+        begun = [_plans(one, whole) for one in statistics]
+        planned = [plans for plans, _ in begun]
+        verifying = [one.verification(whole, plans) for one, plans in zip(statistics, planned, strict=True)]
         clocks = [
-            _timed(one, plans, trial.rows, work) for one, plans in zip(statistics, planned, strict=True)
+            _timed(one, plans, trial.rows, work, reads)
+            for one, (plans, reads) in zip(statistics, begun, strict=True)
         ]
-    return _estimate(trial, [plan for plans in planned for plan in plans], clocks)
+    again = max(one.passes for one in verifying) + len(whole.sampled)
+    estimate = _estimate(trial, [plan for plans in planned for plan in plans], clocks, again)
+    return _with_predictions(estimate, statistics, models, planned, verifying)
 
 
-def _plans(statistic: Statistic, work: Work) -> list[Plan]:
-    """Return the plans of the first round: none of a statistic without passes."""
+def _with_predictions(
+    estimate: CostEstimate,
+    statistics: Sequence[Statistic],
+    models: tuple[Model, ...],
+    planned: list[list[Plan]],
+    verifying: list[Verification],
+) -> CostEstimate:
+    """Return an estimate with all that models predict, from the rows they are tried on first."""
+    evaluators = [plan.evaluator for plans in planned for plan in plans]
+    tried = list(models) if any(one.needs_model for one in statistics) else []
+    for one in evaluators:
+        if isinstance(one, PermutationEvaluator) and not isinstance(one.request.score, Scorer):
+            tried.append(one.request.score.model)
+    return replace(
+        estimate,
+        predictions=sum(map(first_predictions, tried))
+        + sum(one.predictions for one in evaluators)
+        + sum(one.predictions for one in verifying),
+        calls=FIRST_CALLS * len(tried)
+        + sum(one.calls for one in evaluators)
+        + sum(one.calls for one in verifying),
+    )
+
+
+def _plans(statistic: Statistic, work: Work) -> tuple[list[Plan], bool]:
+    """Return the plans of the first round, and whether it reads the rows; none of one without passes."""
     rounds = statistic.evaluate(work)
     try:
         passes: list[Pass] = rounds.send(None)  # type: ignore[arg-type]
     except StopIteration:
-        return []
+        return [], False
     rounds.close()
-    return [one.plan for one in passes if one.plan is not None]
+    return [one.plan for one in passes if one.plan is not None], any(one.reads for one in passes)
 
 
-def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any) -> Clock:
+def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any, reads: bool) -> Clock:
     crossing = [p for p in plans if p.evaluator.request.statistic in CROSSING and not p.evaluator.shortcut]
     size = min([len(rows), *(plan.evaluator.block_rows for plan in plans)])
+    dear = [plan for plan in plans if statistic.max_predictions is not None and plan.evaluator.predictions]
+    if dear:
+        return _called(dear, rows, reads)
     if crossing or not plans:
         return _predicted(crossing, rows)
     clock = Clock(size)
@@ -137,16 +181,38 @@ def _predicted(plans: list[Plan], rows: Rows) -> Clock:
     return clock
 
 
+def _called(plans: list[Plan], rows: Rows, reads: bool) -> Clock:
+    """Return what models take whose predictions are dear, from two small predicts: by call, and by row."""
+    clock = Clock(len(rows), [0.0] if reads else [])
+    for plan in plans:
+        model, predictions = _model_of(plan.evaluator), plan.evaluator.predictions
+        if model is not None:
+            some = min(TIMED_ROWS, len(rows), predictions)  # no more than the call itself
+            one, more = (_predict_seconds(model, rows, size) for size in (1, some))
+            by_row = max(0.0, (more - one) / max(1, some - 1))
+            clock.fixed += plan.evaluator.calls * max(0.0, one - by_row) + predictions * by_row
+    return clock
+
+
+def _predict_seconds(model: Model, rows: Rows, size: int) -> float:
+    # Stacked, because a model that writes into what it is given must not write into X.
+    table = rows.table.slice(0, size).stack(1, ScratchBuffer()).at({}, np.zeros((1, 0), dtype=np.int64))
+    started = perf_counter()
+    model.predict(table, size)
+    return perf_counter() - started
+
+
 def _model_of(evaluator: StatisticEvaluator) -> Model | None:
     """Return the model that predicts; a scorer calls one itself."""
-    if isinstance(evaluator, BruteInteractions):
+    if isinstance(evaluator, (BruteInteractions, BruteForce, BruteAle, CellMeans)):
         return evaluator.model
     if isinstance(evaluator, PermutationEvaluator) and not isinstance(evaluator.request.score, Scorer):
         return evaluator.request.score.model
     return None
 
 
-def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> CostEstimate:
+def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock], again: int) -> CostEstimate:
+    """Return the estimate; rows that are read are read ``again`` to draw some of them, or to verify."""
     cores, used = _budget.threads(-1), max((plan.threads for plan in plans), default=1)
 
     def wall(work: float) -> float:
@@ -158,7 +224,7 @@ def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> CostEstim
         sum(clock.per_row[index] for clock in clocks if index < len(clock.per_row)) for index in range(rounds)
     ]
     if not trial.data.rows.in_memory:
-        passes.insert(0, trial.surveying)
+        passes = [trial.surveying, *passes, *([0.0] * again)]
     row = sum(wall(work) for work in passes)
     fixed = sum(clock.fixed for clock in clocks)
     evaluators = [plan.evaluator for plan in plans]

@@ -14,7 +14,15 @@ from paribus import _budget
 from paribus._api.cost import forecast
 from paribus._api.data import SurveyRequest
 from paribus._api.opening import open_data
-from paribus._api.options import AUTO, check_flags, check_int, probabilities_of, resolve_subsample, seed_of
+from paribus._api.options import (
+    AUTO,
+    check_flags,
+    check_int,
+    prediction_limit,
+    probabilities_of,
+    resolve_subsample,
+    seed_of,
+)
 from paribus._api.run import Statistic, Work, run, surveying_of
 from paribus._api.runner import Runner
 from paribus._api.statistics.ale_statistic import AleStatistic
@@ -158,6 +166,7 @@ class Explainer:
         kind: Curves = "average",
         quantiles: Any = None,
         verify: bool = False,
+        max_predictions: int | None = None,
     ) -> PartialDependence:
         """Compute the partial dependence on one feature, or on several together; see `partial_dependence`."""
         result: PartialDependence = self._compute("partial_dependence", locals())
@@ -174,6 +183,7 @@ class Explainer:
         kind: Curves = "average",
         quantiles: Any = None,
         verify: bool = False,
+        max_predictions: int | None = None,
     ) -> Effects:
         """Compute many effects in one pass over the rows; see `paribus.effects`."""
         result: Effects = self._compute("effects", locals())
@@ -187,6 +197,7 @@ class Explainer:
         custom_values: Mapping[Any, Any] | None = None,
         method: Method = "auto",
         verify: bool = False,
+        max_predictions: int | None = None,
     ) -> LocalEffects:
         """Compute the effect of each feature where the data is; see `paribus.accumulated_local_effects`."""
         result: LocalEffects = self._compute("accumulated_local_effects", locals())
@@ -199,6 +210,7 @@ class Explainer:
         percentiles: tuple[float, float] = (0.05, 0.95),
         grid_resolution: GridResolution = 20,
         custom_values: Mapping[Any, Any] | None = None,
+        max_predictions: int | None = None,
     ) -> Marginals:
         """Average predictions, and what came out, over the rows near each value; see `paribus.marginal`."""
         result: Marginals = self._compute("marginal", locals())
@@ -215,6 +227,7 @@ class Explainer:
         method: Method = "auto",
         n_max: int | None = None,
         verify: bool = False,
+        max_predictions: int | None = None,
     ) -> HStatistics:
         """Compute how much of the model is interaction, and between whom; see `paribus.h_statistic`."""
         result: HStatistics = self._compute("h_statistic", locals())
@@ -229,6 +242,7 @@ class Explainer:
         n_repeats: int = 5,
         subsample: int | str | None = "auto",
         random_state: Any = None,
+        max_predictions: int | None = None,
     ) -> Importance:
         """Compute how much each feature matters; see `paribus.feature_importance`."""
         result: Importance = self._compute("feature_importance", locals())
@@ -372,6 +386,7 @@ class Explainer:
         kind: str,
         quantiles: Any,
         verify: bool,
+        max_predictions: Any,
         groups: Any = None,
         alone: bool = False,
     ) -> Statistic:
@@ -393,10 +408,18 @@ class Explainer:
         groups = groups or groups_of(features, self._data.header)
         axes = self._axes(0 if alone else features, groups, grid, custom_values)
         verb = "partial_dependence" if alone else "effects"
-        return EffectsStatistic(groups, axes, kind, method, verify, probabilities, alone, verb)
+        most = prediction_limit(max_predictions)
+        return EffectsStatistic(groups, axes, kind, method, verify, probabilities, alone, verb, most)
 
     def _build_accumulated_local_effects(
-        self, features: Any, *, grid_resolution: Any, custom_values: Any, method: str, verify: bool
+        self,
+        features: Any,
+        *,
+        grid_resolution: Any,
+        custom_values: Any,
+        method: str,
+        verify: bool,
+        max_predictions: Any,
     ) -> Statistic:
         check_flags(verify=verify)
         bins = _bins(grid_resolution)
@@ -405,10 +428,17 @@ class Explainer:
         several = [features] if isinstance(features, (str, int, np.integer)) else features
         groups = groups_of(several, self._data.header)
         axes = self._axes(features, groups, GridOptions(), custom_values, bins)
-        return AleStatistic(groups, axes, method, verify)
+        most = prediction_limit(max_predictions)
+        return AleStatistic(groups, axes, method, verify, max_predictions=most)
 
     def _build_marginal(
-        self, features: Any, *, percentiles: Any, grid_resolution: Any, custom_values: Any
+        self,
+        features: Any,
+        *,
+        percentiles: Any,
+        grid_resolution: Any,
+        custom_values: Any,
+        max_predictions: Any,
     ) -> Statistic:
         grid = GridOptions.of(percentiles, grid_resolution)
         if not self._estimators:
@@ -416,7 +446,8 @@ class Explainer:
         self._check_no_target(features)
         groups = groups_of(features, self._data.header)
         axes = self._axes(features, groups, grid, custom_values)
-        return MarginalStatistic(groups, axes, self._estimators, self._target_names)
+        most = prediction_limit(max_predictions)
+        return MarginalStatistic(groups, axes, self._estimators, self._target_names, max_predictions=most)
 
     def _build_h_statistic(
         self,
@@ -429,6 +460,7 @@ class Explainer:
         method: str,
         n_max: Any,
         verify: bool,
+        max_predictions: Any,
     ) -> Statistic:
         check_flags(overall=overall, verify=verify)
         check_choice("method", method, Method)
@@ -443,7 +475,13 @@ class Explainer:
                 f"threeway={threeway!r} of {len(chosen)} features gives no triples; it must be 0 or at "
                 f"least 3"
             )
-        options: dict[str, Any] = {"overall": overall, "threeway": most, "method": method, "verify": verify}
+        options: dict[str, Any] = {
+            "overall": overall,
+            "threeway": most,
+            "method": method,
+            "verify": verify,
+            "max_predictions": prediction_limit(max_predictions),
+        }
         return InteractionStatistic("h_statistic", chosen, tokens, size, seed_of(random_state), **options)
 
     def _build_feature_importance(
@@ -455,11 +493,13 @@ class Explainer:
         n_repeats: Any,
         subsample: Any,
         random_state: Any,
+        max_predictions: Any,
     ) -> Statistic:
         check_choice("method", method, ImportanceMethod)
         self._check_no_target(features)
         self._needs_model("feature_importance")
-        self._check_unused(method, scoring, n_repeats, subsample)
+        self._check_unused(method, scoring, n_repeats, subsample, max_predictions)
+        limit = prediction_limit(max_predictions)
         size, header, named = resolve_subsample(subsample, None), self._data.header, self._data.named
         if method == "permutation":
             self._data.in_memory("method='permutation'")
@@ -474,13 +514,20 @@ class Explainer:
                 check_int("n_repeats", n_repeats, 1),
                 seed_of(random_state),
                 size if isinstance(size, int) else None,
+                max_predictions=limit,
             )
         chosen, tokens = resolve_each(features, header, named)
         if method == "model":
             self._data.in_memory("method='model'")
             return OwnStatistic(self._estimators[0], chosen, tokens)
         return InteractionStatistic(
-            "feature_importance", chosen, tokens, size, seed_of(random_state), pairwise=False
+            "feature_importance",
+            chosen,
+            tokens,
+            size,
+            seed_of(random_state),
+            pairwise=False,
+            max_predictions=limit,
         )
 
     def _check_no_target(self, features: Any) -> None:
@@ -492,7 +539,9 @@ class Explainer:
                 f"features= has {len(features)} entries and X {columns} columns; pass the target as y="
             )
 
-    def _check_unused(self, method: str, scoring: Any, n_repeats: Any, subsample: Any) -> None:
+    def _check_unused(
+        self, method: str, scoring: Any, n_repeats: Any, subsample: Any, max_predictions: Any
+    ) -> None:
         """Refuse arguments that the method would silently ignore."""
         given = {
             "target_names": method != "effect" and self._target_names is not None,
@@ -500,6 +549,7 @@ class Explainer:
             "n_repeats": method != "permutation" and n_repeats != 5,
             "response_method": method == "model" and self._response_method != AUTO,
             "subsample": method == "model" and subsample != AUTO,
+            "max_predictions": method == "model" and max_predictions is not None,
         }
         if method == "permutation" and self._y is None:
             raise OptionError("method='permutation' needs y, to see how much worse predictions of it get")

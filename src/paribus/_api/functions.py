@@ -47,6 +47,7 @@ def partial_dependence(
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
+    max_predictions: int | None = None,
     progress: bool | None = None,
     verify: bool = False,
     executor: Any = None,
@@ -128,6 +129,14 @@ def partial_dependence(
         Bound in bytes, or a string such as ``"200MB"``, on the memory used besides ``X`` and the model's own
         working memory. Half of the free memory by default. It is met by smaller batches, or the call is
         refused; if only a far slower method fits, a `CostWarning` is issued before it starts.
+    max_predictions : int, optional
+        Bound on the rows that the model predicts in this call, for models whose predictions are dear. Exact
+        shortcuts need none, and are not affected. Where the model itself is evaluated, rows are drawn without
+        replacement so that all predictions together, those included by which the model is tried first and
+        those of ``verify``, stay within the bound; a note reports how many and the standard error that
+        results, and the provenance their number and the seed. Grids and support are still those of all rows.
+        The model is then called as seldom as ``max_memory`` allows, on many rows at a time. Divided equally
+        among the models of a list. The call is refused if two rows are too many.
     progress : bool, optional
         Show a progress bar; None shows one if more than two seconds are expected. Outside terminals and
         notebooks the logger ``paribus`` reports progress instead (level ``INFO``).
@@ -200,6 +209,7 @@ def effects(
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
+    max_predictions: int | None = None,
     progress: bool | None = None,
     verify: bool = False,
     executor: Any = None,
@@ -216,8 +226,8 @@ def effects(
         Names, positions and tuples of them, one effect each: ``["age", ("age", "bmi")]`` is a curve and a
         surface. All columns by default; columns that cannot be varied are skipped, with a note.
     sample_weight, categorical_features, feature_names, response_method, percentiles, grid_resolution, \
-custom_values, method, kind, quantiles, target_names, n_jobs, max_memory, progress, verify, executor, \
-checkpoint, on_error
+custom_values, method, kind, quantiles, target_names, n_jobs, max_memory, max_predictions, progress, \
+verify, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
@@ -254,6 +264,7 @@ def accumulated_local_effects(
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
+    max_predictions: int | None = None,
     progress: bool | None = None,
     verify: bool = False,
     executor: Any = None,
@@ -296,7 +307,7 @@ def accumulated_local_effects(
         otherwise; ``"exact"`` requires the former, ``"brute"`` the latter. The results are the same.
     verify : bool
         Compare with the model itself on up to 512 rows; the largest difference is in the provenance.
-    n_jobs, max_memory, progress, executor, checkpoint, on_error
+    n_jobs, max_memory, max_predictions, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
@@ -348,6 +359,7 @@ def marginal(
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
+    max_predictions: int | None = None,
     progress: bool | None = None,
     executor: Any = None,
     checkpoint: Any = None,
@@ -385,7 +397,7 @@ def marginal(
         As for `partial_dependence`.
     percentiles, grid_resolution, custom_values
         As for `partial_dependence`; fewer cells by default, as each needs rows of its own.
-    n_jobs, max_memory, progress, executor, checkpoint, on_error
+    n_jobs, max_memory, max_predictions, progress, executor, checkpoint, on_error
         As for `partial_dependence`.
 
     Returns
@@ -429,6 +441,7 @@ def h_statistic(
     target_names: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
+    max_predictions: int | None = None,
     progress: bool | None = None,
     verify: bool = False,
     n_max: int | None = None,
@@ -463,6 +476,8 @@ def h_statistic(
         used is part of the provenance, the repr and the plots.
     random_state : int or numpy Generator, optional
         Seed of the subsample; None means 0, so that results are reproducible.
+    max_predictions : int, optional
+        As for `partial_dependence`; of the rows it allows and those of ``subsample`` the fewer are used.
     feature_names, response_method, target_names, n_jobs, max_memory, progress
         As for `partial_dependence`. A model that is additive on the margin scale has interactions on the
         probability scale; ``response_method="decision_function"`` explains the margin.
@@ -530,6 +545,7 @@ def feature_importance(
     random_state: Any = None,
     n_jobs: int | None = None,
     max_memory: float | str | None = None,
+    max_predictions: int | None = None,
     progress: bool | None = None,
     executor: Any = None,
     checkpoint: Any = None,
@@ -573,6 +589,8 @@ def feature_importance(
         require n² predictions and it is 500; None means all rows.
     random_state : int or numpy Generator, optional
         Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
+    max_predictions : int, optional
+        As for `partial_dependence`; of the rows it allows and those of ``subsample`` the fewer are used.
 
     Returns
     -------

@@ -34,9 +34,14 @@ def resolve_subsample(subsample: Any, n_max: Any) -> int | str | None:
 def check_int(name: str, value: Any, least: int) -> int:
     """Validate an integer with a lower bound."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        words = ", None or 'auto'" if name == "subsample" else ""
+        words = {"subsample": ", None or 'auto'", "max_predictions": ", or None"}.get(name, "")
         raise OptionError(f"{name}={value!r} must be an integer of at least {least}{words}")
     return int(value)
+
+
+def prediction_limit(max_predictions: Any) -> int | None:
+    """Read how many predictions a call may make, None for any number."""
+    return None if max_predictions is None else check_int("max_predictions", max_predictions, 1)
 
 
 def seed_of(random_state: Any) -> int:

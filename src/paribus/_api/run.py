@@ -18,6 +18,7 @@ from paribus._data.background import Background
 from paribus._data.rows import Rows
 from paribus._data.table import Table
 from paribus._evaluators.planner import Plan, choose
+from paribus._evaluators.prediction_bound import PredictionBound, RowsNeededError
 from paribus._evaluators.request import Request
 from paribus._evaluators.sample import rows_taker
 from paribus._evaluators.survey import SummarySpec
@@ -29,9 +30,19 @@ from paribus.errors import RefusalError
 from paribus.meaning import Refusal
 from paribus.results import Provenance
 
+COUNTED_ROWS = 16_384  # rows per block of a pass that counts and does not predict
 SIDE_BY_SIDE = 8  # models of a list whose passes are shared
 State: TypeAlias = Keyed | RefusalError
 Rounds: TypeAlias = Generator[list[Pass], list[State], Any]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Predictions, calls of the model and passes over out-of-core rows that a comparison takes."""
+
+    predictions: int = 0
+    calls: int = 0
+    passes: int = 0
 
 
 class Statistic(Protocol):
@@ -69,6 +80,15 @@ class Statistic(Protocol):
     @property
     def wanted(self) -> Mapping[int, SummarySpec]:
         """What a survey must find out about which feature."""
+        ...
+
+    @property
+    def max_predictions(self) -> int | None:
+        """How many predictions it may make, None for any number."""
+        ...
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Return what ``verify=True`` takes besides, of results by these plans."""
         ...
 
     def evaluate(self, work: Work) -> Rounds:
@@ -188,14 +208,6 @@ class Estimated:
         return structure_text(self.model) if read and self.model is not None else None
 
 
-class RowsNeededError(Exception):
-    """Raised by a request that needs rows in memory which were not sampled yet."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
-        self.size = size
-
-
 def lockstep(generators: Sequence[Rounds]) -> Rounds:
     """Run generators of passes side by side, one round of all that are not done at a time."""
     results: list[Any] = [None] * len(generators)
@@ -236,16 +248,17 @@ def evaluated(
     beside: tuple[CheckpointableEvaluator[Any, Keyed], ...] = (),
     settings: tuple[Any, ...] = (),
     sample: Callable[[int], Rounds] | None = None,
+    bound: PredictionBound | None = None,
 ) -> Rounds:
     """Choose evaluators and run their passes; one that refuses the rows makes way for the next.
 
     ``beside`` are evaluated in the first pass, for which a kept state depends on ``settings`` too. ``sample``
-    draws rows in memory that a request may need.
+    draws rows in memory that a request may need, or a ``bound`` on predictions.
     """
     refused: dict[str, Refusal] = {}
     while True:
         try:
-            plans = choose(model, requested, method, refused)
+            plans = choose(model, requested, method, refused, bound)
         except RowsNeededError as needed:
             assert sample is not None
             yield from sample(needed.size)
@@ -295,9 +308,12 @@ def _driven(
 ) -> Rounds:
     """Run the passes of one evaluator; return its estimates and the first state, or why it refused."""
     evaluator = plan.evaluator
-    rows: Background = evaluator.request.background or work.rows
+    rows: Background = plan.drawn or evaluator.request.background or work.rows
     passes = evaluator.passes(plan.threads)
     fold, first = next(passes), None
+    apart = [_apart(work, name, plan, beside, settings)] if plan.drawn is not None and beside else []
+    if apart:  # what is counted is counted on every row
+        beside, settings = (), ()
     while True:
         evaluating = fold.evaluator if not beside else Together((fold.evaluator, *beside))
         cut = evaluator.name, fold.name, fold.block_rows, fold.parts
@@ -312,16 +328,31 @@ def _driven(
             plan=plan,
             rows=rows,
         )
-        (state,) = yield [one]
+        state, *counted = yield [one, *apart]
         if isinstance(state, RefusalError):
             return state
-        first, beside, settings = first or state, (), ()
+        first, beside, settings, apart = first or (*counted, state)[0], (), (), []
         try:
             fold = passes.send(state)
         except StopIteration as done:
             return done.value, first
         except RefusalError as refusal:  # of what it met in the rows
             return refusal
+
+
+def _apart(
+    work: Work,
+    name: str,
+    plan: Plan,
+    beside: tuple[CheckpointableEvaluator[Any, Keyed], ...],
+    settings: tuple[Any, ...],
+) -> Pass:
+    """Return a pass over all rows for what is counted beside an evaluator that goes through some of them."""
+    rows, request = work.rows, plan.evaluator.request
+    parts = ((tuple(range(request.n_parts)), request.points),)
+    identity = work.identity(rows, None, *request.settings, *settings)
+    blocks, threads = rows.blocks(COUNTED_ROWS, parts), work.threads or 1
+    return Pass(f"{name}-support", Together(beside), blocks, threads, identity=identity, rows=rows)
 
 
 def estimates_here(plan: Plan, rows: Background) -> Any:

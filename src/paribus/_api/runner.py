@@ -17,6 +17,7 @@ from paribus._evaluators.planner import Plan
 from paribus._executors import DaskExecutor, as_executor
 from paribus._executors.dask import current_client
 from paribus._states import Keyed
+from paribus._text import count
 from paribus._version import __version__
 from paribus.errors import CostWarning, RefusalError
 
@@ -45,6 +46,18 @@ class Pass:
     def predicts(self) -> bool:
         """Whether the model itself is evaluated."""
         return self.plan is not None and not self.plan.evaluator.shortcut
+
+    @property
+    def doing(self) -> str:
+        """What a progress bar shows: where calls are dear, also how many there are in all."""
+        if self.plan is None or not getattr(self.plan.evaluator.request, "few_calls", False):
+            return self.name
+        predictions, calls = self.plan.evaluator.predictions, self.plan.evaluator.calls
+        return (
+            f"{self.name}, {count(predictions, 'prediction')} in {count(calls, 'call')}"
+            if calls
+            else self.name
+        )
 
 
 @dataclass(eq=False)
@@ -137,7 +150,9 @@ class Runner:
 
     def _alone(self, one: Pass, store: Any) -> Keyed | RefusalError:
         try:
-            executor = as_executor(self.executor, threads=one.threads, progress=self.progress, doing=one.name)
+            executor = as_executor(
+                self.executor, threads=one.threads, progress=self.progress, doing=one.doing
+            )
             state: Keyed = executor.fold(one.evaluator, one.blocks, Keyed({}), store=store)
         except RefusalError as refusal:
             return refusal
@@ -154,7 +169,7 @@ class Runner:
             SharedFold(one.evaluator, one.blocks, min(one.threads, most), one.predicts, stores[one.name])
             for one in group
         ]
-        states = fold_together(folds, self.progress, " and ".join(one.name for one in group))
+        states = fold_together(folds, self.progress, " and ".join(one.doing for one in group))
         for one, state in zip(group, states, strict=True):
             if stores[one.name] is not None and isinstance(state, Keyed):
                 stores[one.name].check(state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -105,6 +105,10 @@ class ArrayTable:
     def stack(self, copies: int, scratch: ScratchBuffer) -> ArrayStack:
         """Prepare to evaluate ``copies`` points at once."""
         return ArrayStack(self.native, scratch.array((copies, *self.native.shape), self.native.dtype))
+
+    def joined(self, stacked: Sequence[Any]) -> Array:
+        """Return native tables of its stacks as one."""
+        return np.concatenate(stacked)
 
     def content(self) -> Iterator[Any]:
         """Yield buffers that depend on the values alone, for a fingerprint."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -135,6 +135,10 @@ class FrameTable:
             return FrameStack(self.frame, rows)
         return FrameStack(nw.maybe_reset_index(self.frame[np.tile(np.arange(rows), copies)]), rows)
 
+    def joined(self, stacked: Sequence[Any]) -> Any:
+        """Return native tables of its stacks as one, with labels that are unique."""
+        return joined_frames(stacked)
+
     def content(self) -> Iterator[Any]:
         """Yield buffers that depend on the values alone, for a fingerprint."""
         for feature in range(len(self.names)):
@@ -191,6 +195,19 @@ def _pandas_replaced(
         )  # a series, because a bare array of objects would be inferred anew
         taken.index = native.index
         native.isetitem(feature, taken)
+    return native
+
+
+def joined_frames(natives: Sequence[Any]) -> Any:
+    """Return frames of the same columns and dtypes as one."""
+    joined = nw.maybe_reset_index(nw.concat([nw.from_native(one, eager_only=True) for one in natives]))
+    native = joined.to_native()
+    if joined.implementation.is_pandas():
+        pd = nw.get_native_namespace(joined)
+        for feature in np.flatnonzero(native.dtypes == object):
+            # pandas may turn one kind of missing object into another when it joins columns itself.
+            cells = np.concatenate([one.iloc[:, feature].to_numpy() for one in natives])
+            native.isetitem(feature, pd.Series(cells, index=native.index, dtype=object))
     return native
 
 

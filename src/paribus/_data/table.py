@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import local
 from typing import Any, Protocol, Self
@@ -135,6 +135,9 @@ class Table(Protocol):
 
     def stack(self, copies: int, scratch: ScratchBuffer) -> Stack:
         """Prepare to evaluate ``copies`` points at once."""
+
+    def joined(self, stacked: Sequence[Any]) -> Any:
+        """Return native tables of its stacks as one, with labels that are unique."""
 
     def content(self) -> Iterator[Any]:
         """Yield buffers that depend on the values alone, for a fingerprint."""

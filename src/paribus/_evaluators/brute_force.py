@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
@@ -25,6 +25,8 @@ from paribus.meaning import Estimand
 
 CALL_ROWS = 16_384  # rows given to one predict: enough to hide its overhead, few enough for a cache
 CALL_BYTES = 32_000_000  # and what they and their predictions may weigh
+BATCH_ROWS = 262_144  # rows given to one predict where calls are dear, as far as memory allows
+BATCH_BYTES = 256_000_000  # and what they and their predictions may weigh
 STACK_ROWS = 256  # rows that are repeated together, at least, however many points there are
 BLOCKS = 8  # a table is cut into at least so many blocks, for threads and for progress
 PART_CALLS = 4  # predicts a block should have to make: fewer waste its overhead, more make it long
@@ -45,6 +47,49 @@ def reraise_with_rows(model: Model, first: int, last: int, names: tuple[str, ...
 
 
 @dataclass(frozen=True, eq=False)
+class Piece:
+    """Rows to predict at points ``index (b, d)`` of a grid, or ``(b, i, d)`` of each row's own."""
+
+    grid: Grid
+    table: Table
+    index: Integers
+
+    def stacked(self, first: int, stop: int) -> Any:
+        """Return the native table of some of the points."""
+        some = self.index[first:stop]
+        # A buffer of its own, because pieces of a call are joined.
+        return self.table.stack(len(some), ScratchBuffer()).at(self.grid.replacements, some)
+
+
+def calls_of(sizes: Iterable[tuple[int, int]], most: int) -> list[list[tuple[int, int, int]]]:
+    """Fill calls of at most ``most`` rows with pieces of ``(rows, points)``, divided between points.
+
+    Each call lists pieces by number, with the first point and the one after the last.
+
+    >>> calls_of([(4, 3), (4, 2)], 16)
+    [[(0, 0, 3), (1, 0, 1)], [(1, 1, 2)]]
+    """
+    calls: list[list[tuple[int, int, int]]] = []
+    room = 0
+    for number, (rows, points) in enumerate(sizes):
+        first = 0
+        while rows and first < points:
+            if room < rows:
+                calls.append([])
+                room = most
+            stop = min(points, first + max(1, room // rows))
+            calls[-1].append((number, first, stop))
+            room, first = room - rows * (stop - first), stop
+    return calls
+
+
+def lengths(rows: int, size: int) -> Iterator[int]:
+    """Yield the lengths of consecutive portions of at most ``size`` rows."""
+    for first in range(0, rows, size):
+        yield min(size, rows - first)
+
+
+@dataclass(frozen=True, eq=False)
 class BruteForce(SinglePass):
     r"""The definition itself, for any model.
 
@@ -52,7 +97,9 @@ class BruteForce(SinglePass):
 
     Some rows are repeated once per grid point, the columns in S are replaced, and one ``predict`` evaluates
     as many points as fit. Rows are stacked and summed in portions that depend on the grid alone,
-    whatever the number of threads; where memory is short, a portion is predicted in several calls.
+    whatever the number of threads; where memory is short, a portion is predicted in several calls. Where
+    calls are dear (``request.few_calls``), a call takes many portions, of all grids and of several blocks that
+    are a branch of the tree of merges, so that no sum is rounded differently.
     """
 
     model: Model
@@ -86,15 +133,26 @@ class BruteForce(SinglePass):
         return max(1, min(CALL_ROWS, CALL_BYTES // self.row_cost))
 
     @property
-    def call_rows(self) -> int:
-        """Rows given to one predict; a model that needs rows beside each other keeps them."""
-        return max(
-            1, self._most_rows // (self.request.cut if self.model.row_independent else self.request.block_cut)
-        )
+    def _batch_rows(self) -> int:
+        """Rows given to one predict where memory is ample and calls may be dear."""
+        if not (self.request.few_calls and self.model.row_independent):
+            return self._most_rows
+        return max(self._most_rows, min(BATCH_ROWS, BATCH_BYTES // self.row_cost))
 
     @property
-    def block_rows(self) -> int:
-        """Rows per block: enough for a few predicts of the smallest grid, if the table has them."""
+    def call_rows(self) -> int:
+        """Rows given to one predict; a model that needs rows beside each other keeps them."""
+        cut = self.request.cut if self.model.row_independent else self.request.block_cut
+        return max(1, self._batch_rows // cut)
+
+    @property
+    def batched(self) -> bool:
+        """Whether a predict takes several portions, as it does where calls are dear and memory allows."""
+        return self.model.row_independent and self.request.few_calls and self.call_rows >= self._most_rows
+
+    @property
+    def portion_rows(self) -> int:
+        """Rows whose sums are merged as one: enough for a few predicts of the smallest grid."""
         if not self.model.row_independent:
             return self.call_rows
         fewest = min(max(1, grid.n_points) for grid in self.request.grids)
@@ -102,13 +160,21 @@ class BruteForce(SinglePass):
         return max(1, min(self._most_rows, max(STACK_ROWS, wanted)) // self.request.block_cut)
 
     @property
+    def block_rows(self) -> int:
+        """Rows per block: a portion, or where calls are dear as many as one predict takes."""
+        size, points = self.portion_rows, max(1, self.request.points)
+        while self.batched and size < self.request.rows and 2 * size * points <= self.call_rows:
+            size *= 2  # a power of two of portions is a branch of the tree of merges
+        return size
+
+    @property
     def parts(self) -> Parts:
-        """Group grids until a block has a few predicts to make."""
+        """Group grids until a block has a few predicts to make; all of them where calls are dear."""
         parts: list[tuple[tuple[int, ...], int]] = []
-        most = PART_CALLS * self._most_rows // self.block_rows
+        most = PART_CALLS * self._most_rows // self.portion_rows
         for number, grid in enumerate(self.request.grids):
             points = grid.n_points
-            if parts and parts[-1][1] + points <= most:
+            if parts and (self.batched or parts[-1][1] + points <= most):
                 numbers, before = parts[-1]
                 parts[-1] = (*numbers, number), before + points
             else:
@@ -127,8 +193,12 @@ class BruteForce(SinglePass):
     @property
     def call_bytes(self) -> int:
         """Memory of a predict, and of the predictions of a portion that takes several."""
-        stacked = max(self.call_rows, min(self.block_rows, *map(self.stack_rows, self.request.grids)))
         outputs = self.model.n_outputs * FLOAT * OUTPUT_COPIES
+        if self.batched:  # pieces are joined, and the predictions of all points of a block are held
+            rows = min(self.call_rows, self.predictions)
+            held = min(self.request.rows, self.block_rows) * self.request.points * self.model.n_outputs
+            return rows * (self.request.row_bytes * (TABLE_COPIES + 1) + outputs) + held * FLOAT
+        stacked = max(self.call_rows, min(self.block_rows, *map(self.stack_rows, self.request.grids)))
         return self.call_rows * self.request.row_bytes * TABLE_COPIES + stacked * outputs
 
     @property
@@ -138,11 +208,43 @@ class BruteForce(SinglePass):
         return 3 * self.request.points * self.model.n_outputs * FLOAT + sketches
 
     @property
+    def row_predictions(self) -> int:
+        """Predictions that each row takes."""
+        return self.request.points
+
+    @property
+    def _predicted_rows(self) -> int:
+        return self.request.rows if self.request.individual else self.request.n_weighted
+
+    @property
     def predictions(self) -> int:
         """Number of rows to predict."""
-        return (
-            self.request.rows if self.request.individual else self.request.n_weighted
-        ) * self.request.points
+        return self._predicted_rows * self.row_predictions
+
+    @property
+    def calls(self) -> int:
+        """Number of predicts, where every row of a block is predicted."""
+        return self.calls_for([(grid, grid.n_points) for grid in self.request.grids])
+
+    def calls_for(self, points: Sequence[tuple[Grid, int]]) -> int:
+        """Return the number of predicts of all rows at so many points of each grid."""
+        whole, rest = divmod(self._predicted_rows, self.block_rows)
+        return whole * self._block_calls(self.block_rows, points) + self._block_calls(rest, points)
+
+    def _block_calls(self, rows: int, points: Sequence[tuple[Grid, int]]) -> int:
+        pieces = [
+            (size, count)
+            for portion in lengths(rows, self.portion_rows)
+            for grid, count in points
+            for size in lengths(portion, self.stack_rows(grid))
+        ]
+        if self.batched:
+            return len(calls_of(pieces, self.call_rows))
+        calls = 0
+        for size, count in pieces:
+            copies = max(1, self.call_rows // size) if self.model.row_independent else 1
+            calls += -(-count // copies) * -(-size // self.call_rows)
+        return calls
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most."""
@@ -162,6 +264,26 @@ class BruteForce(SinglePass):
 
     def evaluate(self, block: Block) -> Keyed:
         """Return moments, and curves or what gives their quantiles when requested, of each grid."""
+        if not self.batched:
+            return self._evaluated(block, self._portions)
+        portions = list(block.cut(self.portion_rows)) or [block]
+        predictions = iter(self.predict_together(block, self._pieces(portions)))
+        return merge_in_order(
+            self._evaluated(portion, lambda grid, rows: (next(predictions),)) for portion in portions
+        )
+
+    def _pieces(self, portions: list[Block]) -> list[Piece]:
+        """Return what is to predict, in the order in which it is evaluated."""
+        pieces = []
+        for portion in portions:
+            kept = portion if self.request.individual else portion.weighted()
+            for number in portion.questions:
+                grid = self.request.grids[number]
+                index = grid.index(0, grid.n_points)
+                pieces += [Piece(grid, rows.table, index) for rows in kept.cut(self.stack_rows(grid))]
+        return pieces
+
+    def _evaluated(self, block: Block, portions: Callable[[Grid, Block], Iterable[Floats]]) -> Keyed:
         first, last = block.start, block.start + len(block.table) - 1
         if not self.request.individual:
             block = block.weighted()
@@ -169,7 +291,10 @@ class BruteForce(SinglePass):
         for number in block.questions if len(block.table) else ():
             grid = self.request.grids[number]
             with reraise_with_rows(self.model, first, last, grid.names):
-                estimates = [self._evaluate_grid(grid, rows) for rows in block.cut(self.stack_rows(grid))]
+                estimates = [
+                    self._evaluate_grid(rows, portions(grid, rows))
+                    for rows in block.cut(self.stack_rows(grid))
+                ]
             moments = [moments for moments, _ in estimates if moments is not None]
             if moments:
                 states["moments", number] = merge_in_order(moments)
@@ -209,7 +334,9 @@ class BruteForce(SinglePass):
             return self.call_rows
         return max(self._most_rows // max(1, grid.n_points), min(STACK_ROWS, self._most_rows))
 
-    def _evaluate_grid(self, grid: Grid, block: Block) -> tuple[Moments | None, tuple[int, Floats]]:
+    def _evaluate_grid(
+        self, block: Block, portions: Iterable[Floats]
+    ) -> tuple[Moments | None, tuple[int, Floats]]:
         """Return the moments of the rows with positive weight, and where the curves of all rows belong.
 
         Of curves, ``(o, i, g)`` are returned when they are requested and ``(o, g, i)`` for their quantiles.
@@ -219,7 +346,7 @@ class BruteForce(SinglePass):
         counted = weights if weights is None or mask is None else weights[mask]
         moments: list[Moments] = []
         curves: list[Floats] = []
-        for predictions in self._portions(grid, block):
+        for predictions in portions:
             if mask is None or mask.any():
                 moments.append(Moments.of(predictions if mask is None else predictions[..., mask], counted))
             if self.request.individual:
@@ -255,6 +382,24 @@ class BruteForce(SinglePass):
                 # A copy, because a model may return a part of what it is given, which is written anew.
                 parts.append(self._outputs(stacked, len(some), len(part)).copy())
             yield np.concatenate(parts, axis=2)
+
+    def predict_together(self, block: Block, pieces: list[Piece]) -> list[Floats]:
+        """Return the predictions ``(o, b, i)`` of each piece of a block, in as few calls as may be."""
+        first, last = block.start, block.start + len(block.table) - 1
+        outputs = self.model.n_outputs
+        found = [np.empty((outputs, len(piece.index), len(piece.table))) for piece in pieces]
+        for call in calls_of([(len(one.table), len(one.index)) for one in pieces], self.call_rows):
+            names = tuple(dict.fromkeys(name for number, _, _ in call for name in pieces[number].grid.names))
+            sizes = [len(pieces[number].table) * (stop - start) for number, start, stop in call]
+            tables = [pieces[number].stacked(start, stop) for number, start, stop in call]
+            joined = tables[0] if len(call) == 1 else pieces[0].table.joined(tables)
+            with reraise_with_rows(self.model, first, last, names):
+                predictions = self.model.predict(joined, sum(sizes))
+            parts = np.split(predictions, np.cumsum(sizes)[:-1])
+            for (number, start, stop), part in zip(call, parts, strict=True):
+                own = part.reshape(stop - start, -1, outputs)
+                found[number][:, start:stop] = own.transpose(2, 0, 1)
+        return found
 
     def _outputs(self, stacked: Any, copies: int, rows: int) -> Floats:
         """Return the predictions ``(o, b, i)`` of stacked rows."""

@@ -18,6 +18,7 @@ from paribus._evaluators.brute_force import (
     OUTPUT_COPIES,
     STACK_ROWS,
     TABLE_COPIES,
+    lengths,
     reraise_with_rows,
 )
 from paribus._evaluators.request import EvaluationRequest, SinglePass, plain
@@ -157,9 +158,20 @@ class CellMeans(SinglePass):
         return cells * CELL_ARRAYS * (1 + self.outputs * len(self.averaged)) * FLOAT
 
     @property
+    def row_predictions(self) -> int:
+        """Predictions that each row takes."""
+        return 0 if self.model is None else 1
+
+    @property
     def predictions(self) -> int:
         """Number of rows to predict."""
-        return 0 if self.model is None else self.request.n_weighted
+        return self.request.n_weighted * self.row_predictions
+
+    @property
+    def calls(self) -> int:
+        """Number of predicts, where every row of a block counts."""
+        blocks = lengths(self.predictions, self.block_rows)
+        return sum(-(-rows // self.call_rows) for rows in blocks)
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most."""

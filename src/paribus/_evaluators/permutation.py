@@ -174,6 +174,16 @@ class PermutationEvaluator:
         scored = 1 + isinstance(self.request.score, Scorer) + self.request.repeats * len(self.request.groups)
         return len(self.request.rows) * scored
 
+    @property
+    def calls(self) -> int:
+        """Number of predicts."""
+        request, shuffler, rows = self.request, self._shuffler, len(self.request.rows)
+        if isinstance(request.score, Scorer):
+            return 2 + request.repeats * len(request.groups)
+        each = -(-rows // shuffler.call_rows)
+        rounds = -(-request.repeats // shuffler.at_once(rows))
+        return each * (1 + rounds * len(request.groups))
+
     def memory(self, threads: int) -> int:
         """Return the memory of the losses, and of the groups that are shuffled at the same time."""
         rows = len(self.request.rows)
@@ -296,11 +306,16 @@ class Shuffler:
         (number,) = block.questions
         return Keyed({("shuffled", number): self._shuffled(block, self.groups[number])})
 
+    def at_once(self, rows: int) -> int:
+        """Return how many repeats of so many rows one predict takes."""
+        if isinstance(self.score, Scorer) or not self.score.model.row_independent:
+            return 1
+        return max(1, self.call_rows // rows)
+
     def _shuffled(self, block: Block, group: Group) -> GroupImportance:
         """Shuffle as many repeats at a time as one predict takes."""
-        rows, at_once = len(block.table), 1
-        if not isinstance(self.score, Scorer) and self.score.model.row_independent:
-            at_once = max(1, self.call_rows // rows)
+        rows = len(block.table)
+        at_once = self.at_once(rows)
         cells = {j: block.table.own_cells(j) for j in group}
         sign, unit = -1.0 if self.score.greater_is_better else 1.0, self.loss_unit
         tally = RowChanges(rows, block.weights) if isinstance(self.score, RowScore) else RepeatChanges()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from paribus import _budget
+from paribus._data.rows import Rows
 from paribus._evaluators.additive_exact import AdditiveExact
 from paribus._evaluators.additive_interactions import AdditiveInteractions
 from paribus._evaluators.additive_local import AdditiveAle
@@ -19,6 +21,7 @@ from paribus._evaluators.combined_exact import CombinedExact
 from paribus._evaluators.interactions.brute_interactions import BruteInteractions
 from paribus._evaluators.interactions.tree_interactions import TreeInteractions
 from paribus._evaluators.permutation import PermutationEvaluator
+from paribus._evaluators.prediction_bound import PredictionBound
 from paribus._evaluators.request import Request, StatisticEvaluator
 from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus._evaluators.trees.tree_recursion import TreeRecursion
@@ -48,7 +51,10 @@ NOT_COVERED = "pairs of features are evaluated on the model itself"
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which evaluator computes which grids, why, why the others do not, on how many threads."""
+    """Which evaluator computes which grids, why, why the others do not, on how many threads.
+
+    ``drawn`` are the rows it goes through where a bound on predictions allows no more.
+    """
 
     evaluator: StatisticEvaluator
     numbers: tuple[int, ...]
@@ -56,6 +62,7 @@ class Plan:
     refusals: dict[str, Refusal]
     threads: int
     warning: str | None = None
+    drawn: Rows | None = None
 
 
 def choose(
@@ -63,12 +70,13 @@ def choose(
     requested: Callable[[bool], Request],
     method: str = "auto",
     refused: Mapping[str, Refusal] | None = None,
+    bound: PredictionBound | None = None,
 ) -> list[Plan]:
     """Choose the first evaluators that can compute all grids.
 
     ``requested`` returns the request for a shortcut, or for evaluating the model itself, which may be on
     fewer rows; ``method`` may insist on a shortcut, or on none. ``refused`` are the evaluators that refused
-    what they met in the rows.
+    what they met in the rows. Evaluating the model takes no more predictions than the ``bound``.
     """
     refusals = dict(refused or {})
     short: str | None = None
@@ -91,7 +99,10 @@ def choose(
             numbers = tuple(n for n in candidate.covers(request) if n not in done)
             try:
                 if numbers:
-                    plans.append(_planned(candidate, model, request, numbers, method, short))
+                    within = (
+                        None if bound is None else partial(bound.bounded, numbers=numbers, done=set(done))
+                    )
+                    plans.append(_planned(candidate, model, request, numbers, method, short, within))
                     done.update(numbers)
                 if len(done) == request.n_parts:
                     return [replace(plan, refusals=refusals) for plan in plans]
@@ -118,14 +129,18 @@ def _planned(
     numbers: tuple[int, ...],
     method: str,
     short: str | None,
+    within: Callable[[Any], tuple[Any, Rows | None]] | None = None,
 ) -> Plan:
     some = request if len(numbers) == request.n_parts else request.only(numbers)
-    evaluator, threads = fitted(candidate.build(model, some))
+    built, drawn = candidate.build(model, some), None
+    if within is not None:
+        built, drawn = within(built)
+    evaluator, threads = fitted(built)
     why = f"requested by method={method!r}"
     if method == "auto":
         why = "the fastest that applies" if short is None else "the fastest that fits max_memory"
     warning = None if short is None else evaluator.fallback(short)
-    return Plan(evaluator, numbers, why, {}, threads, warning)
+    return Plan(evaluator, numbers, why, {}, threads, warning, drawn)
 
 
 def _none_can(model: Model | None, method: str, refusals: Mapping[str, Refusal]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 from paribus._budget import AHEAD, FLOAT, format_bytes
 from paribus._contracts import Array, CheckpointableEvaluator, Floats
 from paribus._data.background import Background
-from paribus._data.rows import ONE_PART, Block, Parts
+from paribus._data.rows import ONE_PART, Block, Parts, Rows
 from paribus._data.sampling import Sample
 from paribus._grid import Grid
 from paribus._states import Keyed, PointValues
@@ -61,7 +61,8 @@ class EvaluationRequest:
 
     What is worked on at once has fixed sizes, so that memory changes no number, divided by ``cut``, a power
     of two: first what one call or drawing takes, and beyond `CALLS_FIRST` also blocks, which changes how sums
-    are rounded. Blocks are only cut for a bound that was ``given``.
+    are rounded. Blocks are only cut for a bound that was ``given``. ``few_calls`` says that a call of the model
+    is dear however few rows it predicts.
     """
 
     statistic: ClassVar[str] = "effects"
@@ -79,6 +80,14 @@ class EvaluationRequest:
     quantiles: QuantileRequest | None = None
     given: bool = True
     cut: int = 1
+    few_calls: bool = False
+
+    def among(self, rows: Rows) -> Self:
+        """Return the request for some rows in memory, all of which count."""
+        size = len(rows)
+        return replace(
+            self, rows=size, n_weighted=size, weighted=rows.weighted, sample=None, out_of_core=False
+        )
 
     @property
     def cuts(self) -> tuple[int, ...]:
@@ -284,6 +293,11 @@ class StatisticEvaluator(Protocol):
         ...
 
     @property
+    def calls(self) -> int:
+        """Calls of the model that takes."""
+        ...
+
+    @property
     def error_rows(self) -> int:
         """Rows the standard errors are computed from."""
         ...
@@ -360,8 +374,18 @@ class SinglePass(ABC):
         return 0
 
     @property
+    def row_predictions(self) -> int:
+        """Predictions that each row takes: none where the structure of the model is read."""
+        return 0
+
+    @property
     def predictions(self) -> int:
         """Rows the model will predict: none where its structure is read."""
+        return 0
+
+    @property
+    def calls(self) -> int:
+        """Number of predicts: none where the structure of the model is read."""
         return 0
 
     @property

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 import numpy as np
 
 from paribus._contracts import Floats
@@ -20,13 +23,24 @@ POINTS = 8  # over all grids, and at least one of each
 
 
 def largest_difference(
-    model: Model, rows: Background, grids: tuple[Grid, ...], estimates: list[EffectEstimate]
+    model: Model, rows: Mapping[int, Background], grids: tuple[Grid, ...], estimates: list[EffectEstimate]
 ) -> float:
-    """Return by how much the averages differ from brute force on every row, at a few points, at most."""
+    """Return by how much the averages differ from brute force at a few points, at most.
+
+    ``rows`` are those that each grid was averaged over.
+    """
     worst, picked = 0.0, _picked(grids)
-    for (number, point), brute in zip(picked, _asked(model, rows, grids, picked), strict=True):
-        worst = max(worst, apart(brute, estimates[number].average[:, point]))
+    for some in {id(one): one for one in rows.values()}.values():
+        here = [one for one in picked if rows[one[0]] is some]
+        for (number, point), brute in zip(here, _asked(model, some, grids, here), strict=True):
+            worst = max(worst, apart(brute, estimates[number].average[:, point]))
     return within_rounding(model, worst)
+
+
+def points_recomputed(grids: tuple[Grid, ...]) -> tuple[int, ...]:
+    """Return at how many points of each grid averages are compared."""
+    picked = Counter(number for number, _ in _picked(grids))
+    return tuple(picked[number] for number in range(len(grids)))
 
 
 def apart(one: Floats, other: Floats) -> float:

@@ -65,6 +65,8 @@ def describe_passes(doing: str) -> str:
     'accumulated local effects, model 2 of 3'
     >>> describe_passes("effects-1-of-2 and effects-2-of-2 and h_statistic-coverage")
     'partial dependence and interactions, first pass'
+    >>> describe_passes("effects, 20 predictions in 1 call")
+    'partial dependence, 20 predictions in 1 call'
     """
     passes = doing.split(" and ")
     model = re.search(r"-(\d+)-of-(\d+)", doing) if len(passes) == 1 else None
@@ -73,9 +75,10 @@ def describe_passes(doing: str) -> str:
 
 
 def _words(name: str) -> str:
-    verb = name.split("-")[0]
-    first = re.search("-(coverage|curves|sample)", name)
-    return WORDS.get(verb, verb) + (", first pass" if first else "")
+    own, comma, more = name.partition(", ")
+    verb = own.split("-")[0]
+    first = re.search("-(coverage|curves|sample)", own)
+    return WORDS.get(verb, verb) + (", first pass" if first else "") + comma + more
 
 
 def _wanted(progress: bool | None, elapsed: float, done: float, rows: float | None) -> bool:

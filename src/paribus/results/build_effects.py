@@ -115,8 +115,10 @@ class EffectBuilder:
             )
             yield Note(NoteCode.TRAINING_PATHS, text)
 
-    def local_effect(self, grid: AleGrid, estimate: AleEstimate, total: float) -> LocalEffect:
-        """Return a local effect; ``total`` is the weight of all rows."""
+    def local_effect(
+        self, grid: AleGrid, estimate: AleEstimate, total: float, remarks: tuple[Note, ...] = ()
+    ) -> LocalEffect:
+        """Return a local effect; ``total`` is the weight of the rows, ``remarks`` how it was computed."""
         values, weights = estimate.ale.reshape(len(self.output_names), -1), estimate.node_weight.ravel()
         if len(grid.bins) == 1 and grid.bins[0].alone:
             weights = np.array([grid.bins[0].alone])
@@ -145,12 +147,14 @@ class EffectBuilder:
             missing=missing,
             order=tuple(bins.order for bins in grid.bins),
             strength=strength_of(values, weights),
-            notes=(*notes, *model_spread_notes(by_model, estimate.ale, named)),
+            notes=(*notes, *remarks, *model_spread_notes(by_model, estimate.ale, named)),
             by_model=by_model,
         )
 
-    def marginal(self, axis: Axis, moments: CellEstimate, means: CellMeans) -> Marginal:
-        """Return the averages near each value."""
+    def marginal(
+        self, axis: Axis, moments: CellEstimate, means: CellMeans, remarks: tuple[Note, ...] = ()
+    ) -> Marginal:
+        """Return the averages near each value; ``remarks`` are notes about how they were computed."""
         rows, weight, cells = moments.rows, moments.weight, axis.cell_of_point
         total, missing, beyond = weight.sum(), axis.n_cells, axis.n_cells + 1
         inside = np.flatnonzero(rows[: axis.n_cells + 1])
@@ -175,7 +179,7 @@ class EffectBuilder:
             missing=apart,
             outside=float(weight[beyond] / total),
             strength=strength_of(first[:, inside], weight[inside]),
-            notes=tuple(self._notes((axis,), (), ", a cell of its own", first, LOST_ROW, CUT)),
+            notes=(*self._notes((axis,), (), ", a cell of its own", first, LOST_ROW, CUT), *remarks),
             by_model=self._by_model(None if by_model is None else by_model[..., cells], last),
         )
 
@@ -228,7 +232,8 @@ def _local_notes(grid: AleGrid, estimate: AleEstimate, total: float) -> Iterator
                 f"{', ...' * (bins.nodes > SHOWN)}. ALE depends on this order; partial_dependence does not"
             )
             yield Note(NoteCode.CATEGORY_ORDER, text, bins.axis.name)
-    inside = float(estimate.weight.sum()) + sum(axis.missing for axis in grid.axes[:1])
+    missing = estimate.missing_weight if grid.includes_missing else grid.axes[0].missing
+    inside = float(estimate.weight.sum()) + missing
     if len(grid.axes) == 1 and (all(grid.steps) or grid.bins[0].order) and inside < total * (1 - 1e-9):
         beyond = 1 - inside / total
         text = f"{beyond:.1%} of the data lies outside the grid and is ignored"

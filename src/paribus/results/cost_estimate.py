@@ -10,7 +10,7 @@ from paribus._text import count
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """Cost of `paribus.effects`, extrapolated from one block of rows.
+    """Cost of a statistic, extrapolated from one block of rows, or from a few predictions.
 
     Attributes
     ----------
@@ -21,7 +21,11 @@ class CostEstimate:
     effects, points : int
         Number of effects, and of grid points over all of them.
     passes : int
-        Number of passes over the rows.
+        Number of passes over the rows, those included that draw rows or verify.
+    predictions, calls : int
+        Rows the model would predict and calls it would take, those included by which it is tried first and
+        those of ``verify``. Rows that are in no bin of an ALE, and rows that agree in what is evaluated for
+        an H-statistic, are not predicted, so that there they are bounds.
     evaluator, why : str
         The evaluator that would be used, and why.
     refusals : dict
@@ -54,6 +58,8 @@ class CostEstimate:
     reading: float
     memory: int
     warning: str | None = None
+    predictions: int = 0
+    calls: int = 0
 
     def __repr__(self) -> str:
         rows = "an unknown number of rows" if self.rows is None else count(self.rows, "row")
@@ -67,6 +73,9 @@ class CostEstimate:
         ]
         if self.seconds is not None:
             lines.insert(3, f"about {_duration(self.seconds)}")
+        if self.predictions:
+            calls = count(self.calls, "call")
+            lines.insert(2, f"the model predicts {count(self.predictions, 'row')} in {calls}")
         if self.warning is not None:
             lines.append(f"warning: {self.warning}")
         return "\n".join(lines)

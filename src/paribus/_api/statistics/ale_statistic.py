@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -10,7 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_ale_estimate
-from paribus._api.run import Estimated, Rounds, Work, both_ways, each_model, evaluated
+from paribus._api.prediction_budget import (
+    PredictionBudget,
+    bound_note,
+    drawn_provenance,
+    drawn_rows,
+    share_of_range,
+)
+from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups
 from paribus._contracts import Array
 from paribus._data.rows import Rows
@@ -18,11 +25,14 @@ from paribus._data.sampling import MOST_FEW, head_rows
 from paribus._evaluators.ale.accumulate import AleEstimate
 from paribus._evaluators.ale.ale_grid import AleBins, AleGrid, bins_of
 from paribus._evaluators.ale.ale_request import AleRequest
+from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.ale.category_order import DRAWN, similar_order
+from paribus._evaluators.planner import Plan
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._evaluators.verify import apart, within_rounding
 from paribus.errors import FeatureError
-from paribus.results import LocalEffects
+from paribus.notes import Note
+from paribus.results import LocalEffect, LocalEffects, Provenance
 from paribus.results.build_effects import EffectBuilder
 
 VERIFIED = 512  # rows on which differences read off trees are compared with those of the model
@@ -37,6 +47,7 @@ class AleStatistic:
     method: str = "auto"
     verify: bool = False
     verb: str = "accumulated_local_effects"
+    max_predictions: int | None = None
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -68,20 +79,43 @@ class AleStatistic:
             some = yield from work.subsample(size, SEED, self.verb)
             grids, skipped = self._grids(work, partial(similar_order, some))
         request = self._request(work, grids)
+        budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)
         estimated = yield from each_model(
-            [
-                evaluated(
-                    work,
-                    model,
-                    lambda shortcut: request,
-                    self.method,
-                    label(self.verb, index, len(work.models)),
-                )
-                for index, model in enumerate(work.models)
-            ]
+            [self._evaluated(work, request, index, budget) for index in range(len(work.models))]
         )
         verified = [self._verified(work, one, request) for one in estimated] if self.verify else None
         return partial(self._result, work, request, estimated, skipped, verified)
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Return what comparing on a few rows takes, which are predicted once or both ways."""
+        if not self.verify:
+            return Verification()
+        few, ways = (
+            min(VERIFIED, work.rows.n_weighted),
+            1 + any(not plan.evaluator.shortcut for plan in plans),
+        )
+        requests = [plan.evaluator.request for plan in plans]
+        grids = tuple(grid for one in requests if isinstance(one, AleRequest) for grid in one.ale_grids)
+        points = sum(grid.n_points for grid in grids if not grid.silent)
+        calls = len(grids) if self.max_predictions is None else 1
+        return Verification(ways * few * points, ways * calls)
+
+    def _evaluated(
+        self, work: Work, request: AleRequest, index: int, budget: PredictionBudget | None
+    ) -> Rounds:
+        model, bound = work.models[index], None
+        if budget is not None:
+            few = min(VERIFIED, work.rows.n_weighted) if self.verify else 0
+            bound = budget.bound(model, verified=few * BruteAle.build(model, request).row_predictions)
+        return evaluated(
+            work,
+            model,
+            lambda shortcut: request,
+            self.method,
+            label(self.verb, index, len(work.models)),
+            sample=None if budget is None else budget.draw,
+            bound=bound,
+        )
 
     def _verified(self, work: Work, one: Estimated, request: AleRequest) -> float:
         """Compare with the model itself on a few rows."""
@@ -141,6 +175,7 @@ class AleStatistic:
             rows.weighted,
             out_of_core=not rows.in_memory,
             given=work.given,
+            few_calls=self.max_predictions is not None,
         )
 
     def _result(
@@ -157,13 +192,20 @@ class AleStatistic:
             points=request.points,
             rank_error=work.data.rank_error(self.wanted),
         )
-        models, rows = work.models, work.rows
-        build = EffectBuilder(models[0].output_names, models, rows.weight_scale, provenance).local_effect
-        effects = [
-            build(grid, estimate, rows.total)
-            for grid, estimate in zip(request.ale_grids, self._joined(work, estimated), strict=True)
-        ]
-        return LocalEffects(tuple(effects), skipped)
+        joined = self._joined(work, estimated)
+        several = zip(drawn_rows(estimated, len(joined)), request.ale_grids, joined, strict=True)
+        return LocalEffects(tuple(self._effect(work, provenance, *one) for one in several), skipped)
+
+    def _effect(
+        self, work: Work, provenance: Provenance, drawn: Rows | None, grid: AleGrid, estimate: AleEstimate
+    ) -> LocalEffect:
+        models, own = work.models, drawn_provenance(provenance, drawn, SEED)
+        remarks: tuple[Note, ...] = ()
+        if drawn is not None and self.max_predictions is not None:
+            share = share_of_range(estimate.ale, estimate.error)
+            remarks = (bound_note(own, self.max_predictions, share),)
+        builder = EffectBuilder(models[0].output_names, models, work.rows.weight_scale, own)
+        return builder.local_effect(grid, estimate, (drawn or work.rows).total, remarks)
 
     def _joined(self, work: Work, estimated: list[Estimated]) -> list[AleEstimate]:
         """Return each effect: that of the one model, or the mean of those of a list."""

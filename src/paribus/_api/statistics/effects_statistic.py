@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 from paribus._api.combine import combine_facts, combine_remarks, label, mean_estimate
+from paribus._api.prediction_budget import (
+    PredictionBudget,
+    bound_note,
+    drawn_provenance,
+    drawn_rows,
+    share_of_range,
+)
 from paribus._api.recursion import recursion_notes
-from paribus._api.run import Estimated, Rounds, Work, each_model, estimates_here, evaluated
+from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, estimates_here, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
+from paribus._evaluators.brute_force import CALL_ROWS
 from paribus._evaluators.occupancy import Occupancy, OccupiedCells, PairSelection, probe_of
-from paribus._evaluators.planner import choose
+from paribus._evaluators.planner import Plan, choose
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, QuantileRequest
 from paribus._evaluators.support import SupportCounter
 from paribus._evaluators.survey import SEED, SummarySpec
-from paribus._evaluators.verify import largest_difference
+from paribus._evaluators.verify import largest_difference, points_recomputed
 from paribus._grid import SPLITS, Grid
 from paribus._models import Model
 from paribus._states import Keyed
 from paribus.notes import Note
-from paribus.results import Effects, PartialDependence
+from paribus.results import Effects, PartialDependence, Provenance
 from paribus.results.build_effects import EffectBuilder
 from paribus.results.build_extrapolation import extrapolation_of
+from paribus.results.extrapolation import Extrapolation
 
 QUANTILE_BYTES = 500_000_000  # to hold predictions in, or where there is a bound:
 QUANTILE_SHARE = 4  # one part in so many of it
@@ -46,6 +55,7 @@ class EffectsStatistic:
     quantiles: tuple[float, ...] | None = None
     alone: bool = False
     verb: str = "effects"
+    max_predictions: int | None = None
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -72,15 +82,31 @@ class EffectsStatistic:
         outlook = PairSelection.of(probe, grids, rows.n_weighted)
         # Training paths are about no rows that might not exist.
         counting = SupportCounts.of(grids, outlook, rows.weight_scale, joint=self.method != "recursion")
+        budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)
         estimated = yield from each_model(
-            [self._evaluated(work, request, index, counting) for index in range(len(work.models))]
+            [self._evaluated(work, request, index, counting, budget) for index in range(len(work.models))]
         )
         supports, joint = counting.finish(estimated[0].state)
         remarks = combine_remarks([self._remarks(work, one, request) for one in estimated])
         verified = [self._verified(work, one, grids) for one in estimated]
+        drawn = drawn_rows(estimated, len(grids))
         far = [extrapolation_of(grid, joint, probe, work.data.header.names) for grid in grids]
-        several = zip(grids, self._joined(work, estimated), supports, far, remarks, strict=True)
+        several = zip(drawn, grids, self._joined(work, estimated), supports, far, remarks, strict=True)
         return partial(self._result, work, request, estimated, verified, list(several), skipped)
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Return what comparing at a few points takes: each is predicted by itself."""
+        if not self.verify:
+            return Verification()
+        predictions = calls = 0
+        grids = {n: grid for plan in plans for n, grid in zip(plan.numbers, _grids(plan), strict=True)}
+        points = points_recomputed(tuple(grids[number] for number in sorted(grids)))
+        for plan in plans:
+            rows = work.rows.n_weighted if plan.drawn is None else len(plan.drawn)
+            picked = sum(points[number] for number in plan.numbers)
+            predictions += rows * picked
+            calls += -(-rows // CALL_ROWS) * picked
+        return Verification(predictions, calls, int(any(plan.drawn is None for plan in plans)))
 
     def _request(self, work: Work, grids: tuple[Grid, ...]) -> EvaluationRequest:
         rows = work.rows
@@ -97,6 +123,7 @@ class EffectsStatistic:
             out_of_core=not rows.in_memory,
             quantiles=self._quantile_request(work),
             given=work.given,
+            few_calls=self.max_predictions is not None,
         )
 
     def _quantile_request(self, work: Work) -> QuantileRequest | None:
@@ -107,8 +134,14 @@ class EffectsStatistic:
         )
 
     def _evaluated(
-        self, work: Work, request: EvaluationRequest, index: int, counting: SupportCounts
+        self,
+        work: Work,
+        request: EvaluationRequest,
+        index: int,
+        counting: SupportCounts,
+        budget: PredictionBudget | None,
     ) -> Rounds:
+        recomputed = points_recomputed(request.grids) if self.verify else ()
         return evaluated(
             work,
             work.models[index],
@@ -117,6 +150,8 @@ class EffectsStatistic:
             label(self.verb, index, len(work.models)),
             beside=() if index else counting.parts,
             settings=() if index else counting.settings,
+            sample=None if budget is None else budget.draw,
+            bound=None if budget is None else budget.bound(work.models[index], recomputed=recomputed),
         )
 
     def _remarks(self, work: Work, one: Estimated, request: EvaluationRequest) -> list[tuple[Note, ...]]:
@@ -144,8 +179,9 @@ class EffectsStatistic:
         if not self.verify:
             return None
         assert one.model is not None
-        work.runner.passes += not work.rows.in_memory
-        return largest_difference(one.model, work.rows, grids, one.estimates)
+        rows = {number: plan.drawn or work.rows for plan in one.plans for number in plan.numbers}
+        work.runner.passes += any(not some.in_memory for some in rows.values())
+        return largest_difference(one.model, rows, grids, one.estimates)
 
     def _joined(self, work: Work, estimated: list[Estimated]) -> list[EffectEstimate]:
         """Return the estimate of each grid: that of the one model, or the mean of those of a list."""
@@ -172,10 +208,33 @@ class EffectsStatistic:
             points=request.points,
             rank_error=work.data.rank_error(self.wanted),
         )
-        models, unit = work.models, work.rows.weight_scale
-        build = EffectBuilder(models[0].output_names, models, unit, provenance).partial_dependence
-        effects = tuple(build(request, *one) for one in several)
+        effects = tuple(self._effect(work, request, provenance, *one) for one in several)
         return effects[0] if self.alone else Effects(effects, skipped)
+
+    def _effect(
+        self,
+        work: Work,
+        request: EvaluationRequest,
+        provenance: Provenance,
+        drawn: Rows | None,
+        grid: Grid,
+        estimate: EffectEstimate,
+        support: Floats,
+        far: Extrapolation | None,
+        remarks: tuple[Note, ...],
+    ) -> PartialDependence:
+        models, own = work.models, drawn_provenance(provenance, drawn, SEED)
+        if drawn is not None and self.max_predictions is not None:
+            averaged = self.kind != "individual"
+            share = share_of_range(estimate.average, estimate.standard_error) if averaged else None
+            remarks = (*remarks, bound_note(own, self.max_predictions, share))
+        builder = EffectBuilder(models[0].output_names, models, work.rows.weight_scale, own)
+        return builder.partial_dependence(request, grid, estimate, support, far, remarks)
+
+
+def _grids(plan: Plan) -> tuple[Grid, ...]:
+    assert isinstance(plan.evaluator.request, EvaluationRequest)
+    return plan.evaluator.request.grids
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -10,16 +10,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paribus._api.combine import combine_facts, label
+from paribus._api.prediction_budget import bound_note, share_of_largest
 from paribus._api.provenance_record import of_estimator, of_model
-from paribus._api.run import Estimated, Rounds, Work, each_model, evaluated
+from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
+from paribus._contracts import Floats
+from paribus._data.rows import Rows
 from paribus._evaluators.permutation import PermutationImportances, PermutationRequest
+from paribus._evaluators.planner import Plan
+from paribus._evaluators.prediction_bound import PredictionBound, first_predictions_of
 from paribus._evaluators.survey import SummarySpec
 from paribus._models.own_importance import own_importance
 from paribus._models.scoring import Scorer, score_of, target_of
+from paribus._models.scoring.external_scorers import TRIAL_ROWS
+from paribus._models.scoring.score import NAMES
 from paribus.meaning import Estimand
 from paribus.notes import Note, NoteCode
-from paribus.results import Importance
+from paribus.results import Importance, Provenance
 from paribus.results.provenance import skipped_notes
+
+WAYS_OUT = "raise it, name fewer features or lower n_repeats"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +45,7 @@ class PermutationStatistic:
     seed: int
     max_rows: int | None
     verb: str = "feature_importance"
+    max_predictions: int | None = None
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     seeds: ClassVar[tuple[int, ...]] = ()
@@ -54,9 +64,13 @@ class PermutationStatistic:
         )
         return partial(self._result, work, requests, estimated)
 
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Nothing is compared."""
+        return Verification()
+
     def _request(self, work: Work, estimator: Any) -> PermutationRequest:
         rows = work.data.in_memory("method='permutation'")
-        counted, chosen = rows.chosen(None, self.seed), rows.chosen(self.max_rows, self.seed)
+        counted, chosen = rows.chosen(None, self.seed), rows.chosen(self._size(rows), self.seed)
         target = target_of(self.y, rows)[chosen[counted]]
         rows = rows.keep(chosen)
         score = score_of(
@@ -70,6 +84,26 @@ class PermutationStatistic:
         threads = work.threads or 1
         bounds = int(counted.sum()), work.memory, threads
         return PermutationRequest(rows, score, self.groups, self.repeats, self.seed, *bounds)
+
+    def _size(self, rows: Rows) -> int | None:
+        """Return how many rows to use: the fewer of those requested and those ``max_predictions`` allows."""
+        if self.max_predictions is None:
+            return self.max_rows
+        own = self.scoring is None or (isinstance(self.scoring, str) and self.scoring in NAMES)
+        each = (1 if own else 2) + self.repeats * len(self.groups)  # a scorer scores the rows twice
+        spent = first_predictions_of(rows.table) + (0 if own else TRIAL_ROWS)
+        most = self.max_predictions // len(self.estimators) - spent
+        bound = PredictionBound(self.max_predictions, most, rows.n_weighted)
+        size = bound.size(each, ways_out=WAYS_OUT)
+        return size if self.max_rows is None else min(size, self.max_rows)
+
+    def _bound_note(self, work: Work, provenance: Provenance, values: Floats, error: Floats) -> list[Note]:
+        wanted = min(self.max_rows or np.inf, work.rows.n_weighted)
+        used = provenance.sampled_rows
+        if self.max_predictions is None or used is None or used >= wanted:
+            return []
+        share = share_of_largest(values, error)
+        return [bound_note(provenance, self.max_predictions, share, "the largest importance")]
 
     def _result(
         self, work: Work, requests: list[PermutationRequest], estimated: list[Estimated]
@@ -89,21 +123,23 @@ class PermutationStatistic:
         )
         every = np.array([one.values for one in permuted])
         several = work.several
+        errors = np.array([one.standard_error for one in permuted])
+        values = every.mean(axis=0) if several else permuted[0].values
+        error = errors.mean(axis=0) if several else permuted[0].standard_error
         return Importance(
             method="permutation",
             unit=permuted[0].unit,
             features=self.tokens,
             feature_names=tuple(" + ".join(table.names[j] for j in group) for group in self.groups),
             output_names=("prediction",),
-            values=every.mean(axis=0) if several else permuted[0].values,
-            standard_error=np.mean([one.standard_error for one in permuted], axis=0)
-            if several
-            else permuted[0].standard_error,
+            values=values,
+            standard_error=error,
             with_interactions=None,
             standard_error_with_interactions=None,
             repeats=np.mean([one.repeats for one in permuted], axis=0) if several else permuted[0].repeats,
             notes=(
                 *dict.fromkeys(note for one in permuted for note in one.notes),
+                *self._bound_note(work, provenance, values, error),
                 *skipped_notes(provenance),
             ),
             provenance=provenance,
@@ -129,12 +165,17 @@ class OwnStatistic:
     reads_trees: ClassVar[bool] = False
     needs_target: ClassVar[bool] = False
     needs_model: ClassVar[bool] = False
+    max_predictions: ClassVar[None] = None
 
     def evaluate(self, work: Work) -> Rounds:
         """Read what the model has; no pass over the rows is needed."""
         work.data.in_memory("method='model'")
         return partial(self._result, work)
         yield  # a generator without passes
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Nothing is compared."""
+        return Verification()
 
     def _result(self, work: Work) -> Importance:
         table, chosen = work.rows.table, list(self.features)

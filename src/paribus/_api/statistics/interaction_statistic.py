@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+import math
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -11,15 +12,21 @@ import numpy as np
 
 from paribus._api.combine import combine_facts, label, mean_statistics
 from paribus._api.options import AUTO
-from paribus._api.run import Estimated, Rounds, RowsNeededError, Work, both_ways, each_model, evaluated
+from paribus._api.prediction_budget import PredictionBudget, bound_note, share_of_largest
+from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
 from paribus._data.background import Background
 from paribus._data.features import Feature
 from paribus._data.rows import Rows
 from paribus._evaluators.interactions import InteractionStatistics
+from paribus._evaluators.interactions.brute_interactions import TRIPLE_PARTS
 from paribus._evaluators.interactions.interaction_request import InteractionRequest
+from paribus._evaluators.planner import Plan
+from paribus._evaluators.prediction_bound import PredictionBound, RowsNeededError
 from paribus._evaluators.survey import SummarySpec
 from paribus._evaluators.verify import apart, within_rounding
+from paribus._models import Model
 from paribus.errors import FeatureError, OptionError
+from paribus.notes import Note
 from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.build_interactions import InteractionBuilder
 
@@ -41,6 +48,7 @@ class InteractionStatistic:
     threeway: int = 0
     method: str = AUTO
     verify: bool = False
+    max_predictions: int | None = None
     _drawn: dict[int, Rows] = field(default_factory=dict)
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
@@ -59,6 +67,7 @@ class InteractionStatistic:
 
     def evaluate(self, work: Work) -> Rounds:
         """Evaluate every model as often as it takes."""
+        budget = PredictionBudget.of(self.max_predictions, work, self.seed, self.verb)
         if self.threeway and work.several:
             raise OptionError(
                 f"threeway={self.threeway} needs a single model, because the strongest triples of each "
@@ -70,7 +79,7 @@ class InteractionStatistic:
                     evaluated(
                         work,
                         model,
-                        partial(self._requested, work),
+                        partial(self._requested, work, self._bound(budget, model)),
                         self.method,
                         label(self.verb, index, len(work.models)),
                         sample=partial(self._sample, work),
@@ -89,18 +98,44 @@ class InteractionStatistic:
     def _verified(self, work: Work, one: Estimated, rows: Rows) -> float:
         """Compare with the definition on a few rows, all of which are crossed with each other."""
         assert one.model is not None
-        few = replace(self._requested(work, True, rows), threeway=0, drawn_from=None)
+        few = replace(self._requested(work, None, True, rows), threeway=0, drawn_from=None)
         (exact,), (brute,) = both_ways(one.model, lambda shortcut: few, rows, self.method)
         ratios = [name for name in ("main", "pairwise", "overall") if getattr(exact, name) is not None]
         worst = max(apart(getattr(exact, name).strength, getattr(brute, name).strength) for name in ratios)
         floor = float(np.sqrt(np.max(exact.floor)) + np.sqrt(np.max(brute.floor)))
         return within_rounding(one.model, worst, 4, floor)  # an interaction is a sum of four effects at most
 
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Return what comparing on a few rows takes at most, which are predicted once or both ways."""
+        if not self.verify:
+            return Verification()
+        few, ways = (
+            min(VERIFIED, work.rows.n_weighted),
+            1 + any(not plan.evaluator.shortcut for plan in plans),
+        )
+        crossings = self._crossings(threeway=0)
+        calls = crossings if self.max_predictions is None else 1 + self.pairwise
+        return Verification(ways * few * few * crossings, ways * calls, 1)
+
     def _sample(self, work: Work, size: int) -> Generator[Any, Any, None]:
         self._drawn[size] = yield from work.subsample(size, self.seed, self.verb)
 
-    def _requested(self, work: Work, shortcut: bool, some: Rows | None = None) -> InteractionRequest:
-        rows = some or self._rows(work, shortcut)
+    def _crossings(self, threeway: int) -> int:
+        """Return how often all rows are crossed with each other at most: for features, pairs and triples."""
+        count = len(self.features)
+        pairs = math.comb(count, 2) if self.pairwise else 0
+        return count + pairs + TRIPLE_PARTS * math.comb(min(threeway, count), 3)
+
+    def _bound(self, budget: PredictionBudget | None, model: Model) -> PredictionBound | None:
+        if budget is None:
+            return None
+        few = min(VERIFIED, budget.work.rows.n_weighted) if self.verify else 0
+        return budget.bound(model, verified=few * few * self._crossings(threeway=0))
+
+    def _requested(
+        self, work: Work, bound: PredictionBound | None, shortcut: bool, some: Rows | None = None
+    ) -> InteractionRequest:
+        rows = some or self._rows(work, bound, shortcut)
         return InteractionRequest(
             self.features,
             self.pairwise,
@@ -112,12 +147,15 @@ class InteractionStatistic:
             work.threads,
             work.given,
             drawn_from=work.rows.n_weighted if self.size == AUTO and not shortcut else None,
+            few_calls=self.max_predictions is not None,
         )
 
-    def _rows(self, work: Work, shortcut: bool) -> Background:
+    def _rows(self, work: Work, bound: PredictionBound | None, shortcut: bool) -> Background:
         """Return the rows to use: those with positive weight, or a sample of them."""
         rows = work.rows
         size = SUBSAMPLE if self.size == AUTO and not shortcut else self.size
+        if bound is not None:
+            size = self._within(bound, size, shortcut)
         if isinstance(size, int):
             if size not in self._drawn:
                 raise RowsNeededError(size)
@@ -131,6 +169,15 @@ class InteractionStatistic:
             )
         return rows.subsample(None, self.seed)
 
+    def _within(self, bound: PredictionBound, size: int | str | None, shortcut: bool) -> int | str | None:
+        """Return how many rows may be used: the fewer of those requested and those the bound allows."""
+        if shortcut:
+            bound.check_verified(bound.verified)
+            return size
+        most = bound.crossed(self._crossings(self.threeway))
+        wanted = size if isinstance(size, int) else bound.rows
+        return most if most < wanted else size
+
     def _result(
         self, work: Work, estimated: list[Estimated], verified: list[float] | None
     ) -> HStatistics | Importance:
@@ -141,7 +188,27 @@ class InteractionStatistic:
         joined = mean_statistics(statistics) if work.several else statistics[0]
         every = statistics if work.several else []
         builder = InteractionBuilder(joined, request, self.tokens, work.models, provenance, every)
-        return builder.h_statistics() if self.pairwise else builder.importance()
+        result = builder.h_statistics() if self.pairwise else builder.importance()
+        note = self._bound_note(work, estimated, result)
+        return result if note is None else replace(result, notes=(*result.notes, note))
+
+    def _bound_note(
+        self, work: Work, estimated: list[Estimated], result: HStatistics | Importance
+    ) -> Note | None:
+        """Return what is said where fewer rows than requested were used to keep ``max_predictions``."""
+        requested = SUBSAMPLE if self.size == AUTO else self.size
+        wanted = min(requested, work.rows.n_weighted) if isinstance(requested, int) else work.rows.n_weighted
+        brute = any(not one.plans[0].evaluator.shortcut for one in estimated)
+        used = result.provenance.sampled_rows
+        if self.max_predictions is None or not brute or used is None or used >= wanted:
+            return None
+        if isinstance(result, Importance):
+            share = share_of_largest(result.values, result.standard_error)
+            return bound_note(result.provenance, self.max_predictions, share, "the largest importance")
+        strengths = result.pairwise.strength, result.pairwise.strength_error
+        return bound_note(
+            result.provenance, self.max_predictions, share_of_largest(*strengths), "the largest strength"
+        )
 
     def _provenance(self, work: Work, estimated: list[Estimated], verified: list[float] | None) -> Provenance:
         evaluators = [one.plans[0].evaluator for one in estimated]

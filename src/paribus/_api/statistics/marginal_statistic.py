@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from paribus._api.combine import combine_facts, label, mean_cells
-from paribus._api.run import Estimated, Rounds, Work, each_model, evaluated
+from paribus._api.prediction_budget import PredictionBudget, bound_note, drawn_provenance, drawn_rows
+from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
+from paribus._evaluators.planner import Plan
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import SPLITS, Grid, GridOptions
 from paribus._models import Model
 from paribus._models.adapter import named_outputs
 from paribus._models.scoring import Outcome, outcome_of
 from paribus.errors import FeatureError, OptionError
+from paribus.notes import Note
 from paribus.results import Marginals
 from paribus.results.build_effects import EffectBuilder
 
@@ -30,6 +33,7 @@ class MarginalStatistic:
     estimators: tuple[Any, ...]
     target_names: Any = None
     verb: str = "marginal"
+    max_predictions: int | None = None
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     reads_trees: ClassVar[bool] = False
@@ -57,13 +61,39 @@ class MarginalStatistic:
         axes, skipped = self.axes.laid_out(work)
         grids = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
         requests = [self._request(work, grids, outcome) for outcome in outcomes]
+        budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)
         estimated = yield from each_model(
             [
-                evaluated(work, model, partial(_same, request), "auto", label(self.verb, index, len(models)))
+                self._evaluated(work, model, request, label(self.verb, index, len(models)), budget)
                 for index, (model, request) in enumerate(zip(models, requests, strict=True))
             ]
         )
         return partial(self._result, work, estimated, skipped)
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Nothing is compared."""
+        return Verification()
+
+    def _evaluated(
+        self,
+        work: Work,
+        model: Model | None,
+        request: MarginalRequest,
+        name: str,
+        budget: PredictionBudget | None,
+    ) -> Rounds:
+        if budget is None or model is None:
+            return evaluated(work, model, partial(_same, request), "auto", name)
+        sample, bound = partial(self._drawn, work, budget), budget.bound(model)
+        return evaluated(work, model, partial(_same, request), "auto", name, sample=sample, bound=bound)
+
+    def _drawn(self, work: Work, budget: PredictionBudget, size: int) -> Rounds:
+        if work.data.n_targets and not work.rows.in_memory:
+            raise OptionError(
+                f"max_predictions={self.max_predictions} is below the number of rows, and y of an out-of-core "
+                "X is not drawn; raise it, leave y out, or pass a table in memory"
+            )
+        yield from budget.draw(size)
 
     def _outcome(self, work: Work, model: Model | None, estimator: Any) -> Outcome | None:
         """Return how what came out becomes numbers that predictions can be compared with."""
@@ -92,6 +122,7 @@ class MarginalStatistic:
             out_of_core=not rows.in_memory,
             given=work.given,
             outcome=outcome,
+            few_calls=self.max_predictions is not None,
         )
 
     def _result(self, work: Work, estimated: list[Estimated], skipped: tuple[str, ...]) -> Marginals:
@@ -105,13 +136,19 @@ class MarginalStatistic:
             points=means.request.points,
             rank_error=work.data.rank_error(self.wanted),
         )
-        models, unit = work.models, work.rows.weight_scale
+        drawn = drawn_rows(estimated, len(means.axes))[0]
+        own = drawn_provenance(provenance, drawn, SEED)
+        remarks: tuple[Note, ...] = ()
+        if drawn is not None and self.max_predictions is not None:
+            remarks = (bound_note(own, self.max_predictions, None),)
+        models = work.models
         names = models[0].output_names if models else self._outputs(work)
-        build = EffectBuilder(names, models, unit, provenance).marginal
+        build = EffectBuilder(names, models, work.rows.weight_scale, own).marginal
         joined = estimated[0].estimates
         if work.several:
             joined = [mean_cells(each) for each in zip(*(one.estimates for one in estimated), strict=True)]
-        return Marginals(tuple(build(*one, means) for one in zip(means.axes, joined, strict=True)), skipped)
+        effects = (build(*one, means, remarks) for one in zip(means.axes, joined, strict=True))
+        return Marginals(tuple(effects), skipped)
 
     def _outputs(self, work: Work) -> tuple[str, ...]:
         """Return the names of what is averaged where there is no model."""

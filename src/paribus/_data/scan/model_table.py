@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from paribus._contracts import Array, Flags
-from paribus._data.frame import FrameStack, FrameTable
+from paribus._data.frame import FrameStack, FrameTable, joined_frames
 from paribus._data.table import CellValues, Column, ScratchBuffer
 
 if TYPE_CHECKING:
@@ -101,6 +101,10 @@ class ModelTable:
     def stack(self, copies: int, scratch: ScratchBuffer) -> FrameStack:
         """Prepare to evaluate ``copies`` points at once."""
         return self.shown.stack(copies, scratch)
+
+    def joined(self, stacked: Sequence[Any]) -> Any:
+        """Return native tables of its stacks as one, with labels that are unique."""
+        return joined_frames(stacked)
 
     def content(self) -> Iterator[Any]:
         """Yield buffers that depend on the values alone, for a fingerprint."""

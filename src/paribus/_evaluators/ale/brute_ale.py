@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from paribus._contracts import Floats
 from paribus._data.rows import Block, Parts
-from paribus._evaluators.ale.ale_grid import AleGrid
+from paribus._evaluators.ale.ale_grid import AleGrid, RowCells
 from paribus._evaluators.ale.ale_request import AlePass, AleRequest, collected, columns_of
-from paribus._evaluators.brute_force import BruteForce, reraise_with_rows
+from paribus._evaluators.brute_force import BruteForce, Piece, reraise_with_rows
 from paribus._models import Model
 from paribus._states import CellMoments, Counts, Keyed, merge_in_order
+
+
+@dataclass(frozen=True, eq=False)
+class LocatedRows:
+    """Rows of a block, and the cells of a grid that they are in."""
+
+    number: int
+    grid: AleGrid
+    block: Block
+    cells: RowCells
+
+    @cached_property
+    def piece(self) -> Piece | None:
+        """What is to predict; nothing of a grid that has no move."""
+        if self.grid.silent:
+            return None
+        table, kept = self.block.table, self.cells.kept
+        return Piece(self.grid, table if kept is None else table.keep(kept), self.cells.index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,34 +89,67 @@ class BruteAle(AlePass):
         return self.brute.call_bytes + 8 * differences
 
     @property
+    def row_predictions(self) -> int:
+        """Predictions that each row takes, at most."""
+        return sum(grid.n_points for grid in self.ale_grids if not grid.silent)
+
+    @property
     def predictions(self) -> int:
         """Number of rows to predict, at most."""
-        return self.request.n_weighted * sum(grid.n_points for grid in self.ale_grids if not grid.silent)
+        return self.request.n_weighted * self.row_predictions
+
+    @property
+    def calls(self) -> int:
+        """Number of predicts, where every row is in a bin."""
+        return self.brute.calls_for([(grid, grid.n_points) for grid in self.ale_grids if not grid.silent])
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the differences in each cell, for each of the block's grids."""
-        first, last = block.start, block.start + len(block.table) - 1
+        portions = list(block.cut(self.brute.portion_rows)) if self.brute.batched else []
+        portions = portions or [block]
+        located = [list(self._located(portion)) for portion in portions]
+        predictions: Iterator[Floats] | None = None
+        if self.brute.batched:
+            pieces = [one.piece for some in located for one in some if one.piece is not None]
+            predictions = iter(self.brute.predict_together(block, pieces))
+        return merge_in_order(
+            self._states(portion, some, predictions) for portion, some in zip(portions, located, strict=True)
+        )
+
+    def _located(self, block: Block) -> Iterator[LocatedRows]:
+        """Yield some rows at a time, with the cell of each, for each of the block's grids."""
         block = block.weighted()
-        states: dict[tuple[str, int], CellMoments | Counts] = {}
         for number in block.questions if len(block.table) else ():
             grid = self.ale_grids[number]
             if grid.silent and not grid.n_cells:
                 continue
-            with reraise_with_rows(self.brute.model, first, last, grid.names):
-                parts = [self._collected(grid, some) for some in block.cut(self.brute.stack_rows(grid))]
-            collected_parts = [part for part in parts if part is not None]
-            if collected_parts:
-                states["local", number] = merge_in_order(moments for moments, _ in collected_parts)
-                states["places", number] = merge_in_order(positions for _, positions in collected_parts)
+            for some in block.cut(self.brute.stack_rows(grid)):
+                cells = grid.locate(some)
+                if len(cells.cells):
+                    yield LocatedRows(number, grid, some, cells)
+
+    def _states(
+        self, block: Block, located: list[LocatedRows], predictions: Iterator[Floats] | None
+    ) -> Keyed:
+        first, last = block.start, block.start + len(block.table) - 1
+        parts: dict[int, list[tuple[CellMoments, Counts]]] = {}
+        for one in located:
+            with reraise_with_rows(self.brute.model, first, last, one.grid.names):
+                parts.setdefault(one.number, []).append(self._collected(one, predictions))
+        states: dict[tuple[str, int], CellMoments | Counts] = {}
+        for number, found in parts.items():
+            states["local", number] = merge_in_order(moments for moments, _ in found)
+            states["places", number] = merge_in_order(positions for _, positions in found)
         return Keyed(states)
 
-    def _collected(self, grid: AleGrid, block: Block) -> tuple[CellMoments, Counts] | None:
-        located = grid.locate(block)
-        if not len(located.cells):
-            return None
-        if grid.silent:  # rows are counted all the same
-            none = np.zeros((self.brute.model.n_outputs, grid.n_points, len(located.cells)))
-            return collected(grid, located, none, block.weights)
-        table = block.table if located.kept is None else block.table.keep(located.kept)
-        portions = list(self.brute.predicted(grid, table, located.index))
-        return collected(grid, located, np.concatenate(portions, axis=1), block.weights)
+    def _collected(
+        self, one: LocatedRows, predictions: Iterator[Floats] | None
+    ) -> tuple[CellMoments, Counts]:
+        piece, grid = one.piece, one.grid
+        if piece is None:  # rows are counted all the same
+            found = np.zeros((self.brute.model.n_outputs, grid.n_points, len(one.cells.cells)))
+        elif predictions is not None:
+            found = next(predictions)
+        else:
+            found = np.concatenate(list(self.brute.predicted(grid, piece.table, piece.index)), axis=1)
+        return collected(grid, one.cells, found, one.block.weights)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import math
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -26,12 +27,13 @@ from paribus._evaluators.interactions.interaction_request import InteractionPass
 from paribus._evaluators.interactions.interaction_statistics import InteractionStatistics
 from paribus._evaluators.request import EvaluationRequest, Fold, Passes
 from paribus._evaluators.trees.leaf_boxes import parts_of
-from paribus._grid import Grid, ObservedValues
+from paribus._grid import ObservedValues
 from paribus._models import Model
 from paribus._states import Keyed
 from paribus._states.overflow import ignore_fp_errors
 
 Group = tuple[int, ...]
+TRIPLE_PARTS = 4  # sets of two features or three that are evaluated for a triple
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +72,25 @@ class CrossedRows:
     share: Floats
 
     def evaluate(self, block: Block) -> Keyed:
-        """Return what is found of the block's groups."""
+        """Return what is found of the block's groups, whose rows are predicted together."""
         with ignore_fp_errors():
-            return Keyed(
-                {("group", number): self._group(block, self.groups[number]) for number in block.questions}
-            )
+            groups = [self.groups[number] for number in block.questions]
+            grids = [grid for one in groups for grid in self._grids(block, one)]
+            curves = iter(curves_of(self.brute, block, grids))
+            found = [self._group(one, curves) for one in groups]
+            return Keyed({("group", number): one for number, one in zip(block.questions, found, strict=True)})
 
-    def _group(self, block: Block, group: Group) -> GroupSums:
-        curves = {part: self._curves(block, group, part) for part, _ in parts_of(group)}
+    def _grids(self, block: Block, group: Group) -> Iterator[ObservedValues]:
+        """Yield a grid for each part of a group that has several features."""
+        for part, _ in parts_of(group):
+            if len(part) > 1:
+                yield ObservedValues.of(block.table, tuple(self.features[group[way]] for way in part))
+
+    def _group(self, group: Group, together: Iterator[FeatureCurves]) -> GroupSums:
+        curves = {
+            part: self.single[group[part[0]]] if len(part) == 1 else next(together)
+            for part, _ in parts_of(group)
+        }
         values = {part: (one.curves @ self.share)[:, one.point] for part, one in curves.items()}
         whole = tuple(range(len(group)))
         interaction = sum(sign * values[part] for part, sign in parts_of(group))
@@ -92,18 +105,14 @@ class CrossedRows:
         predicted = sum(one.curves[0].size for part, one in curves.items() if len(part) > 1)
         return GroupSums(functions**2 @ self.share, functions, inner, predicted)
 
-    def _curves(self, block: Block, group: Group, part: Group) -> FeatureCurves:
-        if len(part) == 1:
-            return self.single[group[part[0]]]
-        grid = ObservedValues.of(block.table, tuple(self.features[group[way]] for way in part))
-        return FeatureCurves(curves_of(self.brute, block, grid), grid.point)
 
-
-def curves_of(brute: BruteForce, block: Block, grid: Grid) -> Floats:
-    """Return the predictions of every row of a block at every point of a grid, ``(o, g, i)``."""
-    single = BruteForce(brute.model, replace(brute.request, grids=(grid,)), brute.scratch)
-    state = single.evaluate(Block(block.table, block.weights, block.start))
-    return np.asarray(state.parts["curves", 0].finish().swapaxes(1, 2))
+def curves_of(brute: BruteForce, block: Block, grids: Sequence[ObservedValues]) -> list[FeatureCurves]:
+    """Return the predictions of every row of a block at every point of each grid, ``(o, g, i)``."""
+    several = BruteForce(brute.model, replace(brute.request, grids=tuple(grids)), brute.scratch)
+    whole = Block(block.table, block.weights, block.start, tuple(range(len(grids))))
+    state = several.evaluate(whole)
+    curves = (state.parts["curves", number].finish() for number in range(len(grids)))
+    return [FeatureCurves(one.swapaxes(1, 2), grid.point) for one, grid in zip(curves, grids, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +161,22 @@ class BruteInteractions(InteractionPasses):
 
     @property
     def predictions(self) -> int:
-        """Rows the model will predict at most, triples apart."""
-        rows = len(self.request.rows)
-        return self._single_predictions + len(self.request.pairs) * rows * rows
+        """Rows the model will predict at most."""
+        rows, sets = len(self.request.rows), len(self.request.pairs) + TRIPLE_PARTS * self._triples
+        return self._single_predictions + sets * rows * rows
+
+    @property
+    def _triples(self) -> int:
+        return math.comb(min(self.request.threeway, len(self.request.features)), 3)
+
+    @property
+    def calls(self) -> int:
+        """Number of predicts at most."""
+        square, most, calls = len(self.request.rows) ** 2, self._brute.call_rows, self._brute.calls
+        for groups, parts in ((len(self.request.pairs), 1), (self._triples, TRIPLE_PARTS)):
+            together = self._groups_together(triples=parts > 1)
+            calls += -(-groups // together) * max(1, -(-parts * square // most))
+        return calls
 
     @property
     def _single_predictions(self) -> int:
@@ -189,6 +211,7 @@ class BruteInteractions(InteractionPasses):
             self.request.threads,
             rows.weighted,
             cut=self.request.cut,
+            few_calls=self.request.few_calls,
         )
         return BruteForce(self.model, request)
 
@@ -202,8 +225,15 @@ class BruteInteractions(InteractionPasses):
     def worker_bytes(self) -> int:
         """The curves of every row over one group of features, twice while they are joined, and a predict."""
         rows = len(self.request.rows)
-        parts = 5 if self.request.threeway else 2
+        parts = (5 if self.request.threeway else 2) * self._groups_together(
+            triples=bool(self.request.threeway)
+        )
         return parts * FLOAT * rows * rows * self.model.n_outputs + self._brute.call_bytes
+
+    def _groups_together(self, *, triples: bool) -> int:
+        """Return how many groups of features are predicted together: several where calls are dear."""
+        each = len(self.request.rows) ** 2 * (TRIPLE_PARTS if triples else 1)
+        return max(1, self._brute.call_rows // max(1, each)) if self._brute.batched else 1
 
     @property
     def block_rows(self) -> int:
@@ -283,7 +313,10 @@ class BruteInteractions(InteractionPasses):
         if not groups:
             return GroupPredictions(None, 0)
         crossing = CrossedRows(self._brute, self.request.features, groups, single, witnesses.share)
-        parts = tuple(((number,), len(self.request.rows)) for number in range(len(groups)))
+        together = self._groups_together(triples=len(groups[0]) > 2)
+        numbers = tuple(range(len(groups)))
+        several = (numbers[first : first + together] for first in range(0, len(groups), together))
+        parts = tuple((some, len(some) * len(self.request.rows)) for some in several)
         state = yield self._fold(name, crossing, len(self.request.rows), parts)
         found = [state.parts["group", number] for number in range(len(groups))]
         joint = JointMoments.of(

@@ -23,6 +23,7 @@ class InteractionRequest:
     Blocks and tables have fixed sizes, so that memory changes no number, divided by ``cut``, a power of two,
     for a memory bound that was ``given``; beyond `BLOCKS_FIRST` standard errors come from fewer rows as well.
     ``drawn_from`` is the number of rows that ``rows`` were drawn from unless the user said how many.
+    ``few_calls`` says that a call of the model is dear however few rows it predicts.
     """
 
     statistic: ClassVar[str] = "interactions"
@@ -37,6 +38,7 @@ class InteractionRequest:
     given: bool = True
     drawn_from: int | None = None
     cut: int = 1
+    few_calls: bool = False
 
     @property
     def n_parts(self) -> int:

@@ -135,6 +135,11 @@ class TreeInteractions(InteractionPasses):
         return 0
 
     @property
+    def calls(self) -> int:
+        """The model itself is not called."""
+        return 0
+
+    @property
     def error_rows(self) -> int:
         """Rows whose influence gives the standard errors."""
         return len(self.sample.numbers)
