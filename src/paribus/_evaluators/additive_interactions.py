@@ -117,6 +117,7 @@ class AdditiveInteractions(InteractionPasses):
     additive: Additive
 
     name: ClassVar[str] = "additive_exact"
+    structure: ClassVar[type | None] = Additive
     shortcut: ClassVar[bool] = True
     threaded: ClassVar[bool] = True
     how: ClassVar[str] = "adds up the terms of every row, of which no two interact"
@@ -137,6 +138,11 @@ class AdditiveInteractions(InteractionPasses):
     @property
     def predictions(self) -> int:
         """The model itself predicts no row."""
+        return 0
+
+    @property
+    def calls(self) -> int:
+        """The model itself is not called."""
         return 0
 
     @property

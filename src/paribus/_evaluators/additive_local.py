@@ -36,6 +36,7 @@ class AdditiveAle(AlePass):
     values: tuple[tuple[Floats, ...], ...]
 
     name: ClassVar[str] = "additive_local"
+    structure: ClassVar[type | None] = Additive
     shortcut: ClassVar[bool] = True
     how: ClassVar[str] = "exchanges the terms of a feature at the neighboring grid values in every row"
     threaded: ClassVar[bool] = True

@@ -16,6 +16,7 @@ from paribus._evaluators.ale.ale_request import AlePass, AleRequest, collected, 
 from paribus._evaluators.combined_exact import CombinedExact
 from paribus._grid import Grid
 from paribus._models import Model
+from paribus._models.combination import Combination
 from paribus._states import CellMoments, Counts, Keyed
 
 
@@ -28,6 +29,7 @@ class CombinedAle(AlePass):
     built: CombinedExact
 
     name: ClassVar[str] = "combined_local"
+    structure: ClassVar[type | None] = Combination
     shortcut: ClassVar[bool] = True
     how: ClassVar[str] = "draws the curve of every row from the structures of its models"
     threaded: ClassVar[bool] = True
