@@ -35,6 +35,14 @@ def test_tuples_do_not_depend_on_the_order_of_blocks(most):
         assert merged.holds()
 
 
+def test_tuples_of_a_run_with_less_memory_are_fewer():
+    rows = codes(4, 600, 3)
+    for one, other in ((5, 40), (40, 5)):
+        merged = CodeTuples.of(rows, one).merge(CodeTuples.of(rows, other))
+        assert merged.most == 5
+        assert np.array_equal(merged.tuples, CodeTuples.of(rows, 5).tuples)
+
+
 @pytest.mark.parametrize(
     "tuples",
     [
@@ -49,7 +57,7 @@ def test_tuples_do_not_depend_on_the_order_of_blocks(most):
     ids=["none", "twice", "out of order", "a code too large", "a code too small", "too many", "another type"],
 )
 def test_stored_tuples_that_no_rows_have_are_refused(tuples):
-    pattern = CodeTuples.expected("tuples", np.array([1, 2]), 2)
+    pattern = CodeTuples.expected("tuples", np.array([1, 2]))
     pattern.check(CodeTuples(np.array([[0, 0, 1], [0, 2, 0]], np.int32), 2), {}, 0)
     with pytest.raises(MisfitError):
         pattern.check(CodeTuples(tuples, 2), {}, 0)

@@ -32,8 +32,8 @@ class SparseTable:
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
 
-    def stored(self, column: int) -> tuple[Integers, StoredEntries]:
-        """Return which rows store an entry of a column, and the entries; the last one is absent."""
+    def stored(self, column: int) -> tuple[Integers, Any]:
+        """Return which rows store an entry of a column, and a table of the entries; the last is absent."""
         stored = slice(*self.matrix.indptr[column : column + 2])
         rows = self.matrix.indices[stored]
         values = np.full(len(rows) + (len(rows) < len(self)), self.absent, self.matrix.dtype)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from paribus._contracts import Array, Integers
-from paribus._states.expected import Constructed, Numbers
+from paribus._states.expected import LARGEST, Constructed, Number, Numbers
 
 LONGEST = 2**62  # a key, at most, so that it is a 64-bit integer
 
@@ -18,17 +18,19 @@ LONGEST = 2**62  # a key, at most, so that it is a 64-bit integer
 class CodeTuples:
     """Distinct tuples ``(c, t)`` in lexicographic order; of more than ``most`` the first ``most + 1``.
 
-    The first tuples of a union are the same in whatever order it is made.
+    The first tuples of a union are the same in whatever order it is made. Whoever resumes a run may have more
+    memory, or less: the smaller ``most`` of two counts.
     """
 
     tuples: Array
     most: int
 
     @classmethod
-    def expected(cls, name: str, high: Any, most: int) -> Constructed:
+    def expected(cls, name: str, high: Any) -> Constructed:
         """Return the pattern of tuples, which are called ``name``; no code exceeds ``high (c,)``."""
         high = np.asarray(high)[:, None]
-        return Constructed(cls, tuples=Numbers((len(high), name), ("i4",), 0, high), most=most)
+        tuples = Numbers((len(high), name), ("i4",), 0, high)
+        return Constructed(cls, tuples=tuples, most=Number(int, 1, LARGEST))
 
     @classmethod
     def of(cls, codes: Array, most: int) -> Self:
@@ -47,12 +49,13 @@ class CodeTuples:
 
     def merge(self, other: Self) -> Self:
         """Return the tuples that either has."""
-        if np.array_equal(self.tuples, other.tuples):
+        most = min(self.most, other.most)
+        if self.most == most and np.array_equal(self.tuples, other.tuples):
             return self
-        return type(self).of(np.concatenate([self.tuples, other.tuples], axis=1), self.most)
+        return type(self).of(np.concatenate([self.tuples, other.tuples], axis=1), most)
 
 
-def keys_of(codes: Array, sizes: Integers, number: Integers) -> Iterator[tuple[int, Integers]]:
+def keys_of(codes: Array, sizes: Array, number: Integers) -> Iterator[tuple[int, Integers]]:
     """Yield keys that order tuples as some first columns do, more at a time, and where each portion ends.
 
     ``number (i,)``, which is below 2**31, is that of the columns before, to be set by whoever takes the key.

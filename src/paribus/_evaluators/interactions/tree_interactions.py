@@ -236,7 +236,7 @@ class TreeInteractions(InteractionPasses):
             return (yield from self._statistics(threads))
         features = in_tuples(self.program)
         columns = sum(len(columns_of(self.program, feature)) for feature in features)
-        most = min(MOST_TUPLES, self.request.max_memory // (TUPLE_SHARE * columns))
+        most = max(1, min(MOST_TUPLES, self.request.max_memory // (TUPLE_SHARE * columns)))
         finding = TuplePass(self.program, self.ensemble, features, most)
         state = yield self._fold("codes", finding, min(BLOCK_ROWS, self.block_rows))
         known = self._with(finding.finish(state, self.request.rows.table.names), threads)

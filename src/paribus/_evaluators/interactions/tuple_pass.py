@@ -30,7 +30,7 @@ class TuplePass:
         return Expected(
             {
                 ("tuples", feature): CodeTuples.expected(
-                    f"tuples of {feature}", last[columns_of(self.program, feature)], self.most
+                    f"tuples of {feature}", last[columns_of(self.program, feature)]
                 )
                 for feature in self.features
             }
@@ -51,12 +51,13 @@ class TuplePass:
 
     def finish(self, state: Keyed, names: tuple[str, ...]) -> Tuples:
         """Return the tuples of all rows; ``names`` are those of the columns of the table."""
-        found = {feature: state.parts["tuples", feature].tuples for feature in self.features}
-        for feature, tuples in found.items():
-            if tuples.shape[1] > self.most:
+        found: dict[int, CodeTuples] = {feature: state.parts["tuples", feature] for feature in self.features}
+        for feature, own in found.items():
+            columns, count = own.tuples.shape
+            if count > own.most:
                 raise RefusalError(
-                    f"its trees test {len(tuples)} columns made of {names[feature]!r}, in more than "
-                    f"{self.most:,} ways together, which is what max_memory permits",
+                    f"its trees test {columns} columns made of {names[feature]!r}, of which X has more than "
+                    f"{own.most:,} combinations, the most that max_memory permits",
                     RefusalCode.MEMORY,
                 )
-        return found
+        return {feature: own.tuples for feature, own in found.items()}

@@ -15,6 +15,7 @@ from types import ModuleType
 import numpy as np
 
 from paribus._contracts import Floats, Integers
+from paribus._evaluators.trees.tuple_cells import TupleNumbers, Tuples, expected_cells
 from paribus._kernels.program import (
     ACTIVE,
     COLUMN,
@@ -33,11 +34,13 @@ from paribus._kernels.program import (
     goes_left,
     runs_of,
 )
-from paribus._evaluators.trees.tuple_cells import TupleNumbers, Tuples, expected_cells
 
 SLOT_BYTES = 80  # of a slot's runs, leaf, position among its set's, and as an item for the kernels
 RUN_BYTES, FEW_RUNS = 8, 4
 TABLE_CELLS = 2**22  # numbers of a table, at most
+
+
+SideRuns = tuple[Integers, Integers]  # a side of a condition each, twice its number or one more; and a run
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +61,10 @@ class ThresholdCells:
     @cached_property
     def size(self) -> Ints:
         """How many cells each feature has."""
-        sizes = [
-            self._numbers[position].tuples.shape[1] if position in self._numbers else prod(self._shape(position))
-            for position in range(len(self.columns))
-        ]
-        return np.array(sizes, np.int32)  # which no larger integer becomes
+        crossed = [prod(self._shape(position)) for position in range(len(self.columns))]
+        for position, numbers in self._numbers.items():
+            crossed[position] = numbers.tuples.shape[1]
+        return np.array(crossed, np.int32)
 
     def _shape(self, position: int) -> tuple[int, ...]:
         return tuple(int(self.program.n_codes[column]) for column in self.columns[position])
@@ -116,40 +118,65 @@ class ThresholdCells:
     def sides(self) -> Runs:
         """Return the cells that pass each condition, and next those that do not."""
         conditions, owner = self.program.conditions, self.program.feature
-        alone = np.array([len(columns) == 1 for columns in (*self.columns, ())])[owner]
-        plain = alone & (conditions[:, TABLE] < 0)
-        by_cell = {int(number): self._by_cell(int(number)) for number in np.flatnonzero(~plain)}
-        times = np.ones((len(conditions), 2), np.int64)
-        times[:, 0] += plain & (conditions[:, MISSING_LEFT] > 0)
-        for number, both in by_cell.items():
-            times[number] = [len(runs) for runs in both]
-        stop = np.cumsum(times.ravel())
-        first = stop - times.ravel()
-        runs = np.zeros((int(times.sum()), 2), np.int32)
-        self._write_numeric(np.flatnonzero(plain), first.reshape(-1, 2), runs)
-        for number, both in by_cell.items():
-            for side, found in enumerate(both):
-                runs[first[2 * number + side] : stop[2 * number + side]] = np.reshape(found, (-1, 2))
-        return Runs(first, stop, runs)
+        several = np.array([len(columns) > 1 for columns in (*self.columns, ())])[owner]
+        varied, compared = owner < len(self.columns), conditions[:, TABLE] < 0
+        found = [self._of_thresholds(np.flatnonzero(varied & compared & ~several))]
+        found += [self._of_categories(int(number)) for number in np.flatnonzero(varied & ~compared)]
+        crossed = np.flatnonzero(varied & compared & several)
+        key = 2 * conditions[crossed, COLUMN] + (conditions[crossed, MISSING_LEFT] > 0)
+        found += [self._of_several(crossed[key == one]) for one in np.unique(key)]
+        side, runs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        times = np.bincount(side, minlength=2 * len(conditions))
+        stop = np.cumsum(times)
+        return Runs(stop - times, stop, runs[np.argsort(side, kind="stable")].astype(np.int32))
 
-    def _write_numeric(self, numbers: Integers, first: Integers, runs: Ints) -> None:
-        """Write the cells on both sides of thresholds; a missing value has the last cell, on either side."""
-        conditions = self.program.conditions[numbers]
+    def _of_thresholds(self, numbers: Integers) -> SideRuns:
+        """Return the cells on both sides of thresholds; a missing value has the last cell, on either side."""
+        conditions = self.program.conditions[numbers].astype(np.int64)
         cut, last = conditions[:, CUT] + 1, self.program.n_codes[conditions[:, COLUMN]] - 1
         missing_left = conditions[:, MISSING_LEFT] > 0
-        left, right = first[numbers].T
-        runs[left, 1] = cut
-        runs[right] = np.stack([cut, np.where(missing_left, last, last + 1)], axis=1)
-        missing = np.stack([last, last + 1], axis=1)
-        runs[left[missing_left] + 1] = missing[missing_left]
+        left = np.stack([np.zeros_like(cut), cut], axis=1)
+        missing = np.stack([last, last + 1], axis=1)[missing_left]
+        right = np.stack([cut, np.where(missing_left, last, last + 1)], axis=1)
+        side = np.concatenate([2 * numbers, 2 * numbers[missing_left], 2 * numbers + 1])
+        return side, np.concatenate([left, missing, right])
 
-    def _by_cell(self, number: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        position = int(self.program.feature[number])
-        if position == len(self.columns):  # of a feature that no grid varies
-            return [], []
-        codes = self.codes(position)[int(self.program.conditions[number, COLUMN])]
-        left = goes_left(self.program, number, codes)
-        return runs_of(left), runs_of(~left)
+    def _of_categories(self, number: int) -> SideRuns:
+        """Return the cells on both sides of a test of categories."""
+        codes = self.codes(int(self.program.feature[number]))
+        left = goes_left(self.program, number, codes[int(self.program.conditions[number, COLUMN])])
+        both = [np.reshape(runs_of(met), (-1, 2)).astype(np.int64) for met in (left, ~left)]
+        side = np.repeat([2 * number, 2 * number + 1], [len(runs) for runs in both])
+        return side, np.concatenate(both)
+
+    def _of_several(self, numbers: Integers) -> SideRuns:
+        """Return the cells on both sides of thresholds of one of several columns of a feature.
+
+        A run begins or ends between cells whose codes lie on different sides of the threshold. Thresholds
+        rise with their numbers, and a missing value goes the same way at all of them.
+        """
+        column, _, missing_left, _ = self.program.conditions[numbers[0]]
+        cuts = self.program.conditions[numbers, CUT]
+        codes = self.codes(int(self.program.feature[numbers[0]]))[int(column)]
+        if missing_left > 0:
+            codes = np.where(codes == self.program.columns[column].missing, -1, codes)
+        sides, runs = [], []
+        for side, outside in enumerate((self.program.n_codes[column], -1)):  # which is on the other side
+            around = np.concatenate([[outside], codes, [outside]])
+            low, high = np.minimum(around[1:], around[:-1]), np.maximum(around[1:], around[:-1])
+            first, stop = np.searchsorted(cuts, low), np.searchsorted(cuts, high)
+            edge, parted = _expanded(first, stop)
+            order = np.argsort(parted, kind="stable")
+            sides.append(2 * numbers[parted[order[::2]]] + side)
+            runs.append(edge[order].reshape(-1, 2))
+        return np.concatenate(sides), np.concatenate(runs)
+
+
+def _expanded(first: Integers, stop: Integers) -> tuple[Integers, Integers]:
+    """Return all numbers of ranges, one range after another, with the range each belongs to before them."""
+    times = stop - first
+    owner = np.repeat(np.arange(len(times)), times)
+    return owner, np.arange(len(owner)) + (first - np.cumsum(times) + times)[owner]
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,11 +331,9 @@ class Leaves:
         chosen: list[Integers] = []
         for position in group:
             slots = self.slots((position,), leaves)[box]
-            times = self.passing.stop[slots] - self.passing.first[slots]
-            chosen = [runs.repeat(times) for runs in chosen]
-            within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
-            chosen.append(np.repeat(self.passing.first[slots], times) + within)
-            box = box.repeat(times)
+            owner, runs = _expanded(self.passing.first[slots], self.passing.stop[slots])
+            chosen = [*(earlier[owner] for earlier in chosen), runs]
+            box = box[owner]
         ends = [self.passing.runs[runs] for runs in chosen]
         return box, np.stack([e[:, 0] for e in ends], axis=1), np.stack([e[:, 1] for e in ends], axis=1)
 

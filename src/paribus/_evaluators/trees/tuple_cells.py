@@ -63,7 +63,7 @@ class TupleNumbers:
     """
 
     tuples: Ints
-    sizes: Integers
+    sizes: Ints
 
     @cached_property
     def _known(self) -> dict[int, Integers]:
