@@ -127,7 +127,7 @@ def _of_cuts(feature: int, cuts: Array) -> _TermAxis:
     """Return the pieces between cuts; a number that equals one is above it."""
     if cuts.ndim != 1 or cuts.dtype != np.float64 or not (np.diff(cuts) > 0).all():
         raise RefusalError(f"the cuts of column {feature} are not rising numbers")
-    below = np.nextafter(cuts, -np.inf)
+    below = np.asarray(np.nextafter(cuts, -np.inf), dtype=np.float64)
     return _TermAxis(feature, below, np.arange(1, len(cuts) + 2), 0, len(cuts) + 3)
 
 
@@ -135,7 +135,8 @@ def _of_categories(feature: int, names: Sequence[str], categories: Mapping[str, 
     """Return a piece for missing values, for each category and for those that are not known."""
     size = max(categories.values(), default=0) + 2
     bins = [0, *(categories.get(name, size - 1) for name in names), size - 1]
-    return _TermAxis(feature, np.arange(len(bins) - 1) + 0.5, np.array(bins), None, size)
+    halves = np.arange(len(bins) - 1, dtype=np.float64) + 0.5
+    return _TermAxis(feature, np.asarray(halves, dtype=np.float64), np.array(bins), None, size)
 
 
 @dataclass
