@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
 
 import paribus
 from paribus._contracts import Blocks, Executor
@@ -260,12 +260,12 @@ class Own(RandomForestRegressor):
     ("estimator", "code"),
     [
         (lambda: lambda t: t["a"], "no structure"),
-        (lambda: fitted(LinearRegression()), "no structure"),
+        (lambda: fitted(KNeighborsRegressor()), "no structure"),
         (lambda: fitted(lightgbm.LGBMRegressor(n_estimators=3, verbose=-1), COLUMNS[::-1]), "data"),
         (lambda: fitted(Own(3)), "no structure"),
         (lambda: fitted(RandomForestRegressor(3), COLUMNS[:2]), None),
     ],
-    ids=["function", "linear", "columns", "subclass", "trees"],
+    ids=["function", "neighbors", "columns", "subclass", "trees"],
 )
 def test_a_model_without_a_structure_has_a_code_for_why(estimator, code):
     model = adapt(estimator(), in_memory().table if code else table_of(frame()[["a", "b"]]))
@@ -279,7 +279,13 @@ def test_a_model_without_a_structure_has_a_code_for_why(estimator, code):
 
 
 def test_every_library_has_one_line():
-    assert [library.title for library in LIBRARIES] == ["scikit-learn", "XGBoost", "LightGBM", "CatBoost"]
+    assert [library.title for library in LIBRARIES] == [
+        "scikit-learn",
+        "XGBoost",
+        "LightGBM",
+        "CatBoost",
+        "interpret",
+    ]
     with pytest.raises(
         paribus.RefusalError, match=r"^not a supported tree ensemble \(scikit-learn, XGBoost, "
     ):

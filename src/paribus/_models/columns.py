@@ -136,6 +136,8 @@ def width_of(estimator: Any) -> int | None:
     names, width = columns_of(estimator), attribute(estimator, "n_features_in_")
     if names is not None:
         return len(names)
+    if type(estimator).__module__.split(".")[0] == "glum":
+        return None  # it counts the columns that it makes of categories
     return int(width) if isinstance(width, (int, np.integer)) else None
 
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from paribus._models.additive.additive import Additive
 from paribus._models.additive.linear import is_linear, read_linear
-from paribus._models.additive.read import additive_for, is_additive
+from paribus._models.additive.readers import additive_for, is_additive
 
 __all__ = ["Additive", "additive_for", "is_additive", "is_linear", "read_linear"]

@@ -6,12 +6,13 @@ from typing import Any
 
 from paribus._models.estimators import steps_of
 from paribus._models.libraries.catboost import CatBoost
+from paribus._models.libraries.interpret import Interpret
 from paribus._models.libraries.library import Library
 from paribus._models.libraries.lightgbm import LightGBM
 from paribus._models.libraries.sklearn import Sklearn
 from paribus._models.libraries.xgboost import XGBoost
 
-LIBRARIES: tuple[Library, ...] = (Sklearn(), XGBoost(), LightGBM(), CatBoost())
+LIBRARIES: tuple[Library, ...] = (Sklearn(), XGBoost(), LightGBM(), CatBoost(), Interpret())
 
 
 def library_for(model: Any, *, boosting: bool = False) -> Library | None:

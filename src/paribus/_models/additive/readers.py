@@ -9,6 +9,7 @@ import numpy as np
 from paribus._contracts import Floats
 from paribus._data.table import Table
 from paribus._models.additive.additive import Additive
+from paribus._models.additive.glm import is_glm, read_glm
 from paribus._models.additive.linear import is_linear, read_linear
 from paribus._models.additive.naive_bayes import is_naive_bayes, read_naive_bayes
 from paribus._models.additive.terms import LinearTerms, Terms
@@ -20,7 +21,7 @@ from paribus.errors import RefusalCode, RefusalError
 
 def is_additive(model: Any) -> bool:
     """Return whether a model is of a class whose terms can be read."""
-    return is_linear(model) or is_naive_bayes(model)
+    return is_linear(model) or is_naive_bayes(model) or is_glm(model)
 
 
 def additive_for(
@@ -60,7 +61,8 @@ def _read(model: Any, response: str) -> tuple[Terms, Floats, Link]:
     try:
         if is_naive_bayes(model):
             return read_naive_bayes(model, response)
-        coefficients, intercept, link = read_linear(model, response)
+        read = read_glm if is_glm(model) else read_linear
+        coefficients, intercept, link = read(model, response)
     except AttributeError as error:
         raise RefusalError(
             f"{type(model).__name__} has no {error.name!r}: it is not fitted, or its release is not known",
