@@ -119,6 +119,8 @@ def _with_predictions(
 ) -> CostEstimate:
     """Return an estimate with all that models predict, from the rows they are tried on first."""
     evaluators = [plan.evaluator for plans in planned for plan in plans]
+    if not any(one.predictions for one in (*evaluators, *verifying)):
+        return estimate
     tried = list(models) if any(one.needs_model for one in statistics) else []
     for one in evaluators:
         if isinstance(one, PermutationEvaluator) and not isinstance(one.request.score, Scorer):
