@@ -204,7 +204,7 @@ def test_exact_shortcuts_are_not_affected():
         assert np.array_equal(*numbers)
         assert bounded.provenance.sampled_rows is None
         assert bounded.provenance.predictions == 0
-    with pytest.raises(OptionError, match=r"max_predictions=5000: verify=True needs 10,\d+ predictions"):
+    with pytest.raises(OptionError, match=r"max_predictions=5000: verify=True needs 1\d,\d+ predictions"):
         paribus.effects(model, X, max_predictions=5_000, verify=True)
     paribus.effects(model, X, max_predictions=20_000, verify=True)
     brute = paribus.effects(model, X, max_predictions=5_000, method="brute", grid_resolution=10)

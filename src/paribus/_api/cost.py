@@ -97,16 +97,18 @@ def forecast(
         def work(data: ExplainerData, some: Rows) -> TrialWork:
             return TrialWork(data, models, Runner(False), *bounds, pool, fingerprint, several, some=some)
 
-        whole = work(trial.data, trial.rows)
-        begun = [_plans(one, whole) for one in statistics]
-        planned = [plans for plans, _ in begun]
-        verifying = [one.verification(whole, plans) for one, plans in zip(statistics, planned, strict=True)]
-        clocks = [
-            _timed(one, plans, trial.rows, work, reads)
-            for one, (plans, reads) in zip(statistics, begun, strict=True)
-        ]
-    again = max(one.passes for one in verifying) + len(whole.sampled)
-    estimate = _estimate(trial, [plan for plans in planned for plan in plans], clocks, again)
+        planned, verifying, clocks = [], [], []
+        for one in statistics:
+            whole = work(trial.data, trial.rows)
+            plans, reads = _plans(one, whole)
+            verified = one.verification(whole, plans)
+            clock = _timed(one, plans, trial.rows, work, reads)
+            if not whole.rows.in_memory:  # which are read to draw some of them, and to verify
+                clock.per_row = [0.0] * len(whole.sampled) + clock.per_row + [0.0] * verified.passes
+            planned.append(plans)
+            verifying.append(verified)
+            clocks.append(clock)
+    estimate = _estimate(trial, [plan for plans in planned for plan in plans], clocks)
     return _with_predictions(estimate, statistics, models, planned, verifying)
 
 
@@ -119,15 +121,16 @@ def _with_predictions(
 ) -> CostEstimate:
     """Return an estimate with all that models predict, from the rows they are tried on first."""
     evaluators = [plan.evaluator for plans in planned for plan in plans]
+    predictions = [one.predictions for one in evaluators] + [one.predictions for one in verifying]
+    if not any(predictions):
+        return estimate
     tried = list(models) if any(one.needs_model for one in statistics) else []
     for one in evaluators:
         if isinstance(one, PermutationEvaluator) and not isinstance(one.request.score, Scorer):
             tried.append(one.request.score.model)
     return replace(
         estimate,
-        predictions=sum(map(first_predictions, tried))
-        + sum(one.predictions for one in evaluators)
-        + sum(one.predictions for one in verifying),
+        predictions=sum(map(first_predictions, tried)) + sum(predictions),
         calls=FIRST_CALLS * len(tried)
         + sum(one.calls for one in evaluators)
         + sum(one.calls for one in verifying),
@@ -211,8 +214,7 @@ def _model_of(evaluator: StatisticEvaluator) -> Model | None:
     return None
 
 
-def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock], again: int) -> CostEstimate:
-    """Return the estimate; rows that are read are read ``again`` to draw some of them, or to verify."""
+def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock]) -> CostEstimate:
     cores, used = _budget.threads(-1), max((plan.threads for plan in plans), default=1)
 
     def wall(work: float) -> float:
@@ -224,7 +226,7 @@ def _estimate(trial: Trial, plans: list[Plan], clocks: list[Clock], again: int) 
         sum(clock.per_row[index] for clock in clocks if index < len(clock.per_row)) for index in range(rounds)
     ]
     if not trial.data.rows.in_memory:
-        passes = [trial.surveying, *passes, *([0.0] * again)]
+        passes.insert(0, trial.surveying)
     row = sum(wall(work) for work in passes)
     fixed = sum(clock.fixed for clock in clocks)
     evaluators = [plan.evaluator for plan in plans]

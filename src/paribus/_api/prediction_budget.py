@@ -10,7 +10,12 @@ import numpy as np
 from paribus._api.run import Estimated, Rounds, Work
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
-from paribus._evaluators.prediction_bound import PredictionBound, RowsNeededError, first_predictions
+from paribus._evaluators.prediction_bound import (
+    PredictionBound,
+    RowsNeededError,
+    first_predictions,
+    reading_predictions,
+)
 from paribus._models import Model
 from paribus.notes import Note, NoteCode
 from paribus.results import Provenance
@@ -31,10 +36,15 @@ class PredictionBudget:
         """Return the budget of a call, None where it has none."""
         return None if given is None else cls(given, work, seed, verb)
 
-    def bound(self, model: Model, *, recomputed: tuple[int, ...] = (), verified: int = 0) -> PredictionBound:
-        """Return what is left to evaluate one model; the others are those of ``verify=True``."""
+    def bound(
+        self, model: Model, *, reads: bool, recomputed: tuple[int, ...] = (), verified: int = 0
+    ) -> PredictionBound:
+        """Return what is left to evaluate one model; ``reads`` says that its structure is read first.
+
+        ``recomputed`` and ``verified`` are those of ``verify=True``.
+        """
         work = self.work
-        spent = first_predictions(model)
+        spent = first_predictions(model) + (reading_predictions(model) if reads else 0)
         if work.runner.checkpoint is not None and not work.rows.in_memory:
             spent += len(work.rows.table)  # which say whether it is the model of a kept state
         most = self.given // len(work.models) - spent

@@ -204,7 +204,7 @@ def joined_frames(natives: Sequence[Any]) -> Any:
     native = joined.to_native()
     if joined.implementation.is_pandas():
         pd = nw.get_native_namespace(joined)
-        for feature in np.flatnonzero(native.dtypes == object):
+        for feature in np.flatnonzero([dtype == np.dtype(object) for dtype in native.dtypes]):
             # pandas may turn one kind of missing object into another when it joins columns itself.
             cells = np.concatenate([one.iloc[:, feature].to_numpy() for one in natives])
             native.isetitem(feature, pd.Series(cells, index=native.index, dtype=object))

@@ -98,8 +98,8 @@ class BruteForce(SinglePass):
     Some rows are repeated once per grid point, the columns in S are replaced, and one ``predict`` evaluates
     as many points as fit. Rows are stacked and summed in portions that depend on the grid alone,
     whatever the number of threads; where memory is short, a portion is predicted in several calls. Where
-    calls are dear (``request.few_calls``), a call takes many portions, of all grids and of several blocks that
-    are a branch of the tree of merges, so that no sum is rounded differently.
+    calls are dear (``request.few_calls``), a call takes many portions, of all grids and of several blocks
+    that are a branch of the tree of merges, so that no sum is rounded differently.
     """
 
     model: Model

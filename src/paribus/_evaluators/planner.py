@@ -109,10 +109,10 @@ def choose(
                 reason, code = NOT_COVERED, RefusalCode.UNSUPPORTED
             except RefusalError as found:
                 reason, code = str(found), found.code
-            except MemoryBoundError as bound:
+            except MemoryBoundError as shortage:
                 if method != "auto" or not candidate.shortcut:
                     raise
-                reason = short = str(bound)
+                reason = short = str(shortage)
                 code = RefusalCode.MEMORY
         refusals[candidate.name] = Refusal(candidate.name, code, reason)
     raise RefusalError(_none_can(model, method, refusals))

@@ -9,9 +9,10 @@ from typing import Any
 
 from paribus._data.rows import Rows
 from paribus._data.table import Table
-from paribus._models import Model
+from paribus._models import Model, structure_of
 from paribus._models.adapter import MOST_SAMPLE_ROWS, NOMINAL_DTYPES, SAMPLE_ROWS
-from paribus.errors import OptionError
+from paribus._models.tree_check import MOST_ROWS
+from paribus.errors import OptionError, RefusalCode, RefusalError
 
 LEAST_ROWS = 2  # of one row there is no standard error
 WAYS_OUT = "raise it, name fewer features or lower grid_resolution"
@@ -30,9 +31,9 @@ class RowsNeededError(Exception):
 class PredictionBound:
     """The predictions that evaluating one model may take, ``most`` of the ``given`` ones.
 
-    ``draw`` returns so many of the ``rows`` rows with positive weight, or raises `RowsNeededError`. ``recomputed``
-    are the points of each grid at which ``verify=True`` predicts the same rows once more, ``verified`` what it
-    predicts of rows of its own, each way.
+    ``draw`` returns so many of the ``rows`` rows with positive weight, or raises `RowsNeededError`.
+    ``recomputed`` are the points of each grid at which ``verify=True`` predicts the same rows once more,
+    ``verified`` what it predicts of rows of its own, each way.
     """
 
     given: int
@@ -74,8 +75,8 @@ class PredictionBound:
         if predictions and predictions > self.most:
             needed = self.given - self.most + predictions
             raise OptionError(
-                f"max_predictions={self.given}: verify=True needs {needed:,} predictions to compare with; raise "
-                "it, or leave verify out"
+                f"max_predictions={self.given}: verify=True needs {needed:,} predictions to compare with; "
+                "raise it, or leave verify out"
             )
 
     def crossed(self, each: int) -> int:
@@ -93,8 +94,8 @@ class PredictionBound:
         needed = self.given - self.most + predictions
         verified = ", or leave verify out" if self.recomputed or self.verified else ""
         raise OptionError(
-            f"max_predictions={self.given}: {what} need {needed:,} predictions, those included by which a model "
-            f"is tried first; {ways_out}{verified}"
+            f"max_predictions={self.given}: {what} need {needed:,} predictions, those included by which a "
+            f"model is tried first; {ways_out}{verified}"
         )
 
 
@@ -107,6 +108,21 @@ def first_predictions_of(table: Table) -> int:
     """Return how many rows of a table a model will predict first, at most."""
     nominal = any(table.dtype(j).startswith(NOMINAL_DTYPES) for j in range(len(table.names)))
     return _tried(min(len(table), MOST_SAMPLE_ROWS if nominal else SAMPLE_ROWS))
+
+
+def reading_predictions(model: Model) -> int:
+    """Return how many rows a model predicts while its structure is read, at most.
+
+    Models within it are tried on the same rows as itself, and trees once more next to their splits.
+    """
+    if model.response == "callable":
+        return 0
+    try:
+        structure_of(model)
+    except RefusalError as refusal:
+        if refusal.code is RefusalCode.NO_STRUCTURE:
+            return first_predictions(model)
+    return first_predictions(model) + MOST_ROWS
 
 
 def _tried(rows: int) -> int:

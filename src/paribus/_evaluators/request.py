@@ -61,8 +61,8 @@ class EvaluationRequest:
 
     What is worked on at once has fixed sizes, so that memory changes no number, divided by ``cut``, a power
     of two: first what one call or drawing takes, and beyond `CALLS_FIRST` also blocks, which changes how sums
-    are rounded. Blocks are only cut for a bound that was ``given``. ``few_calls`` says that a call of the model
-    is dear however few rows it predicts.
+    are rounded. Blocks are only cut for a bound that was ``given``. ``few_calls`` says that a call of the
+    model is dear however few rows it predicts.
     """
 
     statistic: ClassVar[str] = "effects"

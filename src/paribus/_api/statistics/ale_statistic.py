@@ -106,8 +106,9 @@ class AleStatistic:
         model, bound = work.models[index], None
         if budget is not None:
             few = min(VERIFIED, work.rows.n_weighted) if self.verify else 0
-            bound = budget.bound(model, verified=few * BruteAle.build(model, request).row_predictions)
-        return evaluated(
+            verified = few * BruteAle.build(model, request).row_predictions
+            bound = budget.bound(model, reads=self.reads_trees, verified=verified)
+        estimated = yield from evaluated(
             work,
             model,
             lambda shortcut: request,
@@ -116,6 +117,7 @@ class AleStatistic:
             sample=None if budget is None else budget.draw,
             bound=bound,
         )
+        return estimated
 
     def _verified(self, work: Work, one: Estimated, request: AleRequest) -> float:
         """Compare with the model itself on a few rows."""

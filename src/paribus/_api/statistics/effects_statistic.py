@@ -141,18 +141,22 @@ class EffectsStatistic:
         counting: SupportCounts,
         budget: PredictionBudget | None,
     ) -> Rounds:
-        recomputed = points_recomputed(request.grids) if self.verify else ()
-        return evaluated(
+        model, bound = work.models[index], None
+        if budget is not None:
+            recomputed = points_recomputed(request.grids) if self.verify else ()
+            bound = budget.bound(model, reads=self.reads_trees, recomputed=recomputed)
+        estimated = yield from evaluated(
             work,
-            work.models[index],
+            model,
             lambda shortcut: request,
             self.method,
             label(self.verb, index, len(work.models)),
             beside=() if index else counting.parts,
             settings=() if index else counting.settings,
             sample=None if budget is None else budget.draw,
-            bound=None if budget is None else budget.bound(work.models[index], recomputed=recomputed),
+            bound=bound,
         )
+        return estimated
 
     def _remarks(self, work: Work, one: Estimated, request: EvaluationRequest) -> list[tuple[Note, ...]]:
         assert one.model is not None

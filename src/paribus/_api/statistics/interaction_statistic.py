@@ -75,17 +75,7 @@ class InteractionStatistic:
             )
         try:
             estimated = yield from each_model(
-                [
-                    evaluated(
-                        work,
-                        model,
-                        partial(self._requested, work, self._bound(budget, model)),
-                        self.method,
-                        label(self.verb, index, len(work.models)),
-                        sample=partial(self._sample, work),
-                    )
-                    for index, model in enumerate(work.models)
-                ]
+                [self._evaluated(work, index, budget) for index in range(len(work.models))]
             )
         except FeatureError as error:
             raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
@@ -94,6 +84,18 @@ class InteractionStatistic:
             some = yield from work.subsample(VERIFIED, self.seed, self.verb)
             verified = [self._verified(work, one, some) for one in estimated]
         return partial(self._result, work, estimated, verified)
+
+    def _evaluated(self, work: Work, index: int, budget: PredictionBudget | None) -> Rounds:
+        model = work.models[index]
+        estimated = yield from evaluated(
+            work,
+            model,
+            partial(self._requested, work, self._bound(budget, model)),
+            self.method,
+            label(self.verb, index, len(work.models)),
+            sample=partial(self._sample, work),
+        )
+        return estimated
 
     def _verified(self, work: Work, one: Estimated, rows: Rows) -> float:
         """Compare with the definition on a few rows, all of which are crossed with each other."""
@@ -130,7 +132,7 @@ class InteractionStatistic:
         if budget is None:
             return None
         few = min(VERIFIED, budget.work.rows.n_weighted) if self.verify else 0
-        return budget.bound(model, verified=few * few * self._crossings(threeway=0))
+        return budget.bound(model, reads=self.reads_trees, verified=few * few * self._crossings(threeway=0))
 
     def _requested(
         self, work: Work, bound: PredictionBound | None, shortcut: bool, some: Rows | None = None

@@ -84,14 +84,14 @@ class MarginalStatistic:
     ) -> Rounds:
         if budget is None or model is None:
             return evaluated(work, model, partial(_same, request), "auto", name)
-        sample, bound = partial(self._drawn, work, budget), budget.bound(model)
+        sample, bound = partial(self._drawn, work, budget), budget.bound(model, reads=False)
         return evaluated(work, model, partial(_same, request), "auto", name, sample=sample, bound=bound)
 
     def _drawn(self, work: Work, budget: PredictionBudget, size: int) -> Rounds:
         if work.data.n_targets and not work.rows.in_memory:
             raise OptionError(
-                f"max_predictions={self.max_predictions} is below the number of rows, and y of an out-of-core "
-                "X is not drawn; raise it, leave y out, or pass a table in memory"
+                f"max_predictions={self.max_predictions} is below the number of rows, and y of an "
+                "out-of-core X is not drawn; raise it, leave y out, or pass a table in memory"
             )
         yield from budget.draw(size)
 
