@@ -87,7 +87,8 @@ class AdditiveExact(ExactEffects):
         terms = FLOAT * rows * (len(self.features) + 3) * self.n_margins
         kept = FLOAT * rows * self.request.points * self.model.n_outputs
         kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)
-        return self.state_bytes + terms + kept + 4 * self.curve_bytes
+        prepared = rows * self.additive.prepared_bytes
+        return self.state_bytes + terms + kept + prepared + 4 * self.curve_bytes
 
     def read(self, block: Block) -> Array:
         """Return the terms of each feature that some grid varies, then margins."""

@@ -110,6 +110,11 @@ class Additive:
             term += self.coefficients[:, column, None] * numbers
         return term
 
+    @property
+    def prepared_bytes(self) -> int:
+        """Memory of a row while it goes through preprocessing."""
+        return 0 if self.preparation is None else self.preparation.row_bytes
+
     def refuse_joined(self, features: Any) -> None:
         """Refuse features that some step makes one column of, together with others."""
         if self.preparation is not None:

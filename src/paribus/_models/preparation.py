@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from paribus._data.table import CellValues, Column, ScratchBuffer, Table
 from paribus._models.estimators import steps_of
 from paribus._models.preprocessing import Dependencies
 from paribus.errors import RefusalCode, RefusalError
+
+SPARSE = "data", "indices", "indptr"  # of a compressed sparse matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,19 @@ class Preparation:
         preparation = cls(steps, dependencies, context, absent)
         preparation._check_dependencies()
         return preparation
+
+    @cached_property
+    def row_bytes(self) -> int:
+        """Memory of a row while it is transformed: itself, and thrice what it becomes.
+
+        Steps hold their outputs in parts and put together, and these are read by columns.
+        """
+        made, rows, largest = self.context.native, max(1, len(self.context)), 0.0
+        for step in self.steps:
+            made = step.transform(made)
+            sparse = [getattr(made, name).nbytes for name in SPARSE] if hasattr(made, "tocsc") else None
+            largest = max(largest, table_of(made).row_bytes if sparse is None else sum(sparse) / rows)
+        return int(self.context.row_bytes + 3 * largest)
 
     @property
     def owners(self) -> tuple[int, ...]:
