@@ -69,7 +69,7 @@ def test_recursion_moves_a_group_together_along_training_paths():
     effect = paribus.partial_dependence(model, X, "kind", method="recursion", **QUIET)
     by_hand = [np.mean([along(one.tree_, row) for one in forest.estimators_]) for row in np.eye(3)]
     np.testing.assert_allclose(effect.average[0], by_hand, rtol=1e-12)
-    with pytest.raises(paribus.RefusalError, match="PolynomialFeatures .*'count'"):
+    with pytest.raises(paribus.RefusalError, match=r"PolynomialFeatures .*'count'"):
         paribus.partial_dependence(fitted("LightGBM", joining), mixed()[0], "count", method="recursion")
 
 
