@@ -8,7 +8,12 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pandas as pd
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 ROWS = 90
 LABELS = ("u", "v", "w")
@@ -100,7 +105,45 @@ def two_targets(rows=ROWS):
     return Example(model, X, y, weights, {"categorical_features": ["kind"]})
 
 
-EXAMPLES = {"function": function, "boosted": boosted, "classes": classes, "two targets": two_targets}
+def behind_preprocessing(last, labels, rows):
+    """Return a pipeline of a last step on a table with text as well, and as an example what it was fitted on."""
+    X, y, weights = table(labels, rows)
+    rng = np.random.default_rng(9)
+    X["word"] = np.where(rng.random(rows) < 0.1, None, rng.choice(["here", "there"], rows)).astype(object)
+    steps = ColumnTransformer(
+        [
+            ("a", StandardScaler(), ["a"]),
+            ("b", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["b"]),
+            ("n", "passthrough", ["n"]),
+            ("kind", OneHotEncoder(categories=[list(labels)], handle_unknown="ignore"), ["kind"]),
+            ("word", OneHotEncoder(handle_unknown="ignore"), ["word"]),
+        ],
+        sparse_threshold=1.0,
+    )
+    return make_pipeline(steps, last).fit(X, y + (X["word"] == "here")), X, y, weights
+
+
+@cache
+def prepared_trees(labels=LABELS, rows=ROWS):
+    last = RandomForestRegressor(4, max_depth=5, random_state=0)
+    example = behind_preprocessing(last, labels, rows)
+    return Example(*example, relabeled=lambda new: prepared_trees(new, rows))
+
+
+@cache
+def prepared_terms(labels=LABELS, rows=ROWS):
+    example = behind_preprocessing(Ridge(), labels, rows)
+    return Example(*example, relabeled=lambda new: prepared_terms(new, rows))
+
+
+EXAMPLES = {
+    "function": function,
+    "boosted": boosted,
+    "classes": classes,
+    "two targets": two_targets,
+    "pipeline": prepared_trees,
+    "linear pipeline": prepared_terms,
+}
 
 
 class Additive:

@@ -10,9 +10,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from examples import EXAMPLES, Additive
 from paribus._evaluators.interactions.brute_interactions import CrossedRows
@@ -317,24 +314,25 @@ def list_of_one_model(statistic, example, **_):
     same(several, one)
 
 
-@cache
-def steps(example):
-    """Return numbers without missing values, as scaling needs them, a target, and two steps fitted to both."""
-    X = example.X.assign(kind=np.arange(len(example.X)) % 3).fillna(1.0).astype(float)
-    y = (X["a"] * X["b"] + X["kind"]).to_numpy()
-    scaler = StandardScaler().fit(X)
-    return X, y, scaler, RandomForestRegressor(3, max_depth=4, random_state=0).fit(scaler.transform(X), y)
+def by_hand(steps, last):
+    """Return a pipeline as a function that prepares each column by itself and puts what they become together."""
+
+    def predict(t):
+        made = [
+            t[columns] if isinstance(branch, str) else branch.transform(t[columns])
+            for _, branch, columns in steps.transformers_
+        ]
+        dense = [one.toarray() if hasattr(one, "toarray") else np.asarray(one, dtype=float) for one in made]
+        return last.predict(np.hstack(dense))
+
+    return predict
 
 
 def pipeline(statistic, example, **_):
-    X, y, scaler, trees = steps(example)
-
-    def by_hand(t):
-        return trees.predict(scaler.transform(t))
-
-    given = {"X": X, "y": y, "sample_weight": example.weights}
-    fitted = make_pipeline(scaler, trees)
-    same(statistic.compute(fitted, **given), statistic.compute(by_hand, **given), statistic.tolerance)
+    for weighted in (False, True):
+        weights = example.weights if weighted else None
+        alone = computed(statistic, example, model=by_hand(*example.model), sample_weight=weights)
+        same(without_names(plain(statistic, example, weighted)), without_names(alone), statistic.tolerance)
 
 
 # ---------------------------------------------------------------- files
@@ -418,28 +416,29 @@ class Law:
     examples: tuple[str, ...] = tuple(EXAMPLES)
 
 
+PREPARED = ("pipeline", "linear pipeline")
 PLAIN_AND_TREES = ("function", "boosted")
-TREES = ("boosted", "classes", "two targets")
+TREES = ("boosted", "classes", "two targets", "pipeline")
 LABELED = ("function", "boosted", "classes")
 LAWS = {
-    "exact equals brute": Law(exact_equals_brute, TREES),
+    "exact equals brute": Law(exact_equals_brute, (*TREES, "linear pipeline")),
     "compiled equals reference": Law(compiled_equals_reference, TREES),
-    "any split into blocks": Law(any_split_into_blocks, LABELED),
+    "any split into blocks": Law(any_split_into_blocks, (*LABELED, *PREPARED)),
     "order of blocks": Law(order_of_blocks, PLAIN_AND_TREES),
-    "threads": Law(threads, PLAIN_AND_TREES),
-    "Dask": Law(dask, PLAIN_AND_TREES),
-    "company in a pass": Law(company_in_a_pass, PLAIN_AND_TREES),
+    "threads": Law(threads, (*PLAIN_AND_TREES, "pipeline")),
+    "Dask": Law(dask, (*PLAIN_AND_TREES, "pipeline")),
+    "company in a pass": Law(company_in_a_pass, (*PLAIN_AND_TREES, "pipeline")),
     "integer weights": Law(integer_weights),
     "zero weight": Law(zero_weight),
     "scale of weights": Law(scale_of_weights, PLAIN_AND_TREES),
     "equal weights": Law(equal_weights, PLAIN_AND_TREES),
     "order of rows": Law(order_of_rows, LABELED),
     "order of columns": Law(order_of_columns, PLAIN_AND_TREES),
-    "relabeled categories": Law(relabeled_categories, PLAIN_AND_TREES),
+    "relabeled categories": Law(relabeled_categories, (*PLAIN_AND_TREES, "pipeline")),
     "additive model": Law(additive_model, ("function",)),
     "mean of ICE is partial dependence": Law(mean_of_ice),
-    "read equals held": Law(read_equals_held, PLAIN_AND_TREES),
-    "resumed equals run": Law(resumed_equals_run, PLAIN_AND_TREES),
+    "read equals held": Law(read_equals_held, (*PLAIN_AND_TREES, *PREPARED)),
+    "resumed equals run": Law(resumed_equals_run, (*PLAIN_AND_TREES, *PREPARED)),
     "list of one model": Law(list_of_one_model, PLAIN_AND_TREES),
-    "pipeline": Law(pipeline, ("function",)),
+    "pipeline": Law(pipeline, PREPARED),
 }

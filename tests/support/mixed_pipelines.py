@@ -31,9 +31,9 @@ FIRST = np.datetime64("2025-01-01")
 
 
 def calendar(table):
-    """Return the month and the day since the first of dates; a missing one is the first."""
+    """Return the month and the years since the first of dates; a missing one is the first."""
     days = table.iloc[:, 0]
-    return np.column_stack([days.dt.month.fillna(0), (days - pd.Timestamp(FIRST)).dt.days.fillna(0)])
+    return np.column_stack([days.dt.month.fillna(0), (days - pd.Timestamp(FIRST)).dt.days.fillna(0) / 365])
 
 
 @cache

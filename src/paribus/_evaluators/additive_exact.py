@@ -87,10 +87,11 @@ class AdditiveExact(ExactEffects):
     def worker_bytes(self) -> int:
         """Memory that evaluating one block takes: its terms, and a drawing of curves."""
         rows = min(self.block_rows, self.request.rows)
-        terms = FLOAT * rows * (len(self.features) + 6) * self.n_margins + rows * self.additive.row_bytes
+        terms = FLOAT * rows * (len(self.features) + 6) * self.n_margins
         kept = FLOAT * rows * self.request.points * self.model.n_outputs
         kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)
-        return self.state_bytes + terms + kept + 4 * self.curve_bytes
+        prepared = rows * self.additive.prepared_bytes
+        return self.state_bytes + terms + kept + prepared + 4 * self.curve_bytes
 
     def read(self, block: Block) -> Array:
         """Return the terms of each feature that some grid varies, then margins."""

@@ -182,7 +182,7 @@ class AdditiveInteractions(InteractionPasses):
         # Blocks that are read wait for a thread, and others are read meanwhile.
         read = 0 if self.request.rows.in_memory else (1 + AHEAD) * self.request.rows.table.row_bytes
         terms = FLOAT * (4 * self._numbers + 6 * self.additive.n_margins)
-        return int(rows * (read + terms + self.additive.row_bytes))
+        return int(rows * (read + terms + self.additive.prepared_bytes))
 
     def memory(self, threads: int) -> int:
         """Return the memory it takes at most; states wait beside blocks that several threads evaluate."""

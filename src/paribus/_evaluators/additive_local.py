@@ -68,7 +68,7 @@ class AdditiveAle(AlePass):
         widest = max((grid.n_points + columns_of(grid) for grid in self.ale_grids), default=0)
         moves = 4 * widest * max(margins, self.outputs)
         rows = min(self.block_rows, self.request.rows)
-        return int(rows * (FLOAT * (terms + moves) + self.additive.row_bytes) + self.state_bytes)
+        return int(rows * (FLOAT * (terms + moves) + self.additive.prepared_bytes) + self.state_bytes)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the differences in each cell of every grid."""

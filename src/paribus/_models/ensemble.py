@@ -243,6 +243,11 @@ class Ensemble:
         """Return rows as the encodings read them: behind preprocessing, if there is any."""
         return table if self.preparation is None else self.preparation.table(table.native)
 
+    @property
+    def prepared_bytes(self) -> int:
+        """Memory of a row while it goes through preprocessing."""
+        return 0 if self.preparation is None else self.preparation.row_bytes
+
     def values(self, feature: int, cells: CellValues) -> Callable[[Encoding], Floats]:
         """Return what gives the numbers of some values of a feature in each of its encodings."""
         if self.preparation is None:

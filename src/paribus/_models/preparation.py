@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from paribus._budget import FLOAT
 from paribus._contracts import Array, Integers
 from paribus._data.read import table_of
 from paribus._data.table import CellValues, Column, ScratchBuffer, Table
@@ -15,6 +17,7 @@ from paribus._models.rehearsal import copied, shape_of, title_of
 from paribus.errors import RefusalCode, RefusalError, TableError, failure
 
 NAMED_MOST = 3  # columns that a refusal names
+
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,14 @@ class StoredEntries:
         return _column(self.names[column], self.values)
 
 
+def _bytes_of(made: Any) -> int:
+    """Return the memory of what a step returns."""
+    if hasattr(made, "tocsc"):
+        compressed = made.tocsc()
+        return int(compressed.data.nbytes + compressed.indices.nbytes + compressed.indptr.nbytes)
+    return int(max(FLOAT * np.size(made), getattr(made, "nbytes", 0)))
+
+
 def _column(name: str, values: Array) -> Column:
     missing = np.isnan(values)
     return Column(name, "numeric", values[~missing], missing)
@@ -103,6 +114,18 @@ class Preparation:
     def of(cls, steps: tuple[Any, ...], context: Table, absent: float) -> Preparation:
         """Follow a few rows through the steps; `RefusalError` says which of them cannot be followed."""
         return cls(steps, Dependencies(steps, context), context, absent)
+
+    @cached_property
+    def row_bytes(self) -> int:
+        """Memory of a row while it is transformed: itself, and thrice what it becomes.
+
+        Steps hold their outputs in parts and put together, and these are read by columns.
+        """
+        made, largest = copied(self.context.native), 0
+        for step in self.steps:
+            made = step.transform(made)
+            largest = max(largest, _bytes_of(made))
+        return self.context.row_bytes + 3 * -(-largest // max(1, len(self.context)))
 
     @property
     def owners(self) -> tuple[int, ...]:

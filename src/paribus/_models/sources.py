@@ -80,6 +80,11 @@ class JoinedPreparation:
         return np.cumsum([0, *self.widths[:-1]])
 
     @property
+    def row_bytes(self) -> int:
+        """Memory of a row while all sources make their columns of it."""
+        return sum(0 if one is None else one.row_bytes for one in self.sources)
+
+    @property
     def owners(self) -> tuple[int, ...]:
         """The raw column of each column."""
         raw = tuple(range(len(self.context.names)))

@@ -112,8 +112,8 @@ def _sides(models: tuple[Model, ...], like: Table) -> Callable[[int, Summary], A
             found = [split_sides(ensemble, like, feature, summary) for ensemble in each]
         except RefusalError as refusal:
             raise RefusalError(
-                f"grid_resolution={SPLITS!r} does not know where {summary.name!r} is split: {refusal}; pass an "
-                f"integer, or custom_values of {summary.name!r}"
+                f"grid_resolution={SPLITS!r} does not know where {summary.name!r} is split: {refusal}; "
+                f"pass an integer, or custom_values of {summary.name!r}"
             ) from refusal
         return np.unique(np.concatenate(found))
 

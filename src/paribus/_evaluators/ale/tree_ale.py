@@ -87,8 +87,8 @@ class TreeAle(AlePass):
 
     @property
     def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: codes, and margins of all moves."""
-        return self.block_rows * self._row_bytes + self.state_bytes
+        """Memory that evaluating one block takes: prepared rows, codes, and margins of all moves."""
+        return self.block_rows * (self.trees.ensemble.prepared_bytes + self._row_bytes) + self.state_bytes
 
     @property
     def held_bytes(self) -> int:

@@ -223,6 +223,7 @@ class TreeInteractions(InteractionPasses):
         tables = TABLES * min(self._largest, self._largest_pair * program.n_margins)
         # Blocks that are read wait for a thread, and others are read meanwhile.
         read = 0 if self.request.rows.in_memory else (1 + AHEAD) * self.request.rows.table.row_bytes * rows
+        read += rows * self.ensemble.prepared_bytes
         return read + int(FLOAT * max(self.state_numbers + rows * (functions + lists), curves, tables))
 
     def _fold(self, name: str, evaluator: CoveragePass | PredictionPass | TuplePass, block_rows: int) -> Fold:

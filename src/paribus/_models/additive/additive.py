@@ -60,19 +60,10 @@ class Additive:
         """A power of two that no output exceeds, None where that is not known."""
         return 1.0 if self.link.name in ("sigmoid", "softmax") else None
 
-    @cached_property
-    def row_bytes(self) -> int:
-        """Memory of a row as the model receives it, and while it is made."""
-        if self.preparation is None:
-            return 0
-        context = self.preparation.context
-        made = self.preparation.transform(context.native)
-        if hasattr(made, "tocsc"):
-            stored = made.tocsc()
-            size = stored.data.nbytes + stored.indices.nbytes
-        else:
-            size = 8 * int(np.size(made))
-        return int(3 * -(-size // max(1, len(context))))
+    @property
+    def prepared_bytes(self) -> int:
+        """Memory of a row while it goes through preprocessing."""
+        return 0 if self.preparation is None else self.preparation.row_bytes
 
     def outputs(self, margins: Floats) -> Floats:
         """Return the outputs ``(o, ...)`` of margins ``(m, ...)``; refuse those whose squares overflow."""
