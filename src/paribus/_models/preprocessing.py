@@ -22,8 +22,8 @@ from paribus.errors import RefusalCode, RefusalError
 
 Owners: TypeAlias = tuple[frozenset[int], ...]  # of each column, the raw columns it depends on
 
-# Transformers of scikit-learn that say in the name of each output which inputs it is made of: they treat
-# columns one by one, or name those they join, as PolynomialFeatures does.
+# Transformers of scikit-learn and skrub that say in the name of each output which inputs it is made of: they
+# treat columns one by one, or name those they join, as PolynomialFeatures does.
 NAMED = frozenset(
     (
         "Binarizer",
@@ -39,6 +39,7 @@ NAMED = frozenset(
         "RobustScaler",
         "SimpleImputer",
         "SplineTransformer",
+        "SquashingScaler",
         "StandardScaler",
         "TargetEncoder",
     )
@@ -139,6 +140,8 @@ class Dependencies:
         support = attribute(step, "get_support")
         if callable(support):  # a selector of columns
             return tuple(owner for owner, kept in zip(owners, support(), strict=True) if kept)
+        if name == "TableVectorizer":
+            return _reported(step, table, owners)
         if name == "FunctionTransformer":
             return owners if _treats_numbers(step, table) else (every,) * width
         if name in NAMED:
@@ -148,8 +151,8 @@ class Dependencies:
 
 
 def is_own(step: Any) -> bool:
-    """Return whether a step is an object of scikit-learn that nobody changed."""
-    return type(step).__module__.split(".")[0] == "sklearn" and "transform" not in vars(step)
+    """Return whether a step is an object of scikit-learn or skrub that nobody changed."""
+    return type(step).__module__.split(".")[0] in ("sklearn", "skrub") and "transform" not in vars(step)
 
 
 def is_pipeline(model: Any) -> bool:
@@ -197,6 +200,18 @@ def _inputs(step: Any, columns: int) -> Iterator[list[int]]:
         found = [int(position) for position in TOKEN.findall(str(name))]
         # The one output that is made of no input is the constant of a polynomial.
         yield found if found or type(step).__name__ == "PolynomialFeatures" else list(range(columns))
+
+
+def _reported(step: Any, table: Any, owners: Owners) -> Owners:
+    """Return the owners that skrub reports of each output; it vectorizes columns one by one."""
+    header = getattr(table, "column_names", getattr(table, "columns", ()))
+    names, made = attribute(step, "all_outputs_"), attribute(step, "output_to_input_")
+    by_name = dict(zip(map(str, header), owners, strict=False))
+    if not isinstance(names, list) or not isinstance(made, dict) or not set(made.values()) <= set(by_name):
+        raise RefusalError(
+            f"{title_of(step)} does not report what it makes of each column", RefusalCode.UNSUPPORTED
+        )
+    return tuple(by_name[made[name]] for name in names)
 
 
 def _positions(step: Any, table: Any, columns: Any) -> list[int]:
