@@ -13,6 +13,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.dummy import DummyRegressor
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, VarianceThreshold, f_regression
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -304,6 +305,24 @@ def test_only_pipelines_of_scikit_learn_are_followed():
     inner = make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=3))
     model = make_pipeline(FILLED, "passthrough", inner).fit(X, Y)
     assert refusal_of(model, X, "power", kind="both") == ""
+
+
+def test_steps_that_sample_rows_act_in_fit_alone():
+    class Sampler(BaseEstimator):
+        def fit_resample(self, X, y):
+            raise AssertionError("it does not act when the pipeline predicts")
+
+    steps = [
+        ("i", FILLED),
+        ("s", FrozenEstimator(StandardScaler().fit(FILLED.fit_transform(X)))),
+        ("t", Ridge()),
+    ]
+    sampling = type("Pipeline", (Pipeline,), {"__module__": "imblearn.pipeline"})(steps).fit(X, Y)
+    sampling.steps.insert(1, ("sampler", Sampler()))
+    last, preparation = last_step(sampling, table_of(X))
+    assert last is sampling.steps[-1][1]
+    assert [type(step).__name__ for step in preparation.steps] == ["ColumnTransformer", "FrozenEstimator"]
+    assert not preparation.dependencies.joined
 
 
 def swallows(table):

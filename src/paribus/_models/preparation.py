@@ -10,8 +10,7 @@ import numpy as np
 from paribus._contracts import Array
 from paribus._data.read import table_of
 from paribus._data.table import CellValues, Column, ScratchBuffer, Table
-from paribus._models.estimators import steps_of
-from paribus._models.preprocessing import Dependencies, is_passthrough, is_pipeline
+from paribus._models.preprocessing import Dependencies, acting_steps, is_pipeline
 from paribus._models.rehearsal import copied, shape_of, title_of
 from paribus.errors import RefusalCode, RefusalError, TableError, failure
 
@@ -130,8 +129,8 @@ def last_step(target: Any, sample: Table) -> tuple[Any, Preparation | None]:
     """Return the last step of a pipeline and what is before it; any other model is its own last step."""
     before: list[Any] = []
     while is_pipeline(target):
-        *steps, target = steps_of(target)
-        before += [step for step in steps if not is_passthrough(step)]
+        *steps, target = acting_steps(target)
+        before += steps
     return target, Preparation.of(tuple(before), sample, _absent(target)) if before else None
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paribus._data.table import Table
-from paribus._models.estimators import attribute, steps_of
+from paribus._models.estimators import METHODS, attribute, steps_of
 from paribus._models.rehearsal import Rehearsal, copied, shape_of, title_of
 from paribus._models.stand_in import by_number
 from paribus.errors import RefusalCode, RefusalError
@@ -81,8 +81,10 @@ class Dependencies:
         """Return what a step makes of tables whose columns have these owners, and the owners of that."""
         if is_passthrough(step):
             return tables, owners
+        if is_own(step) and type(step).__name__ == "FrozenEstimator":
+            return self._through(step.estimator, tables, owners)
         if is_pipeline(step):
-            for inner in steps_of(step):
+            for inner in acting_steps(step):
                 tables, owners = self._through(inner, tables, owners)
             return tables, owners
         inside = self._inside(step, tables, owners)
@@ -156,9 +158,19 @@ def is_own(step: Any) -> bool:
 
 
 def is_pipeline(model: Any) -> bool:
-    """Return whether a model or step is a pipeline of scikit-learn."""
-    own = type(model).__name__ == "Pipeline" and type(model).__module__.split(".")[0] == "sklearn"
-    return own and bool(steps_of(model)) and not {"transform", "predict"} & set(vars(model))
+    """Return whether a model or step is a pipeline of scikit-learn or imbalanced-learn, unchanged."""
+    own = type(model).__module__.split(".")[0] in ("sklearn", "imblearn")
+    replaced = {"transform", *METHODS} & set(vars(model)) if own else {}
+    return own and type(model).__name__ == "Pipeline" and bool(steps_of(model)) and not replaced
+
+
+def acting_steps(pipeline: Any) -> list[Any]:
+    """Return the steps of a pipeline that act when it predicts; samplers of rows act when it is fitted."""
+    return [
+        step
+        for step in steps_of(pipeline)
+        if not is_passthrough(step) and (hasattr(step, "transform") or not hasattr(step, "fit_resample"))
+    ]
 
 
 def is_passthrough(step: Any) -> bool:
