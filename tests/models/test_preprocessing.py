@@ -106,7 +106,9 @@ def outputs(steps, table):
 
 
 @pytest.mark.filterwarnings("ignore:Bins whose width:UserWarning")
-@pytest.mark.parametrize("title", STEPS)
+@pytest.mark.parametrize(
+    "title", [pytest.param(title, marks=[pytest.mark.slow] * (k % 2)) for k, title in enumerate(STEPS)]
+)
 def test_owners_are_the_columns_that_move_an_output(title):
     steps, joined = STEPS[title]
     steps = fitted(steps)
@@ -292,6 +294,22 @@ def test_values_keep_the_dtype_of_their_column():
         assert len(preparation.values(feature, cells)) == 2
         assert seen.pop() == X.dtypes.astype(str).tolist(), name
         assert len(preparation.values(feature, table.cells(feature, table.column(feature).values[:0]))) == 0
+
+
+def test_memory_of_prepared_rows_counts():
+    words = ColumnTransformer([("w", OneHotEncoder(sparse_output=False), ["city"])]).fit(X)
+    preparation = Preparation.of((words,), table_of(X), 0.0)
+    assert preparation.row_bytes >= 3 * 8 * len(preparation.owners)
+    words = ColumnTransformer([("w", OneHotEncoder(), ["city"])], sparse_threshold=1.0).fit(X)
+    assert 0 < Preparation.of((words,), table_of(X), 0.0).row_bytes < preparation.row_bytes
+
+
+def test_a_step_that_writes_in_place_leaves_the_table_alone():
+    array = X[["age", "price"]].to_numpy(float)
+    before = array.copy()
+    model = make_pipeline(StandardScaler(copy=False), Ridge()).fit(array.copy(), Y)
+    assert not refusals_of(model, array, [0, [0, 1]], kind="both")
+    np.testing.assert_array_equal(array, before)
 
 
 def test_only_pipelines_of_scikit_learn_are_followed():

@@ -48,7 +48,12 @@ def test_each_output_belongs_to_the_column_it_is_reported_for():
 @pytest.mark.parametrize(
     "model",
     [
-        make_pipeline(vectorizer(), LGBMRegressor(n_estimators=5, min_child_samples=3, verbose=-1, n_jobs=1)),
+        pytest.param(
+            make_pipeline(
+                vectorizer(), LGBMRegressor(n_estimators=5, min_child_samples=3, verbose=-1, n_jobs=1)
+            ),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(skrub.tabular_pipeline("regressor"), marks=pytest.mark.slow),
         skrub.tabular_pipeline(Ridge()),
     ],
