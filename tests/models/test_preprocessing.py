@@ -263,6 +263,13 @@ def test_a_step_that_fails_or_changes_its_columns_is_refused_by_name():
         Dependencies([dummies], table_of(X[["city"]]))
 
 
+def test_what_a_fitted_object_lacks_is_a_refusal():
+    prepared = ColumnTransformer([("n", SimpleImputer(), NUMBERS)]).fit(X)
+    del prepared.output_indices_
+    with pytest.raises(RefusalError, match="its preprocessing cannot be followed: AttributeError"):
+        Preparation.of((prepared,), table_of(X), 0.0)
+
+
 def test_categories_never_seen_are_evaluated_or_refused_as_the_model_does():
     model = make_pipeline(
         ColumnTransformer([("w", OneHotEncoder(), ["city"]), ("n", SimpleImputer(), ["age"])]), Ridge()

@@ -159,6 +159,9 @@ def branches(draw, kinds):
             steps = [MissingIndicator(features="all")]
     if len(steps) > 2:  # most steps take no sparse input
         steps.insert(2, FunctionTransformer(dense, accept_sparse=True))
+    if len(names) > 1 and draw(st.integers(0, 7)) == 0 and isinstance(steps[0], SimpleImputer):
+        inner = [("first", make_pipeline(*steps), [0]), ("last", SimpleImputer(), [-1])]
+        steps = [ColumnTransformer(inner, remainder=SimpleImputer(), sparse_threshold=0)]
     # The chain itself is a step, as some people nest them.
     return make_pipeline(*steps) if draw(st.booleans()) or len(steps) > 1 else steps[0], draw(
         chosen(names, every)
