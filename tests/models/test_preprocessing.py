@@ -303,14 +303,6 @@ def test_values_keep_the_dtype_of_their_column():
         assert len(preparation.values(feature, table.cells(feature, table.column(feature).values[:0]))) == 0
 
 
-def test_memory_of_prepared_rows_counts():
-    words = ColumnTransformer([("w", OneHotEncoder(sparse_output=False), ["city"])]).fit(X)
-    preparation = Preparation.of((words,), table_of(X), 0.0)
-    assert preparation.row_bytes >= 3 * 8 * len(preparation.owners)
-    words = ColumnTransformer([("w", OneHotEncoder(), ["city"])], sparse_threshold=1.0).fit(X)
-    assert 0 < Preparation.of((words,), table_of(X), 0.0).row_bytes < preparation.row_bytes
-
-
 def test_a_step_that_writes_in_place_leaves_the_table_alone():
     array = X[["age", "price"]].to_numpy(float)
     before = array.copy()

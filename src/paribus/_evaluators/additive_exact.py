@@ -14,7 +14,6 @@ from paribus._evaluators.exact_effects import ExactEffects
 from paribus._evaluators.request import EvaluationRequest
 from paribus._models import Model, structure_of
 from paribus._models.additive import Additive
-from paribus._models.preparation import row_bytes_of
 from paribus._states import BinnedSum, Keyed, RowCurves
 from paribus._states.expected import Constructed
 from paribus.errors import RefusalCode, RefusalError
@@ -88,8 +87,7 @@ class AdditiveExact(ExactEffects):
         terms = FLOAT * rows * (len(self.features) + 3) * self.n_margins
         kept = FLOAT * rows * self.request.points * self.model.n_outputs
         kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)
-        prepared = rows * row_bytes_of(self.additive.preparation)
-        return self.state_bytes + terms + kept + prepared + 4 * self.curve_bytes
+        return self.state_bytes + terms + kept + 4 * self.curve_bytes
 
     def read(self, block: Block) -> Array:
         """Return the terms of each feature that some grid varies, then margins."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from paribus._models.preprocessing import Dependencies, acting_steps, is_pipelin
 from paribus._models.rehearsal import copied, shape_of, title_of
 from paribus.errors import ParibusError, RefusalCode, RefusalError, TableError, failure
 
-ON_THE_WAY = 3  # tables of a block that a chain of steps holds at once
 NAMED_MOST = 3  # columns that a refusal names
 
 
@@ -37,11 +35,6 @@ class SparseTable:
     def slice(self, start: int, stop: int) -> SparseTable:
         """Return consecutive rows."""
         return SparseTable(self.matrix[start:stop], self.absent)
-
-    @property
-    def row_bytes(self) -> int:
-        """Memory of one row, on average."""
-        return int((self.matrix.data.nbytes + self.matrix.indices.nbytes) // max(1, len(self)) + 1)
 
     def floats(self, column: int) -> Array:
         """Return a column as it is compared."""
@@ -86,12 +79,6 @@ class Preparation:
     def owners(self) -> tuple[int, ...]:
         """The raw column of each output: the first of those it depends on, of all for a constant."""
         return tuple(min(owner, default=0) for owner in self.dependencies.owners)
-
-    @cached_property
-    def row_bytes(self) -> int:
-        """Memory of one row on its way: a copy, and what a step made of it, holds and hands on."""
-        made = self.table(self.context.native)
-        return int(self.context.row_bytes + ON_THE_WAY * made.row_bytes)
 
     def transform(self, native: Any) -> Any:
         """Return what the last step receives of a native table, which is left as it is."""
@@ -153,11 +140,6 @@ def last_step(target: Any, sample: Table) -> tuple[Any, Preparation | None]:
         *steps, target = acting_steps(target)
         before += steps
     return target, Preparation.of(tuple(before), sample, _absent(target)) if before else None
-
-
-def row_bytes_of(preparation: Preparation | None) -> int:
-    """Return the memory that preparing a row takes."""
-    return 0 if preparation is None else preparation.row_bytes
 
 
 def _absent(last: Any) -> float:

@@ -17,7 +17,6 @@ from paribus._evaluators.request import EvaluationRequest
 from paribus._evaluators.trees.programs import codes_expected, codes_of, laid_out
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
-from paribus._models.preparation import row_bytes_of
 from paribus._models.trees import Trees
 from paribus._states import Counts, Keyed
 from paribus._states.expected import Constructed
@@ -122,8 +121,7 @@ class TreeExact(ExactEffects):
         codes = (FLOAT + 4) * rows * len(self.program.columns)
         kept = FLOAT * rows * self.request.points * self.model.n_outputs
         kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)
-        prepared = rows * row_bytes_of(self.trees.ensemble.preparation)
-        return self.state_bytes + lists + codes + kept + prepared + 4 * self.curve_bytes
+        return self.state_bytes + lists + codes + kept + 4 * self.curve_bytes
 
     @cached_property
     def _traces(self) -> dict[tuple[int, ...], Any]:
