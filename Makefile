@@ -2,7 +2,7 @@
 PYTHON ?= python
 PARALLEL = --numprocesses logical --dist worksteal
 
-.PHONY: install lint types layers quick test slow docs gallery ci format timings scale laws fuzz floors pictures
+.PHONY: install lint types layers quick test slow docs gallery ci format timings scale laws pipelines fuzz floors pictures
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -57,6 +57,9 @@ scale:  ## fifty million rows streamed and on a cluster, workers killed; about h
 
 laws:  ## reference, compiled and brute force on 10,000 random ensembles
 	$(PYTHON) -m pytest tests/kernels/test_kernels.py --hypothesis-profile=laws
+
+pipelines:  ## exact against brute force on 5,000 random pipelines; about half an hour
+	$(PYTHON) -m pytest tests/models/test_random_pipelines.py --hypothesis-profile=pipelines -s
 
 fuzz:  ## 20,000 damaged results, checkpoints and booster dumps; at most forty minutes
 	$(PYTHON) tests/support/fuzz.py

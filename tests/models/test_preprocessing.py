@@ -13,6 +13,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.dummy import DummyRegressor
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, VarianceThreshold, f_regression
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -41,7 +42,7 @@ from paribus._models.preparation import Preparation, last_step
 from paribus._models.preprocessing import NAMED, Dependencies
 from paribus._models.stand_in import by_number
 from paribus.errors import RefusalError
-from pipeline_examples import NUMBERS, WORDS, mixed_table, refusal_of
+from pipeline_examples import NUMBERS, WORDS, mixed_table, refusal_of, refusals_of
 
 X, Y = mixed_table()
 ONE_HOT = OneHotEncoder(handle_unknown="ignore")
@@ -105,7 +106,9 @@ def outputs(steps, table):
 
 
 @pytest.mark.filterwarnings("ignore:Bins whose width:UserWarning")
-@pytest.mark.parametrize("title", STEPS)
+@pytest.mark.parametrize(
+    "title", [pytest.param(title, marks=[pytest.mark.slow] * (k % 2)) for k, title in enumerate(STEPS)]
+)
 def test_owners_are_the_columns_that_move_an_output(title):
     steps, joined = STEPS[title]
     steps = fitted(steps)
@@ -134,8 +137,7 @@ def test_columns_are_found_by_name_where_scikit_learn_does():
         "age", "power", "power", *["city"] * 4, *["brand"] * 4,
     ]  # fmt: skip
     model = make_pipeline(*steps, DecisionTreeRegressor(max_depth=4).fit(outputs(steps, X), Y))
-    for feature in ("age", "power", "brand"):
-        assert refusal_of(model, other, feature, kind="both") == ""
+    assert not refusals_of(model, other, ["age", "power", "brand"], kind="both")
 
 
 def test_polars_frames_and_arrays_are_followed():
@@ -144,14 +146,12 @@ def test_polars_frames_and_arrays_are_followed():
         [ColumnTransformer([("n", NUMBER, ["age", "power"]), ("w", TfidfVectorizer(), "city")])], frame
     )
     model = make_pipeline(*steps, DecisionTreeRegressor(max_depth=4).fit(steps[0].transform(frame), Y))
-    for feature in ("power", "city", ["age", "city"]):
-        assert refusal_of(model, frame, feature) == ""
+    assert not refusals_of(model, frame, ["power", "city", ["age", "city"]])
     array = X[["age", "power", "price", "city"]].to_numpy()  # of objects
     model = make_pipeline(
         ColumnTransformer([("n", NUMBER, [0, -3]), ("w", ONE_HOT, [3])], remainder="passthrough"), Ridge()
     ).fit(array, Y)
-    for feature in (0, 1, 3, [1, 3]):
-        assert refusal_of(model, array, feature, kind="both") == ""
+    assert not refusals_of(model, array, [0, 1, 3, [1, 3]], kind="both")
 
 
 class Own(TransformerMixin, OneToOneFeatureMixin, BaseEstimator):
@@ -228,8 +228,9 @@ def test_own_code_is_followed_where_it_sees_one_column(step):
     )
     model = make_pipeline(beside, DecisionTreeRegressor(max_depth=4)).fit(X, Y)
     name = "FunctionTransformer(<lambda>)" if isinstance(step, FunctionTransformer) else type(step).__name__
-    assert f"{name} joins 'power' with 'price'" in refusal_of(model, X, "power")
-    assert refusal_of(model, X, "age", kind="both") == ""
+    refusals = refusals_of(model, X, ["power", "age"], kind="both")
+    assert list(refusals) == ["power"]
+    assert f"{name} joins 'power' with 'price'" in refusals["power"]
 
 
 def test_a_transformer_that_was_changed_is_own_code():
@@ -260,6 +261,13 @@ def test_a_step_that_fails_or_changes_its_columns_is_refused_by_name():
         RefusalError, match=r"FunctionTransformer\(<lambda>\) does not return one row per row"
     ):
         Dependencies([dummies], table_of(X[["city"]]))
+
+
+def test_what_a_fitted_object_lacks_is_a_refusal():
+    prepared = ColumnTransformer([("n", SimpleImputer(), NUMBERS)]).fit(X)
+    del prepared.output_indices_
+    with pytest.raises(RefusalError, match="its preprocessing cannot be followed: AttributeError"):
+        Preparation.of((prepared,), table_of(X), 0.0)
 
 
 def test_categories_never_seen_are_evaluated_or_refused_as_the_model_does():
@@ -295,6 +303,14 @@ def test_values_keep_the_dtype_of_their_column():
         assert len(preparation.values(feature, table.cells(feature, table.column(feature).values[:0]))) == 0
 
 
+def test_a_step_that_writes_in_place_leaves_the_table_alone():
+    array = X[["age", "price"]].to_numpy(float)
+    before = array.copy()
+    model = make_pipeline(StandardScaler(copy=False), Ridge()).fit(array.copy(), Y)
+    assert not refusals_of(model, array, [0, [0, 1]], kind="both")
+    np.testing.assert_array_equal(array, before)
+
+
 def test_only_pipelines_of_scikit_learn_are_followed():
     class Other(Pipeline):
         def predict(self, X):
@@ -306,6 +322,24 @@ def test_only_pipelines_of_scikit_learn_are_followed():
     inner = make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=3))
     model = make_pipeline(FILLED, "passthrough", inner).fit(X, Y)
     assert refusal_of(model, X, "power", kind="both") == ""
+
+
+def test_steps_that_sample_rows_act_in_fit_alone():
+    class Sampler(BaseEstimator):
+        def fit_resample(self, X, y):
+            raise AssertionError("it does not act when the pipeline predicts")
+
+    steps = [
+        ("i", FILLED),
+        ("s", FrozenEstimator(StandardScaler().fit(FILLED.fit_transform(X)))),
+        ("t", Ridge()),
+    ]
+    sampling = type("Pipeline", (Pipeline,), {"__module__": "imblearn.pipeline"})(steps).fit(X, Y)
+    sampling.steps.insert(1, ("sampler", Sampler()))
+    last, preparation = last_step(sampling, table_of(X))
+    assert last is sampling.steps[-1][1]
+    assert [type(step).__name__ for step in preparation.steps] == ["ColumnTransformer", "FrozenEstimator"]
+    assert not preparation.dependencies.joined
 
 
 def swallows(table):

@@ -56,7 +56,7 @@ class Place:
 
     def behind(self, steps: Sequence[Any]) -> Place:
         """Return the place behind further steps."""
-        added = tuple(step for step in steps if step is not None and not isinstance(step, str))
+        added = tuple(steps)
         if self.columns is not None:
             added = (ColumnSubset(self.columns), *added)
         if not added:

@@ -14,7 +14,7 @@ from paribus._data.read import table_of
 from paribus._data.table import CellValues, Column, ScratchBuffer, Table
 from paribus._models.preprocessing import Dependencies
 from paribus._models.rehearsal import copied, shape_of, title_of
-from paribus.errors import RefusalCode, RefusalError, TableError, failure
+from paribus.errors import ParibusError, RefusalCode, RefusalError, TableError, failure
 
 NAMED_MOST = 3  # columns that a refusal names
 
@@ -113,7 +113,15 @@ class Preparation:
     @classmethod
     def of(cls, steps: tuple[Any, ...], context: Table, absent: float) -> Preparation:
         """Follow a few rows through the steps; `RefusalError` says which of them cannot be followed."""
-        return cls(steps, Dependencies(steps, context), context, absent)
+        try:
+            dependencies = Dependencies(steps, context)
+        except ParibusError:
+            raise
+        except Exception as error:  # of whatever a fitted object lacks that its class has
+            raise RefusalError(
+                f"its preprocessing cannot be followed: {failure(error)}", RefusalCode.UNSUPPORTED
+            ) from error
+        return cls(steps, dependencies, context, absent)
 
     @cached_property
     def row_bytes(self) -> int:

@@ -16,15 +16,15 @@ import numpy as np
 
 from paribus._data.table import Table
 from paribus._models.column_subset import ColumnSubset
-from paribus._models.estimators import attribute, steps_of
+from paribus._models.estimators import METHODS, attribute, steps_of
 from paribus._models.rehearsal import Rehearsal, copied, shape_of, title_of
 from paribus._models.stand_in import by_number
 from paribus.errors import RefusalCode, RefusalError
 
 Owners: TypeAlias = tuple[frozenset[int], ...]  # of each column, the raw columns it depends on
 
-# Transformers of scikit-learn that say in the name of each output which inputs it is made of: they treat
-# columns one by one, or name those they join, as PolynomialFeatures does.
+# Transformers of scikit-learn and skrub that say in the name of each output which inputs it is made of: they
+# treat columns one by one, or name those they join, as PolynomialFeatures does.
 NAMED = frozenset(
     (
         "Binarizer",
@@ -40,6 +40,7 @@ NAMED = frozenset(
         "RobustScaler",
         "SimpleImputer",
         "SplineTransformer",
+        "SquashingScaler",
         "StandardScaler",
         "TargetEncoder",
     )
@@ -81,8 +82,10 @@ class Dependencies:
         """Return what a step makes of tables whose columns have these owners, and the owners of that."""
         if is_passthrough(step):
             return tables, owners
+        if is_own(step) and type(step).__name__ == "FrozenEstimator":
+            return self._through(step.estimator, tables, owners)
         if is_pipeline(step):
-            for inner in steps_of(step):
+            for inner in acting_steps(step):
                 tables, owners = self._through(inner, tables, owners)
             return tables, owners
         inside = self._inside(step, tables, owners)
@@ -142,6 +145,8 @@ class Dependencies:
         support = attribute(step, "get_support")
         if callable(support):  # a selector of columns
             return tuple(owner for owner, kept in zip(owners, support(), strict=True) if kept)
+        if name == "TableVectorizer":
+            return _reported(step, table, owners)
         if name == "FunctionTransformer":
             return owners if _treats_numbers(step, table) else (every,) * width
         if name in NAMED:
@@ -151,14 +156,24 @@ class Dependencies:
 
 
 def is_own(step: Any) -> bool:
-    """Return whether a step is an object of scikit-learn that nobody changed."""
-    return type(step).__module__.split(".")[0] == "sklearn" and "transform" not in vars(step)
+    """Return whether a step is an object of scikit-learn or skrub that nobody changed."""
+    return type(step).__module__.split(".")[0] in ("sklearn", "skrub") and "transform" not in vars(step)
 
 
 def is_pipeline(model: Any) -> bool:
-    """Return whether a model or step is a pipeline of scikit-learn."""
-    own = type(model).__name__ == "Pipeline" and type(model).__module__.split(".")[0] == "sklearn"
-    return own and bool(steps_of(model)) and not {"transform", "predict"} & set(vars(model))
+    """Return whether a model or step is a pipeline of scikit-learn or imbalanced-learn, unchanged."""
+    own = type(model).__module__.split(".")[0] in ("sklearn", "imblearn")
+    replaced = {"transform", *METHODS} & set(vars(model)) if own else {}
+    return own and type(model).__name__ == "Pipeline" and bool(steps_of(model)) and not replaced
+
+
+def acting_steps(pipeline: Any) -> list[Any]:
+    """Return the steps of a pipeline that act when it predicts; samplers of rows act when it is fitted."""
+    return [
+        step
+        for step in steps_of(pipeline)
+        if not is_passthrough(step) and (hasattr(step, "transform") or not hasattr(step, "fit_resample"))
+    ]
 
 
 def is_passthrough(step: Any) -> bool:
@@ -200,6 +215,18 @@ def _inputs(step: Any, columns: int) -> Iterator[list[int]]:
         found = [int(position) for position in TOKEN.findall(str(name))]
         # The one output that is made of no input is the constant of a polynomial.
         yield found if found or type(step).__name__ == "PolynomialFeatures" else list(range(columns))
+
+
+def _reported(step: Any, table: Any, owners: Owners) -> Owners:
+    """Return the owners that skrub reports of each output; it vectorizes columns one by one."""
+    header = getattr(table, "column_names", getattr(table, "columns", ()))
+    names, made = attribute(step, "all_outputs_"), attribute(step, "output_to_input_")
+    by_name = dict(zip(map(str, header), owners, strict=False))
+    if not isinstance(names, list) or not isinstance(made, dict) or not set(made.values()) <= set(by_name):
+        raise RefusalError(
+            f"{title_of(step)} does not report what it makes of each column", RefusalCode.UNSUPPORTED
+        )
+    return tuple(by_name[made[name]] for name in names)
 
 
 def _positions(step: Any, table: Any, columns: Any) -> list[int]:

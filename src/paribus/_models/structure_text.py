@@ -8,9 +8,9 @@ from typing import Any
 
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination, Structure
-from paribus._models.estimators import steps_of
 from paribus._models.model import Model
 from paribus._models.preparation import Preparation
+from paribus._models.preprocessing import acting_steps, is_pipeline
 from paribus._models.sources import JoinedPreparation
 from paribus._models.structure import structure_of
 from paribus._models.trees import Trees
@@ -31,12 +31,12 @@ def _path(target: Any, response: str) -> Iterator[str]:
     """Yield the classes from the outermost to the one that predicts."""
     while True:
         yield type(target).__name__
-        inner, steps = handed_to(target, response), steps_of(target)
+        inner = handed_to(target, response)
         if inner is not None:
             target = inner
-        elif steps:
-            yield from (type(step).__name__ for step in steps[:-1] if step not in (None, "passthrough"))
-            target = steps[-1]
+        elif is_pipeline(target):
+            *before, target = acting_steps(target)
+            yield from (type(step).__name__ for step in before)
         else:
             return
 
@@ -55,7 +55,7 @@ def _owned(structure: Structure) -> list[str]:
     columns: Counter[str] = Counter()
     for preparation in _preparations(structure):
         names = preparation.context.names
-        columns.update(
+        columns |= Counter(
             names[j] for owner in preparation.dependencies.owners for j in owner if len(owner) == 1
         )
     several = [(name, count) for name, count in columns.most_common() if count > 1]

@@ -11,8 +11,9 @@ import numpy as np
 from paribus._contracts import Floats, Integers
 from paribus._models.additive import is_linear, read_linear
 from paribus._models.combination import Part, linked, transformed, weighted_sum
-from paribus._models.estimators import METHODS, steps_of
+from paribus._models.estimators import METHODS
 from paribus._models.place import Place
+from paribus._models.preprocessing import acting_steps, is_pipeline
 from paribus.errors import RefusalCode, RefusalError, failure
 
 # Models that hand the table on to one other model, by the attribute that holds it.
@@ -64,16 +65,17 @@ def _of_sklearn(target: Any) -> bool:
 def passed_on(target: Any, place: Place, response: str) -> tuple[Any, Place] | None:
     """Return the model that another hands rows on to, and where it is; None if it does not."""
     name = type(target).__name__
+    if name in ("Pipeline", *SELECTING, *PASSING, *THRESHOLDED):
+        refuse_replaced(target)
     inner = handed_to(target, response)
-    if inner is None and not (_of_sklearn(target) and name in ("Pipeline", *SELECTING)):
-        return None
-    refuse_replaced(target)
     if inner is not None:
         return inner, place
-    if name in SELECTING:
+    if is_pipeline(target):
+        *before, last = acting_steps(target)
+        return last, place.behind(before)
+    if name in SELECTING and _of_sklearn(target):
         return target.estimator_, place.among(np.flatnonzero(target.support_).tolist())
-    *before, last = steps_of(target)
-    return last, place.behind(before)
+    return None
 
 
 def handed_to(target: Any, response: str) -> Any:
