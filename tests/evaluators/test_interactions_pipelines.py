@@ -131,22 +131,22 @@ def test_groups_of_columns_have_numbers_and_errors_of_brute_force(prepared, last
 def test_numbers_do_not_depend_on_how_cells_are_counted(monkeypatch):
     """Crossed or as tuples that occur, in tables or looked up, of rows that are counted or kept."""
     of = model("sparse one-hot, indicator", "forest")
-    asked = {
+    requested = {
         "features": ["age", "power", "fuel"],
         "threeway": 3,
     }  # of which power has two columns, fuel three
-    crossed, watched = strengths(of, **asked), []
+    crossed, watched = strengths(of, **requested), []
     evaluate = tuple_pass.TuplePass.evaluate
     monkeypatch.setattr(
         tuple_pass.TuplePass, "evaluate", lambda self, block: watched.append(0) or evaluate(self, block)
     )
-    alike(strengths(of, **asked), crossed, 1e-12)
+    alike(strengths(of, **requested), crossed, 1e-12)
     assert not watched
     monkeypatch.setattr(tuple_cells, "CROSSED", 2)
-    alike(strengths(of, **asked), crossed, 1e-9)
+    alike(strengths(of, **requested), crossed, 1e-9)
     assert watched
     monkeypatch.setattr(leaf_boxes, "TABLE_CELLS", 0)
-    alike(strengths(of, **asked), crossed, 1e-9)
+    alike(strengths(of, **requested), crossed, 1e-9)
 
 
 def test_category_of_many_columns_is_one_feature_of_few_cells(monkeypatch):
@@ -198,29 +198,29 @@ def test_run_that_was_interrupted_goes_on(files, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return evaluate(self, block)
 
-    asked = {"features": ["city", "fuel"], "checkpoint": tmp_path / "kept", "n_jobs": 1}
+    requested = {"features": ["city", "fuel"], "checkpoint": tmp_path / "kept", "n_jobs": 1}
     with monkeypatch.context() as patch:
         patch.setattr(tuple_pass.TuplePass, "evaluate", stopping)
         with pytest.raises(KeyboardInterrupt):
-            strengths(model(), folder, **asked)
+            strengths(model(), folder, **requested)
         done[:] = [0] * 4
-        assert bits(strengths(model(), folder, **asked)) == bits(want)
+        assert bits(strengths(model(), folder, **requested)) == bits(want)
         assert min(done[4:]) > 0
     kept = {file.parent.name for file in (tmp_path / "kept").glob("*/*.npz")}
     assert {"01-h_statistic-codes", "02-h_statistic-coverage", "03-h_statistic-predictions"} <= kept
-    assert bits(strengths(model(), folder, **asked)) == bits(want)
+    assert bits(strengths(model(), folder, **requested)) == bits(want)
 
 
 def test_cells_that_need_more_memory_than_expected_make_way_for_brute_force(monkeypatch):
     """Once they are known; a request for the shortcut alone is refused."""
     monkeypatch.setattr(tree_interactions, "MOST_TUPLES", 5)
-    asked = {"features": ["city", "fuel"]}
+    requested = {"features": ["city", "fuel"]}
     with pytest.warns(paribus.CostWarning, match="columns made of 'city', of which X has more than 5"):
-        found = strengths(model(), X, **asked)
+        found = strengths(model(), X, **requested)
     assert found.provenance.evaluator == "brute"
     assert found.provenance.refusals["tree_exact"].code is paribus.RefusalCode.MEMORY
     with pytest.raises(paribus.RefusalError, match="columns made of 'city'"):
-        strengths(model(), X, method="exact", **asked)
+        strengths(model(), X, method="exact", **requested)
 
 
 @pytest.mark.parametrize("cuts", [4, None], ids=["smaller blocks", "never"])
