@@ -460,7 +460,7 @@ def test_ale_classifiers_answer_in_probabilities_unless_reported_otherwise():
     found = ale(binary, X)
     assert found.provenance.scale == "probability"
     want = one(lambda t: binary.predict_proba(t)[:, 1], X, "a")
-    same(found["a"], want)
+    same(found["a"], want, 1e-12)
     line = one(binary, X, "a", response_method="decision_function")
     edges = line.grid_values[0]
     want = binary.coef_[0, 0] * (edges - X["a"].mean())

@@ -55,7 +55,7 @@ def test_regression_with_gaps_unseen_categories_and_infinite_values():
     X, y = people()
     model = machine(X, y)
     weights = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
-    agree(model, X, *REQUESTS, **TREES, sample_weight=weights)
+    agree(model, X, *REQUESTS[3:], **TREES, sample_weight=weights)
     X.loc[3, "city"], X.loc[5, "a"], X.loc[6, "a"] = "unseen", np.inf, -np.inf
     agree(model, X, *REQUESTS, **TREES)
     X["city"] = X["city"].astype("category")
@@ -66,8 +66,8 @@ def test_regression_with_gaps_unseen_categories_and_infinite_values():
 def test_classification_on_every_scale(classes):
     X, y = people()
     model = machine(X, np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)), "Classifier")
-    agree(model, X, *REQUESTS[1:4], **TREES)
-    agree(model, X, *REQUESTS[1:4], **TREES, response_method="decision_function")
+    agree(model, X, *REQUESTS[2:4], **TREES)
+    agree(model, X, REQUESTS[1], **TREES, response_method="decision_function")
     agree(model.predict_proba, X, REQUESTS[0], **TREES)
     with pytest.raises(RefusalError, match="class labels, which are no sum of terms"):
         partial_dependence(model, X, "a", response_method="predict", method="exact", **QUIET)

@@ -103,24 +103,24 @@ class _Axis:
     """How a feature becomes a number, and its pieces: in terms of one feature, of two, and so on."""
 
     encoding: Encoding
-    levels: Sequence[_TermAxis]
+    by_size: Sequence[_TermAxis]
 
     def of_term(self, features: int) -> _TermAxis:
         """Return the pieces in a term of so many features: the last that are known serve all larger ones."""
-        return self.levels[min(len(self.levels), features) - 1]
+        return self.by_size[min(len(self.by_size), features) - 1]
 
 
 def _axes(model: Any, feature: int) -> _Axis:
-    kind, levels = model.feature_types_in_[feature], model.bins_[feature]
+    kind, binnings = model.feature_types_in_[feature], model.bins_[feature]
     if kind == "continuous":
-        return _Axis(Encoding(feature), [_of_cuts(feature, np.asarray(cuts)) for cuts in levels])
+        return _Axis(Encoding(feature), [_of_cuts(feature, np.asarray(cuts)) for cuts in binnings])
     if kind not in ("nominal", "ordinal"):
         raise RefusalError(f"column {feature} is of the type {kind!r}, which is not known")
-    names = list(dict.fromkeys(name for categories in levels for name in categories))
+    names = list(dict.fromkeys(name for categories in binnings for name in categories))
     # Missing is 0 and a category that is not known comes last, as among the bins.
     numbers = {name: float(number) for number, name in enumerate(names, 1)}
     encoding = _Spelled(feature, levels=numbers, unseen=len(names) + 1.0, missing=0.0)
-    return _Axis(encoding, [_of_categories(feature, names, categories) for categories in levels])
+    return _Axis(encoding, [_of_categories(feature, names, categories) for categories in binnings])
 
 
 def _of_cuts(feature: int, cuts: Array) -> _TermAxis:

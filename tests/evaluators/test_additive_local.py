@@ -66,27 +66,25 @@ def test_ale_of_two_features_is_exactly_zero_where_response_is_the_sum():
 def test_interactions_of_a_sum_are_exactly_zero():
     y = mixed()[1]
     model, X = pipeline(Ridge(), np.stack([y, y**2], axis=1))
-    for weights in (None, WEIGHTS):
-        options = {**QUIET, "sample_weight": weights, "threeway": 3}
-        have = h_statistic(model, X, **options)
-        want = h_statistic(model, X, method="brute", subsample=len(X), **options)
-        assert have.provenance.evaluator == "additive_exact", have.provenance.refusals
-        assert (have["numerator_pairwise"] == 0).all()
-        for name in ("pairwise", "overall", "total", "threeway"):
-            mine, theirs = getattr(have, name), getattr(want, name)
-            assert (mine.numerator == 0).all()
-            assert (mine.numerator_error == 0).all()
-            assert (mine.share == 0).all()
-            np.testing.assert_allclose(mine.denominator, theirs.denominator, rtol=1e-9)
-        np.testing.assert_allclose(have.variance, want.variance, rtol=1e-9)
-        mine, theirs = (
-            feature_importance(one, X, sample_weight=weights, **QUIET)
-            for one in (model, Function(model.predict))
-        )
-        assert mine.provenance.evaluator == "additive_exact"
-        assert theirs.provenance.evaluator == "brute"
-        np.testing.assert_allclose(mine.values, theirs.values, rtol=1e-9)
-        np.testing.assert_allclose(mine.standard_error, theirs.standard_error, rtol=1e-9)
+    options = {**QUIET, "sample_weight": WEIGHTS, "threeway": 3}
+    have = h_statistic(model, X, **options)
+    want = h_statistic(model, X, method="brute", subsample=len(X), **options)
+    assert have.provenance.evaluator == "additive_exact", have.provenance.refusals
+    assert (have["numerator_pairwise"] == 0).all()
+    for name in ("pairwise", "overall", "total", "threeway"):
+        mine, theirs = getattr(have, name), getattr(want, name)
+        assert (mine.numerator == 0).all()
+        assert (mine.numerator_error == 0).all()
+        assert (mine.share == 0).all()
+        np.testing.assert_allclose(mine.denominator, theirs.denominator, rtol=1e-9)
+    np.testing.assert_allclose(have.variance, want.variance, rtol=1e-9)
+    mine, theirs = (
+        feature_importance(one, X, sample_weight=WEIGHTS, **QUIET) for one in (model, Function(model.predict))
+    )
+    assert mine.provenance.evaluator == "additive_exact"
+    assert theirs.provenance.evaluator == "brute"
+    np.testing.assert_allclose(mine.values, theirs.values, rtol=1e-9)
+    np.testing.assert_allclose(mine.standard_error, theirs.standard_error, rtol=1e-9)
 
 
 def test_standard_errors_from_a_sample_are_near_those_of_every_row():
