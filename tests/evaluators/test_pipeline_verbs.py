@@ -1,5 +1,6 @@
 """Every verb through pipelines: the numbers of the whole pipeline, within memory, in any company."""
 
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -14,6 +15,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import paribus
 from mixed_pipelines import fitted, joining, mixed
+from paribus._data.read import table_of
+from paribus._models import adapt, structure_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM by an array
 QUIET = {"progress": False}
@@ -56,6 +59,19 @@ def test_an_explainer_of_a_pipeline_gives_in_one_run_what_every_verb_gives():
     np.testing.assert_allclose(found["feature_importance"].values, brute.values)
     shuffled = explainer.feature_importance(method="permutation", random_state=0, n_repeats=2)
     assert shuffled.values[list(shuffled.feature_names).index("gap")] > 0
+
+
+@pytest.mark.parametrize("name", ["LightGBM", "ridge"])
+def test_what_is_read_of_a_pipeline_travels(name):
+    X, *_ = mixed()
+    table = table_of(X)
+    structure = structure_of(adapt(fitted(name), table))
+    there = pickle.loads(pickle.dumps(structure))
+    here, far = (
+        one.values(3, table.own_cells(3)) if name == "ridge" else one.ensemble.numbers(table)
+        for one in (structure, there)
+    )
+    assert here.tobytes() == far.tobytes()
 
 
 def test_recursion_moves_a_group_together_along_training_paths():

@@ -20,13 +20,17 @@ def held(law, statistic, example, request):
     LAWS[law].holds(statistic=statistic, example=EXAMPLES[example](rows=statistic.rows), **given)
 
 
-QUICK = {"exact equals brute": ("ice", "ale"), "read equals held": ("ale",)}  # of pipelines
+QUICK = {
+    ("exact equals brute", "pipeline"): ("ice", "ale"),
+    ("exact equals brute", "linear pipeline"): ("ice",),
+    ("read equals held", "pipeline"): ("ale",),
+}
 
 
 def marks(law, statistic, example):
     """Return the markers of a case; slow are models that repeat what a function and trees of one output show."""
     more = LAWS[law].examples[0] == "function" and example in ("classes", "two targets")
-    more |= example in PREPARED and statistic not in QUICK.get(law, ())
+    more |= example in PREPARED and statistic not in QUICK.get((law, example), ())
     return [pytest.mark.cluster] * (law == "Dask") + [pytest.mark.slow] * more
 
 
