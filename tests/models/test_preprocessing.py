@@ -140,6 +140,11 @@ def test_columns_are_found_by_name_where_scikit_learn_does():
     assert not refusals_of(model, other, ["age", "power", "brand"], kind="both")
 
 
+def test_a_target_of_several_classes_makes_several_columns_of_one():
+    encoder = TargetEncoder(random_state=0).fit(X[WORDS], np.digitize(Y, np.quantile(Y, [0.3, 0.6])))
+    assert Dependencies([encoder], table_of(X[WORDS])).owners == ({0},) * 3 + ({1},) * 3
+
+
 def test_polars_frames_and_arrays_are_followed():
     frame = pl.from_pandas(X[["age", "power", "price", "city"]])
     steps = fitted(

@@ -230,7 +230,7 @@ def examples(draw):
         steps = [*steps, FunctionTransformer(dense, accept_sparse=True)]
     names = list(kinds)
     pairs = st.lists(st.sampled_from(names), min_size=2, max_size=2, unique=True)
-    requests = draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)) + [draw(pairs)]
+    requests = [*draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)), draw(pairs)]
     weights = (
         rng.integers(0, 3, n).astype(float) + (np.arange(n) == 0) if draw(st.integers(0, 3)) == 0 else None
     )
