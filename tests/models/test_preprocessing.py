@@ -140,6 +140,11 @@ def test_columns_are_found_by_name_where_scikit_learn_does():
     assert not refusals_of(model, other, ["age", "power", "brand"], kind="both")
 
 
+def test_a_target_of_several_classes_makes_several_columns_of_one():
+    encoder = TargetEncoder(random_state=0).fit(X[WORDS], np.digitize(Y, np.quantile(Y, [0.3, 0.6])))
+    assert Dependencies([encoder], table_of(X[WORDS])).owners == ({0},) * 3 + ({1},) * 3
+
+
 def test_polars_frames_and_arrays_are_followed():
     frame = pl.from_pandas(X[["age", "power", "price", "city"]])
     steps = fitted(
@@ -374,6 +379,7 @@ def test_functions_of_each_number_are_proved(function, kind):
     [
         (lambda x: x["a"] if hasattr(x, "iloc") else x, FRAME),
         (swallows, ARRAY),
+        (lambda x: x if type(x) is not np.ndarray else x[:, ::-1], ARRAY),
         (lambda x: x if x.shape[0] < 50 else -x, ARRAY),
         (lambda x: x if len(x) < 50 else -x, ARRAY),
         (lambda x: x if (x < 1e9).all() else -x, ARRAY),

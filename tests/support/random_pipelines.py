@@ -66,7 +66,7 @@ class Example:
     X: pd.DataFrame
     y: np.ndarray
     weights: np.ndarray | None
-    features: object
+    requests: list
 
     @property
     def options(self):
@@ -229,12 +229,9 @@ def examples(draw):
     if isinstance(last, (HistGradientBoostingRegressor, HistGradientBoostingClassifier)):
         steps = [*steps, FunctionTransformer(dense, accept_sparse=True)]
     names = list(kinds)
-    features = draw(
-        st.one_of(
-            st.sampled_from(names), st.lists(st.sampled_from(names), min_size=2, max_size=2, unique=True)
-        )
-    )
+    pairs = st.lists(st.sampled_from(names), min_size=2, max_size=2, unique=True)
+    requests = [*draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)), draw(pairs)]
     weights = (
         rng.integers(0, 3, n).astype(float) + (np.arange(n) == 0) if draw(st.integers(0, 3)) == 0 else None
     )
-    return Example(make_pipeline(*steps, last), X, target(X, rng, classes), weights, features)
+    return Example(make_pipeline(*steps, last), X, target(X, rng, classes), weights, requests)
