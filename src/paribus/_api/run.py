@@ -264,8 +264,9 @@ def evaluated(
             yield from sample(needed.size)
             continue
         names = [_name(name, plan, several=len(plans) > 1 or bool(refused)) for plan in plans]
+        count = sum(len(plan.numbers) for plan in plans)
         driven = [
-            _driven(work, model, plan, own, beside if index == 0 else (), settings)
+            _driven(work, model, plan, own, beside if index == 0 else (), settings, count)
             for index, (plan, own) in enumerate(zip(plans, names, strict=True))
         ]
         results = yield from lockstep(driven)
@@ -305,14 +306,20 @@ def _driven(
     name: str,
     beside: tuple[CheckpointableEvaluator[Any, Keyed], ...],
     settings: tuple[Any, ...],
+    count: int,
 ) -> Rounds:
-    """Run the passes of one evaluator; return its estimates and the first state, or why it refused."""
+    """Run the passes of one evaluator; return its estimates and the first state, or why it refused.
+
+    ``count`` is the number of parts of the request that all evaluators have together.
+    """
     evaluator = plan.evaluator
     rows: Background = plan.drawn or evaluator.request.background or work.rows
     passes = evaluator.passes(plan.threads)
     fold, first = next(passes), None
-    apart = [_apart(work, name, plan, beside, settings)] if plan.drawn is not None and beside else []
-    if apart:  # what is counted is counted on every row
+    # What is counted is counted on every row and for every part.
+    some = plan.drawn is not None or len(plan.numbers) < count
+    apart = [_apart(work, name, plan, beside, settings, count)] if some and beside else []
+    if apart:
         beside, settings = (), ()
     while True:
         evaluating = fold.evaluator if not beside else Together((fold.evaluator, *beside))
@@ -346,10 +353,11 @@ def _apart(
     plan: Plan,
     beside: tuple[CheckpointableEvaluator[Any, Keyed], ...],
     settings: tuple[Any, ...],
+    count: int,
 ) -> Pass:
-    """Return a pass over all rows for what is counted beside an evaluator that goes through some of them."""
+    """Return a pass over all rows for what is counted beside an evaluator of some rows or some parts."""
     rows, request = work.rows, plan.evaluator.request
-    parts = ((tuple(range(request.n_parts)), request.points),)
+    parts = ((tuple(range(count)), request.points),)
     identity = work.identity(rows, None, *request.settings, *settings)
     blocks, threads = rows.blocks(COUNTED_ROWS, parts), work.threads or 1
     return Pass(f"{name}-support", Together(beside), blocks, threads, identity=identity, rows=rows)

@@ -26,6 +26,7 @@ from paribus._evaluators.request import Request, StatisticEvaluator
 from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus._evaluators.trees.tree_recursion import TreeRecursion
 from paribus._models import Model, structure_of
+from paribus._models.combination import refuse_joined
 from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 from paribus.meaning import Estimand, Refusal
 
@@ -96,7 +97,8 @@ def choose(
             continue  # one reason is enough for all evaluators of structures
         if reason is None:
             request = requested(candidate.shortcut)
-            numbers = tuple(n for n in candidate.covers(request) if n not in done)
+            covered, left = _covered(candidate, model, request)
+            numbers = tuple(number for number in covered if number not in done)
             try:
                 if numbers:
                     within = (
@@ -106,7 +108,7 @@ def choose(
                     done.update(numbers)
                 if len(done) == request.n_parts:
                     return [replace(plan, refusals=refusals) for plan in plans]
-                reason, code = NOT_COVERED, RefusalCode.UNSUPPORTED
+                reason, code = str(left), left.code
             except RefusalError as found:
                 reason, code = str(found), found.code
             except MemoryBoundError as shortage:
@@ -120,6 +122,23 @@ def choose(
 
 def _candidates(statistic: str) -> list[type[StatisticEvaluator]]:
     return [each[statistic] for each in EVALUATORS if statistic in each]
+
+
+def _covered(
+    candidate: type[StatisticEvaluator], model: Model | None, request: Request
+) -> tuple[tuple[int, ...], RefusalError]:
+    """Return the numbers of the grids that an evaluator can compute, and why not those of any others."""
+    numbers, left = candidate.covers(request), RefusalError(NOT_COVERED, RefusalCode.UNSUPPORTED)
+    if candidate.structure is None or model is None or request.n_parts == 1:
+        return numbers, left  # a single one it refuses by itself
+    kept, grids = [], getattr(request, "grids", ())
+    for number in numbers:
+        try:
+            refuse_joined(structure_of(model), [axis.feature for axis in grids[number].axes])
+            kept.append(number)
+        except RefusalError as joined:
+            left = joined
+    return tuple(kept), left
 
 
 def _planned(

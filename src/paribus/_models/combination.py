@@ -175,6 +175,17 @@ def transformed(part: Part, function: Function, outputs: int, bound: float | Non
     return Part(whole, outputs)
 
 
+def refuse_joined(structure: Structure, features: Sequence[int]) -> None:
+    """Refuse features that preprocessing makes one column of, together with others."""
+    if isinstance(structure, Combination):
+        for part in structure.parts:
+            refuse_joined(part.structure, features)
+    elif isinstance(structure, Additive):
+        structure.refuse_joined(features)
+    elif structure.ensemble.preparation is not None:
+        structure.ensemble.preparation.refuse_joined(features)
+
+
 def predicted(structure: Structure, table: Table) -> Floats:
     """Return the outputs ``(o, n)`` of a structure for the rows of a table."""
     if isinstance(structure, Trees):
