@@ -124,6 +124,21 @@ def joined(preparations: Sequence[AnyPreparation], context: Table) -> tuple[AnyP
     return every.sources[0] if len(sources) == 1 else every, positions
 
 
+def row_bytes(preparation: AnyPreparation) -> int:
+    """Return the memory of a row as it is received, and while it is made; none where nothing is made."""
+    total = 0
+    for source in _sources(preparation):
+        if source is not None:
+            made = source.transform(source.context.native)
+            if hasattr(made, "tocsc"):
+                stored = made.tocsc()
+                size = stored.data.nbytes + stored.indices.nbytes
+            else:
+                size = 8 * int(np.size(made))
+            total += 2 * -(-size // max(1, len(source.context)))
+    return total
+
+
 def _sources(preparation: AnyPreparation) -> tuple[Preparation | None, ...]:
     return preparation.sources if isinstance(preparation, JoinedPreparation) else (preparation,)
 
