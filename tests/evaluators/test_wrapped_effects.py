@@ -66,7 +66,14 @@ def wrapped(name):
     return made[name]()
 
 
-@pytest.mark.parametrize("name", ["trees", "bagging", "trees and terms", "target", "calibrated", "stacked"])
+def some(*names):
+    """Return parameters of which the first is always evaluated."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (k > 0)) for k, name in enumerate(names)]
+
+
+@pytest.mark.parametrize(
+    "name", some("trees and terms", "bagging", "trees", "target", "calibrated", "stacked")
+)
 def test_curves_surfaces_and_rows_are_those_of_the_model(name):
     model = wrapped(name)
     for features, more in (
@@ -86,25 +93,14 @@ def test_curves_surfaces_and_rows_are_those_of_the_model(name):
                 np.testing.assert_allclose(have.individual, want.individual, rtol=0, atol=1e-9 * size)
 
 
-@pytest.mark.parametrize("name", ["trees and terms", "calibrated"])
+@pytest.mark.parametrize("name", some("calibrated", "trees and terms"))
 def test_local_effects_of_what_stays_made_of_several_models_are_those_of_the_model(name):
-    for weights in (None, WEIGHTS):
-        given = {"sample_weight": weights, "grid_resolution": 6, **QUIET}
-        exact = paribus.accumulated_local_effects(wrapped(name), X, **given)
-        brute = paribus.accumulated_local_effects(wrapped(name), X, method="brute", **given)
-        assert exact.provenance.evaluator == "combined_local"
-        assert exact.provenance.predictions == 0
-        for have, want in zip(exact.values(), brute.values(), strict=True):
-            same(have, want, 1e-9)
-
-
-def test_local_effects_of_a_feature_with_one_value_are_counted_and_nothing_more():
-    constant = X.assign(a=1.0)
-    exact = paribus.accumulated_local_effects(wrapped("stacked"), constant, ["a", "b"], **QUIET)
-    brute = paribus.accumulated_local_effects(
-        wrapped("stacked"), constant, ["a", "b"], method="brute", **QUIET
-    )
+    rows = X.assign(b=1)  # no move of a feature with one value
+    given = {"sample_weight": WEIGHTS, "grid_resolution": 6, **QUIET}
+    exact = paribus.accumulated_local_effects(wrapped(name), rows, **given)
+    brute = paribus.accumulated_local_effects(wrapped(name), rows, method="brute", **given)
     assert exact.provenance.evaluator == "combined_local"
+    assert exact.provenance.predictions == 0
     for have, want in zip(exact.values(), brute.values(), strict=True):
         same(have, want, 1e-9)
 
@@ -116,7 +112,7 @@ MERGED = {
 }
 
 
-@pytest.mark.parametrize("name", MERGED)
+@pytest.mark.parametrize("name", some(*MERGED))
 def test_strengths_local_effects_and_splits_of_merged_trees_are_those_of_the_model(name):
     model, target = MERGED[name]
     model.fit(NUMBERS, target)
@@ -134,9 +130,9 @@ def test_strengths_local_effects_and_splits_of_merged_trees_are_those_of_the_mod
     assert splits.provenance.evaluator == "tree_exact"
 
 
-@pytest.mark.parametrize("name", ["trees", "trees and terms", "calibrated"])
+@pytest.mark.parametrize("name", some("calibrated", "trees and terms", "trees"))
 def test_files_checkpoints_and_little_memory_change_no_bit(name, tmp_path):
-    rows = pd.concat([X] * 40, ignore_index=True)
+    rows = pd.concat([X] * 20, ignore_index=True)
     rows = rows.assign(a=RNG.normal(size=len(rows)), w=RNG.integers(0, 3, len(rows)) / 2)
     (tmp_path / "rows").mkdir()
     table = pa.Table.from_pandas(rows, preserve_index=False)

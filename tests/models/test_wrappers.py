@@ -344,6 +344,7 @@ def test_members_that_make_the_same_columns_share_them():
     assert [len(source.owners) for source in joined.sources] == [6, 6, 3]
     assert joined.owners == (0, 1, 2, 3, 3, 3) * 2 + (0, 1, 2)
     assert len(joined.table(X).names) == 15
+    assert joined.row_bytes >= 8 * (4 + 4 + 3)
 
 
 def light_of_numbers():
@@ -381,3 +382,17 @@ def test_outputs_that_differ_from_the_model_are_refused():
     doubled = replace(adapted, sample_prediction=np.hstack([adapted.sample_prediction] * 2))
     with pytest.raises(RefusalError, match="VotingRegressor has 2 outputs, and its models 1"):
         structure_of(doubled)
+
+
+def test_a_function_that_fails_or_has_no_number_there_leaves_it_to_the_model():
+    numbers = X[NUMBERS]
+    roots = TransformedTargetRegressor(light, func=np.square, inverse_func=np.sqrt, check_inverse=False)
+    structure = read(roots.fit(numbers, Y), numbers)
+    with np.errstate(invalid="ignore"), pytest.raises(RefusalError, match="is not finite everywhere"):
+        structure.outputs([-np.ones((1, 3))])
+
+    def failing(values):
+        raise ValueError("no inverse")
+
+    with pytest.raises(RefusalError, match="of the sum of its models fails: ValueError: no inverse"):
+        replace(structure, function=failing).outputs([np.ones((1, 3))])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
 from paribus._data.table import CellValues, Column, Table
 from paribus._models.link import Link
-from paribus._models.sources import AnyPreparation, row_bytes
+from paribus._models.sources import AnyPreparation
 from paribus.errors import ModelError, RefusalError
 
 Nodes = NDArray[np.int32]
@@ -221,11 +221,6 @@ class Ensemble:
     def n_margins(self) -> int:
         """Number of margins."""
         return len(self.base)
-
-    @cached_property
-    def row_bytes(self) -> int:
-        """Memory of a row as the encodings read it, where it is not the table's own."""
-        return row_bytes(self.preparation)
 
     def sides(self, feature: int, dtype: np.dtype[Any], among: Flags | None = None) -> Array:
         """Return the last number of a dtype left of each threshold of a feature, and the first one right.

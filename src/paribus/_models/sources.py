@@ -79,6 +79,11 @@ class JoinedPreparation:
         """Position of the first column of each source."""
         return np.cumsum([0, *self.widths[:-1]])
 
+    @cached_property
+    def row_bytes(self) -> int:
+        """Memory of one row as all sources make it."""
+        return sum(_row_bytes(source) for source in self.sources if source is not None)
+
     @property
     def owners(self) -> tuple[int, ...]:
         """The raw column of each column."""
@@ -124,19 +129,15 @@ def joined(preparations: Sequence[AnyPreparation], context: Table) -> tuple[AnyP
     return every.sources[0] if len(sources) == 1 else every, positions
 
 
-def row_bytes(preparation: AnyPreparation) -> int:
-    """Return the memory of a row as it is received, and while it is made; none where nothing is made."""
-    total = 0
-    for source in _sources(preparation):
-        if source is not None:
-            made = source.transform(source.context.native)
-            if hasattr(made, "tocsc"):
-                stored = made.tocsc()
-                size = stored.data.nbytes + stored.indices.nbytes
-            else:
-                size = 8 * int(np.size(made))
-            total += 2 * -(-size // max(1, len(source.context)))
-    return total
+def _row_bytes(source: Preparation) -> int:
+    """Return the memory of a row as it is received, and while it is made."""
+    made = source.transform(source.context.native)
+    if hasattr(made, "tocsc"):
+        stored = made.tocsc()
+        size = stored.data.nbytes + stored.indices.nbytes
+    else:
+        size = 8 * int(np.size(made))
+    return int(2 * -(-size // max(1, len(source.context))))
 
 
 def _sources(preparation: AnyPreparation) -> tuple[Preparation | None, ...]:

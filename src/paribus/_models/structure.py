@@ -191,7 +191,7 @@ def _read_trees_at(target: Any, place: Place, response: str, evidence: Evidence)
 def _read_additive(target: Any, place: Place, response: str, evidence: Evidence) -> Additive:
     """Return the terms of a linear model, or refuse; they must predict the sample as the model did."""
     refuse_replaced(target)
-    sample, preparation = place.sample, place.behind(()).preparation
+    sample, preparation = place.sample, place.whole_preparation
     coefficients, intercept, link = read_linear(target, response)
     width = coefficients.shape[1]
     owner = np.arange(width) if preparation is None else np.array(preparation.owners)

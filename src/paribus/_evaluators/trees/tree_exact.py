@@ -118,7 +118,7 @@ class TreeExact(ExactEffects):
         rows = min(self.block_rows, self.request.rows)
         deep = self.program.shallow < len(self.program.entries)
         lists = FLOAT * rows * self.program.levels if deep else 0
-        codes = rows * ((FLOAT + 4) * len(self.program.columns) + self.trees.ensemble.row_bytes)
+        codes = (FLOAT + 4) * rows * len(self.program.columns)
         kept = FLOAT * rows * self.request.points * self.model.n_outputs
         kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)
         return self.state_bytes + lists + codes + kept + 4 * self.curve_bytes
