@@ -10,13 +10,15 @@ import numpy as np
 from paribus._budget import FLOAT
 from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
-from paribus._evaluators.exact_effects import ExactEffects
+from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
 from paribus._evaluators.request import EvaluationRequest
 from paribus._models import Model, structure_of
 from paribus._models.additive import Additive
 from paribus._states import BinnedSum, Keyed, Moments, RowCurves
 from paribus._states.expected import Constructed
 from paribus.errors import RefusalCode, RefusalError
+
+PREPARED_ROWS = 65_536  # rows of a block behind preprocessing
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,12 @@ class AdditiveExact(ExactEffects):
     def samples_errors(self) -> bool:
         """Whether standard errors come from curves of sampled rows: not of parallel ones, which add up."""
         return not self.linear and not self.request.individual
+
+    def widened(self, rows: int) -> int:
+        """Return more rows behind preprocessing, whose steps cost some milliseconds however few there are."""
+        if self.additive.preparation is None:
+            return rows
+        return max(rows, min(-(-self.request.rows // BLOCKS), PREPARED_ROWS))
 
     @property
     def row_numbers(self) -> int:

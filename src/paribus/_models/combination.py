@@ -14,6 +14,7 @@ from paribus._models.additive import Additive
 from paribus._models.link import Link
 from paribus._models.tree_sum import adds_up, tree_sum
 from paribus._models.trees import Trees
+from paribus.errors import RefusalCode, RefusalError, failure
 
 Function: TypeAlias = Callable[[Floats], Floats]  # of outputs (k, ...), for every row by itself
 
@@ -61,8 +62,23 @@ class Combination:
             # One after another, so that no bit depends on how many rows there are.
             for k in np.flatnonzero(row):
                 total[sum_number] += row[k] * every[k]
-        outputs = total if self.function is None else self.function(total)
+        outputs = total if self.function is None else _applied(self.function, total)
         return outputs if self.columns is None else outputs[list(self.columns)]
+
+
+def _applied(function: Function, sums: Floats) -> Floats:
+    """Return a function of sums, or refuse: of what is not finite, evaluating the model itself decides."""
+    try:
+        outputs = function(sums)
+    except Exception as error:  # whatever a foreign transformer raises
+        raise RefusalError(
+            f"what it makes of the sum of its models fails: {failure(error)}", RefusalCode.DATA
+        ) from error
+    if not np.isfinite(outputs).all():
+        raise RefusalError(
+            "what it makes of the sum of its models is not finite everywhere", RefusalCode.DATA
+        )
+    return outputs
 
 
 Structure: TypeAlias = Trees | Additive | Combination  # every kind that evaluators know a shortcut for

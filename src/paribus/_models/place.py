@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -57,12 +58,24 @@ class Place:
     def behind(self, steps: Sequence[Any]) -> Place:
         """Return the place behind further steps."""
         added = tuple(steps)
-        if self.columns is not None:
-            added = (ColumnSubset(self.columns), *added)
         if not added:
             return self
         before = () if self.preparation is None else self.preparation.steps
+        if self.columns is not None:
+            before = (*before, ColumnSubset(self.columns))
         return Place(self.sample, Preparation.of((*before, *added), self.sample, 0.0))
+
+    @cached_property
+    def whole_preparation(self) -> Preparation | None:
+        """The preparation with the choice of columns as its last step, which is not followed once more."""
+        if self.columns is None:
+            return self.preparation
+        last = ColumnSubset(self.columns)
+        if self.preparation is None:
+            return Preparation.of((last,), self.sample, 0.0)
+        dependencies = copy(self.preparation.dependencies)
+        dependencies.owners = tuple(dependencies.owners[column] for column in self.columns)
+        return replace(self.preparation, steps=(*self.preparation.steps, last), dependencies=dependencies)
 
     def among(self, columns: Sequence[int]) -> Place:
         """Return the place that receives some of the columns as an array."""

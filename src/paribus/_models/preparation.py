@@ -47,6 +47,12 @@ class SparseTable:
         """Return consecutive rows."""
         return SparseTable(self.matrix[start:stop], self.absent)
 
+    def columns(self, columns: Integers) -> Any:
+        """Return some columns as a matrix; consecutive ones at once."""
+        if len(columns) and columns[-1] - columns[0] + 1 == len(columns):
+            return self.matrix[:, int(columns[0]) : int(columns[-1]) + 1]
+        return self.matrix[:, columns]
+
     def floats(self, column: int) -> Array:
         """Return a column as it is compared."""
         rows, entries = self.stored(column)

@@ -192,7 +192,7 @@ def _read_additive(target: Any, place: Place, response: str, evidence: Evidence)
     refuse_replaced(target)
     if place.raw:
         _check_names(target, place.sample)
-    preparation = place.behind(()).preparation
+    preparation = place.whole_preparation
     return additive_for(target, response, evidence.columns, place.sample, evidence.prediction, preparation)
 
 

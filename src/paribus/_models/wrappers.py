@@ -10,7 +10,7 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._models.additive import is_linear, read_linear
-from paribus._models.combination import Part, linked, transformed, weighted_sum
+from paribus._models.combination import Part, linked, predicted, transformed, weighted_sum
 from paribus._models.estimators import METHODS
 from paribus._models.place import Place
 from paribus._models.preprocessing import acting_steps, is_pipeline
@@ -35,6 +35,7 @@ REFUSED = {
     "OutputCodeClassifier": "predicts the class of the nearest code, which is no sum of margins",
     "RegressorChain": "shows each of its models the predictions of those before it",
 }
+FEW = 8  # predictions that are transformed one by one, to see whether they depend on each other
 AFFINE = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")
 BAGGING = ("BaggingClassifier", "BaggingRegressor")
 SINGLE_TREES = (
@@ -240,8 +241,8 @@ def _transformed(wrapper: Wrapper) -> Part:
         start = inverse(np.zeros((count, 1)))[:, 0]
         slope = inverse(np.ones((count, 1)))[:, 0] - start
         return wrapper.sum([part], np.diag(slope), start)
-    values = np.linspace(-1.0, 1.0, 8 * count).reshape(count, 8)
-    alone = np.concatenate([inverse(values[:, k : k + 1]) for k in range(8)], axis=1)
+    values = predicted(part.structure, wrapper.place.sample)[:, :FEW]
+    alone = np.concatenate([inverse(one[:, None]) for one in values.T], axis=1)
     if not np.array_equal(inverse(values), alone, equal_nan=True):
         raise wrapper.refusal(
             f"transforms predictions by {type(transformer).__name__}, which looks at other rows"

@@ -264,7 +264,8 @@ def codes_of(
 
     Features that are ``replaced`` may have any value. Columns are encoded once for all evaluators of a block.
     """
-    table = block.derived(("prepared", id(ensemble)), lambda: ensemble.rows(block.table))
+    # Shared with whatever else reads rows that the same steps make.
+    table = block.derived(("prepared", id(ensemble.preparation)), lambda: ensemble.rows(block.table))
 
     @cache
     def numbers(position: int) -> tuple[Floats, Integers | None]:

@@ -136,25 +136,17 @@ class Additive:
 
     def _own(self, made: Any, feature: int) -> Floats:
         """Return the term of a feature at rows, ``(m, i)``; a column without coefficient is read as well."""
+        columns = np.flatnonzero(self.owner == feature)
+        if isinstance(made, SparseTable):
+            stored = made.columns(columns)
+            _refuse_infinite("what its preprocessing returns", stored.data)
+            return self.column_terms.of_stored(columns, stored)
         term = np.zeros((self.n_margins, len(made)))
-        for column in np.flatnonzero(self.owner == feature).tolist():
-            if isinstance(made, SparseTable):
-                self._add_stored(term, made, column)
-                continue
+        for column in columns.tolist():
             numbers = _numbers(made, column)
             if self._used[column]:
                 term += self.column_terms.at(column, numbers)
         return term
-
-    def _add_stored(self, term: Floats, made: SparseTable, column: int) -> None:
-        """Add the term of a sparse column: that of zero to every row, and what the stored entries change."""
-        stored = slice(*made.matrix.indptr[column : column + 2])
-        numbers = np.asarray(made.matrix.data[stored], dtype=np.float64)
-        _refuse_infinite(made.names[column], numbers)
-        if self._used[column]:
-            nothing = self.column_terms.at(column, np.zeros(1))
-            term += nothing
-            term[:, made.matrix.indices[stored]] += self.column_terms.at(column, numbers) - nothing
 
 
 def _add_exactly(high: Floats, low: Floats, added: Floats) -> None:
@@ -171,7 +163,7 @@ def _numbers(made: Any, column: int) -> Floats:
     if floats is None:
         return _of_column(made.column(column))
     numbers: Floats = floats.astype(np.float64, copy=False)
-    _refuse_infinite(made.names[column], numbers)
+    _refuse_infinite(repr(made.names[column]), numbers)
     return numbers
 
 
@@ -181,12 +173,12 @@ def _of_column(column: Column) -> Floats:
     if column.values.dtype.kind not in "biuf":
         raise RefusalError(f"{column.name!r} does not hold numbers", RefusalCode.DATA)
     numbers = np.asarray(column.values, dtype=np.float64)
-    _refuse_infinite(column.name, numbers)
+    _refuse_infinite(repr(column.name), numbers)
     return numbers
 
 
 def _refuse_infinite(name: str, numbers: Floats) -> None:
     if not np.isfinite(numbers).all():
         raise RefusalError(
-            f"{name!r} has missing or infinite values, which it does not accept", RefusalCode.DATA
+            f"{name} has missing or infinite values, which it does not accept", RefusalCode.DATA
         )

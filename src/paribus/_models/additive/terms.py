@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from paribus._contracts import Flags, Floats
+from paribus._contracts import Flags, Floats, Integers
 from paribus.errors import RefusalCode, RefusalError
 
 
@@ -32,6 +33,20 @@ class Terms(ABC):
     @abstractmethod
     def at(self, column: int, numbers: Floats) -> Floats:
         """Return what a column adds at some numbers, ``(m, v)``."""
+
+    def of_stored(self, columns: Integers, stored: Any) -> Floats:
+        """Return what the columns of a sparse matrix, compressed by column, add to its rows, ``(m, i)``.
+
+        That of zero is added to every row, and what the stored entries change to theirs.
+        """
+        term = np.zeros((self.shape[0], stored.shape[0]))
+        for number, column in enumerate(columns.tolist()):
+            entries = slice(*stored.indptr[number : number + 2])
+            nothing = self.at(column, np.zeros(1))
+            term += nothing
+            changed = self.at(column, stored.data[entries].astype(np.float64)) - nothing
+            term[:, stored.indices[entries]] += changed
+        return term
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +74,10 @@ class LinearTerms(Terms):
     def at(self, column: int, numbers: Floats) -> Floats:
         """Return the products."""
         return np.asarray(self.coefficients[:, column, None] * numbers)
+
+    def of_stored(self, columns: Integers, stored: Any) -> Floats:
+        """Return the products of all columns at once, added up column by column."""
+        return np.ascontiguousarray((stored @ self.coefficients[:, columns].T).T)
 
 
 @dataclass(frozen=True, eq=False)
