@@ -85,11 +85,6 @@ class JoinedPreparation:
         return sum(_row_bytes(source) for source in self.sources if source is not None)
 
     @property
-    def row_bytes(self) -> int:
-        """Memory of a row while all sources make their columns of it."""
-        return sum(0 if one is None else one.row_bytes for one in self.sources)
-
-    @property
     def owners(self) -> tuple[int, ...]:
         """The raw column of each column."""
         raw = tuple(range(len(self.context.names)))
