@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from paribus._data.read import table_of
 from paribus._data.table import Table
 from paribus._models.column_subset import ColumnSubset
 from paribus._models.ensemble import Ensemble
+from paribus._models.libraries import library_for
 from paribus._models.preparation import Preparation
 
 
@@ -86,9 +85,10 @@ class Place:
 
     def prepared_for(self, model: Any) -> Preparation | None:
         """Return the preparation as a library reads its sparse matrices."""
-        if self.preparation is None or type(model).__module__.split(".")[0] != "xgboost":
+        library = library_for(model)
+        if self.preparation is None or library is None:
             return self.preparation
-        return replace(self.preparation, absent=np.nan)  # what is not stored is missing there
+        return replace(self.preparation, absent=library.absent)
 
     def of_table(self, ensemble: Ensemble, model: Any) -> Ensemble:
         """Return trees that test what they receive as trees of the table."""

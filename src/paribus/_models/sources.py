@@ -81,8 +81,8 @@ class JoinedPreparation:
 
     @cached_property
     def row_bytes(self) -> int:
-        """Memory of one row as all sources make it."""
-        return sum(_row_bytes(source) for source in self.sources if source is not None)
+        """Memory of a row while all sources make their columns of it."""
+        return sum(source.row_bytes for source in self.sources if source is not None)
 
     @property
     def owners(self) -> tuple[int, ...]:
@@ -127,17 +127,6 @@ def joined(preparations: Sequence[AnyPreparation], context: Table) -> tuple[AnyP
         keys = [_key(source) for source in _sources(preparation)]
         positions.append(np.concatenate([first[key] + np.arange(width[key]) for key in keys]))
     return every.sources[0] if len(sources) == 1 else every, positions
-
-
-def _row_bytes(source: Preparation) -> int:
-    """Return the memory of a row as it is received, and while it is made."""
-    made = source.transform(source.context.native)
-    if hasattr(made, "tocsc"):
-        stored = made.tocsc()
-        size = stored.data.nbytes + stored.indices.nbytes
-    else:
-        size = 8 * int(np.size(made))
-    return int(2 * -(-size // max(1, len(source.context))))
 
 
 def _sources(preparation: AnyPreparation) -> tuple[Preparation | None, ...]:

@@ -39,6 +39,8 @@ class Library(ABC):
         A category the model does not know is an error; to the others it is a missing value.
     pandas : bool
         Its models take no categories of other frame libraries.
+    absent : float
+        What it takes an entry for that a sparse matrix does not store.
     importances : mapping of str
         What it calls importances, in words.
     """
@@ -52,6 +54,7 @@ class Library(ABC):
     typed: ClassVar[bool] = False
     closed: ClassVar[bool] = False
     pandas: ClassVar[bool] = False
+    absent: ClassVar[float] = 0.0
     importances: ClassVar[Mapping[str, str]] = {}
 
     def is_native(self, model: Any) -> bool:

@@ -104,6 +104,7 @@ class XGBoost(Library):
 
     module = "xgboost"
     title = "XGBoost"
+    absent = np.nan
     boosts = True
     native = "Booster"
     names = ("feature_names",)
