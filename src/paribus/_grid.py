@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -275,6 +275,20 @@ class ObservedValues(Grid):
     def names(self) -> tuple[str, ...]:
         """Return the names of the features."""
         return self.labels
+
+
+def moved_values(grids: Sequence[Grid]) -> tuple[list[tuple[int, CellValues]], list[list[int]]]:
+    """Return the distinct values that features take in grids, and which of them each grid's axes have."""
+    requests: dict[tuple[int, int, int], tuple[int, CellValues]] = {}
+    keys = []
+    for grid in grids:
+        own = [(feature, grid.replacements[feature], len(column.missing)) for feature, column in grid.columns]
+        keys.append([(feature, id(cells), count) for feature, cells, count in own])
+        for key, (feature, cells, count) in zip(keys[-1], own, strict=True):
+            if key not in requests:
+                requests[key] = feature, cells.head(count)
+    position = {key: number for number, key in enumerate(requests)}
+    return list(requests.values()), [[position[key] for key in own] for own in keys]
 
 
 def _distinct(column: Column) -> Integers:

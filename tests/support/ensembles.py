@@ -2,7 +2,9 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -156,7 +158,13 @@ class Case:
         )
         sizes = (math.prod(map(len, question.values())) for question in self.questions)
         return [
-            points_of(program, self.ensemble, axes, size, kernels)
+            points_of(
+                program,
+                self.ensemble,
+                SimpleNamespace(columns=axes, n_points=size),
+                [partial(lambda column, encoding: encoding.numbers(column), column) for _, column in axes],
+                kernels,
+            )
             for axes, size in zip(asked, sizes, strict=True)
         ]
 

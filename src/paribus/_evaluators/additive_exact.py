@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
 from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
 from paribus._evaluators.request import EvaluationRequest
+from paribus._grid import Grid, moved_values
 from paribus._models import Model, structure_of
 from paribus._models.additive import Additive
 from paribus._states import BinnedSum, Keyed, Moments, RowCurves
@@ -47,7 +49,13 @@ class AdditiveExact(ExactEffects):
         """Evaluate the terms at the values of the grids."""
         features = tuple(sorted({axis.feature for grid in request.grids for axis in grid.axes}))
         additive = additive_of(model, features)
-        return cls(model, request, additive, features, tuple(map(additive.at_points, request.grids)))
+        requests, axes = moved_values(request.grids)
+        terms = additive.values(requests)
+        values = (
+            _at_points(grid, [terms[number] for number in own])
+            for grid, own in zip(request.grids, axes, strict=True)
+        )
+        return cls(model, request, additive, features, tuple(values))
 
     @property
     def linear(self) -> bool:
@@ -153,6 +161,15 @@ class AdditiveExact(ExactEffects):
         """Return the outputs of rows at the points of a group of grids."""
         drawn = [self._rest(q, rows)[:, None, :] + self.values[q][:, :, None] for q in group]
         return self.additive.outputs(np.concatenate(drawn, axis=1))
+
+
+def _at_points(grid: Grid, terms: Sequence[Floats]) -> Floats:
+    """Return the sum of the terms of a grid's features at each of its points, ``(m, g)``."""
+    index = grid.index(0, grid.n_points)
+    total = np.zeros((len(terms[0]), len(index)))
+    for axis, values in enumerate(terms):
+        total += values[:, index[:, axis]]
+    return total
 
 
 def terms_of(additive: Additive, features: tuple[int, ...], block: Block) -> Floats:

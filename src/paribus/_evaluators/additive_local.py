@@ -13,6 +13,7 @@ from paribus._data.rows import Block
 from paribus._evaluators.additive_exact import additive_of, terms_of
 from paribus._evaluators.ale.ale_grid import AleGrid, RowCells
 from paribus._evaluators.ale.ale_request import AlePass, AleRequest, collected, columns_of
+from paribus._grid import moved_values
 from paribus._models import Model
 from paribus._models.additive import Additive
 from paribus._states import CellMoments, Counts, Keyed
@@ -47,7 +48,9 @@ class AdditiveAle(AlePass):
         grids = request.ale_grids
         features = tuple(sorted({axis.feature for grid in grids for axis in grid.axes}))
         additive = additive_of(model, features)
-        values = tuple(_values(additive, grid) for grid in grids)
+        requests, axes = moved_values(grids)
+        terms = additive.values(requests)
+        values = tuple(tuple(terms[number] for number in own) for own in axes)
         return cls(model, request, additive, features, values)
 
     @property
@@ -99,11 +102,3 @@ class AdditiveAle(AlePass):
         for axis, values in enumerate(self.values[number]):
             margins = margins + values[:, located.index[..., axis]]
         return self.additive.outputs(margins)
-
-
-def _values(additive: Additive, grid: AleGrid) -> tuple[Floats, ...]:
-    """Return the terms of each feature of a grid at its values, the missing one last if rows have none."""
-    return tuple(
-        additive.values(feature, grid.replacements[feature].head(len(column.missing)))
-        for feature, column in grid.columns
-    )

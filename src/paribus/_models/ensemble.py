@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -248,12 +248,11 @@ class Ensemble:
         """Memory of a row while it goes through preprocessing."""
         return 0 if self.preparation is None else self.preparation.row_bytes
 
-    def values(self, feature: int, cells: CellValues) -> Callable[[Encoding], Floats]:
-        """Return what gives the numbers of some values of a feature in each of its encodings."""
+    def values(self, requests: Sequence[tuple[int, CellValues]]) -> list[Callable[[Encoding], Floats]]:
+        """Return what gives the numbers of some values of a feature in each of its encodings, by request."""
         if self.preparation is None:
-            return lambda encoding: encoding.numbers(cells.column)
-        made = self.preparation.values(feature, cells)
-        return lambda encoding: encoding.numbers(made.column(encoding.place))
+            return [partial(_numbers_of, cells.column) for _, cells in requests]
+        return [partial(_numbers_in, made) for made in self.preparation.values(requests)]
 
     def numbers(self, table: Table) -> Floats:
         """Return what the nodes compare, ``(n, c)``."""
@@ -291,6 +290,14 @@ class Ensemble:
         for number, here in zip(numbers, np.split(tests, first[1:]), strict=False):
             went.flat[here] = self.level_sets[number].goes_left(x.flat[here])
         return np.where(np.isnan(x), self.missing_left[at], went)
+
+
+def _numbers_of(column: Column, encoding: Encoding) -> Floats:
+    return encoding.numbers(column)
+
+
+def _numbers_in(table: Any, encoding: Encoding) -> Floats:
+    return encoding.numbers(table.column(encoding.place))
 
 
 def _in_order(name: str, positions: Array) -> Nodes:

@@ -116,7 +116,7 @@ class RawSplits:
     def _transformed(self, values: Array) -> Callable[[Encoding], Floats]:
         cells = self.like.cells(self.feature, values)
         try:
-            return self.ensemble.values(self.feature, cells)
+            return self.ensemble.values([(self.feature, cells)])[0]
         except Exception as error:  # whatever a foreign transformer raises
             raise RefusalError(
                 f"its preprocessing fails at values between those of {self.summary.name!r}: {failure(error)}",

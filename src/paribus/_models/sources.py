@@ -95,10 +95,13 @@ class JoinedPreparation:
         tables = tuple(table_of(native) if one is None else one.table(native) for one in self.sources)
         return JoinedTable(tables, self.first)
 
-    def values(self, feature: int, cells: CellValues) -> JoinedTable:
-        """Return these columns when one feature takes each of some values."""
-        tables = tuple(_Values(cells) if one is None else one.values(feature, cells) for one in self.sources)
-        return JoinedTable(tables, self.first)
+    def values(self, requests: Sequence[tuple[int, CellValues]]) -> list[JoinedTable]:
+        """Return these columns when a feature takes each of some values, for every request."""
+        own = [
+            [_Values(cells) for _, cells in requests] if one is None else one.values(requests)
+            for one in self.sources
+        ]
+        return [JoinedTable(tables, self.first) for tables in zip(*own, strict=True)]
 
     def refuse_joined(self, features: Any) -> None:
         """Refuse features that some step makes one column of, together with others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -11,11 +12,13 @@ import numpy as np
 
 from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
-from paribus._evaluators.ale.ale_grid import AleGrid, RowCells
+from paribus._evaluators.ale.ale_grid import RowCells
 from paribus._evaluators.ale.ale_request import AlePass, AleRequest, collected
 from paribus._evaluators.trees.programs import code_of, codes_of, walk_of
+from paribus._grid import moved_values
 from paribus._kernels.program import MOST_CODES, CodeColumn, Ints, Walk
 from paribus._models import Model, trees_of
+from paribus._models.ensemble import Encoding
 from paribus._models.trees import Trees
 from paribus._states import CellMoments, Counts, Keyed
 from paribus.errors import RefusalError
@@ -61,7 +64,12 @@ class TreeAle(AlePass):
         if most > MOST_CODES:
             raise RefusalError(f"its trees compare a feature with {most:,} numbers, too many to be packed")
         walk.packed  # noqa: B018  # before threads request it
-        nodes = tuple(_codes_of_nodes(walk, trees, grid, kernels) for grid in grids)
+        requests, axes = moved_values(grids)
+        values = trees.ensemble.values(requests)
+        nodes = tuple(
+            _codes_of_nodes(walk, trees, grid.axes[0].feature, values[own[0]], kernels)
+            for grid, own in zip(grids, axes, strict=True)
+        )
         return cls(request, trees, walk, nodes, model.n_outputs)
 
     @property
@@ -140,11 +148,9 @@ class TreeAle(AlePass):
 
 
 def _codes_of_nodes(
-    walk: Walk, trees: Trees, grid: AleGrid, kernels: ModuleType
+    walk: Walk, trees: Trees, feature: int, numbers: Callable[[Encoding], Floats], kernels: ModuleType
 ) -> tuple[tuple[int, Ints], ...]:
     """Return, for each column that belongs to the feature moved, the codes of its values, missing last."""
-    (feature, values), *_ = grid.columns
-    numbers = trees.ensemble.values(feature, grid.replacements[feature].head(len(values.missing)))
     codes = []
     for position, column in enumerate(walk.columns):
         encoding = trees.ensemble.encodings[column.encoding]

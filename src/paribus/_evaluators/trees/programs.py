@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import combinations
@@ -12,7 +12,7 @@ import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._data.rows import Block
-from paribus._grid import Grid
+from paribus._grid import Grid, moved_values
 from paribus._kernels.program import (
     ABOVE,
     ACTIVE,
@@ -44,7 +44,7 @@ from paribus._kernels.program import (
     Walk,
     level_codes,
 )
-from paribus._models.ensemble import LEAF, Ensemble
+from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.preparation import SparseTable, spread
 from paribus._states import RowCurves
 from paribus._states.expected import Constructed
@@ -215,18 +215,23 @@ def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
     )
 
 
-def points_of(program: Program, ensemble: Ensemble, grid: Grid, kernels: ModuleType) -> PointCodes:
-    """Return the points of a grid as codes."""
+def points_of(
+    program: Program,
+    ensemble: Ensemble,
+    grid: Grid,
+    numbers_in: Sequence[Callable[[Encoding], Floats]],
+    kernels: ModuleType,
+) -> PointCodes:
+    """Return the points of a grid as codes; ``numbers_in`` gives the numbers of each axis in an encoding."""
     axes = grid.columns
     first = np.cumsum([0, *(len(column.missing) for _, column in axes)]).astype(np.int32)
     row = np.full(len(program.conditions), -1, np.int32)
     codes: list[Ints] = []
     axis: list[int] = []
-    for number, (feature, values) in enumerate(axes):
-        numbers_in = ensemble.values(feature, grid.replacements[feature].head(len(values.missing)))
+    for number, (feature, _) in enumerate(axes):
         for position in program.columns_of.get(feature, ()):
             column = program.columns[position]
-            numbers = numbers_in(ensemble.encodings[column.encoding])
+            numbers = numbers_in[number](ensemble.encodings[column.encoding])
             row[program.conditions[:, COLUMN] == position] = len(codes)
             codes.append(np.zeros(first[-1], np.int32))
             codes[-1][first[number] : first[number + 1]] = code_of(column, numbers, kernels)
@@ -243,7 +248,12 @@ def laid_out(
     if ensemble.preparation is not None:
         ensemble.preparation.refuse_joined({feature for group in groups for feature in group})
     program = program_of(ensemble, family_of(groups), kernels)
-    points = (points_of(program, ensemble, grid, kernels) for grid in grids)
+    requests, axes = moved_values(grids)
+    values = ensemble.values(requests)
+    points = (
+        points_of(program, ensemble, grid, [values[number] for number in own], kernels)
+        for grid, own in zip(grids, axes, strict=True)
+    )
     return program, tuple(points)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -106,24 +107,19 @@ class Additive:
             high = high - terms[position]
         return np.asarray(high + low)
 
-    def values(self, feature: int, cells: CellValues) -> Floats:
-        """Return the term of a feature at some values, ``(m, v)``."""
-        if self.preparation is not None:
-            return self._own(self.preparation.values(feature, cells), feature)
+    def values(self, requests: Sequence[tuple[int, CellValues]]) -> list[Floats]:
+        """Return the term of a feature at some values, ``(m, v)``, for every request."""
+        if self.preparation is None:
+            return [self._at(*request) for request in requests]
+        made = self.preparation.values(requests)
+        return [self._own(table, feature) for table, (feature, _) in zip(made, requests, strict=True)]
+
+    def _at(self, feature: int, cells: CellValues) -> Floats:
         numbers = _of_column(cells.column)
         term = np.zeros((self.n_margins, len(numbers)))
         for column in np.flatnonzero((self.owner == feature) & self._used).tolist():
             term += self.column_terms.at(column, numbers)
         return term
-
-    def at_points(self, grid: Any) -> Floats:
-        """Return the sum of the terms of a grid's features at each of its points, ``(m, g)``."""
-        index = grid.index(0, grid.n_points)
-        total = np.zeros((self.n_margins, len(index)))
-        for axis, (feature, column) in enumerate(grid.columns):
-            values = self.values(feature, grid.replacements[feature].head(len(column.missing)))
-            total += values[:, index[:, axis]]
-        return total
 
     def refuse_joined(self, features: Any) -> None:
         """Refuse features that some step makes one column of, together with others."""
