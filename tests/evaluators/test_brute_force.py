@@ -46,7 +46,7 @@ AXIS = np.linspace(-1, 1, 7)
 MODELS = {
     "neighbors": KNeighborsRegressor().fit(X, Y),
     "network": MLPRegressor(hidden_layer_sizes=8, max_iter=2000, tol=1e-2, random_state=0).fit(X, Y),
-    "pipeline": make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y),
+    "pipeline": make_pipeline(StandardScaler(), KNeighborsRegressor()).fit(X, Y),
     "three classes": LogisticRegression().fit(X, LABELS),
     "two classes": LogisticRegression().fit(X, LABELS > 0),
     "no probabilities": SVC().fit(X, LABELS > 0),

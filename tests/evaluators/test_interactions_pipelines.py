@@ -262,7 +262,7 @@ def test_feature_that_a_step_joins_with_others_is_refused_by_name():
         sparse_threshold=0,
     )
     joined = make_pipeline(joining, LAST["HistGB"]).fit(TRAIN, target(TRAIN))
-    with pytest.raises(paribus.RefusalError, match="PCA makes one column of 'power' and others"):
+    with pytest.raises(paribus.RefusalError, match="PCA joins 'power' with 'age'"):
         strengths(joined, features=["power", "city"], method="exact")
     others = {"features": ["city", "fuel"], "sample_weight": WEIGHTS}
     alike(strengths(joined, method="exact", **others), strengths(joined, method="brute", **others), 1e-6)

@@ -69,7 +69,7 @@ def test_trees_recursion_refuses_in_words(name, arguments, reason):
 
 def test_recursion_needs_trees():
     model = LinearRegression().fit(FULL, SIGNAL)
-    with pytest.raises(paribus.RefusalError, match="it is a sum of terms, not of trees"):
+    with pytest.raises(paribus.RefusalError, match="the model is not a tree ensemble"):
         paribus.partial_dependence(model, FULL, 0, method="recursion")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
 from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
 from paribus._evaluators.request import EvaluationRequest
-from paribus._grid import Grid, moved_values
+from paribus._grid import moved_values
 from paribus._models import Model, structure_of
 from paribus._models.additive import Additive
 from paribus._states import BinnedSum, Keyed, Moments, RowCurves
@@ -38,7 +37,7 @@ class AdditiveExact(ExactEffects):
     request: EvaluationRequest
     additive: Additive
     features: tuple[int, ...]
-    values: tuple[Floats, ...]
+    values: tuple[tuple[Floats, ...], ...]
 
     name: ClassVar[str] = "additive_exact"
     structure: ClassVar[type | None] = Additive
@@ -51,11 +50,8 @@ class AdditiveExact(ExactEffects):
         additive = additive_of(model, features)
         requests, axes = moved_values(request.grids)
         terms = additive.values(requests)
-        values = (
-            _at_points(grid, [terms[number] for number in own])
-            for grid, own in zip(request.grids, axes, strict=True)
-        )
-        return cls(model, request, additive, features, tuple(values))
+        values = tuple(tuple(terms[number] for number in own) for own in axes)
+        return cls(model, request, additive, features, values)
 
     @property
     def linear(self) -> bool:
@@ -86,7 +82,7 @@ class AdditiveExact(ExactEffects):
     @property
     def sizes(self) -> tuple[int, ...]:
         """Number of points of each grid."""
-        return tuple(values.shape[1] for values in self.values)
+        return tuple(grid.n_points for grid in self.request.grids)
 
     @property
     def n_margins(self) -> int:
@@ -123,6 +119,14 @@ class AdditiveExact(ExactEffects):
         own = [self.features.index(axis.feature) for axis in self.request.grids[number].axes]
         return self.additive.rest(terms, own)
 
+    def _at_points(self, number: int) -> Floats:
+        """Return the sum of the terms of a grid's features at each of its points, ``(m, g)``."""
+        index = self.request.grids[number].index(0, self.sizes[number])
+        total = np.zeros((self.n_margins, len(index)))
+        for axis, values in enumerate(self.values[number]):
+            total += values[:, index[:, axis]]
+        return total
+
     def sums(self, rows: Array, weights: Floats | None) -> dict[tuple[str, int], Any]:
         """Return the sums of what each grid leaves of the margins, and their spread."""
         states: dict[tuple[str, int], Any] = {}
@@ -146,7 +150,7 @@ class AdditiveExact(ExactEffects):
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
         """Return the average of what a grid leaves, plus its own terms."""
         rest = state.parts["rest", number].total()[:, None] / total
-        return self.additive.outputs(rest + self.values[number])
+        return self.additive.outputs(rest + self._at_points(number))
 
     def errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
         """Return standard errors; those of parallel curves are the same at every point, from every row."""
@@ -159,17 +163,8 @@ class AdditiveExact(ExactEffects):
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""
-        drawn = [self._rest(q, rows)[:, None, :] + self.values[q][:, :, None] for q in group]
+        drawn = [self._rest(q, rows)[:, None, :] + self._at_points(q)[:, :, None] for q in group]
         return self.additive.outputs(np.concatenate(drawn, axis=1))
-
-
-def _at_points(grid: Grid, terms: Sequence[Floats]) -> Floats:
-    """Return the sum of the terms of a grid's features at each of its points, ``(m, g)``."""
-    index = grid.index(0, grid.n_points)
-    total = np.zeros((len(terms[0]), len(index)))
-    for axis, values in enumerate(terms):
-        total += values[:, index[:, axis]]
-    return total
 
 
 def terms_of(additive: Additive, features: tuple[int, ...], block: Block) -> Floats:
