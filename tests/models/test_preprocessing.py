@@ -38,9 +38,11 @@ from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from paribus._data.read import table_of
-from paribus._models.preparation import Preparation, last_step
+from paribus._models.place import Place
+from paribus._models.preparation import Preparation
 from paribus._models.preprocessing import NAMED, Dependencies
 from paribus._models.stand_in import by_number
+from paribus._models.wrappers import passed_on
 from paribus.errors import RefusalError
 from pipeline_examples import NUMBERS, WORDS, mixed_table, refusal_of, refusals_of
 
@@ -303,9 +305,10 @@ def test_values_keep_the_dtype_of_their_column():
     table = table_of(X)
     for feature, name in enumerate(X.columns):
         cells = table.cells(feature, table.column(feature).values[:2])
-        assert len(preparation.values(feature, cells)) == 2
+        assert [len(one) for one in preparation.values([(feature, cells), (feature, cells)])] == [2, 2]
         assert seen.pop() == X.dtypes.astype(str).tolist(), name
-        assert len(preparation.values(feature, table.cells(feature, table.column(feature).values[:0]))) == 0
+        nothing = table.cells(feature, table.column(feature).values[:0])
+        assert [len(one) for one in preparation.values([(feature, nothing), (feature, cells)])] == [0, 2]
 
 
 def test_a_step_that_writes_in_place_leaves_the_table_alone():
@@ -322,7 +325,7 @@ def test_only_pipelines_of_scikit_learn_are_followed():
             return -super().predict(X)
 
     model = Other([("i", FILLED), ("t", Ridge())]).fit(X, Y)
-    assert last_step(model, table_of(X)) == (model, None)
+    assert passed_on(model, Place(table_of(X)), "predict") is None
     assert "Other is not a class of scikit-learn" in refusal_of(model, X, "age")
     inner = make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=3))
     model = make_pipeline(FILLED, "passthrough", inner).fit(X, Y)
@@ -341,7 +344,8 @@ def test_steps_that_sample_rows_act_in_fit_alone():
     ]
     sampling = type("Pipeline", (Pipeline,), {"__module__": "imblearn.pipeline"})(steps).fit(X, Y)
     sampling.steps.insert(1, ("sampler", Sampler()))
-    last, preparation = last_step(sampling, table_of(X))
+    last, place = passed_on(sampling, Place(table_of(X)), "predict")
+    preparation = place.preparation
     assert last is sampling.steps[-1][1]
     assert [type(step).__name__ for step in preparation.steps] == ["ColumnTransformer", "FrozenEstimator"]
     assert not preparation.dependencies.joined

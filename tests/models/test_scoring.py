@@ -428,7 +428,7 @@ def test_what_is_refused(estimator, scoring, y, arguments, error, message):
     [
         (LINEAR, "poisson", COUNTS, ModelError, "needs positive predictions, and the model predicts -"),
         (LINEAR, many, Y, OptionError, r"many returned shape \(3,\); it must return a number"),
-        (LINEAR, fails, Y, OptionError, "failed on y and what the model answers to predict: KeyError"),
+        (LINEAR, fails, Y, OptionError, "failed on y and the predict of the model: KeyError"),
         (TWO_CLASSES, metrics.accuracy_score, TWO, OptionError, "Choose another response_method"),
         (LINEAR, "roc_auc", TWO, OptionError, "scoring='roc_auc' failed for LinearRegression"),
         (lambda t: t[:, 0], "neg_max_error", Y, OptionError, "or pass a function"),

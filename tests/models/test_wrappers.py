@@ -328,7 +328,7 @@ def test_a_function_of_two_columns_within_a_member_is_refused_where_they_are_var
     ratio = FunctionTransformer(lambda table: np.asarray(table)[:, :1] * np.asarray(table)[:, 1:2])
     model = VotingRegressor(**of(light, make_pipeline(ratio, light))).fit(X[NUMBERS], Y)
     preparation = read(model, X[NUMBERS]).ensemble.preparation
-    with pytest.raises(RefusalError, match="FunctionTransformer makes one column of 'b' and others"):
+    with pytest.raises(RefusalError, match="joins 'b' with 'a', 'c'"):
         preparation.refuse_joined((1,))
     preparation.refuse_joined(())
 

@@ -531,12 +531,12 @@ def test_labels_of_a_hinge_are_refused(kind):
     ensemble = compare(model, X)
     assert set(ensemble.links) == {"decision_function"}
     response = "predict" if kind is xgb.XGBRegressor else "predict_proba"
-    assert "'binary:hinge' answers labels" in ensemble.refused[response]
+    assert "'binary:hinge' predicts labels" in ensemble.refused[response]
 
 
 def test_labels_of_a_native_softmax_are_refused():
     ensemble = compare(trained({"objective": "multi:softmax", "num_class": 3}, THREE), X)
-    assert "'multi:softmax' answers labels" in ensemble.refused["predict"]
+    assert "'multi:softmax' predicts labels" in ensemble.refused["predict"]
 
 
 def test_a_linear_booster_is_refused():
