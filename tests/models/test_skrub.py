@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from paribus._data.read import table_of
-from paribus._models.preprocessing import Dependencies
+from paribus._models.preprocessing.dependencies import Dependencies
 from paribus.errors import RefusalError
 from pipeline_examples import mixed_table, refusals_of
 

@@ -10,14 +10,14 @@ from typing import Any
 from paribus import _budget
 from paribus._data.rows import Rows
 from paribus._evaluators.additive_exact import AdditiveExact
-from paribus._evaluators.additive_interactions import AdditiveInteractions
-from paribus._evaluators.additive_local import AdditiveAle
+from paribus._evaluators.ale.additive_ale import AdditiveAle
 from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.ale.combined_ale import CombinedAle
 from paribus._evaluators.ale.tree_ale import TreeAle
 from paribus._evaluators.brute_force import BruteForce
 from paribus._evaluators.cell_means import CellMeans
 from paribus._evaluators.combined_exact import CombinedExact
+from paribus._evaluators.interactions.additive_interactions import AdditiveInteractions
 from paribus._evaluators.interactions.brute_interactions import BruteInteractions
 from paribus._evaluators.interactions.tree_interactions import TreeInteractions
 from paribus._evaluators.permutation import PermutationEvaluator

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
 from paribus._data.table import CellValues, Column, Table
 from paribus._models.link import Link
-from paribus._models.sources import AnyPreparation
+from paribus._models.preprocessing.sources import AnyPreparation
 from paribus.errors import ModelError, RefusalError
 
 Nodes = NDArray[np.int32]

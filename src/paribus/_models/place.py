@@ -10,10 +10,10 @@ from typing import Any
 
 from paribus._data.read import table_of
 from paribus._data.table import Table
-from paribus._models.column_subset import ColumnSubset
 from paribus._models.ensemble import Ensemble
 from paribus._models.libraries import library_for
-from paribus._models.preparation import Preparation
+from paribus._models.preprocessing.column_subset import ColumnSubset
+from paribus._models.preprocessing.preparation import Preparation
 
 
 @dataclass(frozen=True, eq=False)

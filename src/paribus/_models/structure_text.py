@@ -9,9 +9,9 @@ from typing import Any
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination, Structure
 from paribus._models.model import Model
-from paribus._models.preparation import Preparation
-from paribus._models.preprocessing import acting_steps, is_pipeline
-from paribus._models.sources import JoinedPreparation
+from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
+from paribus._models.preprocessing.preparation import Preparation
+from paribus._models.preprocessing.sources import JoinedPreparation
 from paribus._models.structure import structure_of
 from paribus._models.trees import Trees
 from paribus._models.wrappers import handed_to

@@ -12,7 +12,7 @@ from paribus._contracts import Array, Floats, Integers
 from paribus._data.table import Table
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.link import Link
-from paribus._models.sources import joined
+from paribus._models.preprocessing.sources import joined
 from paribus._models.trees import Trees, bound_of
 
 

@@ -13,7 +13,7 @@ from paribus._models.additive import is_linear, read_linear
 from paribus._models.combination import Part, linked, predicted, transformed, weighted_sum
 from paribus._models.estimators import METHODS
 from paribus._models.place import Place
-from paribus._models.preprocessing import acting_steps, is_pipeline
+from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
 from paribus.errors import RefusalCode, RefusalError, failure
 
 # Models that hand the table on to one other model, by the attribute that holds it.

@@ -17,7 +17,7 @@ from paribus._data.table import Table
 from paribus._evaluators.survey import SummarySpec
 from paribus._grid import SPLITS, Axis, GridOptions, axis_of
 from paribus._models import Model, trees_of
-from paribus._models.raw_splits import split_sides
+from paribus._models.preprocessing.raw_splits import split_sides
 from paribus.errors import FeatureError, RefusalError
 
 Groups = tuple[tuple[int, ...], ...]

@@ -45,7 +45,7 @@ from paribus._kernels.program import (
     level_codes,
 )
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
-from paribus._models.preparation import SparseTable, spread
+from paribus._models.preprocessing.preparation import SparseTable, spread
 from paribus._states import RowCurves
 from paribus._states.expected import Constructed
 

@@ -14,7 +14,7 @@ from paribus._contracts import Flags, Floats, Integers
 from paribus._data.table import CellValues, Column, Table
 from paribus._models.additive.terms import Terms
 from paribus._models.link import Link
-from paribus._models.preparation import Preparation, SparseTable
+from paribus._models.preprocessing.preparation import Preparation, SparseTable
 from paribus.errors import RefusalCode, RefusalError
 
 LARGEST = 450.0  # the power of two that an output may reach such that sums of its squares do not overflow

@@ -14,7 +14,7 @@ from paribus._models.additive.linear import is_linear, read_linear
 from paribus._models.additive.naive_bayes import is_naive_bayes, read_naive_bayes
 from paribus._models.additive.terms import LinearTerms, Terms
 from paribus._models.link import Link
-from paribus._models.preparation import Preparation
+from paribus._models.preprocessing.preparation import Preparation
 from paribus._models.trees import refuse_difference
 from paribus.errors import RefusalCode, RefusalError
 

@@ -13,8 +13,8 @@ from paribus._budget import FLOAT
 from paribus._contracts import Array, Integers
 from paribus._data.read import table_of
 from paribus._data.table import CellValues, Column, ScratchBuffer, Table
-from paribus._models.preprocessing import Dependencies
-from paribus._models.rehearsal import copied, shape_of, title_of
+from paribus._models.preprocessing.dependencies import Dependencies
+from paribus._models.preprocessing.rehearsal import copied, shape_of, title_of
 from paribus.errors import ParibusError, RefusalCode, RefusalError, TableError, failure
 
 NAMED_MOST = 3  # columns that a refusal names

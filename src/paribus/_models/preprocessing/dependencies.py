@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paribus._data.table import Table
-from paribus._models.column_subset import ColumnSubset
 from paribus._models.estimators import METHODS, attribute, steps_of
-from paribus._models.rehearsal import Rehearsal, copied, shape_of, title_of
-from paribus._models.stand_in import by_number
+from paribus._models.preprocessing.column_subset import ColumnSubset
+from paribus._models.preprocessing.rehearsal import Rehearsal, copied, shape_of, title_of
+from paribus._models.preprocessing.stand_in import by_number
 from paribus.errors import RefusalCode, RefusalError
 
 Owners: TypeAlias = tuple[frozenset[int], ...]  # of each column, the raw columns it depends on

@@ -12,7 +12,7 @@ import numpy as np
 from paribus._contracts import Integers
 from paribus._data.read import table_of
 from paribus._data.table import CellValues, Column, Table
-from paribus._models.preparation import Preparation
+from paribus._models.preprocessing.preparation import Preparation
 
 
 @dataclass(frozen=True, eq=False)
