@@ -134,6 +134,16 @@ class Axis:
             return np.bincount(cells[cells >= 0], minlength=self.n_cells)
         return self.count_numbers(_ticks(column.values.astype(self.cells.values.dtype, copy=False)))
 
+    def count_categories(self, summary: Summary) -> Integers:
+        """Return how many rows lie in each cell, where every category was counted."""
+        counts = np.zeros(self.n_cells, np.int64)
+        assert summary.levels is not None
+        assert summary.level_weights is not None
+        for category, count in zip(summary.levels.tolist(), summary.level_weights, strict=True):
+            if category in self._codes:
+                counts[self._codes[category]] += int(count)
+        return counts
+
     def count_numbers(self, numbers: Array) -> Integers:
         """Return how many of some numbers, or ticks of dates, lie in each cell; NaN lies in none."""
         # Sorting the rows, NaN last, is several times faster than searching the cell of each.
@@ -318,7 +328,11 @@ def axis_of(
         given = np.unique(np.append(known[(known > low) & (known < high)], [low, high]).astype(summary.dtype))
         given = given if summary.unit is None else given.view(summary.unit)
     axis = axis_from(summary, like, feature, options, given)
-    if summary.ordered is None or axis.nominal or not len(axis):
+    if not len(axis):
+        return axis
+    if axis.nominal and summary.counted:
+        return replace(axis, cell_counts=axis.count_categories(summary))
+    if axis.nominal or summary.ordered is None:
         return axis
     return replace(axis, cell_counts=axis.count_sorted(summary.ordered))
 

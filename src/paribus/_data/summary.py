@@ -31,8 +31,9 @@ class Summary:
     a nominal feature. ``unit`` is the dtype of a date's ticks, ``dtype`` that of a number. ``edges`` are
     those of the numbers of bins requested, one array each. ``common`` is the value in the middle of the
     present ones and its weight; no other has more than half. ``missing_row`` is a row without the value.
-    ``steps`` are those between dates or durations. ``ordered``, which alone grows with the number of rows,
-    are the finite values sorted, while they are at hand and have no weights.
+    ``steps`` are those between dates or durations. ``counted`` says that weights of categories are numbers
+    of rows, of all there are. ``ordered``, which alone grows with the number of rows, are the finite values
+    sorted, while they are at hand and have no weights.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Summary:
     edges: tuple[Array, ...] = ()
     common: tuple[Any, float] | None = None
     steps: Steps | None = None
+    counted: bool = False
 
     @property
     def missing_share(self) -> float:
@@ -92,7 +94,7 @@ def summarize(
     }
     present = None if weights is None else weights[~column.missing]
     if kind in NOMINAL:
-        return Summary(**facts, **_categories(column, present, kind))
+        return Summary(**facts, **_categories(column, present, kind), counted=weights is None)
     values = column.values
     if present is not None and not present.all():
         values, present = values[present > 0], present[present > 0]
