@@ -26,8 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import paribus
-from paribus._evaluators import survey
-from paribus._evaluators.trees import tree_exact
+from paribus._evaluators import exact_effects, survey
 from paribus._executors import checkpoint, local
 from paribus._executors import dask as cluster_of
 from paribus._states import ranges_of
@@ -110,7 +109,7 @@ def many_blocks():
     """Cut tens of thousands of rows as finely as the library cuts tens of millions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(survey, "SURVEY_ROWS", 1_024)
-        patch.setattr(tree_exact, "BLOCK_ROWS", 1_024)
+        patch.setattr(exact_effects, "BLOCK_ROWS", 1_024)
         yield
 
 
@@ -269,20 +268,19 @@ def test_no_cut_into_files_row_groups_and_tasks_changes_a_bit(
 
 
 @pytest.mark.parametrize(("kind", "weight"), [("average", "w"), ("both", None), ("both", "w")])
-def test_a_function_and_a_pipeline_answer_on_a_cluster_what_they_answer_here(
-    client, frame, files, kind, weight
-):
-    pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(frame[["b", "c", "d"]], target(frame))
-    for asked_of in (product, pipeline):
-        asked = {
-            **points("b", ("c", "d")),
-            "kind": kind,
-            "sample_weight": weight,
-            "max_memory": "1GB",
-        }
-        have = paribus.effects(asked_of, files, executor=client, **asked)
-        assert have["b"].provenance.evaluator == "brute"
-        same(have, paribus.effects(asked_of, files, **asked))
+def test_function_and_pipelines_give_the_same_bits_on_a_cluster(client, frame, files, kind, weight):
+    columns, signal = frame[["b", "c", "d"]], target(frame)
+    trees = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, n_jobs=1)
+    models = {
+        "brute": product,
+        "additive_exact": make_pipeline(StandardScaler(), LinearRegression()).fit(columns, signal),
+        "tree_exact": make_pipeline(StandardScaler(), trees).fit(columns[:3_000], signal[:3_000]),
+    }
+    for evaluator, model in models.items():
+        options = {**points("b", ("c", "d")), "kind": kind, "sample_weight": weight, "max_memory": "1GB"}
+        have = paribus.effects(model, files, executor=client, **options)
+        assert have["b"].provenance.evaluator == evaluator
+        same(have, paribus.effects(model, files, **options))
 
 
 @pytest.mark.parametrize("kind", ["average", "both"])
