@@ -249,7 +249,7 @@ def test_a_transformer_that_was_changed_is_own_code():
 
 
 def test_a_mix_that_the_proof_does_not_know_is_refused_by_name(monkeypatch):
-    monkeypatch.setattr("paribus._models.preprocessing.NAMED", NAMED | {"Normalizer"})
+    monkeypatch.setattr("paribus._models.preprocessing.dependencies.NAMED", NAMED | {"Normalizer"})
     steps = fitted([FILLED, Normalizer()])
     with pytest.raises(RefusalError, match="Normalizer makes columns that change with others"):
         Dependencies(steps, table_of(X))

@@ -37,7 +37,6 @@ def adapt(
     *,
     response_method: str = "auto",
     target_names: Any = None,
-    every_row: bool = False,
 ) -> Model:
     """Return one complete model, or raise `ModelError`.
 
@@ -45,7 +44,7 @@ def adapt(
     probabilities of a classifier, scores of a classifier without them or of an outlier detector, and
     the prediction of a regressor. A method of a model, such as ``model.predict_proba``, is that model with
     that response and every output the method returns: both of two classes, where a model reports the second
-    alone. The model predicts a few rows of ``table`` once, or all with ``every_row``.
+    alone. The model predicts a few rows of ``table`` once.
     """
     check_choice("response_method", response_method, RESPONSES)
     estimator, method = unbound(estimator)
@@ -60,7 +59,7 @@ def adapt(
         raise ModelError(f"{estimator.__name__} is a class; pass a fitted instance of it")
     predictor, response = predictor_of(estimator, response_method)
     name = describe(estimator)
-    sample = table if every_row else _some_rows(table)
+    sample = _some_rows(table)
     raw = _predicted(predictor, sample, name, 1)
     prediction = as_outputs(raw, len(sample), name)
     columns, names = _outputs(estimator, response, raw, prediction, every=method is not None)

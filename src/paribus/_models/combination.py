@@ -10,7 +10,7 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._data.table import Table
-from paribus._models.additive import Additive
+from paribus._models.additive import Additive, refuse_overflow
 from paribus._models.link import Link
 from paribus._models.tree_sum import adds_up, tree_sum
 from paribus._models.trees import Trees
@@ -78,6 +78,7 @@ def _applied(function: Function, sums: Floats) -> Floats:
         raise RefusalError(
             "what it makes of the sum of its models is not finite everywhere", RefusalCode.DATA
         )
+    refuse_overflow(outputs)
     return outputs
 
 

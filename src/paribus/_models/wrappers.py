@@ -255,23 +255,28 @@ class Calibration:
     """Calibrated probabilities of margins or probabilities, as one fold of a calibrated classifier has them.
 
     ``positions`` are the classes that the calibrators are about, ``temperature`` means that one calibrator is
-    about all of them.
+    about all of them, ``probabilities`` that it is given probabilities.
     """
 
     calibrators: tuple[Any, ...]
     positions: tuple[int, ...]
     classes: int
     temperature: bool
+    probabilities: bool
 
     def __call__(self, outputs: Floats) -> Floats:
         """Return the probabilities ``(classes, ...)``."""
         flat = outputs.reshape(len(outputs), -1)
         if self.temperature:
-            made = np.asarray(self.calibrators[0].predict(flat.T), dtype=np.float64).T
+            made = np.asarray(self.calibrators[0].predict(self._scaled(flat).T), dtype=np.float64).T
         else:
             made = self._calibrated(flat)
         made = np.where((made > 1.0) & (made <= 1.0 + 1e-5), 1.0, made)
         return made.reshape(self.classes, *outputs.shape[1:])
+
+    def _scaled(self, flat: Floats) -> Floats:
+        """Return probabilities within their range: one beyond it would have all taken for margins."""
+        return np.clip(flat, 0.0, 1.0) if self.probabilities else flat
 
     def _calibrated(self, flat: Floats) -> Floats:
         made = np.zeros((self.classes, flat.shape[1]))
@@ -297,7 +302,8 @@ def _calibrated(wrapper: Wrapper) -> Part:
         if classes == 2 and part.n_outputs == 2 and not temperature:
             part = wrapper.sum([part], np.array([[0.0, 1.0]]))  # the second class alone is calibrated
         positions = () if temperature else _calibrated_classes(wrapper, fold, part)
-        function = Calibration(tuple(fold.calibrators), positions, classes, temperature)
+        given = method == "predict_proba"
+        function = Calibration(tuple(fold.calibrators), positions, classes, temperature, given)
         parts.append(transformed(part, function, classes, 1.0))
     return wrapper.mean(parts, np.full(len(parts), 1 / len(parts)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,14 +67,10 @@ class Additive:
 
     def outputs(self, margins: Floats) -> Floats:
         """Return the outputs ``(o, ...)`` of margins ``(m, ...)``; refuse those whose squares overflow."""
-        largest = float((margins if self.link.name == "exp" else np.abs(margins)).max(initial=0.0))
-        power = largest / math.log(2.0) if self.link.name == "exp" else math.log2(max(largest, 1.0))
-        if self.bound is None and power > LARGEST:
-            raise RefusalError(
-                f"its predictions reach 2^{power:.0f}, and sums of their squares overflow",
-                RefusalCode.UNSUPPORTED,
-            )
-        outputs = self.link.apply(margins)
+        with np.errstate(over="ignore"):
+            outputs = self.link.apply(margins)
+        if self.bound is None:
+            refuse_overflow(outputs)
         if self.both:
             return np.concatenate([1.0 - outputs, outputs])
         return outputs if self.columns is None else outputs[list(self.columns)]
@@ -143,6 +138,15 @@ class Additive:
             if self._used[column]:
                 term += self.column_terms.at(column, numbers)
         return term
+
+
+def refuse_overflow(outputs: Floats) -> None:
+    """Refuse outputs whose squares overflow when they are added up."""
+    largest = float(np.abs(outputs).max(initial=0.0))
+    if not largest < 2.0**LARGEST:
+        raise RefusalError(
+            f"predictions reach {largest:.2g}, and sums of their squares overflow", RefusalCode.UNSUPPORTED
+        )
 
 
 def _add_exactly(high: Floats, low: Floats, added: Floats) -> None:

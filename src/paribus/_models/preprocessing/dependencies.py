@@ -124,7 +124,7 @@ class Dependencies:
             if places.stop > places.start:
                 positions = _positions(step, tables[0], columns)
                 single = isinstance(columns, (str, int, np.integer))
-                parts = [_chosen(table, positions, single) for table in tables]
+                parts = [None if table is None else _chosen(table, positions, single) for table in tables]
                 _, found = self._through(branch, parts, tuple(owners[j] for j in positions))
                 if len(found) != places.stop - places.start:
                     raise RefusalError(

@@ -39,7 +39,9 @@ class SparseTable:
         """Return which rows store an entry of a column, and a table of the entries; the last is absent."""
         stored = slice(*self.matrix.indptr[column : column + 2])
         rows = self.matrix.indices[stored]
-        values = np.full(len(rows) + (len(rows) < len(self)), self.absent, self.matrix.dtype)
+        # An entry that is absent may be NaN, which integers and booleans do not have.
+        dtype = self.matrix.dtype if self.absent == 0 else np.result_type(self.matrix.dtype, np.float32)
+        values = np.full(len(rows) + (len(rows) < len(self)), self.absent, dtype)
         values[: len(rows)] = self.matrix.data[stored]
         return rows, StoredEntries(self, values)
 

@@ -1,8 +1,8 @@
 """A few rows through preprocessing in several ways: a proof about a class is none about an object.
 
-Each step must make of a row what it makes of it beside fewer rows and alone, and of rows whose columns were
-exchanged what it made of the columns where they came from. This is done once per model, not again in every
-block: one row alone takes a step as long as thousands of rows.
+Each step must make of a row what it makes of it beside fewer rows, alone, and beside a row without values and
+one far from all others; and of rows whose columns were exchanged what it made of the columns where they came
+from. This is done once per model, not again in every block: one row alone takes a step as long as thousands.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from paribus._data.kinds import missing_objects
 from paribus._data.table import CellValues, ScratchBuffer, Table
 from paribus.errors import FeatureError, RefusalCode, RefusalError, failure
 
+DISTURBED = 4  # position of the first table that steps need not accept
+FAR, EMPTY, DISTURBED_ROWS = 0, 1, 2  # rows that are disturbed, and how many these are
+FACTOR = 1e3  # how far one of them is, as a multiple of the largest number
 # Of the largest number of a column, what adding up in another order may change: matrix products do so.
 SINGLE, DOUBLE = 1e-5, 1e-9
 
@@ -26,7 +29,9 @@ SINGLE, DOUBLE = 1e-5, 1e-9
 class Rehearsal:
     """The rows of a sample: all of them, every other one, one alone, and with their columns exchanged.
 
-    ``orders (p, i)`` are the rows that the exchanged columns were taken from.
+    ``orders (p, i)`` are the rows that the exchanged columns were taken from. The last two tables are the
+    rows with one that is far from all others and one without values, and this one alone. Steps need not
+    accept them, so that they may be None.
     """
 
     tables: list[Any]
@@ -51,15 +56,21 @@ class Rehearsal:
         mixed = sample.stack(1, ScratchBuffer()).at(cells, index)
         some, alone = rows[::2], rows[len(rows) // 2 :][:1]
         fewer = [sample.keep(np.isin(rows, kept)).native for kept in (some, alone)]
-        return cls([copied(sample.native), *fewer, mixed], some, alone, orders)
+        return cls([copied(sample.native), *fewer, mixed, *_disturbed(sample.native)], some, alone, orders)
 
     def through(self, step: Any, tables: list[Any]) -> list[Any]:
-        """Return what a step makes of the tables."""
-        made = []
-        for table in tables:
+        """Return what a step makes of the tables, None of those that it need not accept and does not."""
+        made: list[Any] = []
+        for position, table in enumerate(tables):
+            if table is None:
+                made.append(None)
+                continue
             try:
                 made.append(step.transform(copied(table)))
             except Exception as error:  # whatever a foreign transformer raises
+                if position >= DISTURBED:
+                    made.append(None)
+                    continue
                 raise RefusalError(
                     f"{title_of(step)} failed on rows of X: {failure(error)}", RefusalCode.UNSUPPORTED
                 ) from error
@@ -76,8 +87,14 @@ class Rehearsal:
     ) -> None:
         """Refuse a step that looks at other rows, changes what it does, or mixes columns unannounced."""
         whole, scale = made[0], _scale(made[0])
-        for fewer, kept in ((made[1], self.some), (made[2], self.alone)):
-            if not _near(fewer, _rows(whole, kept), scale):
+        compared = [(made[1], whole, self.some), (made[2], whole, self.alone)]
+        if made[-2] is not None:
+            still = np.arange(DISTURBED_ROWS, len(self.orders[0]))
+            compared.append((_rows(made[-2], still), whole, still))
+        if made[-2] is not None and made[-1] is not None:
+            compared.append((made[-1], made[-2], np.array([EMPTY])))
+        for fewer, beside, kept in compared:
+            if not _near(fewer, _rows(beside, kept), scale):
                 again = self.through(step, tables[:1])[0]
                 why = "transforms a row in another way when other rows are beside it"
                 if not _near(again, whole, scale):
@@ -104,6 +121,24 @@ class Rehearsal:
         entries, places = made.tocoo(), np.argsort(orders, axis=1)
         rows = places[np.array(source)[entries.col], entries.row]
         return type(entries)((entries.data, (rows, entries.col)), shape=entries.shape)
+
+
+def _disturbed(native: Any) -> list[Any]:
+    """Return rows of which one is far from the others and one without values, and this one alone."""
+    frame = hasattr(native, "iloc")
+    if len(native) <= DISTURBED_ROWS or not (frame or isinstance(native, np.ndarray)):
+        return [None, None]
+    made = copied(native)
+    cells = made.iloc if frame else made
+    for position in range(made.shape[1]):
+        kind = getattr(cells[:, position].dtype, "kind", "O")
+        if kind == "f":
+            largest = np.abs(np.asarray(cells[:, position], dtype=np.float64))
+            cells[FAR, position] = FACTOR * np.nanmax(np.where(np.isfinite(largest), largest, 0.0))
+            cells[EMPTY, position] = np.nan
+        elif kind == "O" and frame and str(cells[:, position].dtype) != "category":
+            cells[EMPTY, position] = None
+    return [made, cells[[EMPTY]]]
 
 
 def title_of(step: Any) -> str:
