@@ -11,6 +11,7 @@ from paribus._budget import FLOAT
 from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
 from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
+from paribus._evaluators.prepared_rows import prepared_rows
 from paribus._evaluators.request import EvaluationRequest
 from paribus._grid import moved_values
 from paribus._models import Model, structure_of
@@ -171,9 +172,7 @@ def terms_of(additive: Additive, features: tuple[int, ...], block: Block) -> Flo
     """Return the terms of some features, then margins, ``(f + 2, m, i)``, once for all who need them."""
 
     def compute() -> Floats:
-        # The rows that preprocessing makes are shared by whoever needs terms of other features.
-        made = block.derived(("prepared", id(additive)), lambda: additive.rows(block.table))
-        return additive.terms(made, features)
+        return additive.terms(prepared_rows(additive.preparation, block), features)
 
     return np.asarray(block.derived(("terms", id(additive), features), compute))
 

@@ -47,6 +47,7 @@ EVALUATORS: list[Mapping[str, type[StatisticEvaluator]]] = [
 ]
 OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
 OTHER_KIND = "the model is not a tree ensemble"
+SEVERAL = "it is made of several models that are not one sum of trees or terms"
 NOT_COVERED = "pairs of features are evaluated on the model itself"
 
 
@@ -83,7 +84,10 @@ def choose(
     short: str | None = None
     plans: list[Plan] = []
     done: set[int] = set()
-    for candidate in _candidates(requested(True).statistic):
+    candidates = _candidates(requested(True).statistic)
+    if method in ("auto", "exact") and _read_by_none(candidates, model):
+        refusals["combined_exact"] = Refusal("combined_exact", RefusalCode.UNSUPPORTED, SEVERAL)
+    for candidate in candidates:
         if candidate.name in refusals:
             earlier = refusals[candidate.name]
             short = str(earlier) if earlier.code is RefusalCode.MEMORY else short
@@ -172,6 +176,17 @@ def _none_can(model: Model | None, method: str, refusals: Mapping[str, Refusal])
         "method='brute' gives the same result on the same rows, method='auto' uses the fastest exact "
         "evaluator"
     )
+
+
+def _read_by_none(candidates: list[type[StatisticEvaluator]], model: Model | None) -> bool:
+    """Return whether a model has a structure, and of a kind that no evaluator of a statistic reads."""
+    kinds = tuple(one.structure for one in candidates if one.structure is not None)
+    if not kinds or model is None:
+        return False
+    try:
+        return not isinstance(structure_of(model), kinds)
+    except RefusalError:
+        return False
 
 
 def _unread(candidate: type[StatisticEvaluator], model: Model | None) -> RefusalError | None:

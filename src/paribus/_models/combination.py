@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from paribus._contracts import Floats
+from paribus._contracts import Array, Floats
 from paribus._data.table import Table
 from paribus._models.additive import Additive, refuse_overflow
 from paribus._models.link import Link
@@ -201,6 +201,21 @@ def refuse_joined(structure: Structure, features: Sequence[int]) -> None:
         structure.refuse_joined(features)
     elif structure.ensemble.preparation is not None:
         structure.ensemble.preparation.refuse_joined(features)
+
+
+def arrays_of(structure: Structure) -> Iterator[Array]:
+    """Yield the numbers that a structure is made of; what prepares its rows is not among them."""
+    if isinstance(structure, Combination):
+        yield from (structure.weights, structure.constant)
+        for part in structure.parts:
+            yield from arrays_of(part.structure)
+    elif isinstance(structure, Additive):
+        yield from (structure.intercept, structure.owner, *structure.column_terms.arrays)
+    else:
+        nodes = structure.ensemble
+        yield from (nodes.column, nodes.threshold, nodes.left, nodes.right, nodes.missing_left, nodes.value)
+        yield from (nodes.base, nodes.output, nodes.level_set)
+        yield from (one.listed for one in nodes.level_sets)
 
 
 def predicted(structure: Structure, table: Table) -> Floats:

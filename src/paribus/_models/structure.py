@@ -17,7 +17,7 @@ from paribus._data.table import Table
 from paribus._models.adapter import predictor_of
 from paribus._models.additive import Additive, additive_for, is_additive
 from paribus._models.columns import FittedColumns, columns_of
-from paribus._models.combination import Combination, Part, Structure, picked, predicted
+from paribus._models.combination import Combination, Part, Structure, arrays_of, picked, predicted
 from paribus._models.ensemble import Ensemble
 from paribus._models.libraries import LIBRARIES, boosting_library, library_for
 from paribus._models.libraries.library import Library
@@ -40,16 +40,16 @@ def structure_of(model: Model) -> Structure:
     It is read once, and predicts as the model does: on the rows of its sample, and next to splits.
     """
     with _READING.setdefault(model, RLock()):
-        trees = _READ.get(model)
-        if trees is None:
+        structure = _READ.get(model)
+        if structure is None:
             try:
-                trees = _read(model)
+                structure = _read(model)
             except RefusalError as refusal:
-                trees = str(refusal), refusal.code
-            _READ[model] = trees
-    if isinstance(trees, tuple):
-        raise RefusalError(*trees)
-    return trees
+                structure = str(refusal), refusal.code
+            _READ[model] = structure
+    if isinstance(structure, tuple):
+        raise RefusalError(*structure)
+    return structure
 
 
 def trees_of(model: Model) -> Trees:
@@ -83,11 +83,11 @@ def structure_digest(model: Model) -> str:
 
     Reading it for this alone could take longer than evaluating the model.
     """
-    trees = _READ.get(model)
-    if not isinstance(trees, Trees):
+    structure = _READ.get(model)
+    if structure is None or isinstance(structure, tuple):
         return ""
-    nodes, digest = trees.ensemble, xxhash.xxh3_128()
-    for array in (nodes.column, nodes.threshold, nodes.left, nodes.right, nodes.missing_left, nodes.value):
+    digest = xxhash.xxh3_128()
+    for array in arrays_of(structure):
         digest.update(array.tobytes())
     return str(digest.hexdigest())
 

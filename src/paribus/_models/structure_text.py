@@ -47,7 +47,8 @@ def _parts(structure: Structure) -> list[str]:
         return [f"{count:,} tree{'s' * (count != 1)}"]
     if isinstance(structure, Additive):
         return []
-    return [f"{len(structure.parts)} models"]
+    count = len(structure.parts)
+    return [f"{count} models"] if count > 1 else []
 
 
 def _owned(structure: Structure) -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._data.rows import Block
+from paribus._evaluators.prepared_rows import prepared_rows
 from paribus._grid import Grid, moved_values
 from paribus._kernels.program import (
     ABOVE,
@@ -274,8 +275,7 @@ def codes_of(
 
     Features that are ``replaced`` may have any value. Columns are encoded once for all evaluators of a block.
     """
-    # Shared with whatever else reads rows that the same steps make.
-    table = block.derived(("prepared", id(ensemble.preparation)), lambda: ensemble.rows(block.table))
+    table = prepared_rows(ensemble.preparation, block)
 
     @cache
     def numbers(position: int) -> tuple[Floats, Integers | None]:

@@ -30,6 +30,11 @@ class Terms(ABC):
     def finite(self) -> bool:
         """Whether no number they are made of is infinite or NaN."""
 
+    @property
+    @abstractmethod
+    def arrays(self) -> tuple[Floats, ...]:
+        """All numbers they are made of."""
+
     @abstractmethod
     def at(self, column: int, numbers: Floats) -> Floats:
         """Return what a column adds at some numbers, ``(m, v)``."""
@@ -71,6 +76,11 @@ class LinearTerms(Terms):
         """Whether all coefficients are finite."""
         return bool(np.isfinite(self.coefficients).all())
 
+    @property
+    def arrays(self) -> tuple[Floats, ...]:
+        """All numbers they are made of."""
+        return (self.coefficients,)
+
     def at(self, column: int, numbers: Floats) -> Floats:
         """Return the products."""
         return np.asarray(self.coefficients[:, column, None] * numbers)
@@ -106,6 +116,11 @@ class SquaredTerms(Terms):
         """Whether all centers and factors are finite."""
         return bool(np.isfinite(self.center).all() and np.isfinite(self.factor).all())
 
+    @property
+    def arrays(self) -> tuple[Floats, ...]:
+        """All numbers they are made of."""
+        return (self.center, self.factor)
+
     def at(self, column: int, numbers: Floats) -> Floats:
         """Return the squares."""
         return np.asarray(self.factor[:, column, None] * (numbers - self.center[:, column, None]) ** 2)
@@ -134,6 +149,11 @@ class StepTerms(Terms):
     def finite(self) -> bool:
         """Whether all numbers are finite."""
         return bool(np.isfinite(self.below).all() and np.isfinite(self.above).all())
+
+    @property
+    def arrays(self) -> tuple[Floats, ...]:
+        """All numbers they are made of."""
+        return (np.array([self.threshold]), self.below, self.above)
 
     def at(self, column: int, numbers: Floats) -> Floats:
         """Return the number of each side; refuse what single precision puts on another side than double."""
@@ -168,6 +188,11 @@ class TableTerms(Terms):
     def finite(self) -> bool:
         """Whether all numbers are finite."""
         return all(bool(np.isfinite(table).all()) for table in self.tables)
+
+    @property
+    def arrays(self) -> tuple[Floats, ...]:
+        """All numbers they are made of."""
+        return self.tables
 
     def at(self, column: int, numbers: Floats) -> Floats:
         """Return the entries of the numbers, truncated to integers; refuse those that the table lacks."""

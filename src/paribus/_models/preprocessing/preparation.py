@@ -144,6 +144,11 @@ class Preparation:
         return self.context.row_bytes + 3 * -(-largest // max(1, len(self.context)))
 
     @property
+    def key(self) -> tuple[Any, ...]:
+        """What preparations share that make the same columns."""
+        return (*map(id, self.steps), bool(np.isnan(self.absent)))
+
+    @property
     def owners(self) -> tuple[int, ...]:
         """The raw column of each output: the first of those it depends on, of all for a constant."""
         return tuple(min(owner, default=0) for owner in self.dependencies.owners)

@@ -85,6 +85,11 @@ class JoinedPreparation:
         return sum(source.row_bytes for source in self.sources if source is not None)
 
     @property
+    def key(self) -> tuple[Any, ...]:
+        """What preparations share that make the same columns."""
+        return tuple(map(_key, self.sources))
+
+    @property
     def owners(self) -> tuple[int, ...]:
         """The raw column of each column."""
         raw = tuple(range(len(self.context.names)))
@@ -138,4 +143,4 @@ def _sources(preparation: AnyPreparation) -> tuple[Preparation | None, ...]:
 
 def _key(source: Preparation | None) -> Any:
     """Return what two sources share that make the same columns."""
-    return None if source is None else (*map(id, source.steps), bool(np.isnan(source.absent)))
+    return None if source is None else source.key
