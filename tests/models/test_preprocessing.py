@@ -401,3 +401,52 @@ def test_functions_of_each_number_are_proved(function, kind):
 )
 def test_other_functions_are_not(function, kind):
     assert not by_number(function, kind, {})
+
+
+def test_step_that_fills_gaps_or_scales_by_the_rows_beside_them_is_refused_where_few_rows_need_it():
+    """Neither the missing value nor the outlier is among the rows by which the model is tried."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=3000), "b": rng.normal(size=3000)})
+    table.loc[1711, "a"] = np.nan
+    fills = ColumnTransformer(
+        [("f", FunctionTransformer(lambda x: x.fillna(x.mean())), ["a"]), ("p", "passthrough", ["b"])]
+    )
+    scales = ColumnTransformer(
+        [("f", FunctionTransformer(lambda x: x / max(50.0, x.max().max())), ["b"])], remainder=SimpleImputer()
+    )
+    for steps in (fills, scales):
+        model = make_pipeline(steps, DecisionTreeRegressor(max_depth=3, random_state=0)).fit(
+            table, table["b"]
+        )
+        assert "when other rows are beside it" in refusal_of(model, table, "b")
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool])
+def test_xgboost_takes_what_a_matrix_of_integers_does_not_store_for_missing(dtype):
+    xgboost = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    table = rng.integers(1, 9, size=(400, 2))
+    table[rng.random((400, 2)) < 0.2] = 0
+    sparse = FunctionTransformer(lambda x: scipy.sparse.csr_matrix(np.asarray(x)).astype(dtype))
+    model = make_pipeline(ColumnTransformer([("a", sparse, [0]), ("b", sparse, [1])], sparse_threshold=1.0))
+    model.steps.append(("last", xgboost.XGBRegressor(n_estimators=5, max_depth=3)))
+    model.fit(table, table[:, 0] * (table[:, 1] > 0))
+    exact = paribus.partial_dependence(model, table, 0)
+    assert exact.provenance.evaluator == "tree_exact"
+    brute = paribus.partial_dependence(model, table, 0, method="brute")
+    np.testing.assert_allclose(exact.average, brute.average, rtol=3e-6)
+
+
+def test_effects_that_no_step_joins_stay_exact_beside_those_that_are_joined():
+    table, target = mixed_table()
+    steps, joined = STEPS["PCA"]
+    model = make_pipeline(*steps, DecisionTreeRegressor(max_depth=4, random_state=0)).fit(table, target)
+    for verb, values in ((paribus.effects, "average"), (paribus.accumulated_local_effects, "ale")):
+        mixed, brute = (verb(model, table, NUMBERS, method=method) for method in ("auto", "brute"))
+        assert mixed.provenance.evaluator.endswith(" and brute")
+        assert "PCA joins" in " ".join(map(str, mixed.provenance.refusals.values()))
+        for name in NUMBERS:
+            np.testing.assert_allclose(getattr(mixed[name], values), getattr(brute[name], values), atol=1e-9)
+            if values == "average":
+                np.testing.assert_array_equal(mixed[name].support, brute[name].support)
+    assert set(joined) < set(NUMBERS)

@@ -24,7 +24,13 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_selection import RFE
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge, RidgeClassifier
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    RidgeClassifier,
+)
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
@@ -43,6 +49,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.tree import DecisionTreeRegressor
 
+import paribus
 from paribus._data.read import table_of
 from paribus._models import adapt, structure_of
 from paribus._models.additive import Additive
@@ -396,3 +403,36 @@ def test_a_function_that_fails_or_has_no_number_there_leaves_it_to_the_model():
 
     with pytest.raises(RefusalError, match="of the sum of its models fails: ValueError: no inverse"):
         replace(structure, function=failing).outputs([np.ones((1, 3))])
+
+
+def test_temperature_is_given_probabilities_within_their_range():
+    """Trees add up to one but for rounding; a probability beyond it had all rows taken for margins."""
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(300, 3))
+    labels = (table[:, 0] + 0.3 * rng.normal(size=300) > 0).astype(int)
+    forest = RandomForestClassifier(7, max_depth=4, random_state=0)
+    model = CalibratedClassifierCV(forest, method="temperature", cv=2).fit(table, labels)
+    exact, brute = (
+        paribus.partial_dependence(model, table, 0, kind="both", method=method)
+        for method in ("auto", "brute")
+    )
+    assert exact.provenance.evaluator == "combined_exact"
+    np.testing.assert_allclose(exact.individual, brute.individual, atol=1e-9)
+
+
+def test_function_of_a_sum_whose_squares_overflow_is_left_to_the_model():
+    table = np.random.default_rng(0).normal(size=(100, 2))
+    model = TransformedTargetRegressor(LinearRegression(), func=np.log, inverse_func=np.exp)
+    model.fit(table, np.exp(400 + 50 * table[:, 0]))
+    found = paribus.partial_dependence(model, table, 0, grid_resolution=5)
+    assert found.provenance.evaluator == "brute"
+    assert "squares overflow" in " ".join(map(str, found.provenance.refusals.values()))
+
+
+def test_interactions_of_several_models_are_refused_with_a_reason():
+    table = np.random.default_rng(0).normal(size=(40, 2))
+    members = [("trees", DecisionTreeRegressor(max_depth=2)), ("line", LinearRegression())]
+    model = VotingRegressor(members).fit(table, table[:, 0] * table[:, 1])
+    found = paribus.h_statistic(model, table)
+    assert found.provenance.evaluator == "brute"
+    assert "several models that are not one sum" in found.provenance.refusals["combined_exact"]
