@@ -450,3 +450,17 @@ def test_effects_that_no_step_joins_stay_exact_beside_those_that_are_joined():
             if values == "average":
                 np.testing.assert_array_equal(mixed[name].support, brute[name].support)
     assert set(joined) < set(NUMBERS)
+
+
+@pytest.mark.parametrize(
+    "dtypes", [{"a": "float32"}, {"a": "Float64", "s": "string"}, {"a": object, "s": object}]
+)
+def test_columns_of_any_dtype_are_followed(dtypes):
+    rng = np.random.default_rng(0)
+    gaps = np.where(rng.random(200) < 0.1, np.nan, rng.normal(size=200))
+    table = pd.DataFrame({"a": gaps, "s": rng.choice(["x", "y", "z"], 200)}).astype(dtypes)
+    steps = ColumnTransformer([("n", SimpleImputer(add_indicator=True), ["a"]), ("w", ONE_HOT, ["s"])])
+    model = make_pipeline(steps, DecisionTreeRegressor(max_depth=3, random_state=0)).fit(
+        table, rng.normal(size=200)
+    )
+    assert refusal_of(model, table, "a") == refusal_of(model, table, "s") == ""

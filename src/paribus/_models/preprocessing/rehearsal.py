@@ -131,12 +131,14 @@ def _disturbed(native: Any) -> list[Any]:
     made = copied(native)
     cells = made.iloc if frame else made
     for position in range(made.shape[1]):
-        kind = getattr(cells[:, position].dtype, "kind", "O")
-        if kind == "f":
-            largest = np.abs(np.asarray(cells[:, position], dtype=np.float64))
-            cells[FAR, position] = FACTOR * np.nanmax(np.where(np.isfinite(largest), largest, 0.0))
+        dtype = cells[:, position].dtype
+        if dtype.kind == "f":
+            size = np.abs(np.asarray(cells[:, position], dtype=np.float64))
+            far = FACTOR * np.max(np.where(np.isfinite(size), size, 0.0))
+            # A frame takes no number that its column has to round.
+            cells[FAR, position] = dtype.type(far) if isinstance(dtype, np.dtype) else far
             cells[EMPTY, position] = np.nan
-        elif kind == "O" and frame and str(cells[:, position].dtype) != "category":
+        elif dtype.kind == "O" and frame and str(dtype) != "category":
             cells[EMPTY, position] = None
     return [made, cells[[EMPTY]]]
 
