@@ -77,8 +77,8 @@ class Provenance:
     percentiles, grid_resolution
         Parameters of the grids; None if there are no grids.
     points, predictions : int
-        Number of grid points (for ALE per row) and of predicted rows, summed over the models of a list; the few
-        rows by which a model is tried first are not counted.
+        Number of grid points (for ALE per row) and of predicted rows, summed over the models of a list; the
+        few rows by which a model is tried first are not counted.
     standard_error_rows : int
         Number of rows used for standard errors: all, or a fixed sample.
     block_rows, threads, max_memory : int
