@@ -68,7 +68,7 @@ def test_what_is_read_of_a_pipeline_travels(name):
     structure = structure_of(adapt(fitted(name), table))
     there = pickle.loads(pickle.dumps(structure))
     here, far = (
-        one.values(3, table.own_cells(3)) if name == "ridge" else one.ensemble.numbers(table)
+        one.values([(3, table.own_cells(3))])[0] if name == "ridge" else one.ensemble.numbers(table)
         for one in (structure, there)
     )
     assert here.tobytes() == far.tobytes()

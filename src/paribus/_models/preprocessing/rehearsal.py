@@ -66,7 +66,8 @@ class Rehearsal:
                 made.append(None)
                 continue
             try:
-                made.append(step.transform(copied(table)))
+                with np.errstate(all="ignore" if position >= DISTURBED else None):
+                    made.append(step.transform(copied(table)))
             except Exception as error:  # whatever a foreign transformer raises
                 if position >= DISTURBED:
                     made.append(None)
@@ -132,14 +133,14 @@ def _disturbed(native: Any) -> list[Any]:
     cells = made.iloc if frame else made
     for position in range(made.shape[1]):
         dtype = cells[:, position].dtype
-        if dtype.kind == "f":
-            size = np.abs(np.asarray(cells[:, position], dtype=np.float64))
-            far = FACTOR * np.max(np.where(np.isfinite(size), size, 0.0))
-            # A frame takes no number that its column has to round.
-            cells[FAR, position] = dtype.type(far) if isinstance(dtype, np.dtype) else far
-            cells[EMPTY, position] = np.nan
-        elif dtype.kind == "O" and frame and str(dtype) != "category":
-            cells[EMPTY, position] = None
+        if dtype.kind != "f":  # text without a value may be a category that an encoder warns about
+            continue
+        size = np.abs(np.asarray(cells[:, position], dtype=np.float64))
+        far = FACTOR * np.max(np.where(np.isfinite(size), size, 0.0))
+        # A frame takes no number that its column has to round.
+        single = isinstance(dtype, np.dtype)
+        cells[FAR, position] = dtype.type(min(far, np.finfo(dtype).max / 2)) if single else far
+        cells[EMPTY, position] = np.nan
     return [made, cells[[EMPTY]]]
 
 
