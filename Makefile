@@ -34,8 +34,11 @@ test:  ## everything but what is slow: laws, tables, models, defects of others, 
 	@echo "without the slow tests, which make slow and make ci run"
 
 slow:  ## simulations, measured memory, kernels compiled anew, workers that are killed, further cases of laws
-	$(PYTHON) -m pytest tests -m 'slow and not alone' $(PARALLEL)
+	$(PYTHON) -m pytest tests -m 'slow and not alone and not soak' $(PARALLEL)
 	$(PYTHON) -m pytest tests -m 'slow and alone'
+
+soak:  ## further cases of long tests, which CI leaves out
+	$(PYTHON) -m pytest tests -m soak $(PARALLEL)
 
 docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
 	$(PYTHON) -m pytest README.md ARCHITECTURE.md CONTRIBUTING.md docs --numprocesses logical --dist loadfile

@@ -117,7 +117,9 @@ def test_blocks_are_cut_last_and_only_for_a_bound_that_was_given():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("read", "jobs"), [(False, 1), (False, 8), (True, 2)])
+@pytest.mark.parametrize(
+    ("read", "jobs"), [pytest.param(False, 1, marks=pytest.mark.soak), (False, 8), (True, 2)]
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_plan_keeps_the_bound_or_is_refused(name, read, jobs, tmp_path):
     source = TABLE[:2_000]  # a block of them is evaluated for each plan
@@ -226,7 +228,7 @@ print(plan.memory, peak() - before)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize("bound", [8e6, 30e6, 120e6])
+@pytest.mark.parametrize("bound", [8e6, pytest.param(30e6, marks=pytest.mark.soak), 120e6])
 @pytest.mark.parametrize("model", ["trees", "function"])
 def test_a_process_grows_by_no_more_than_the_bound(model, bound):
     done = subprocess.run(

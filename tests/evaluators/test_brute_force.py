@@ -322,7 +322,7 @@ def test_a_method_that_cannot_answer_says_why():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.soak), 2])
 def test_the_smallest_bound_that_is_accepted_is_kept(jobs):
     """Many small blocks and a large answer: the states waiting to be merged are most of the memory."""
     rows = np.random.default_rng(0).normal(size=(2_000, 2))

@@ -94,6 +94,7 @@ def test_h_statistic_standard_errors_of_sample_are_nearly_those_of_all_rows(weig
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_intervals_hold_strengths_of_population():
     rng = np.random.default_rng(0)
     population = rng.normal(size=(40_000, 3))
