@@ -19,7 +19,7 @@ layers:  ## the diagram in ARCHITECTURE.md, held to the code
 	$(PYTHON) -c 'from importlinter.cli import lint_imports_command; lint_imports_command(["--no-cache"])'
 
 # Unit tests of each room, chosen by what they were measured to take.
-QUICK = $(wildcard tests/test_*.py) tests/data/test_bins.py tests/data/test_scan_folders.py $(filter-out tests/models/test_random_pipelines.py,$(wildcard tests/models/test_*.py)) \
+QUICK = $(wildcard tests/test_*.py) tests/data/test_bins.py tests/data/test_scan_folders.py tests/models/test_adapter.py tests/models/test_own_importance.py tests/models/test_scoring.py \
 	tests/models/libraries/test_lightgbm.py tests/models/libraries/test_xgboost.py tests/states \
 	tests/evaluators/test_importance.py tests/evaluators/test_ale_columns.py tests/evaluators/test_trees_splits.py \
 	tests/results/test_hstatistics.py tests/results/test_local_effect.py tests/display/test_plotly.py \
