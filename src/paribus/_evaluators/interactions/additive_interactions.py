@@ -16,7 +16,7 @@ from paribus._data.sampling import Sample
 from paribus._evaluators.additive_exact import additive_of, terms_of
 from paribus._evaluators.interactions.effect_moments import ZeroThresholds, strongest_triples
 from paribus._evaluators.interactions.influence import InfluenceSample
-from paribus._evaluators.interactions.interaction_request import InteractionPasses, InteractionRequest
+from paribus._evaluators.interactions.interaction_request import ExactInteractions, InteractionRequest
 from paribus._evaluators.interactions.interaction_statistics import InteractionStatistics, Ratio
 from paribus._evaluators.request import Fold, Passes
 from paribus._models import Model
@@ -104,7 +104,7 @@ def functions_of(additive: Additive, features: tuple[int, ...], block: Block) ->
 
 
 @dataclass(frozen=True, eq=False)
-class AdditiveInteractions(InteractionPasses):
+class AdditiveInteractions(ExactInteractions):
     r"""Strengths of a sum of terms on every row, of which no two interact.
 
     The effect of a feature is its term without its mean, :math:`F_j = g_j - \langle g_j \rangle`, which is
@@ -118,8 +118,6 @@ class AdditiveInteractions(InteractionPasses):
 
     name: ClassVar[str] = "additive_exact"
     structure: ClassVar[type | None] = Additive
-    shortcut: ClassVar[bool] = True
-    threaded: ClassVar[bool] = True
     how: ClassVar[str] = "adds up the terms of every row, of which no two interact"
 
     @classmethod
@@ -134,21 +132,6 @@ class AdditiveInteractions(InteractionPasses):
                 RefusalCode.NONLINEAR_LINK,
             )
         return cls(model, request, additive)
-
-    @property
-    def predictions(self) -> int:
-        """The model itself predicts no row."""
-        return 0
-
-    @property
-    def calls(self) -> int:
-        """The model itself is not called."""
-        return 0
-
-    @property
-    def error_rows(self) -> int:
-        """Rows whose influence gives the standard errors."""
-        return len(self.sample.numbers)
 
     @cached_property
     def sample(self) -> Sample:
@@ -195,10 +178,6 @@ class AdditiveInteractions(InteractionPasses):
             f"max_memory is {format_bytes(self.request.max_memory)}. Raise max_memory, name fewer features, "
             "or pass subsample="
         )
-
-    def fallback(self, short: str) -> str | None:
-        """Return nothing: a shortcut is no fallback."""
-        return None
 
     def passes(self, threads: int) -> Passes:
         """Find means, then products without them."""

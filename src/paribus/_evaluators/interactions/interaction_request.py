@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar
 
 from paribus._data.background import Background
+from paribus._data.sampling import Sample
 from paribus.meaning import Estimand
 
 BLOCKS_FIRST = 16  # times blocks and tables get smaller before standard errors come from fewer rows
@@ -106,3 +108,34 @@ class InteractionPasses:
     def covers(cls, request: InteractionRequest) -> tuple[int, ...]:
         """Return the number of the one request there is."""
         return (0,)
+
+
+class ExactInteractions(InteractionPasses, ABC):
+    """What ways to find interactions share that read a structure, on every row."""
+
+    shortcut: ClassVar[bool] = True
+    threaded: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def sample(self) -> Sample:
+        """The rows whose influence gives the standard errors."""
+
+    @property
+    def predictions(self) -> int:
+        """The model itself predicts no row."""
+        return 0
+
+    @property
+    def calls(self) -> int:
+        """The model itself is not called."""
+        return 0
+
+    @property
+    def error_rows(self) -> int:
+        """Rows whose influence gives the standard errors."""
+        return len(self.sample.numbers)
+
+    def fallback(self, short: str) -> str | None:
+        """Return nothing: a shortcut is no fallback."""
+        return None

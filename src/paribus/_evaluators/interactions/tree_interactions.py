@@ -21,7 +21,7 @@ from paribus._evaluators.interactions.effect_moments import (
     strongest_triples,
 )
 from paribus._evaluators.interactions.influence import FeatureCurves, InfluenceSample
-from paribus._evaluators.interactions.interaction_request import InteractionPasses, InteractionRequest
+from paribus._evaluators.interactions.interaction_request import ExactInteractions, InteractionRequest
 from paribus._evaluators.interactions.interaction_statistics import InteractionStatistics
 from paribus._evaluators.interactions.tree_passes import (
     CoveragePass,
@@ -56,7 +56,7 @@ OF_TRIPLE = 12  # numbers per row while a triple is looked up: cells, parts of i
 
 
 @dataclass(frozen=True, eq=False)
-class TreeInteractions(InteractionPasses):
+class TreeInteractions(ExactInteractions):
     r"""Strengths of a sum of trees, exactly, on every row.
 
     A leaf is a box: it adds its value where each feature's cell lies among those that pass. In the
@@ -79,8 +79,6 @@ class TreeInteractions(InteractionPasses):
 
     name: ClassVar[str] = "tree_exact"
     structure: ClassVar[type | None] = Trees
-    shortcut: ClassVar[bool] = True
-    threaded: ClassVar[bool] = True
     how: ClassVar[str] = "looks up every row in tables of leaf interactions"
 
     @classmethod
@@ -124,25 +122,6 @@ class TreeInteractions(InteractionPasses):
             f"or pass "
             "subsample="
         )
-
-    def fallback(self, short: str) -> str | None:
-        """Return nothing: a shortcut is no fallback."""
-        return None
-
-    @property
-    def predictions(self) -> int:
-        """The model itself predicts no row."""
-        return 0
-
-    @property
-    def calls(self) -> int:
-        """The model itself is not called."""
-        return 0
-
-    @property
-    def error_rows(self) -> int:
-        """Rows whose influence gives the standard errors."""
-        return len(self.sample.numbers)
 
     @cached_property
     def sample(self) -> Sample:
