@@ -2,7 +2,7 @@
 PYTHON ?= python
 PARALLEL = --numprocesses logical --dist worksteal
 
-.PHONY: install lint types layers quick test slow soak docs gallery ci format timings scale laws pipelines fuzz floors pictures
+.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench scale laws pipelines fuzz floors pictures
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -54,6 +54,9 @@ format:
 
 timings:  ## what an answer costs in predicts, memory, import time, first calls
 	$(PYTHON) tests/support/timings.py
+
+bench:  ## which kernel became slower since BASE, a commit; about ten minutes
+	$(PYTHON) benchmarks/compare.py $(BASE)
 
 scale:  ## fifty million rows streamed and on a cluster, workers killed; about half an hour and 10 GB of disk
 	$(PYTHON) tests/support/scale.py
