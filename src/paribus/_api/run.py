@@ -17,13 +17,14 @@ from paribus._contracts import CheckpointableEvaluator
 from paribus._data.background import Background
 from paribus._data.rows import Rows
 from paribus._data.table import Table
-from paribus._evaluators.planner import Plan, choose
+from paribus._evaluators.planner import Plan, choose, reads_trees
 from paribus._evaluators.prediction_bound import PredictionBound, RowsNeededError
 from paribus._evaluators.request import Request
 from paribus._evaluators.sample import rows_taker
 from paribus._evaluators.survey import SummarySpec
 from paribus._evaluators.together import Together
 from paribus._executors import LocalExecutor
+from paribus._kernels import why_numpy
 from paribus._models import Model, structure_digest, structure_text
 from paribus._states import Keyed
 from paribus.errors import RefusalError
@@ -192,7 +193,7 @@ class Estimated:
             "estimand": evaluators[0].estimand,
             "evaluator": " and ".join(dict.fromkeys(one.name for one in evaluators)),
             "why": self.plans[-1].why,
-            "how": "; ".join(dict.fromkeys(one.how for one in evaluators)),
+            "how": "; ".join(dict.fromkeys([*(one.how for one in evaluators), *self._slower])),
             "structure": self._structure,
             "refusals": self.plans[0].refusals,
             "predictions": sum(one.predictions for one in evaluators),
@@ -200,6 +201,13 @@ class Estimated:
             "block_rows": max(one.block_rows for one in evaluators),
             "threads": max(plan.threads for plan in self.plans),
         }
+
+    @property
+    def _slower(self) -> list[str]:
+        """Why the loops over trees, if there were any, were not compiled."""
+        read = any(reads_trees(plan.evaluator) for plan in self.plans)
+        why = why_numpy() if read else None
+        return [] if why is None else [f"with NumPy, slower than compiled: {why}"]
 
     @property
     def _structure(self) -> str | None:

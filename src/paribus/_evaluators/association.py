@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from importlib import import_module
 from types import ModuleType
 
 import numpy as np
@@ -12,12 +10,12 @@ import numpy as np
 from paribus._contracts import Array, Flags, Floats
 from paribus._data.binning import ColumnBins, bins_of, is_ordered, numbers_of
 from paribus._data.table import Column, Table
+from paribus._kernels import kernels
 from paribus._kernels.program import Bytes
 from paribus.errors import FeatureError
 from paribus.meaning import Association
 
 SPEARMAN, RATIO, CRAMER = Association
-REFERENCE, COMPILED = "paribus._kernels.reference", "paribus._kernels.compiled"
 AT_ONCE = 256  # features whose correlations with all others are held at a time
 
 
@@ -160,7 +158,7 @@ def _cramer(one: Array, other: Array) -> float:
 
 def kernels_of(*, small: bool) -> ModuleType:
     """Return NumPy for a small table of rows and pairs, for which numba need not be loaded if it is not."""
-    return import_module(REFERENCE if small and COMPILED not in sys.modules else COMPILED)
+    return kernels(small=small)
 
 
 def binned(column: Column, bins: ColumnBins, kernels: ModuleType) -> Bytes:

@@ -27,6 +27,7 @@ from paribus._evaluators.trees.tree_exact import TreeExact
 from paribus._evaluators.trees.tree_recursion import TreeRecursion
 from paribus._models import Model, structure_of
 from paribus._models.combination import refuse_joined
+from paribus._models.trees import Trees
 from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 from paribus.meaning import Estimand, Refusal
 
@@ -176,6 +177,13 @@ def _none_can(model: Model | None, method: str, refusals: Mapping[str, Refusal])
         "method='brute' gives the same result on the same rows, method='auto' uses the fastest exact "
         "evaluator"
     )
+
+
+def reads_trees(evaluator: Any) -> bool:
+    """Return whether an evaluator, or one of those it is built from, evaluates the trees of a model."""
+    built = getattr(evaluator, "built", ())
+    parts = built if isinstance(built, tuple) else (built,)
+    return evaluator.structure is Trees or any(map(reads_trees, parts))
 
 
 def _read_by_none(candidates: list[type[StatisticEvaluator]], model: Model | None) -> bool:

@@ -1,6 +1,48 @@
 """Loops over rows, nodes and points: `reference` says what they compute, `compiled` does it fast.
 
 Both have the same functions: `rank` numbers among thresholds, `lay_out` a program, `cover` rows, draw the
-`curves` of rows along what was `trace`d, `average` points, `weigh` the paths of training. `compiled` is
-imported when a kernel is first needed, because it takes longer to load than the rest of the library.
+`curves` of rows along what was `trace`d, `average` points, `weigh` the paths of training. Everybody gets them
+from `kernels`: `compiled` is imported when a kernel is first needed, because numba takes longer to load than
+the rest of the library, and where numba cannot be imported `reference` is used in its place.
 """
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+from paribus.errors import check_choice, failure
+
+COMPILED, REFERENCE = "paribus._kernels.compiled", "paribus._kernels.reference"
+CHOICE = "PARIBUS_KERNELS"  # the environment variable that names the kernels
+
+
+def kernels(*, small: bool = False) -> ModuleType:
+    """Return the kernels: compiled where numba can be imported, else those in NumPy.
+
+    ``small`` work is left to NumPy as long as numba is not loaded: loading it would take longer.
+    """
+    if small and COMPILED not in sys.modules:
+        return import_module(REFERENCE)
+    return import_module(COMPILED if why_numpy() is None else REFERENCE)
+
+
+@cache
+def why_numpy() -> str | None:
+    """Return why the kernels are those in NumPy, None where they are compiled."""
+    choice = os.environ.get(CHOICE, "compiled")
+    check_choice(f"the environment variable {CHOICE}", choice, ("compiled", "reference"))
+    if choice == "reference":
+        return f"{CHOICE} is set to 'reference'"
+    try:
+        import_module("numba")
+    except Exception as error:  # an import may fail in any way: an unknown Python or NumPy, a broken llvmlite
+        absent = isinstance(error, ModuleNotFoundError) and error.name == "numba"
+        why = "numba is not installed" if absent else f"numba cannot be imported ({failure(error)})"
+        logging.getLogger("paribus").warning("trees are evaluated with NumPy, many times slower: %s", why)
+        return why
+    return None

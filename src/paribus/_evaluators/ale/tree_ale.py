@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from paribus._evaluators.ale.ale_grid import RowCells
 from paribus._evaluators.ale.ale_request import AlePass, AleRequest, collected
 from paribus._evaluators.trees.programs import code_of, codes_of, walk_of
 from paribus._grid import moved_values
+from paribus._kernels import kernels
 from paribus._kernels.program import MOST_CODES, CodeColumn, Ints, Walk
 from paribus._models import Model, trees_of
 from paribus._models.ensemble import Encoding
@@ -58,7 +58,6 @@ class TreeAle(AlePass):
     def build(cls, model: Model, request: AleRequest) -> TreeAle:
         """Lay the trees out, and the values of each feature as codes."""
         trees, grids = trees_of(model), request.ale_grids
-        kernels = import_module("paribus._kernels.compiled")
         walk = walk_of(trees.ensemble, tuple(grid.axes[0].feature for grid in grids))
         most = max((column.missing for column in walk.columns), default=0)
         if most > MOST_CODES:
@@ -67,7 +66,7 @@ class TreeAle(AlePass):
         requests, axes = moved_values(grids)
         values = trees.ensemble.values(requests)
         nodes = tuple(
-            _codes_of_nodes(walk, trees, grid.axes[0].feature, values[own[0]], kernels)
+            _codes_of_nodes(walk, trees, grid.axes[0].feature, values[own[0]], kernels())
             for grid, own in zip(grids, axes, strict=True)
         )
         return cls(request, trees, walk, nodes, model.n_outputs)
@@ -80,7 +79,7 @@ class TreeAle(AlePass):
     @property
     def kernels(self) -> ModuleType:
         """The kernels; named rather than held, because a module cannot be shipped."""
-        return import_module("paribus._kernels.compiled")
+        return kernels()
 
     @property
     def block_rows(self) -> int:

@@ -28,7 +28,6 @@ from paribus._evaluators.interactions.tree_passes import (
     CoverageTables,
     PredictionPass,
     influence_within,
-    kernels,
 )
 from paribus._evaluators.interactions.triples import counting_of, joint_of
 from paribus._evaluators.interactions.tuple_pass import TuplePass
@@ -36,6 +35,7 @@ from paribus._evaluators.request import Fold, Passes
 from paribus._evaluators.trees.leaf_boxes import ExpectedLeaves, Leaves, ThresholdCells
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._evaluators.trees.tuple_cells import Tuples, columns_of, in_tuples
+from paribus._kernels import kernels
 from paribus._kernels.program import ACTIVE, SLOT, Ints, Program
 from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble

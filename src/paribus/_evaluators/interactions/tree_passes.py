@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,15 +14,11 @@ from paribus._data.rows import Block
 from paribus._evaluators.trees.leaf_boxes import Leaves, ThresholdCells, parts_of
 from paribus._evaluators.trees.programs import codes_expected, codes_of, family_of, program_of
 from paribus._evaluators.trees.tuple_cells import tuples_among
+from paribus._kernels import kernels
 from paribus._kernels.program import Ints, Program
 from paribus._models.ensemble import Ensemble
 from paribus._states import Counts, Keyed, RowCurves
 from paribus._states.expected import LARGEST, Constructed, Expected, Numbers
-
-
-def kernels() -> ModuleType:
-    """Return the kernels, loaded when they are first needed."""
-    return import_module("paribus._kernels.compiled")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,15 +11,11 @@ from paribus._data.sampling import Sample
 from paribus._evaluators.interactions.effect_moments import JointMoments
 from paribus._evaluators.interactions.influence import InfluenceSample
 from paribus._evaluators.interactions.interaction_request import InteractionRequest
-from paribus._evaluators.interactions.tree_passes import (
-    CoveragePass,
-    CoverageTables,
-    influence_within,
-    kernels,
-)
+from paribus._evaluators.interactions.tree_passes import CoveragePass, CoverageTables, influence_within
 from paribus._evaluators.trees.leaf_boxes import TABLE_CELLS, Leaves
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._evaluators.trees.tuple_cells import Tuples
+from paribus._kernels import kernels
 from paribus._models.ensemble import Ensemble
 
 Group = tuple[int, ...]

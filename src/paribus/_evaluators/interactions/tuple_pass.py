@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paribus._data.rows import Block
-from paribus._evaluators.interactions.tree_passes import kernels
 from paribus._evaluators.trees.programs import codes_of
 from paribus._evaluators.trees.tuple_cells import Tuples, columns_of
+from paribus._kernels import kernels
 from paribus._kernels.program import Program
 from paribus._models.ensemble import Ensemble
 from paribus._states import CodeTuples, Keyed

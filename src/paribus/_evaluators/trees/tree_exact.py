@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from paribus._data.rows import Block
 from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
 from paribus._evaluators.request import EvaluationRequest
 from paribus._evaluators.trees.programs import codes_expected, codes_of, laid_out
+from paribus._kernels import kernels
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
 from paribus._models.trees import Trees
@@ -54,8 +54,7 @@ class TreeExact(ExactEffects):
     def build(cls, model: Model, request: EvaluationRequest) -> TreeExact:
         """Lay the trees out for the grids."""
         trees = trees_of(model)
-        kernels = import_module("paribus._kernels.compiled")
-        program, points = laid_out(trees.ensemble, request.grids, kernels)
+        program, points = laid_out(trees.ensemble, request.grids, kernels())
         return cls(model, request, trees, program, points)
 
     def prepare(self) -> None:
@@ -66,7 +65,7 @@ class TreeExact(ExactEffects):
     @property
     def kernels(self) -> ModuleType:
         """The kernels; named rather than held, because a module cannot be shipped."""
-        return import_module("paribus._kernels.compiled")
+        return kernels()
 
     @property
     def linear(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib import import_module
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from paribus._contracts import Floats
 from paribus._data.rows import Block
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest, SinglePass
 from paribus._evaluators.trees.programs import laid_out
+from paribus._kernels import kernels
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
 from paribus._models.ensemble import Ensemble
@@ -76,9 +76,8 @@ class TreeRecursion(SinglePass):
         refusal = cls._refusal(model, request)
         if refusal is not None:
             raise RefusalError(refusal)
-        kernels = import_module("paribus._kernels.compiled")
         ensemble = trees_of(model).ensemble
-        program, points = laid_out(ensemble, request.grids, kernels)
+        program, points = laid_out(ensemble, request.grids, kernels())
         return cls(model, request, program, points, _fractions(ensemble))
 
     @property
@@ -121,14 +120,13 @@ class TreeRecursion(SinglePass):
 
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
         """Return averages along the paths."""
-        kernels = import_module("paribus._kernels.compiled")
-        share = kernels.weigh(self.program, self.fraction)
+        share = kernels().weigh(self.program, self.fraction)
 
         def answer(points: PointCodes) -> EffectEstimate:
             if not points.size:
                 none = np.empty((self.model.n_outputs, 0))
                 return EffectEstimate(none, none, None)
-            average = kernels.average(self.program, points, share) + self.program.base[:, None]
+            average = kernels().average(self.program, points, share) + self.program.base[:, None]
             return EffectEstimate(average, np.full_like(average, np.nan), None)
 
         with ThreadPoolExecutor(threads) as pool:
