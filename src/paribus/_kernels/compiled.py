@@ -29,7 +29,6 @@ from paribus._kernels.program import (
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
 TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
-PORTION = 256  # rows whose influence on every group stays in a cache
 FLAGS = 2**20  # of rows at leaves, held at once
 GUARD = np.uint64(1 << (LANE - 1))
 TOGETHER = 64  # rows followed down a tree together: what is known of them should stay in the nearest cache
@@ -364,21 +363,23 @@ def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads
     groups, several, margins, rows = functions.shape
     by_row = np.ascontiguousarray(functions.transpose(0, 3, 2, 1)).reshape(groups, rows, margins * several)
     amounts = _amounts(boxes, items, cells, by_row, several, threads)
-    influence = np.zeros((rows, groups, margins, several))
-    most = int(np.diff(boxes.first).max(initial=1))
+    stride, most = margins * several, int(np.diff(boxes.first).max(initial=1))
+    # A chunk of rows after another, in each a group after another: what a leaf adds to stays in a cache.
+    influence = np.zeros((-(-rows // CHUNK), groups, CHUNK, margins, several))
 
-    def portion(first: int) -> None:
-        own = influence[first : first + PORTION]
+    def chunk(number: int) -> None:
+        own = cells[:, number * CHUNK : (number + 1) * CHUNK]
+        order = np.argsort(own, axis=1, kind="stable")
         spread(
-            first, own[0].size, boxes.first, boxes.feature, boxes.sides.first, boxes.sides.stop,
-            boxes.sides.runs, cells, items.first, items.group, items.places, boxes.margin, amounts,
-            margins * several, several, np.empty(len(own), np.int32), np.empty((4, len(own)), np.int32),
-            np.empty(most * most, np.int32), own.reshape(-1)
+            np.take_along_axis(own, order, 1).reshape(-1), own.shape[1], _masks_below(order), boxes.first,
+            boxes.feature, boxes.sides.first, boxes.sides.stop, boxes.sides.runs, items.first, items.group,
+            items.places, boxes.margin, amounts, stride, several, np.empty(most * WORDS, np.uint64),
+            np.empty(4 * WORDS, np.uint64), np.empty(WORDS, np.uint64), influence[number].reshape(-1)
         )  # fmt: skip
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(portion, range(0, rows, PORTION)))
-    return influence.transpose(1, 3, 2, 0)
+        list(pool.map(chunk, range(len(influence))))
+    return influence.transpose(1, 4, 3, 0, 2).reshape(groups, several, margins, -1)[..., :rows]
 
 
 def _amounts(
@@ -402,13 +403,13 @@ def _amounts(
         leaf = leaf_of[own]
         chosen = items.places[own][:, items.places[own[0]] >= 0]
         sums = _sums(boxes, leaf, boxes.first[leaf][:, None] + chosen, cells, functions[group], several)
-        value = np.repeat(boxes.value[leaf], several, axis=1)
-        parts = range(1 << chosen.shape[1])
-        for part in parts[1:]:
-            amount = value * sums[:, part] * (-1.0) ** (chosen.shape[1] - part.bit_count())
-            for lacks in parts:
+        value, found = np.repeat(boxes.value[leaf], several, axis=1), np.zeros(sums.shape)
+        for part in range(1, len(sums)):
+            amount = value * sums[part] * (-1.0) ** (chosen.shape[1] - part.bit_count())
+            for lacks in range(part + 1):
                 if part & lacks == lacks:
-                    amounts[own, lacks] += amount
+                    found[lacks] += amount
+        amounts[own, : len(found)] = found.swapaxes(0, 1)
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(write, range(len(functions))))
@@ -423,7 +424,7 @@ def _sums(
 
     leaves, ways = places.shape
     columns, margin = boxes.value.shape[1] * several, boxes.margin[leaf]
-    sums = np.zeros((leaves, 1 << ways, columns))
+    sums = np.zeros((1 << ways, leaves, columns))
     features = boxes.feature[places[0]]
     if ways == 2:
         one, other = (cells[feature] for feature in features)
@@ -431,14 +432,14 @@ def _sums(
         size, width = int(one.max(initial=0)) + 1, functions.shape[1]
         size = max(size, int(_last(boxes.sides, places[:, 0])))
         second = max(int(other.max(initial=0)) + 1, int(_last(boxes.sides, places[:, 1])))
-        found = np.zeros((leaves, 3, columns))
+        found = np.zeros((3, leaves, columns))
         sum_pairs(
             np.ascontiguousarray(places), boxes.sides.first, boxes.sides.stop, boxes.sides.runs, one, other,
             functions, margin, columns, size, several, np.zeros((second + 1) * width),
             np.full(size, -1, np.int32), np.empty(len(one), np.int32), np.full(size + 1, -1, np.int32),
             np.empty((2 * int(runs.sum()), 3), np.int32), np.zeros(width), found.reshape(-1)
         )  # fmt: skip
-        sums[:, 1:] = found
+        sums[1:] = found
         return sums
     at = np.maximum(margin, 0)[:, None] * several + np.arange(columns)
     for begin in range(0, leaves, some := max(1, FLAGS // max(1, cells.shape[1]))):
@@ -448,8 +449,18 @@ def _sums(
         ]
         for part in range(1, 1 << ways):
             both = np.prod([flags for way, flags in enumerate(passes) if part >> way & 1], axis=0)
-            sums[begin : begin + some, part] = np.take_along_axis(both @ functions, at[begin : begin + some], 1)
+            sums[part, begin : begin + some] = np.take_along_axis(both @ functions, at[begin : begin + some], 1)
     return sums
+
+
+def _masks_below(order: Integers) -> Integers:
+    """Return, for orders ``(f, i)`` of a chunk of rows, the masks of their first rows, in a line."""
+    flags = np.zeros((*order.shape, WORDS), np.uint64)
+    place = np.indices(order.shape, sparse=True)
+    flags[(*place, order // 64)] = np.uint64(1) << (order % 64).astype(np.uint64)
+    masks = np.zeros((len(order), order.shape[1] + 1, WORDS), np.uint64)
+    np.bitwise_or.accumulate(flags, axis=1, out=masks[:, 1:])
+    return masks.reshape(-1)
 
 
 def _last(sides: Runs, numbers: Integers) -> int:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from numba import f8, i4, i8, njit, u8, void
 
-from paribus._kernels.jit.common import ONE, ZERO, kernel
+from paribus._kernels.jit.bits import lowest
+from paribus._kernels.jit.common import CHUNK, ONE, ZERO, kernel
+
+WORDS, SIX = u8(8), u8(6)  # a mask of a chunk of rows; rows of a word as a power of two
 
 
 @njit(nogil=True)
@@ -37,12 +40,13 @@ def sum_pairs(
 ):  # fmt: skip
     """Write the sums of functions ``(i, w)`` over the rows that pass leaves' tests of one feature, and so on.
 
-    ``sums (l, 3, columns)`` are over those that pass the tests of the first feature, of the second, and of
+    ``sums (3, l, columns)`` are over those that pass the tests of the first feature, of the second, and of
     both. Rows are added in the order of their cells of the first feature to ``tree``, whose partial sums over
     powers of two give the sum up to any cell of the second; where a leaf's run begins or ends it is read.
     ``edges`` are lists of the runs that begin or end at a cell: the next one, the leaf and the sign.
     """
     width, leaves = u8(functions.shape[1]), u8(places.shape[0])
+    both = u8(2) * leaves * columns
     n = i4(0)
     for leaf in range(leaves):
         place = u8(places[leaf, 0])
@@ -59,13 +63,13 @@ def sum_pairs(
         edge = edge_head[cell]
         while edge >= 0:
             leaf, sign = u8(edges[edge, 1]), f8(edges[edge, 2])
-            first, at = u8(max(margin[leaf], 0)) * more, leaf * u8(3) * columns
+            first, at = u8(max(margin[leaf], 0)) * more, leaf * columns
             for c in range(columns):
                 sums[at + c] += sign * total[first + c]
             place = u8(places[leaf, 1])
             for run in range(u8(run_first[place]), u8(run_stop[place])):
                 _add_below(
-                    tree, width, runs[run, 0], runs[run, 1], first, columns, sign, sums, at + u8(2) * columns
+                    tree, width, runs[run, 0], runs[run, 1], first, columns, sign, sums, at + both
                 )  # fmt: skip
             edge = edges[edge, 0]
         point = point_head[cell] if cell < size else i4(-1)
@@ -83,110 +87,86 @@ def sum_pairs(
         for run in range(u8(run_first[place]), u8(run_stop[place])):
             _add_below(
                 tree, width, runs[run, 0], runs[run, 1], first, columns, 1.0, sums,
-                (u8(3) * leaf + ONE) * columns
+                (leaves + leaf) * columns
             )  # fmt: skip
 
 
 @njit(nogil=True)
-def _mark(cells, begin, runs, first, stop, place, inside, failed):
-    """Note for some rows how many features' tests they fail: the first of these, the last, and their sum."""
-    rows = u8(inside.size)
-    for i in range(rows):
-        inside[i] = 0
-    for run in range(first, stop):
-        low, high = runs[run, 0], runs[run, 1]
-        for i in range(rows):
-            cell = cells[begin + i]
-            inside[i] += i4((cell >= low) & (cell < high))
-    for i in range(rows):
-        fails = i4(1) - inside[i]
-        failed[1, i] = place if (fails > 0) & (failed[0, i] == 0) else failed[1, i]
-        failed[2, i] = place if fails > 0 else failed[2, i]
-        failed[3, i] += fails * place
-        failed[0, i] += fails
+def _below(cells, first, rows, cell):
+    """Return how many of sorted cells are below one."""
+    low, high = first, first + rows
+    while low < high:
+        middle = (low + high) >> ONE
+        if cells[middle] < cell:
+            low = middle + ONE
+        else:
+            high = middle
+    return low - first
 
 
 @njit(nogil=True)
-def _add(influence, at, amounts, item, lacks, columns):
-    """Add what an item gives a row that lacks some of its features."""
-    for c in range(columns):
-        influence[at + c] += amounts[item, lacks, c]
-
-
-@njit(nogil=True)
-def _lacks(places, item, most, count, first, last, total):
-    """Return which of an item's features a row fails, or none of its parts where it fails others as well."""
-    lacks, found = ZERO, 0
-    for way in range(most):
-        place = places[item, way]
-        fails = (place == first) | (place == last) | ((count == 3) & (place == total - first - last))
-        if (place >= 0) & fails:
-            lacks |= ONE << way
-            found += 1
-    return lacks if found == count else ONE << most
+def _fail(cells, first, rows, below, runs, run, stop, fails, at, count):
+    """Write the mask of rows whose cells lie in no run, and count how many tests they fail by now."""
+    masks = (first + first // rows) * WORDS
+    for w in range(WORDS):
+        fails[at + w] = below[masks + rows * WORDS + w]
+    for number in range(run, stop):
+        low = masks + _below(cells, first, rows, runs[number, 0]) * WORDS
+        high = masks + _below(cells, first, rows, runs[number, 1]) * WORDS
+        for w in range(WORDS):
+            fails[at + w] &= ~(below[high + w] ^ below[low + w])
+    for w in range(WORDS):
+        word = fails[at + w]
+        for least in range(u8(4)):
+            both = count[least * WORDS + w] & word
+            count[least * WORDS + w] |= word
+            word = both
 
 
 @kernel(
     void(
-        u8, u8, i8[::1], i4[::1], i8[::1], i8[::1], i4[:, ::1], i4[:, ::1], i8[::1], i4[::1], i4[:, ::1],
-        i4[::1], f8[:, :, ::1], u8, u8, i4[::1], i4[:, ::1], i4[::1], f8[::1]
+        i4[::1], u8, u8[::1], i8[::1], i4[::1], i8[::1], i8[::1], i4[:, ::1], i8[::1], i4[::1], i4[:, ::1],
+        i4[::1], f8[:, :, ::1], u8, u8, u8[::1], u8[::1], u8[::1], f8[::1]
     ),
 )  # fmt: skip
 def spread(
-    begin, width, leaf_first, leaf_feature, run_first, run_stop, runs, cells, item_first, item_group,
-    item_places, margin, amounts, margins, more, inside, failed, item_of, influence
+    cells, rows, below, leaf_first, leaf_feature, run_first, run_stop, runs, item_first, item_group,
+    item_places, margin, amounts, stride, more, fails, count, mask, influence
 ):  # fmt: skip
     """Add to the influence of some rows what belongs to the features of a group whose tests they fail alone.
 
-    A row that fails the tests of more features than a group has, or of others, has no part in it: few rows
-    fail so few, and each counts in few groups, which are found by the features it fails.
+    ``cells (f, i)`` are sorted, ``below (f, i + 1, words)`` the masks of the first rows in that order.
+    ``count`` has the masks of the rows that fail at least one, two, three and four features' tests, so that
+    those which fail a part of a group and nothing else are found for all rows of a word at once.
     """
-    rows, most, columns = u8(inside.size), u8(item_places.shape[1]), u8(amounts.shape[2])
+    most, columns = u8(item_places.shape[1]), u8(amounts.shape[2])
     for leaf in range(u8(margin.size)):
-        first, here = u8(leaf_first[leaf]), u8(leaf_first[leaf + ONE] - leaf_first[leaf])
-        item, stop = u8(item_first[leaf]), u8(item_first[leaf + ONE])
-        if item == stop:
+        if item_first[leaf] == item_first[leaf + ONE]:
             continue
-        failed[0] = 0
-        failed[3] = 0
-        for place in range(here):
-            at = first + place
-            _mark(
-                cells[u8(leaf_feature[at])], begin, runs, u8(run_first[at]), u8(run_stop[at]), i4(place),
-                inside, failed
+        for w in range(u8(count.size)):
+            count[w] = ZERO
+        first = u8(leaf_first[leaf])
+        for at in range(first, u8(leaf_first[leaf + ONE])):
+            _fail(
+                cells, u8(leaf_feature[at]) * rows, rows, below, runs, u8(run_first[at]), u8(run_stop[at]),
+                fails, (at - first) * WORDS, count
             )  # fmt: skip
-        two = most == u8(2)
-        if two:
-            item_of[: here * here] = -1
-            for number in range(item, stop):
-                one, other = u8(item_places[number, 0]), u8(item_places[number, 1])
-                item_of[one * here + other] = i4(number)
-                item_of[other * here + one] = i4(number)
-        shift = u8(max(margin[leaf], 0)) * more
-        for i in range(rows):
-            count = failed[0, i]
-            if count > i4(most):
-                continue
-            base = i * width + shift
-            if two & (count == 2):
-                number = item_of[u8(failed[1, i]) * here + u8(failed[2, i])]
-                if number >= 0:
-                    group = u8(item_group[u8(number)])
-                    _add(influence, base + group * margins, amounts, u8(number), u8(3), columns)
-            elif two & (count == 1):
-                for place in range(here):
-                    number = item_of[u8(failed[1, i]) * here + place]
-                    if number >= 0:
-                        lacks = ONE if item_places[u8(number), 0] == failed[1, i] else u8(2)
-                        group = u8(item_group[u8(number)])
-                        _add(influence, base + group * margins, amounts, u8(number), lacks, columns)
-            else:
-                for number in range(item, stop):
-                    lacks = ZERO
-                    if count > 0:
-                        lacks = _lacks(
-                            item_places, number, most, count, failed[1, i], failed[2, i], failed[3, i]
-                        )
-                    if lacks >> most == ZERO:
-                        group = u8(item_group[number])
-                        _add(influence, base + group * margins, amounts, number, lacks, columns)
+        for number in range(u8(item_first[leaf]), u8(item_first[leaf + ONE])):
+            base = u8(item_group[number]) * CHUNK * stride + u8(max(margin[leaf], 0)) * more
+            ways = most if item_places[number, most - ONE] >= 0 else u8(2)
+            for lacks in range(ONE << ways):
+                size = (lacks & ONE) + ((lacks >> ONE) & ONE) + (lacks >> u8(2))
+                for w in range(WORDS):
+                    mask[w] = below[rows * WORDS + w] & ~count[size * WORDS + w]
+                for way in range(ways):
+                    if (lacks >> way) & ONE:
+                        at = u8(item_places[number, way]) * WORDS
+                        for w in range(WORDS):
+                            mask[w] &= fails[at + w]
+                for w in range(u8(mask.size)):
+                    word = mask[w]
+                    while word:
+                        place = base + ((w << SIX) + lowest(word)) * stride
+                        for c in range(columns):
+                            influence[place + c] += amounts[number, lacks, c]
+                        word &= word - ONE
