@@ -29,7 +29,7 @@ from paribus._kernels.program import (
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
 TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
-PARTS = 8  # of leaves, for threads
+FLAGS = 2**20  # of rows at leaves, held at once
 GUARD = np.uint64(1 << (LANE - 1))
 TOGETHER = 64  # rows followed down a tree together: what is known of them should stay in the nearest cache
 NO_WEIGHTS = np.empty(0)
@@ -358,25 +358,126 @@ def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads
     exclusion, the sum of ``v_l g_T(x) 1[x passes l on S] 1[z passes l on all but S]`` over the rows x.
     ``functions (t, q, m, i)`` are several g for each group; so is the result.
     """
-    from paribus._kernels.jit.boxes import interact as add_leaves
+    from paribus._kernels.jit.influence import spread
 
-    functions = np.ascontiguousarray(functions)
-    leaves, rows = len(boxes.margin), cells.shape[1]
-    ends = np.linspace(0, leaves, PARTS + 1).astype(np.int64)
-    most = int(np.diff(boxes.first).max(initial=1))
+    groups, several, margins, rows = functions.shape
+    by_row = np.ascontiguousarray(functions.transpose(0, 3, 2, 1)).reshape(groups, rows, margins * several)
+    amounts = _amounts(boxes, items, cells, by_row, several, threads)
+    stride, most = margins * several, int(np.diff(boxes.first).max(initial=1))
+    # A chunk of rows after another, in each a group after another: what a leaf adds to stays in a cache.
+    influence = np.zeros((-(-rows // CHUNK), groups, CHUNK, margins, several))
 
-    def part(number: int) -> Floats:
-        influence = np.zeros(functions.shape)
-        add_leaves(
-            ends[number], ends[number + 1], boxes.first, boxes.feature, boxes.sides.first, boxes.sides.stop,
-            boxes.sides.runs, cells, items.first, items.group, items.places, boxes.value, boxes.margin,
-            functions, np.empty((most, rows)), np.empty((4, max(rows, 8))), np.empty(rows, np.int64),
-            influence
+    def chunk(number: int) -> None:
+        own = cells[:, number * CHUNK : (number + 1) * CHUNK]
+        order = np.argsort(own, axis=1, kind="stable")
+        spread(
+            np.take_along_axis(own, order, 1).reshape(-1), own.shape[1], _masks_below(order), boxes.first,
+            boxes.feature, boxes.sides.first, boxes.sides.stop, boxes.sides.runs, items.first, items.group,
+            items.places, boxes.margin, amounts, stride, several, np.empty(most * WORDS, np.uint64),
+            np.empty(4 * WORDS, np.uint64), np.empty(WORDS, np.uint64), influence[number].reshape(-1)
         )  # fmt: skip
-        return influence
 
-    with ThreadPoolExecutor(threads) as pool:  # parts do not depend on threads, and are added in order
-        return np.asarray(sum(pool.map(part, range(PARTS))))
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(chunk, range(len(influence))))
+    return influence.transpose(1, 4, 3, 0, 2).reshape(groups, several, margins, -1)[..., :rows]
+
+
+def _amounts(
+    boxes: Boxes, items: Items, cells: Ints, functions: Floats, several: int, threads: int
+) -> Floats:
+    """Return what each item gives a row that fails some of its features' tests, ``(items, 2^d, k q)``.
+
+    ``functions (t, i, m q)`` are several functions of each group.
+    """
+    most, groups = items.places.shape[1], np.arange(len(functions) + 1)
+    columns = boxes.value.shape[1] * several
+    amounts = np.zeros((len(items.group), 1 << most, columns))
+    order = np.argsort(items.group, kind="stable")
+    first = np.searchsorted(items.group[order], groups)
+    leaf_of = np.repeat(np.arange(len(boxes.margin)), np.diff(items.first))
+
+    def write(group: int) -> None:
+        own = order[first[group] : first[group + 1]]
+        if not len(own):
+            return
+        leaf = leaf_of[own]
+        chosen = items.places[own][:, items.places[own[0]] >= 0]
+        sums = _sums(boxes, leaf, boxes.first[leaf][:, None] + chosen, cells, functions[group], several)
+        value, found = np.repeat(boxes.value[leaf], several, axis=1), np.zeros(sums.shape)
+        for part in range(1, len(sums)):
+            amount = value * sums[part] * (-1.0) ** (chosen.shape[1] - part.bit_count())
+            for lacks in range(part + 1):
+                if part & lacks == lacks:
+                    found[lacks] += amount
+        amounts[own, : len(found)] = found.swapaxes(0, 1)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(write, range(len(functions))))
+    return amounts
+
+
+def _sums(
+    boxes: Boxes, leaf: Integers, places: Integers, cells: Ints, functions: Floats, several: int
+) -> Floats:
+    """Return the sums of functions over the rows that pass leaves' tests of parts of a group."""
+    from paribus._kernels.jit.influence import sum_pairs
+
+    leaves, ways = places.shape
+    columns, margin = boxes.value.shape[1] * several, boxes.margin[leaf]
+    sums = np.zeros((1 << ways, leaves, columns))
+    features = boxes.feature[places[0]]
+    if ways == 2:
+        one, other = (cells[feature] for feature in features)
+        runs = boxes.sides.stop[places[:, 0]] - boxes.sides.first[places[:, 0]]
+        size, width = int(one.max(initial=0)) + 1, functions.shape[1]
+        size = max(size, int(_last(boxes.sides, places[:, 0])))
+        second = max(int(other.max(initial=0)) + 1, int(_last(boxes.sides, places[:, 1])))
+        found = np.zeros((3, leaves, columns))
+        sum_pairs(
+            np.ascontiguousarray(places), boxes.sides.first, boxes.sides.stop, boxes.sides.runs, one, other,
+            functions, margin, columns, size, several, np.zeros((second + 1) * width),
+            np.full(size, -1, np.int32), np.empty(len(one), np.int32), np.full(size + 1, -1, np.int32),
+            np.empty((2 * int(runs.sum()), 3), np.int32), np.zeros(width), found.reshape(-1)
+        )  # fmt: skip
+        sums[1:] = found
+        return sums
+    at = np.maximum(margin, 0)[:, None] * several + np.arange(columns)
+    for begin in range(0, leaves, some := max(1, FLAGS // max(1, cells.shape[1]))):
+        passes = [
+            _passes(boxes.sides, places[begin : begin + some, way], cells[feature])
+            for way, feature in enumerate(features)
+        ]
+        for part in range(1, 1 << ways):
+            both = np.prod([flags for way, flags in enumerate(passes) if part >> way & 1], axis=0)
+            sums[part, begin : begin + some] = np.take_along_axis(both @ functions, at[begin : begin + some], 1)
+    return sums
+
+
+def _masks_below(order: Integers) -> Integers:
+    """Return, for orders ``(f, i)`` of a chunk of rows, the masks of their first rows, in a line."""
+    flags = np.zeros((*order.shape, WORDS), np.uint64)
+    place = np.indices(order.shape, sparse=True)
+    flags[(*place, order // 64)] = np.uint64(1) << (order % 64).astype(np.uint64)
+    masks = np.zeros((len(order), order.shape[1] + 1, WORDS), np.uint64)
+    np.bitwise_or.accumulate(flags, axis=1, out=masks[:, 1:])
+    return masks.reshape(-1)
+
+
+def _last(sides: Runs, numbers: Integers) -> int:
+    """Return where the last run of some lists ends."""
+    stops = sides.stop[numbers]
+    return int(sides.runs[stops[stops > sides.first[numbers]] - 1, 1].max(initial=0))
+
+
+def _passes(sides: Runs, numbers: Integers, cells: Ints) -> Floats:
+    """Return 1 where rows' cells lie in lists of runs, else 0, ``(lists, i)``."""
+    times = sides.stop[numbers] - sides.first[numbers]
+    owner = np.repeat(np.arange(len(numbers)), times)
+    runs = sides.runs[np.arange(len(owner)) + (sides.first[numbers] - np.cumsum(times) + times)[owner]]
+    changes = np.zeros((len(numbers), max(int(cells.max(initial=0)), int(runs.max(initial=0))) + 2))
+    np.add.at(changes, (owner, runs[:, 0]), 1.0)
+    np.add.at(changes, (owner, runs[:, 1]), -1.0)
+    return np.asarray(np.cumsum(changes, axis=1)[:, cells])
 
 
 @dataclass(frozen=True, eq=False)
