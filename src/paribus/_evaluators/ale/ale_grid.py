@@ -226,6 +226,8 @@ class AleGrid(Grid):
     def _index(self, inside: list[Integers], missing: Flags | None) -> Integers:
         """Return the nodes ``(b, i, d)`` to evaluate; missing values go from the anchor to missing."""
         stops = [_stops_at(one, cells) for one, cells in zip(self.bins, inside, strict=True)]
+        if len(stops) == 1 and missing is None:
+            return stops[0][..., None]
         grids = np.meshgrid(*(np.arange(size) for size in self.stops), indexing="ij")
         index = np.stack([s[g.ravel()] for s, g in zip(stops, grids, strict=True)], axis=-1)
         if missing is not None:
