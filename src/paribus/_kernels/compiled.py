@@ -31,9 +31,10 @@ CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
 TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
 FLAGS = 2**20  # of rows at leaves, held at once
+LISTED = 1 << 15  # rows listed at once: their codes of a column should stay near
 GUARD = np.uint64(1 << (LANE - 1))
 TOGETHER = 64  # rows followed down a tree together: what is known of them should stay in the nearest cache
-LISTED = 2_048  # words of masks that wait until their rows are added to: they should stay near, too
+WAITING = 2_048  # words of masks that wait until their rows are added to: they should stay near, too
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
 NO_VISITS = np.empty((0, 5), np.int32)
@@ -120,12 +121,12 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     if program.shallow < len(program.entries):
         from paribus._kernels.jit.lists import cover_by_lists
 
-        lists = _Lists.of(program, codes.shape[1])
-        exactly = np.zeros(program.most)
-        cover_by_lists(
-            codes, given, *tests, program.entries, program.shallow, program.up, program.family.members,
-            program.slot_set, lists.rows, lists.tags, lists.sizes, exactly, counts
-        )  # fmt: skip
+        lists, exactly = _Lists.of(program, codes.shape[1]), np.zeros(len(program.family.sets) + 1)
+        for some in lists.portions:
+            cover_by_lists(
+                np.ascontiguousarray(codes[:, some]), given[some], *lists.trees, program.family.parts,
+                program.slot_set, *lists.arrays, exactly, counts
+            )  # fmt: skip
     return counts
 
 
@@ -211,14 +212,13 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
         entries = program.entries[: program.shallow]
         curves_by_masks(codes, *tests, entries, program.up, *masks.arrays, members, *visits, flat, plain)
     if program.shallow < len(program.entries):
-        from paribus._kernels.jit.lists import curves_by_lists
+        from paribus._kernels.jit.curve_lists import curves_by_lists
 
         lists = _Lists.of(program, rows)
-        one_list = np.empty(rows, np.uint64)
-        stop = np.empty(program.most + 1, np.uint64)
         curves_by_lists(
-            codes, *tests, program.entries, program.shallow, program.up, program.family.members,
-            program.slot_set, lists.rows, lists.tags, lists.sizes, stop, one_list, *visits, flat, plain
+            codes, *lists.trees, program.family.parts, program.slot_set, *lists.arrays,
+            program.entries[program.shallow :], program.value, traced.visit_first[program.shallow :],
+            *visits[2:], flat, plain
         )  # fmt: skip
     reaching.accumulate(drawn, plain.reshape(-1, rows), traced.starts)
     return drawn
@@ -251,12 +251,14 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     if program.shallow < len(program.entries):
         from paribus._kernels.jit.lost_lists import lose_by_lists
 
-        lists = _Lists.of(program, rows)
-        lose_by_lists(
-            codes, *tests, program.entries, program.shallow, program.up, program.family.members,
-            program.slot_set, lists.rows, lists.tags, lists.sizes, np.empty(program.most + 1, np.uint64),
-            np.empty(rows, np.uint64), program.value, share, *(a.reshape(-1) for a in (rounded, plain, lost))
-        )  # fmt: skip
+        lists, place = _Lists.of(program, rows), np.empty(len(program.family.sets), np.uint64)
+        for some in lists.portions:
+            sums = [np.ascontiguousarray(array[..., some]) for array in (rounded, plain, lost)]
+            lose_by_lists(
+                np.ascontiguousarray(codes[:, some]), *lists.trees, program.slot_set, place, *lists.arrays,
+                program.entries[program.shallow :], program.value, share, *(a.reshape(-1) for a in sums)
+            )  # fmt: skip
+            rounded[:, some], plain[:, some], lost[..., some] = sums
     if not single:
         return plain, lost
     return rounded, lost + (rounded - plain)[:, None]
@@ -304,7 +306,7 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
         program.most, np.zeros((2 * program.levels * program.most + 1) * WORDS, np.uint64),
         np.empty((most_codes + 1) * WORDS, np.uint64), masks, masks[tests * WORDS :],
         masks[(tests + ways) * WORDS :], np.empty(2 * WORDS, np.uint64),
-        np.empty((LISTED + 2 * WORDS * program.most, 4), np.uint64),
+        np.empty((WAITING + 2 * WORDS * program.most, 4), np.uint64),
         np.empty(program.n_margins * moves.size * CHUNK), changes
     )  # fmt: skip
     return changes.reshape(program.n_margins, moves.size, -1)
@@ -475,7 +477,8 @@ def _sums(
         ]
         for part in range(1, 1 << ways):
             both = np.prod([flags for way, flags in enumerate(passes) if part >> way & 1], axis=0)
-            sums[part, begin : begin + some] = np.take_along_axis(both @ functions, at[begin : begin + some], 1)
+            few = slice(begin, begin + some)
+            sums[part, few] = np.take_along_axis(both @ functions, at[few], 1)
     return sums
 
 
@@ -528,16 +531,23 @@ class _Masks:
 
 @dataclass(frozen=True, eq=False)
 class _Lists:
-    """Memory for the rows at each level, the set each violates, and how many there are."""
+    """Deep trees, and memory for lists of rows: of nodes on the way, and which of these wait."""
 
-    rows: Ints
-    tags: Ints
-    sizes: Integers
+    trees: tuple[Ints, Integers, Bytes, Ints, Ints, int]
+    portions: tuple[slice, ...]
+    arrays: tuple[Integers, Integers]
 
     @classmethod
     def of(cls, program: Program, rows: int) -> _Lists:
-        size = program.levels * rows
-        return cls(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(program.levels, np.uint64))
+        # What is left of a word beside a row must hold every set.
+        shift = min(LISTED.bit_length() - 1, 32 - len(program.family.sets).bit_length())
+        size = min(rows, 1 << shift)
+        nodes, tests = program.deep_nodes, (program.truth, program.owner, program.family.step)
+        return cls(
+            (nodes, program.deep_roots, *tests, shift),
+            tuple(slice(first, first + size) for first in range(0, rows, max(1, size))),
+            (np.empty(program.levels * size, np.uint32), np.empty((program.levels, 3), np.uint64)),
+        )
 
 
 def _reach(program: Program, points: PointCodes) -> tuple[Bytes, Ints, Ints]:

@@ -23,6 +23,8 @@ Bytes = NDArray[np.uint8]
 COLUMN, CUT, MISSING_LEFT, TABLE = range(4)
 # Columns of `Program.entries`. TEST, ABOVE and UPS are those of the node above.
 END, DEPTH, TEST, ABOVE, UPS, ACTIVE, SIDE, SLOT, NODE, MARGIN = range(10)
+# Columns of `Program.deep_nodes`.
+CODE, CUT_AT, FROM, BELOW = range(4)
 FINE, COARSE = 16, 4  # even cells per threshold in the table that says nearly where a number is
 BINS = 32  # of a feature at most, where pairs of features are marked
 FEW = 2_048  # thresholds whose table may be fine: it should stay in the nearest cache
@@ -93,6 +95,19 @@ class FeatureSets:
     step: Ints
     members: Ints
 
+    @cached_property
+    def parts(self) -> Ints:
+        """The parts of each set, ``(sets, 2**d)``; the number of sets where it has fewer than the largest."""
+        size = self.members.shape[1]
+        parts = np.full((len(self.sets), 1 << size), len(self.sets), np.int32)
+        for number in range(1 << size):
+            chosen = self.members[:, [place for place in range(size) if number >> place & 1]]
+            part = np.zeros(len(parts), np.int32)
+            for feature in chosen.T:
+                part = self.step[part, feature]
+            parts[:, number] = np.where((chosen >= 0).all(axis=1), part, len(self.sets))
+        return parts
+
 
 @dataclass(frozen=True, eq=False)
 class Program:
@@ -141,9 +156,10 @@ class Program:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays."""
+        """Memory of the arrays, and of the nodes of deep trees."""
         arrays = (self.conditions, self.truth, self.feature, self.entries, self.up, self.slot_set, self.value)
-        return sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
+        deep = 4 * np.dtype(np.int32).itemsize * (len(self.entries) - self.shallow)
+        return deep + sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
 
     @property
     def n_slots(self) -> int:
@@ -159,6 +175,39 @@ class Program:
     def n_codes(self) -> Ints:
         """Number of codes of each column."""
         return np.array([column.missing + 1 for column in self.columns], np.int32)
+
+    @cached_property
+    def owner(self) -> Ints:
+        """The feature each column belongs to, as in ``feature``."""
+        owner = np.zeros(len(self.columns), np.int32)
+        owner[self.conditions[:, COLUMN]] = self.feature
+        return owner
+
+    @cached_property
+    def deep_nodes(self) -> Ints:
+        """The entries of trees that are walked with lists, ``(e - shallow, 4)``.
+
+        CODE: the column that is tested, -1 at a leaf. CUT_AT: the largest code that goes left; the first slot
+        of a leaf. FROM: the code from which it goes left too; -1 where CUT_AT is where a table of categories
+        begins. BELOW: the right child, the left one is next; the slot after those of a leaf.
+        """
+        entries = self.entries[self.shallow :]
+        nodes = np.full((len(entries), 4), -1, np.int32)
+        inner = np.flatnonzero(entries[:, SLOT] < 0)
+        column, cut, missing_left, table = self.conditions[entries[inner + 1, TEST]].T
+        nodes[inner, CODE] = column
+        nodes[inner, CUT_AT] = np.where(table < 0, cut, table)
+        nodes[inner, FROM] = np.where(table < 0, self.n_codes[column] - missing_left, -1)
+        nodes[inner, BELOW] = entries[inner + 1, END] - self.shallow
+        leaf = np.flatnonzero(entries[:, SLOT] >= 0)
+        nodes[leaf, CUT_AT] = entries[leaf, SLOT]
+        nodes[leaf, BELOW] = entries[leaf, SLOT] + entries[leaf, ACTIVE]
+        return nodes
+
+    @cached_property
+    def deep_roots(self) -> Integers:
+        """The roots among them."""
+        return np.flatnonzero(self.entries[self.shallow :, DEPTH] == 0)
 
     @cached_property
     def levels(self) -> int:
