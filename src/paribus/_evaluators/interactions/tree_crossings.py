@@ -64,7 +64,7 @@ class TreeCurves:
             traced = kernels().trace(program, [some])
             for start in range(0, rows, chunk):
                 own = np.ascontiguousarray(codes[:, start : start + chunk])
-                drawn = self.trees.outputs(kernels().curves(program, traced, own))
+                drawn = self.trees.outputs(kernels().curves(program, traced, own), overwrite=True)
                 if curves is None:
                     curves = np.empty((len(drawn), points.size, rows))
                 curves[:, first : first + some.size, start : start + chunk] = drawn

@@ -124,10 +124,10 @@ def with_free(program: Program, ensemble: Ensemble, features: Iterable[int], ker
     layout = kernels.lay_out(roots, ensemble.left, ensemble.right, inner, feature, family.step)
     entries = program.entries.copy()
     _fill_sets(entries, layout, inner)
-    tested = np.array([program.columns[c].encoding for c in program.conditions[:, COLUMN]], np.int64)
+    encoding = np.array([column.encoding for column in program.columns], np.int64)
     return replace(
         program,
-        feature=position[tested],
+        feature=position[encoding[program.conditions[:, COLUMN]]],
         entries=entries,
         up=layout.up,
         slot_set=layout.slot_set,
