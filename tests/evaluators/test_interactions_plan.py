@@ -201,15 +201,15 @@ def test_h_statistic_model_without_trees_refuses_shortcut_with_its_reason():
     assert by_name.refusals["tree_exact"] == "method='brute' was requested by name"
 
 
-def test_h_statistic_probabilities_of_booster_are_requested_for():
+def test_h_statistic_probabilities_of_booster_are_added_up_from_leaves():
     model = lgb.LGBMClassifier(**LGB).fit(TRAIN, SIGNAL > 5)
     found = paribus.h_statistic(model, FULL, response_method="predict_proba")
-    assert found.provenance.evaluator == "brute"
+    assert (found.provenance.evaluator, found.provenance.predictions) == ("tree_crossed", 0)
     assert "predict_proba is no sum over leaves" in found.provenance.refusals["tree_exact"]
     assert "response_method='decision_function'" in found.provenance.refusals["tree_exact"]
     assert any("on the probability scale" in note for note in found.notes)
-    with pytest.raises(paribus.RefusalError, match="no sum over leaves"):
-        paribus.h_statistic(model, FULL, response_method="predict_proba", method="exact")
+    exact = paribus.h_statistic(model, FULL, response_method="predict_proba", method="exact")
+    assert bits(exact) == bits(found)
     margin = paribus.h_statistic(model, FULL, response_method="decision_function")
     assert (margin.provenance.evaluator, margin.provenance.refusals) == ("tree_exact", {})
     assert not any("probability" in note for note in margin.notes)

@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from examples import EXAMPLES, Additive
-from paribus._evaluators.interactions.brute_interactions import CrossedRows
+from paribus._evaluators.interactions.crossed_interactions import CrossedRows
+from paribus._evaluators.interactions.tree_crossings import CrossedFeatures
 from paribus._evaluators.permutation import Shuffler
 from paribus._executors import DaskExecutor, LocalExecutor
 from paribus._kernels import reference
 from paribus._states import merge_in_order
 
 BLOCKS = 6  # as many are made of the rows of an example
-WHOLE = (CrossedRows, Shuffler)  # their rows meet each other, so that a block has them all
+WHOLE = (CrossedFeatures, CrossedRows, Shuffler)  # their rows meet each other, so that a block has them all
 COMPANY = [
     ("effects", {"grid_resolution": 3}),
     ("accumulated_local_effects", {"grid_resolution": 3}),

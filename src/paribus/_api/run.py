@@ -19,7 +19,7 @@ from paribus._data.rows import Rows
 from paribus._data.table import Table
 from paribus._evaluators.planner import Plan, choose, reads_trees
 from paribus._evaluators.prediction_bound import PredictionBound, RowsNeededError
-from paribus._evaluators.request import Request
+from paribus._evaluators.request import Request, StatisticEvaluator
 from paribus._evaluators.sample import rows_taker
 from paribus._evaluators.survey import SummarySpec
 from paribus._evaluators.together import Together
@@ -249,7 +249,7 @@ def each_model(generators: Sequence[Rounds]) -> Rounds:
 def evaluated(
     work: Work,
     model: Model | None,
-    requested: Callable[[bool], Request],
+    requested: Callable[[type[StatisticEvaluator] | None], Request],
     method: str,
     name: str,
     *,
@@ -384,7 +384,12 @@ def estimates_here(plan: Plan, rows: Background) -> Any:
             return done.value
 
 
-def both_ways(model: Model, requested: Callable[[bool], Request], rows: Rows, method: str) -> list[list[Any]]:
+def both_ways(
+    model: Model,
+    requested: Callable[[type[StatisticEvaluator] | None], Request],
+    rows: Rows,
+    method: str,
+) -> list[list[Any]]:
     """Return the estimates of a statistic on a few rows by the evaluators of a method, and by the model."""
     estimates_by_model = []
     for way in (method, "brute"):

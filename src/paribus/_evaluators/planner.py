@@ -19,6 +19,7 @@ from paribus._evaluators.cell_means import CellMeans
 from paribus._evaluators.combined_exact import CombinedExact
 from paribus._evaluators.interactions.additive_interactions import AdditiveInteractions
 from paribus._evaluators.interactions.brute_interactions import BruteInteractions
+from paribus._evaluators.interactions.tree_crossings import TreeCrossings
 from paribus._evaluators.interactions.tree_interactions import TreeInteractions
 from paribus._evaluators.permutation import PermutationEvaluator
 from paribus._evaluators.prediction_bound import PredictionBound
@@ -35,6 +36,7 @@ from paribus.meaning import Estimand, Refusal
 # number that evaluating the model gives: it may refuse, it may not approximate.
 EVALUATORS: list[Mapping[str, type[StatisticEvaluator]]] = [
     {"effects": TreeExact, "ale": TreeAle, "interactions": TreeInteractions},
+    {"interactions": TreeCrossings},
     {"effects": AdditiveExact, "ale": AdditiveAle, "interactions": AdditiveInteractions},
     {"effects": CombinedExact, "ale": CombinedAle},
     {"effects": TreeRecursion},
@@ -70,22 +72,22 @@ class Plan:
 
 def choose(
     model: Model | None,
-    requested: Callable[[bool], Request],
+    requested: Callable[[type[StatisticEvaluator] | None], Request],
     method: str = "auto",
     refused: Mapping[str, Refusal] | None = None,
     bound: PredictionBound | None = None,
 ) -> list[Plan]:
     """Choose the first evaluators that can compute all grids.
 
-    ``requested`` returns the request for a shortcut, or for evaluating the model itself, which may be on
-    fewer rows; ``method`` may insist on a shortcut, or on none. ``refused`` are the evaluators that refused
+    ``requested`` returns the request for an evaluator, which may be on fewer rows where it evaluates the model
+    or crosses rows with each other; ``method`` may insist on a shortcut, or on none. ``refused`` are the evaluators that refused
     what they met in the rows. Evaluating the model takes no more predictions than the ``bound``.
     """
     refusals = dict(refused or {})
     short: str | None = None
     plans: list[Plan] = []
     done: set[int] = set()
-    candidates = _candidates(requested(True).statistic)
+    candidates = _candidates(requested(None).statistic)
     if method in ("auto", "exact") and _read_by_none(candidates, model):
         refusals["combined_exact"] = Refusal("combined_exact", RefusalCode.UNSUPPORTED, SEVERAL)
     for candidate in candidates:
@@ -101,7 +103,7 @@ def choose(
         ):
             continue  # one reason is enough for all evaluators of structures
         if reason is None:
-            request = requested(candidate.shortcut)
+            request = requested(candidate)
             covered, left = _covered(candidate, model, request)
             numbers = tuple(number for number in covered if number not in done)
             try:

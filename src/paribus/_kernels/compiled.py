@@ -179,8 +179,11 @@ class Trace:
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Trace:
     """Find, once for all rows, where the curves of the grids can change."""
     starts = np.cumsum([0, *(points.size for points in questions)])
-    with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda *one: _edges(program, *one), questions, starts.tolist()[:-1]))
+    if len(questions) == 1:
+        found = [_edges(program, questions[0], 0)]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(lambda *one: _edges(program, *one), questions, starts.tolist()[:-1]))
     shift = np.cumsum([0, *(len(edges) for _, edges in found)])
     for (visits, _), before in zip(found, shift, strict=False):
         visits[:, 2:4] += before

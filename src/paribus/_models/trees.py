@@ -32,9 +32,9 @@ class Trees:
     bound: float | None
     both: bool = False
 
-    def outputs(self, margins: Floats) -> Floats:
-        """Return the outputs ``(o, ...)`` of margins ``(m, ...)``."""
-        outputs = self.link.apply(margins)
+    def outputs(self, margins: Floats, *, overwrite: bool = False) -> Floats:
+        """Return the outputs ``(o, ...)`` of margins ``(m, ...)``, which may be written over if that is said."""
+        outputs = self.link.apply(margins, overwrite=overwrite)
         if self.both:
             return np.concatenate([1.0 - outputs, outputs])
         return outputs if self.columns is None else outputs[list(self.columns)]

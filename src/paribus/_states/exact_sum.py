@@ -45,8 +45,11 @@ class ExactSum:
         bits = math.ceil(math.log2(max(rows, 1))) + 1
         top = math.ceil(math.log2(bound)) + bits
         large, small = 1.5 * 2.0**top, 1.5 * 2.0 ** (top - 53 + bits)
-        high = (terms + large) - large
-        low = ((terms - high) + small) - small
+        high = terms + large
+        high -= large
+        low = terms - high
+        low += small
+        low -= small
         return cls(high.sum(axis=-1), low.sum(axis=-1))
 
     def merge(self, other: Self) -> Self:

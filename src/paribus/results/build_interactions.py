@@ -139,7 +139,8 @@ class InteractionBuilder:
         yield from skipped_notes(p)
         yield from self._prediction_notes()
         model = self.models[0]
-        if (model.response, p.evaluator) == ("predict_proba", "brute") and has_margin(model.predictor.target):
+        crossed = model.response == "predict_proba" and p.evaluator in ("brute", "tree_crossed")
+        if crossed and has_margin(model.predictor.target):
             exact = any(one.code is RefusalCode.NONLINEAR_LINK for one in p.refusals.values())
             yield Note(NoteCode.PROBABILITY_SCALE, ON_MARGIN + ", exact on every row" * exact)
         yield from unsteady_notes(self.models, ", so it was evaluated one point at a time")

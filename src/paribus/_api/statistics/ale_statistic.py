@@ -111,7 +111,7 @@ class AleStatistic:
         estimated = yield from evaluated(
             work,
             model,
-            lambda shortcut: request,
+            lambda candidate: request,
             self.method,
             label(self.verb, index, len(work.models)),
             sample=None if budget is None else budget.draw,
@@ -125,7 +125,7 @@ class AleStatistic:
         rows = Rows(work.rows.head_sample(SEED), None)
         rows = rows.keep(rows.chosen(VERIFIED, SEED))
         few = replace(request, rows=len(rows), n_weighted=len(rows), weighted=False, out_of_core=False)
-        exact, brute = both_ways(one.model, lambda shortcut: few, rows, self.method)
+        exact, brute = both_ways(one.model, lambda candidate: few, rows, self.method)
         worst = max(apart(mine.ale, theirs.ale) for mine, theirs in zip(exact, brute, strict=True))
         terms = max(2 * int(np.prod(grid.nodes)) for grid in request.ale_grids)  # differences are added up
         return within_rounding(one.model, worst, terms)

@@ -148,7 +148,7 @@ class EffectsStatistic:
         estimated = yield from evaluated(
             work,
             model,
-            lambda shortcut: request,
+            lambda candidate: request,
             self.method,
             label(self.verb, index, len(work.models)),
             beside=() if index else counting.parts,
@@ -174,7 +174,7 @@ class EffectsStatistic:
             some = replace(
                 request, rows=len(rows), n_weighted=len(rows), weighted=False, sample=None, out_of_core=False
             )
-        (plan,) = choose(model, lambda shortcut: some, "exact")
+        (plan,) = choose(model, lambda candidate: some, "exact")
         work.runner.passes += not rows.in_memory
         estimates: list[EffectEstimate] = estimates_here(plan, rows)
         return estimates

@@ -147,7 +147,7 @@ class PermutationStatistic:
         )
 
 
-def _same(request: PermutationRequest, shortcut: bool) -> PermutationRequest:
+def _same(request: PermutationRequest, candidate: Any) -> PermutationRequest:
     return request
 
 

@@ -18,7 +18,7 @@ from paribus._data.background import Background
 from paribus._data.features import Feature
 from paribus._data.rows import Rows
 from paribus._evaluators.interactions import InteractionStatistics
-from paribus._evaluators.interactions.brute_interactions import TRIPLE_PARTS
+from paribus._evaluators.interactions.crossed_interactions import TRIPLE_PARTS
 from paribus._evaluators.interactions.interaction_request import InteractionRequest
 from paribus._evaluators.planner import Plan
 from paribus._evaluators.prediction_bound import PredictionBound, RowsNeededError
@@ -31,7 +31,7 @@ from paribus.results import HStatistics, Importance, Provenance
 from paribus.results.build_interactions import InteractionBuilder
 
 VERIFIED = 40  # rows on which strengths of trees are compared with the definition
-SUBSAMPLE = 500  # rows crossed with each other where the model itself is evaluated, by default
+SUBSAMPLE = 500  # rows where they are crossed with each other, by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +100,8 @@ class InteractionStatistic:
     def _verified(self, work: Work, one: Estimated, rows: Rows) -> float:
         """Compare with the definition on a few rows, all of which are crossed with each other."""
         assert one.model is not None
-        few = replace(self._requested(work, None, True, rows), threeway=0, drawn_from=None)
-        (exact,), (brute,) = both_ways(one.model, lambda shortcut: few, rows, self.method)
+        few = replace(self._requested(work, None, None, rows), threeway=0, drawn_from=None)
+        (exact,), (brute,) = both_ways(one.model, lambda candidate: few, rows, self.method)
         ratios = [name for name in ("main", "pairwise", "overall") if getattr(exact, name) is not None]
         worst = max(apart(getattr(exact, name).strength, getattr(brute, name).strength) for name in ratios)
         floor = float(np.sqrt(np.max(exact.floor)) + np.sqrt(np.max(brute.floor)))
@@ -135,9 +135,14 @@ class InteractionStatistic:
         return budget.bound(model, reads=self.reads_trees, verified=few * few * self._crossings(threeway=0))
 
     def _requested(
-        self, work: Work, bound: PredictionBound | None, shortcut: bool, some: Rows | None = None
+        self,
+        work: Work,
+        bound: PredictionBound | None,
+        candidate: type[Any] | None,
+        some: Rows | None = None,
     ) -> InteractionRequest:
-        rows = some or self._rows(work, bound, shortcut)
+        crosses = candidate is not None and candidate.crosses
+        rows = some or self._rows(work, bound, crosses, crosses and not candidate.shortcut)
         return InteractionRequest(
             self.features,
             self.pairwise,
@@ -148,21 +153,23 @@ class InteractionStatistic:
             work.memory,
             work.threads,
             work.given,
-            drawn_from=work.rows.n_weighted if self.size == AUTO and not shortcut else None,
+            drawn_from=work.rows.n_weighted if self.size == AUTO and crosses else None,
             few_calls=self.max_predictions is not None,
         )
 
-    def _rows(self, work: Work, bound: PredictionBound | None, shortcut: bool) -> Background:
-        """Return the rows to use: those with positive weight, or a sample of them."""
+    def _rows(
+        self, work: Work, bound: PredictionBound | None, crosses: bool, predicts: bool
+    ) -> Background:
+        """Return the rows to use: those with positive weight, or a sample where they are crossed."""
         rows = work.rows
-        size = SUBSAMPLE if self.size == AUTO and not shortcut else self.size
+        size = SUBSAMPLE if self.size == AUTO and crosses else self.size
         if bound is not None:
-            size = self._within(bound, size, shortcut)
+            size = self._within(bound, size, predicts)
         if isinstance(size, int):
             if size not in self._drawn:
                 raise RowsNeededError(size)
             return self._drawn[size]
-        if shortcut:
+        if not crosses:
             return rows
         if not rows.in_memory:
             raise OptionError(
@@ -171,9 +178,9 @@ class InteractionStatistic:
             )
         return rows.subsample(None, self.seed)
 
-    def _within(self, bound: PredictionBound, size: int | str | None, shortcut: bool) -> int | str | None:
+    def _within(self, bound: PredictionBound, size: int | str | None, predicts: bool) -> int | str | None:
         """Return how many rows may be used: the fewer of those requested and those the bound allows."""
-        if shortcut:
+        if not predicts:
             bound.check_verified(bound.verified)
             return size
         most = bound.crossed(self._crossings(self.threeway))

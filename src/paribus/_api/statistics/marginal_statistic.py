@@ -156,7 +156,7 @@ class MarginalStatistic:
         return named_outputs(self.target_names, ("y",) if len(several) == 1 else several)
 
 
-def _same(request: MarginalRequest, shortcut: bool) -> MarginalRequest:
+def _same(request: MarginalRequest, candidate: Any) -> MarginalRequest:
     return request
 
 

@@ -98,10 +98,11 @@ class InteractionRequest:
 
 
 class InteractionPasses:
-    """What both ways to find interactions share."""
+    """What all ways to find interactions share; one that ``crosses`` rows takes n x n steps for n of them."""
 
     estimand: ClassVar[Estimand] = Estimand.INTERVENTIONAL
     structure: ClassVar[type | None] = None
+    crosses: ClassVar[bool] = False
     request: InteractionRequest
 
     @classmethod

@@ -108,6 +108,50 @@ def program_of(ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, dee
     )
 
 
+def with_free(program: Program, ensemble: Ensemble, features: Iterable[int], kernels: ModuleType) -> Program:
+    """Lay a program out anew for a set of features that are free together, or none of them.
+
+    They are one feature of its family: there is no slot for a part of them.
+    """
+    together = frozenset(features)
+    family = family_of([(min(together),)])
+    free = np.array([encoding.feature in together for encoding in ensemble.encodings])
+    position = np.where(free, 0, 1).astype(np.int32)
+    inner = ensemble.column != LEAF
+    feature = np.full(len(inner), -1, np.int32)
+    feature[inner] = position[ensemble.column[inner]]
+    roots = program.entries[program.entries[:, DEPTH] == 0, NODE]
+    layout = kernels.lay_out(roots, ensemble.left, ensemble.right, inner, feature, family.step)
+    entries = program.entries.copy()
+    _fill_sets(entries, layout, inner)
+    encoding = np.array([column.encoding for column in program.columns], np.int64)
+    return replace(
+        program,
+        feature=position[encoding[program.conditions[:, COLUMN]]],
+        entries=entries,
+        up=layout.up,
+        slot_set=layout.slot_set,
+        family=family,
+    )
+
+
+def observed_points(program: Program, codes: Ints, features: Iterable[int]) -> tuple[PointCodes, Integers]:
+    """Return the distinct codes that rows ``(c, i)`` have in some features as points, and the point of each.
+
+    Points are sorted by code, so that few neighbors differ in what they pass.
+    """
+    own = [position for feature in features for position in program.columns_of.get(feature, ())]
+    point = np.zeros(codes.shape[1], np.int64)
+    row = np.full(len(program.conditions), -1, np.int32)
+    for number, position in enumerate(own):
+        _, point = np.unique(point * program.n_codes[position] + codes[position], return_inverse=True)
+        row[program.conditions[:, COLUMN] == position] = number
+    _, first = np.unique(point, return_index=True)
+    table = np.ascontiguousarray(codes[np.ix_(own, first)])
+    axis, axis_first = np.zeros(len(own), np.int32), np.array([0, len(first)], np.int32)
+    return PointCodes(row, axis, axis_first, table, len(first)), point
+
+
 def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, ...], Integers, Integers]:
     """Return the code columns, and for each inner node its column and its cut or set of categories."""
     leveled = ensemble.level_set >= 0
@@ -174,15 +218,21 @@ def _entries(ensemble: Ensemble, layout: Layout, test: Integers, order: Integers
     entries = np.zeros((len(node), 10), np.int32)
     entries[:, END], entries[:, DEPTH] = layout.end, layout.depth
     entries[:, TEST] = test[node[above]]
-    entries[:, ABOVE] = np.where(root, 0, layout.active[above])
-    entries[:, UPS] = layout.up_first[above]
-    entries[:, ACTIVE], entries[:, SIDE] = layout.active, layout.side
-    entries[:, SLOT] = np.where(ensemble.column[node] == LEAF, layout.slot_first, -1)
-    entries[:, NODE] = node
+    entries[:, SIDE], entries[:, NODE] = layout.side, node
     trees = np.cumsum(root) - 1
     vector = ensemble.value.shape[1] > 1
     entries[:, MARGIN] = -1 if vector else ensemble.output[order][trees]
+    _fill_sets(entries, layout, ensemble.column != LEAF)
     return entries
+
+
+def _fill_sets(entries: Ints, layout: Layout, inner: Flags) -> None:
+    """Write the columns of entries that depend on which sets of features may be free."""
+    above = np.maximum(layout.parent, 0)
+    entries[:, ABOVE] = np.where(layout.parent < 0, 0, layout.active[above])
+    entries[:, UPS] = layout.up_first[above]
+    entries[:, ACTIVE] = layout.active
+    entries[:, SLOT] = np.where(inner[layout.node], -1, layout.slot_first)
 
 
 def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:

@@ -165,4 +165,5 @@ class TreeExact(ExactEffects):
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""
-        return self.trees.outputs(self.kernels.curves(self.program, self._trace(group), rows))
+        drawn = self.kernels.curves(self.program, self._trace(group), rows)
+        return self.trees.outputs(drawn, overwrite=True)

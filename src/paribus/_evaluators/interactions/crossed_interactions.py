@@ -1,0 +1,274 @@
+"""Strengths from every row with the values of every other, whoever computes what these predict."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from paribus._budget import FLOAT, format_bytes
+from paribus._contracts import Floats
+from paribus._data.rows import ONE_PART, Block, Parts
+from paribus._data.sampling import Sample
+from paribus._evaluators.interactions.effect_moments import (
+    EffectMoments,
+    JointMoments,
+    ZeroThresholds,
+    ratios_of,
+    strongest_triples,
+)
+from paribus._evaluators.interactions.influence import FeatureCurves, InfluenceSample
+from paribus._evaluators.interactions.interaction_request import InteractionPasses
+from paribus._evaluators.interactions.interaction_statistics import InteractionStatistics
+from paribus._evaluators.request import Fold, Passes
+from paribus._evaluators.trees.leaf_boxes import parts_of
+from paribus._models import Model
+from paribus._states import Keyed
+from paribus._states.overflow import ignore_fp_errors
+
+Group = tuple[int, ...]
+TRIPLE_PARTS = 4  # sets of two features or three that are evaluated for a triple
+
+
+class CrossPredictor(Protocol):
+    """Predicts every row of a block with the values of every other."""
+
+    def curves(self, block: Block, sets: Sequence[Group]) -> list[FeatureCurves]:
+        """Return the predictions ``(o, g, i)`` at the values that rows have in each set of columns."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """One group of features: mean squares ``(2, o)``, functions and inner influence ``(2, o, i)``.
+
+    ``crossed`` is how many rows its own effect was evaluated for.
+    """
+
+    squares: Floats
+    functions: Floats
+    inner: Floats
+    crossed: int
+
+    def merge(self, other: Self) -> Self:
+        """Refuse: a group is evaluated in one block."""
+        raise AssertionError("a group was evaluated twice")
+
+
+@dataclass(frozen=True, eq=False)
+class CrossedGroups:
+    """Estimates of some groups, None of none, and how many rows they were evaluated for."""
+
+    joint: JointMoments | None
+    crossed: int
+
+
+@dataclass(frozen=True, eq=False)
+class CrossedRows:
+    """Evaluates groups of features, all rows at a time, and keeps their sums.
+
+    ``single`` has the curves of each feature; groups are of positions among them.
+    """
+
+    predictor: CrossPredictor
+    features: tuple[int, ...]
+    groups: tuple[Group, ...]
+    single: tuple[FeatureCurves, ...]
+    share: Floats
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return what is found of the block's groups, whose rows are predicted together."""
+        with ignore_fp_errors():
+            groups = [self.groups[number] for number in block.questions]
+            curves = iter(self.predictor.curves(block, [one for group in groups for one in self._sets(group)]))
+            found = [self._group(one, curves) for one in groups]
+            return Keyed({("group", number): one for number, one in zip(block.questions, found, strict=True)})
+
+    def _sets(self, group: Group) -> Iterator[Group]:
+        """Yield the columns of each part of a group that has several features."""
+        for part, _ in parts_of(group):
+            if len(part) > 1:
+                yield tuple(self.features[group[way]] for way in part)
+
+    def _group(self, group: Group, together: Iterator[FeatureCurves]) -> GroupSums:
+        curves = {
+            part: self.single[group[part[0]]] if len(part) == 1 else next(together)
+            for part, _ in parts_of(group)
+        }
+        values = {part: (one.curves @ self.share)[:, one.point] for part, one in curves.items()}
+        whole = tuple(range(len(group)))
+        interaction = sum(sign * values[part] for part, sign in parts_of(group))
+        functions = np.stack([np.asarray(interaction), values[whole]])
+        functions -= (functions @ self.share)[..., None]
+        weighed = functions * self.share
+        inner = np.stack([np.zeros_like(weighed[0]), curves[whole].as_rest(weighed[1:])[0]])
+        for part, sign in parts_of(group):
+            inner[0] += sign * curves[part].as_rest(weighed[:1])[0]
+            if len(part) == 1:  # which is counted with the feature itself
+                inner[1] -= curves[part].as_rest(weighed[1:])[0]
+        crossed = sum(one.curves[0].size for part, one in curves.items() if len(part) > 1)
+        return GroupSums(functions**2 @ self.share, functions, inner, crossed)
+
+
+class CrossedInteractions(InteractionPasses, ABC):
+    r"""The definition itself, at the rows themselves.
+
+    The effect of S at row i averages over the rows k the prediction for k with the values of i in S. All
+    of them together are a matrix of n x n predictions per set of features. Its other mean, over i, is the
+    effect of all features *but* S, so that what a prediction loses without a feature costs nothing more.
+    """
+
+    model: Model
+
+    crosses: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def predictor(self) -> CrossPredictor:
+        """What predicts every row with the values of every other."""
+
+    @property
+    @abstractmethod
+    def rounds_to_single(self) -> bool:
+        """Whether predictions may have been rounded to single precision."""
+
+    @abstractmethod
+    def singles(self) -> Generator[Fold, Keyed, tuple[FeatureCurves, ...]]:
+        """Evaluate single features."""
+
+    @abstractmethod
+    def groups_together(self, *, triples: bool) -> int:
+        """Return how many groups of features are evaluated together."""
+
+    @abstractmethod
+    def predicted(self, crossed: int) -> int:
+        """Return how many rows the model predicted, where groups were evaluated for ``crossed`` rows."""
+
+    @property
+    @abstractmethod
+    def held_bytes(self) -> int:
+        """Memory that is held all the time."""
+
+    @property
+    @abstractmethod
+    def worker_bytes(self) -> int:
+        """Memory that evaluating one block takes."""
+
+    def memory(self, threads: int) -> int:
+        """Return the memory it takes at most."""
+        return self.held_bytes + threads * self.worker_bytes
+
+    def shortage(self, needed: float) -> str:
+        """Return what to say where the memory bound is below what is ``needed``."""
+        request = self.request
+        return (
+            f"{len(request.rows)} rows crossed with each other in {len(request.features)} features need "
+            f"{format_bytes(needed)} and max_memory is {format_bytes(request.max_memory)}. Raise max_memory, "
+            "name fewer features, or pass a smaller subsample="
+        )
+
+    @property
+    def n_triples(self) -> int:
+        """Number of triples at most."""
+        return math.comb(min(self.request.threeway, len(self.request.features)), 3)
+
+    @property
+    def error_rows(self) -> int:
+        """Every row: its predictions are known anyway."""
+        return len(self.sample.numbers)
+
+    @property
+    def sample(self) -> Sample:
+        """Every row: its predictions are known anyway."""
+        return self.request.rows.sample(len(self.request.rows), self.request.seed)
+
+    @property
+    def functions_bytes(self) -> int:
+        """Memory of the functions of all pairs."""
+        return 16 * FLOAT * len(self.request.pairs) * len(self.request.rows) * self.model.n_outputs
+
+    def fold(self, name: str, evaluator: Any, block_rows: int, parts: Parts = ONE_PART) -> Fold:
+        """Return a pass over the rows."""
+        settings = (self.request.settings, self.sample.numbers)
+        return Fold(name, evaluator, block_rows, parts, settings)
+
+    def passes(self, threads: int) -> Passes:
+        """Evaluate single features, then groups, and square."""
+        single = yield from self.singles()
+        witnesses = InfluenceSample.of(self.sample, self.request.rows.total, self.request.rows.n_weighted)
+        with ignore_fp_errors():
+            evidence, predictions = self._evidence(single, witnesses.share)
+        precision = {"single": self.rounds_to_single, "single_own": self.rounds_to_single}
+        zero = ZeroThresholds.of(evidence.variance, predictions, **precision)
+        pairs = yield from self._joint("pairs", self.request.pairs, single, witnesses)
+        ratios = ratios_of(evidence, pairs.joint, witnesses, zero, threads)
+        triples = strongest_triples(ratios, len(single), self.request.threeway)
+        three = yield from self._joint("triples", triples, single, witnesses)
+        threeway = ratios_of(evidence, three.joint, witnesses, zero, threads).get("joint") if triples else None
+        return InteractionStatistics(
+            zero.above(evidence.variance),
+            ratios["main"],
+            ratios.get("left_out"),
+            ratios.get("joint"),
+            ratios.get("overall"),
+            ratios.get("total"),
+            threeway,
+            triples,
+            self.predicted(pairs.crossed + three.crossed),
+            zero.own,
+        )
+
+    def _evidence(self, single: tuple[FeatureCurves, ...], share: Floats) -> tuple[EffectMoments, Floats]:
+        """Read the effects of single features off their curves, and the predictions off one of them."""
+        rows = np.arange(len(share))
+        full = single[0].curves[:, single[0].point, rows]
+        effect = np.stack([(one.curves @ share)[:, one.point] for one in single])
+        # The mean over the values of the feature, each as often as rows have it, of each row's own curve.
+        often = [np.bincount(one.point, share, minlength=one.curves.shape[1]) for one in single]
+        loss = np.stack([full - o @ one.curves for one, o in zip(single, often, strict=True)])
+        effect = effect - (effect @ share)[..., None]
+        loss = loss - (loss @ share)[..., None]
+        centered = full - (full @ share)[:, None]
+        rest = centered - effect.sum(axis=0)
+        overall, every = self.request.overall, self.request.every_column
+        evidence = EffectMoments(
+            variance=centered**2 @ share,
+            main=effect**2 @ share,
+            lost=loss**2 @ share if overall else None,
+            overall=(loss - effect) ** 2 @ share if overall else None,
+            total=rest**2 @ share if overall and every else None,
+            full=centered,
+            effect=effect,
+            loss=loss if overall else None,
+            single=single.__getitem__,
+        )
+        return evidence, full.T
+
+    def _joint(
+        self,
+        name: str,
+        groups: tuple[Group, ...],
+        single: tuple[FeatureCurves, ...],
+        witnesses: InfluenceSample,
+    ) -> Generator[Fold, Keyed, CrossedGroups]:
+        """Evaluate groups of features, all rows at a time."""
+        if not groups:
+            return CrossedGroups(None, 0)
+        crossing = CrossedRows(self.predictor, self.request.features, groups, single, witnesses.share)
+        together = self.groups_together(triples=len(groups[0]) > 2)
+        numbers = tuple(range(len(groups)))
+        several = (numbers[first : first + together] for first in range(0, len(groups), together))
+        parts = tuple((some, len(some) * len(self.request.rows)) for some in several)
+        state = yield self.fold(name, crossing, len(self.request.rows), parts)
+        found = [state.parts["group", number] for number in range(len(groups))]
+        joint = JointMoments.of(
+            groups,
+            [one.squares for one in found],
+            [one.functions for one in found],
+            [one.inner for one in found],
+        )
+        return CrossedGroups(joint, sum(one.crossed for one in found))
