@@ -72,7 +72,7 @@ class ArrayTable:
     def column(self, feature: int) -> Column:
         """Read one column."""
         # Gathered once; every read where it lies would fetch its neighbors as well.
-        return _read(self.names[feature], np.ascontiguousarray(self.native[:, feature]))
+        return read_array(self.names[feature], np.ascontiguousarray(self.native[:, feature]))
 
     def floats(self, feature: int) -> Array | None:
         """Return a column of floats as it lies, NaN where missing; None for any other column."""
@@ -91,7 +91,7 @@ class ArrayTable:
                 f"values for {self.names[feature]!r} cannot be represented in its dtype {dtype}: {error}; "
                 "pass representable values, or cast the column in X"
             ) from error
-        return CellValues(native, _read(self.names[feature], native))
+        return CellValues(native, read_array(self.names[feature], native))
 
     def own_cells(self, feature: int) -> CellValues:
         """Return a column's own cells as a view, missing ones included: cell ``i`` is that of row ``i``."""
@@ -148,7 +148,8 @@ def _array(X: Any) -> Array:
     return array
 
 
-def _read(name: str, raw: Array) -> Column:
+def read_array(name: str, raw: Array) -> Column:
+    """Read a column of an array."""
     kind = kind_of_dtype(raw.dtype)
     if kind is not None:
         missing = _missing(raw)

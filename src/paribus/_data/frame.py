@@ -11,8 +11,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from paribus._contracts import Array, Flags, Integers, Kind
+from paribus._data.array import read_array
 from paribus._data.kinds import OBJECT_BYTES, kind_of_objects, objects, objects_like, typed
-from paribus._data.table import CellValues, Column, ScratchBuffer, checked_names
+from paribus._data.pandas_stack import PandasStack, WholeStack, chosen, is_pandas, whole_array
+from paribus._data.table import CellValues, Column, ScratchBuffer, Stack, checked_names
 from paribus.errors import FeatureError, GridError, TableError
 
 CONTENT_ROWS = 65_536  # of text and objects given to a fingerprint at a time
@@ -53,19 +55,32 @@ class FrameTable:
         return str(self.frame.implementation.value)
 
     @cached_property
+    def whole(self) -> Array | None:
+        """The array of numbers that the frame lies in; None for any other frame."""
+        return whole_array(self.native) if is_pandas(self.native) else None
+
+    @cached_property
     def row_bytes(self) -> int:
         """Memory of one row once it is repeated, from the dtypes and the length of the first texts."""
+        if self.whole is not None:
+            return _bytes(self._first) * len(self.names)
         return sum(_bytes(self._series(j)) for j in range(len(self.names)))
 
     def __len__(self) -> int:
-        return len(self.frame)
+        return len(self.native if is_pandas(self.native) else self.frame)
 
     def slice(self, start: int, stop: int) -> Self:
         """Return consecutive rows."""
-        return self._some(self.frame[start:stop])
+        if not is_pandas(self.native):
+            return self._some(self.frame[start:stop])
+        table = type(self)(self.native.iloc[start:stop], self.names)
+        vars(table)["whole"] = None if self.whole is None else self.whole[start:stop]
+        return table
 
     def keep(self, mask: Flags) -> Self:
         """Return the rows where ``mask`` holds."""
+        if is_pandas(self.native):
+            return type(self)(self.native.iloc[np.flatnonzero(mask)], self.names)
         return self._some(self.frame[np.flatnonzero(mask)])
 
     def pick(self, features: tuple[int, ...]) -> Self:
@@ -75,10 +90,12 @@ class FrameTable:
 
     def dtype(self, feature: int) -> str:
         """Return the column's dtype in words."""
-        return str(self._series(feature).dtype)
+        return str(self._like(feature).dtype)
 
     def column(self, feature: int) -> Column:
         """Read one column."""
+        if self.whole is not None:
+            return read_array(self.names[feature], np.ascontiguousarray(self.whole[:, feature]))
         series, name = self._series(feature), self.names[feature]
         try:
             return _read(name, series)
@@ -92,6 +109,8 @@ class FrameTable:
 
     def floats(self, feature: int) -> Array | None:
         """Return a column of floats as it lies, NaN where missing; None for any other column."""
+        if self.whole is not None:
+            return self.whole[:, feature] if self.whole.dtype in (np.float64, np.float32) else None
         series = self._series(feature)
         if series.dtype not in (nw.Float64, nw.Float32):
             return None
@@ -100,14 +119,15 @@ class FrameTable:
 
     def cells(self, feature: int, values: Array) -> CellValues:
         """Write values in the column's dtype, or refuse what it cannot hold."""
-        like = self._series(feature)
+        like, name = self._like(feature), self.names[feature]
         try:
             native = _native_like(like, values)
-            read = _read(self.names[feature], nw.from_native(native, series_only=True))
+            if self.whole is not None:
+                return CellValues(native, read_array(name, native.to_numpy()))
+            read = _read(name, nw.from_native(native, series_only=True))
         except Exception as error:  # each frame library has its own tree of conversion errors
             raise GridError(
-                f"values for {self.names[feature]!r} cannot be represented in its dtype {like.dtype}: "
-                f"{error}; "
+                f"values for {name!r} cannot be represented in its dtype {like.dtype}: {error}; "
                 "pass representable values, or cast the column in X"
             ) from error
         return CellValues(native, read)
@@ -128,8 +148,12 @@ class FrameTable:
         both = nw.concat([requested.to_frame(), occurring.to_frame()])
         return CellValues(both["cells"].to_native(), cells.column.and_missing())
 
-    def stack(self, copies: int, scratch: ScratchBuffer) -> FrameStack:
+    def stack(self, copies: int, scratch: ScratchBuffer) -> Stack:
         """Prepare to evaluate ``copies`` points at once; repeated pandas rows get labels that are unique."""
+        if self.whole is not None:
+            return WholeStack(self.native, self.whole, scratch)
+        if is_pandas(self.native):
+            return PandasStack.of(self.native, copies)
         rows = len(self)
         if copies == 1:
             return FrameStack(self.frame, rows)
@@ -142,7 +166,13 @@ class FrameTable:
     def content(self) -> Iterator[Any]:
         """Yield buffers that depend on the values alone, for a fingerprint."""
         for feature in range(len(self.names)):
-            yield from _content(self._series(feature))
+            if self.whole is None or self.whole.dtype.kind == "b":
+                yield from _content(self._series(feature))
+            else:  # the same, for one array
+                values = np.ascontiguousarray(self.whole[:, feature])
+                missing = np.isnan(values)
+                yield from (np.packbits(missing),) if missing.any() else ()
+                yield values.view(np.uint8)
 
     def _some(self, frame: nw.DataFrame[Any]) -> Self:
         """Return some rows; the frame is handed on, because wrapping it anew costs as much as slicing it."""
@@ -150,8 +180,16 @@ class FrameTable:
         vars(table)["frame"] = frame
         return table
 
+    @cached_property
+    def _first(self) -> nw.Series[Any]:
+        return self._series(0)
+
+    def _like(self, feature: int) -> nw.Series[Any]:
+        """Return a column of the dtype that a feature has."""
+        return self._series(feature) if self.whole is None else self._first
+
     def _series(self, feature: int) -> nw.Series[Any]:
-        if self.frame.implementation.is_pandas_like():
+        if is_pandas(self.native) or self.frame.implementation.is_pandas_like():
             # By position: pandas builds its index of labels on first use, which is not safe in threads.
             return nw.from_native(self.native.iloc[:, feature], series_only=True)
         return self.frame[:, feature]
@@ -168,34 +206,12 @@ class FrameStack:
         """Return a frame whose other columns are shared with the block and protected from the model."""
         size = len(index) * self.rows
         frame = self.base if size == len(self.base) else self.base.head(size)
-        each = index if index.ndim == 3 else index[:, None]
-        shape = len(index), self.rows
-        positions = [np.broadcast_to(each[:, :, d], shape).ravel() for d in range(len(replaced))]
-        if frame.implementation.is_pandas():
-            return _pandas_replaced(frame, replaced, positions)
         columns = []
-        for (feature, cells), position in zip(replaced.items(), positions, strict=True):
-            taken = nw.from_native(cells.native, series_only=True)[position]
+        for position, (feature, cells) in enumerate(replaced.items()):
+            taken = nw.from_native(cells.native, series_only=True)
+            taken = taken[chosen(index, position, self.rows).ravel()]
             columns.append(taken.alias(frame.columns[feature]))
         return frame.with_columns(*columns).to_native()
-
-
-def _pandas_replaced(
-    frame: nw.DataFrame[Any], replaced: dict[int, CellValues], positions: list[Integers]
-) -> Any:
-    """Replace columns by position; narwhals would rebuild every other column as well.
-
-    From version 3 on a shallow copy is protected by copy-on-write, before that only a deep one is.
-    """
-    protects = int(nw.get_native_namespace(frame).__version__.split(".")[0]) >= 3
-    native = frame.to_native().copy(deep=not protects)
-    for (feature, cells), position in zip(replaced.items(), positions, strict=True):
-        taken = cells.native.take(
-            position
-        )  # a series, because a bare array of objects would be inferred anew
-        taken.index = native.index
-        native.isetitem(feature, taken)
-    return native
 
 
 def joined_frames(natives: Sequence[Any]) -> Any:

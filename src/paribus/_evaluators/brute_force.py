@@ -379,8 +379,7 @@ class BruteForce(SinglePass):
                 part = table.slice(start, min(start + most, rows))
                 own = some[:, start : start + most] if some.ndim == 3 else some
                 stacked = part.stack(1, self.scratch).at(grid.replacements, own)
-                # A copy, because a model may return a part of what it is given, which is written anew.
-                parts.append(self._outputs(stacked, len(some), len(part)).copy())
+                parts.append(self._outputs(stacked, len(some), len(part)))
             yield np.concatenate(parts, axis=2)
 
     def predict_together(self, block: Block, pieces: list[Piece]) -> list[Floats]:
@@ -404,6 +403,5 @@ class BruteForce(SinglePass):
     def _outputs(self, stacked: Any, copies: int, rows: int) -> Floats:
         """Return the predictions ``(o, b, i)`` of stacked rows."""
         predictions = self.model.predict(stacked, copies * rows)
-        return np.ascontiguousarray(
-            predictions.reshape(copies, rows, self.model.n_outputs).transpose(2, 0, 1)
-        )
+        # A copy, because a model may return a part of what it is given, which is written anew.
+        return predictions.reshape(copies, rows, self.model.n_outputs).transpose(2, 0, 1).copy()
