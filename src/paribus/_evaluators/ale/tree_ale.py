@@ -92,8 +92,8 @@ class TreeAle(AlePass):
     def _row_bytes(self) -> int:
         """Memory of a row: its codes, its cells, what its moves change, and the outputs of one feature."""
         targets = sum(group.moves.size for group in self.tree_groups)
-        margins = 8 * (2 * targets + 12) * max(self.trees.ensemble.n_margins, self.outputs)
-        return margins + 12 * sum(group.columns for group in self.tree_groups) + 56 * len(self.places) + 64
+        margins = 8 * (targets + 12) * max(self.trees.ensemble.n_margins, self.outputs)
+        return margins + 4 * sum(group.columns for group in self.tree_groups) + 40 * len(self.places) + 64
 
     @property
     def worker_bytes(self) -> int:

@@ -13,6 +13,9 @@ from paribus._data.rows import Block
 from paribus._evaluators.trees.programs import code_of, codes_of, family_of, program_of, walk_of
 from paribus._kernels.program import (
     COLUMN,
+    CUT,
+    MISSING_LEFT,
+    TABLE,
     MOST_CODES,
     Bytes,
     CodeColumn,
@@ -20,7 +23,6 @@ from paribus._kernels.program import (
     Moves,
     Program,
     Walk,
-    goes_left,
 )
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus.errors import RefusalError
@@ -172,45 +174,52 @@ def _codes_of_values(
 def _moves_of(program: Program, codes: tuple[tuple[tuple[int, Ints], ...], ...], nothing: Moves) -> Moves:
     """Find the different ways in which tests of each feature turn out at its values."""
     test = np.zeros(len(program.conditions), np.int32)
-    conditions: list[Integers] = []
-    tables: list[Bytes] = []
-    n_codes, known = np.ones(len(codes), np.int32), 0
+    conditions, tables = [np.zeros((0, 4), np.int32)], [np.zeros(0, np.uint8)]
+    n_codes, first, known = np.ones(len(codes), np.int32), 0, 0
     for feature, columns in enumerate(codes):
-        here = [(column, np.flatnonzero(program.conditions[:, COLUMN] == column)) for column, _ in columns]
-        passes = [
-            goes_left(program, number, own)
-            for (_, own), (_, some) in zip(columns, here, strict=True)
-            for number in some
-        ]
-        if not passes:
+        if not columns:
             continue
-        n_codes[feature] = len(columns[0][1]) + 1
-        own_conditions, own_tables, ways = _ways(np.array(passes), feature, known)
-        test[np.concatenate([some for _, some in here])] = len(conditions) + ways
-        conditions.extend(own_conditions)
-        tables.extend(own_tables)
-        known += sum(map(len, own_tables))
-    table = np.array(conditions, np.int32).reshape(-1, 4)
-    truth = np.concatenate(tables) if tables else np.zeros(0, np.uint8)
-    return replace(nothing, n_codes=n_codes, conditions=table, truth=truth, test=test)
+        tests = [np.flatnonzero(program.conditions[:, COLUMN] == column) for column, _ in columns]
+        passes = [_passes(program, some, own) for some, (_, own) in zip(tests, columns, strict=True)]
+        n_codes[feature] = passes[0].shape[1] + 1
+        different, table, ways = _ways(np.concatenate(passes), feature, known)
+        test[np.concatenate(tests)] = first + ways
+        conditions.append(different)
+        tables.append(table)
+        first, known = first + len(different), known + len(table)
+    found, truth = np.concatenate(conditions), np.concatenate(tables)
+    return replace(nothing, n_codes=n_codes, conditions=found, truth=truth, test=test)
 
 
-def _ways(passes: Flags, feature: int, known: int) -> tuple[Integers, list[Bytes], Integers]:
-    """Return the conditions that tests are, whose outcomes ``(t, values)`` are given, and which each is.
+def _passes(program: Program, tests: Integers, codes: Ints) -> Flags:
+    """Return at which of some codes of their column tests are passed, ``(t, codes)``."""
+    column, cut, missing_left, table = program.conditions[tests].T[..., None]
+    if program.columns[column[0, 0]].levels:
+        return np.asarray(program.truth[table + codes] > 0)
+    missing = codes == program.columns[column[0, 0]].missing
+    return np.asarray((codes <= cut) | (missing & (missing_left > 0)))
 
-    The last value, as that may be the missing one, goes either way; where the values before it go left up to
-    one of them, a cut says so. Any other way has a table, behind the ``known`` entries of others.
+
+def _ways(passes: Flags, feature: int, known: int) -> tuple[Ints, Bytes, Integers]:
+    """Return the different conditions among tests whose outcomes are given, ``(t, values)``, and which each is.
+
+    The last value, which may be the missing one, goes either way. Where the others go left up to one of them,
+    a cut says so; any other way has a table, behind the ``known`` entries of others.
     """
-    before = passes[:, :-1].sum(axis=1)
-    plain = (passes[:, :-1] == (np.arange(passes.shape[1] - 1) < before[:, None])).all(axis=1)
-    keys = np.column_stack(
-        [~plain, np.where(plain, before, 0), passes[:, -1], np.where(plain[:, None], 0, passes)]
-    )
-    distinct, first, ways = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    conditions = np.full((len(distinct), 4), -1, np.int32)
-    conditions[:, 0], conditions[:, 1], conditions[:, 2] = feature, distinct[:, 1], distinct[:, 2]
-    tables = []
-    for number in np.flatnonzero(distinct[:, 0]):
-        tables.append(np.concatenate([[0], passes[first[number]]]).astype(np.uint8))
-        conditions[number, 3] = known + (len(tables) - 1) * len(tables[0])
-    return conditions, tables, ways.reshape(-1)
+    before, values = passes[:, :-1].sum(axis=1), passes.shape[1]
+    plain = (passes[:, :-1] == (np.arange(values - 1) < before[:, None])).all(axis=1)
+    # Cuts come first, in rising order.
+    key = np.where(plain, before, values) * 2 + passes[:, -1]
+    keys = np.column_stack([key >> 8, key & 255, np.packbits(passes, axis=1)]).astype(np.uint16)
+    order = np.lexsort(keys.T[::-1])
+    new = np.append(True, (keys[order[1:]] != keys[order[:-1]]).any(axis=1))
+    ways = np.empty(len(passes), np.int64)
+    ways[order] = np.cumsum(new) - 1
+    first = order[new]
+    tabled = ~plain[first]
+    conditions = np.full((len(first), 4), -1, np.int32)
+    conditions[:, COLUMN], conditions[:, CUT] = feature, np.where(tabled, 0, before[first])
+    conditions[:, MISSING_LEFT] = passes[first, -1]
+    conditions[tabled, TABLE] = known + np.arange(tabled.sum()) * (values + 1)
+    table = np.pad(passes[first[tabled]], [(0, 0), (1, 0)]).astype(np.uint8).ravel()
+    return conditions, table, ways
