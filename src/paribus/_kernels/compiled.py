@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._kernels.jit import common, node_order
 from paribus._kernels.jit import points as reaching
+from paribus._kernels.pattern_tables import Lookups, changes, losses
+from paribus._kernels.patterns import Patterns, patterns_of
 from paribus._kernels.program import (
     BINS,
     LANE,
@@ -106,11 +108,13 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     counts = np.zeros(program.n_slots)
     given = NO_WEIGHTS if weights is None else weights
     tests = program.n_codes, program.conditions, program.truth
-    if program.shallow:
+    if program.patterned:
+        _cover_by_patterns(patterns_of(program), codes, given, counts)
+    if program.patterned < program.shallow:
         from paribus._kernels.jit.masks import cover_by_masks
 
         masks = _Masks.of(program)
-        entries = program.entries[: program.shallow]
+        entries = program.entries[program.patterned : program.shallow]
         for first in range(0, codes.shape[1], TALLIED):
             some = slice(first, first + TALLIED)
             tallies = np.zeros(WORDS * program.n_slots if weights is None else 0, np.uint16)
@@ -128,6 +132,35 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
                 program.slot_set, *lists.arrays, exactly, counts
             )  # fmt: skip
     return counts
+
+
+def _cover_by_patterns(patterns: Patterns, codes: Ints, weights: Floats, counts: Floats) -> None:
+    """Write the weight of the rows at each slot of trees of few tests."""
+    from paribus._kernels.jit.pattern_rows import LANES, cover_by_patterns
+
+    found = np.zeros(len(patterns.leaf) * int(LANES))
+    tables = np.empty((2, 3 ** int(np.diff(patterns.first).max())))
+    cover_by_patterns(
+        codes, weights, *_of_patterns(patterns), patterns.begin, patterns.slot_first, patterns.cells,
+        *_pattern_room(patterns), found, tables, counts
+    )  # fmt: skip
+
+
+def _add_by_patterns(patterns: Patterns, lookups: Lookups, codes: Ints, sums: Floats, single: int) -> None:
+    """Add to sums ``(n, i)``, in single precision from one of them on, what tables have for the rows."""
+    from paribus._kernels.jit.pattern_rows import add_by_patterns
+
+    items = lookups.first, lookups.items, lookups.table, single
+    add_by_patterns(codes, *_of_patterns(patterns), *items, *_pattern_room(patterns), sums.reshape(-1))
+
+
+def _of_patterns(patterns: Patterns) -> tuple[Ints, Bytes, Integers, Ints]:
+    return patterns.conditions, patterns.program.truth, patterns.first, patterns.tests
+
+
+def _pattern_room(patterns: Patterns) -> tuple[NDArray[np.uint16], Bytes]:
+    """Return memory for the codes and patterns of a chunk, and for how each test turns out."""
+    return np.empty((2, CHUNK), np.uint16), np.empty(len(patterns.conditions) * CHUNK, np.uint8)
 
 
 def average(program: Program, points: PointCodes, share: Floats) -> Floats:
@@ -167,6 +200,8 @@ class Trace:
         The first point of each grid.
     size : int
         Number of points of all grids.
+    lookups : Lookups or None
+        By how much the curves of trees of few tests change.
     """
 
     visit_first: Integers
@@ -174,6 +209,7 @@ class Trace:
     edges: Ints
     starts: Ints
     size: int
+    lookups: Lookups | None
 
 
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Trace:
@@ -196,24 +232,30 @@ def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Tr
         np.concatenate([edges for _, edges in found]),
         starts[:-1].astype(np.int32),
         int(starts[-1]),
+        changes(patterns_of(program), questions) if program.patterned else None,
     )
 
 
 def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
     """Return the margins of at most ``CHUNK`` rows at each point of the grids, ``(m, g, i)``."""
-    rows = codes.shape[1]
-    drawn = np.zeros((program.n_margins, traced.size, rows))
-    plain = np.repeat(program.base, rows)
+    rows, changing = codes.shape[1], program.n_margins * traced.size
+    sums = np.zeros((changing + program.n_margins, rows))
+    sums[changing:] += program.base[:, None]
+    flat, plain = sums[:changing].reshape(-1), sums[changing:].reshape(-1)
     tests = program.n_codes, program.conditions, program.truth
-    visits = program.value, traced.visit_first, traced.visits, traced.edges, traced.size
-    flat = drawn.reshape(-1)
-    if program.shallow:
+    visits = traced.visits, traced.edges, traced.size
+    if traced.lookups is not None:
+        _add_by_patterns(patterns_of(program), traced.lookups, codes, sums, len(sums))
+    if program.patterned < program.shallow:
         from paribus._kernels.jit.masks import curves_by_masks
 
         masks = _Masks.of(program)
         members = np.empty((2, CHUNK), np.uint64)
-        entries = program.entries[: program.shallow]
-        curves_by_masks(codes, *tests, entries, program.up, *masks.arrays, members, *visits, flat, plain)
+        entries = program.entries[program.patterned : program.shallow]
+        curves_by_masks(
+            codes, *tests, entries, program.up, *masks.arrays, members, program.value,
+            traced.visit_first[program.patterned :], *visits, flat, plain
+        )  # fmt: skip
     if program.shallow < len(program.entries):
         from paribus._kernels.jit.curve_lists import curves_by_lists
 
@@ -221,9 +263,10 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
         curves_by_lists(
             codes, *lists.trees, program.family.parts, program.slot_set, *lists.arrays,
             program.entries[program.shallow :], program.value, traced.visit_first[program.shallow :],
-            *visits[2:], flat, plain
+            *visits, flat, plain
         )  # fmt: skip
-    reaching.accumulate(drawn, plain.reshape(-1, rows), traced.starts)
+    drawn = sums[:changing].reshape(program.n_margins, traced.size, rows)
+    reaching.accumulate(drawn, sums[changing:], traced.starts)
     return drawn
 
 
@@ -233,24 +276,30 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     The family has sets of one feature; ``share`` is, per slot, that of the rows which pass its leaf's tests
     of the feature. With ``single`` a row's own margin is added up in single precision, and only that.
     """
-    rows, features = codes.shape[1], len(program.family.features)
-    lost = np.zeros((program.n_margins, features, rows))
-    plain = np.repeat(program.base[:, None], rows, axis=1)
-    rounded = plain.copy() if single else np.empty((program.n_margins, 0))
+    rows, features, margins = codes.shape[1], len(program.family.features), program.n_margins
+    all_but_rounded = margins * (1 + features)
+    sums = np.zeros((all_but_rounded + single * margins, rows))
+    plain, rounded = sums[:margins], sums[all_but_rounded:]
+    lost = sums[margins:all_but_rounded].reshape(margins, features, rows)
+    plain += program.base[:, None]
+    rounded += program.base[: len(rounded), None]
     tests = program.n_codes, program.conditions, program.truth
-    if program.shallow:
+    if program.patterned:
+        lookups = losses(patterns_of(program), share, single)
+        _add_by_patterns(patterns_of(program), lookups, codes, sums, all_but_rounded)
+    if program.patterned < program.shallow:
         from paribus._kernels.jit.lost_masks import lose_by_masks
 
         masks, members = _Masks.of(program), np.empty((2, CHUNK), np.uint64)
-        entries = program.entries[: program.shallow]
+        entries = program.entries[program.patterned : program.shallow]
         for first in range(0, rows, CHUNK):
             some = slice(first, first + CHUNK)
-            sums = [np.ascontiguousarray(array[..., some]) for array in (rounded, plain, lost)]
+            part = [np.ascontiguousarray(array[..., some]) for array in (rounded, plain, lost)]
             lose_by_masks(
                 np.ascontiguousarray(codes[:, some]), *tests, entries, program.up, *masks.arrays, members,
-                program.slot_set, program.family.members, program.value, share, *(a.reshape(-1) for a in sums)
+                program.slot_set, program.family.members, program.value, share, *(a.reshape(-1) for a in part)
             )  # fmt: skip
-            rounded[:, some], plain[:, some], lost[..., some] = sums
+            rounded[:, some], plain[:, some], lost[..., some] = part
     if program.shallow < len(program.entries):
         from paribus._kernels.jit.lost_lists import lose_by_lists
 
@@ -562,7 +611,8 @@ def _reach(program: Program, points: PointCodes) -> tuple[Bytes, Ints, Ints]:
 def trace_bytes(program: Program, points: PointCodes) -> int:
     """Return the memory that the trace of a grid takes."""
     visits, edges = _listed(program, points, 0, NO_VISITS, NO_VISITS)
-    return (5 * visits + 2 * edges) * NO_VISITS.itemsize
+    tables = changes(patterns_of(program), [points]).nbytes if program.patterned else 0
+    return (5 * visits + 2 * edges) * NO_VISITS.itemsize + tables
 
 
 def _edges(program: Program, points: PointCodes, start: int) -> tuple[Ints, Ints]:
@@ -572,15 +622,17 @@ def _edges(program: Program, points: PointCodes, start: int) -> tuple[Ints, Ints
     visits, edges = np.empty((n_visits, 5), np.int32), np.empty((n_edges, 2), np.int32)
     if n_visits:
         _listed(program, points, start, visits, edges)
+    visits[:, 4] += program.patterned
     return visits, edges
 
 
 def _listed(program: Program, points: PointCodes, start: int, visits: Ints, edges: Ints) -> tuple[int, int]:
-    """Write visits and edges, or only count them where there is no room for any."""
+    """Write visits and edges of trees without patterns, or only count them where there is no room."""
     runs, totals = np.empty((program.levels, 2), np.int32), np.zeros(2, np.int64)
+    entries = program.entries[program.patterned :]
     reaching.list_edges(
-        program.entries, program.up, program.n_codes, program.conditions, program.truth, points.row,
-        points.axis, points.axis_first, points.codes, start, points.size, *_reach(program, points), runs,
-        visits, edges, totals
+        entries, program.up, program.n_codes, program.conditions, program.truth, points.row, points.axis,
+        points.axis_first, points.codes, start, points.size, *_reach(program, points), runs, visits, edges,
+        totals
     )  # fmt: skip
     return int(totals[0]), int(totals[1])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,8 +131,10 @@ class Program:
         leads here. ABOVE: how many sets were active there, 0 at a root. UPS: where their unions begin in
         ``up``. ACTIVE: how many sets are active here. SIDE: 1 on the right. SLOT: the first slot of a
         leaf, -1 elsewhere. NODE: its row in ``value``. MARGIN: what the tree adds to, -1 for all margins.
+    patterned : int
+        Entries before this one belong to trees of few tests, whose rows are known by their patterns.
     shallow : int
-        Entries before this one belong to trees that are walked with masks of rows, the rest with lists.
+        Those from there to this one to trees that are walked with masks of rows, the rest with lists.
     up : (u,)
         Per entry and active set, where its union with the tested feature is active below.
     slot_set : (s,)
@@ -147,6 +150,7 @@ class Program:
     truth: Bytes
     feature: Ints
     entries: Ints
+    patterned: int
     shallow: int
     up: Ints
     slot_set: Ints
@@ -158,8 +162,11 @@ class Program:
     def nbytes(self) -> int:
         """Memory of the arrays, and of the nodes of deep trees."""
         arrays = (self.conditions, self.truth, self.feature, self.entries, self.up, self.slot_set, self.value)
+        held = sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
         deep = 4 * np.dtype(np.int32).itemsize * (len(self.entries) - self.shallow)
-        return deep + sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
+        # Of patterns, eight a leaf at most: the tests of entries, cells of slots, leaves and their values.
+        patterns = self.patterned * (36 + 32 * self.value.shape[1]) + 4 * self.n_slots
+        return held + deep + (patterns if self.patterned else 0)
 
     @property
     def n_slots(self) -> int:
@@ -170,6 +177,11 @@ class Program:
     def n_margins(self) -> int:
         """Number of margins."""
         return len(self.base)
+
+    @cached_property
+    def kept(self) -> dict[str, Any]:
+        """What kernels make of a program once, by name."""
+        return {}
 
     @cached_property
     def n_codes(self) -> Ints:

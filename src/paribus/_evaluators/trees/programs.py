@@ -14,6 +14,7 @@ from paribus._contracts import Flags, Floats, Integers
 from paribus._data.rows import Block
 from paribus._evaluators.prepared_rows import prepared_rows
 from paribus._grid import Grid, moved_values
+from paribus._kernels.patterns import MOST_CODES, has_few_tests
 from paribus._kernels.program import (
     ABOVE,
     ACTIVE,
@@ -77,7 +78,7 @@ def family_of(groups: Iterable[tuple[int, ...]]) -> FeatureSets:
 
 
 def program_of(ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, deep: int = DEEP) -> Program:
-    """Lay an ensemble out for a family; trees of at least ``deep`` leaves come last."""
+    """Lay an ensemble out for a family: trees of few tests first, those of at least ``deep`` leaves last."""
     inner = ensemble.column != LEAF
     columns, column, cut = _code_columns(ensemble, inner)
     conditions, truth, test = _conditions(ensemble, inner, columns, column, cut)
@@ -85,7 +86,7 @@ def program_of(ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, dee
     owner = np.array([positions.get(e.feature, len(positions)) for e in ensemble.encodings], np.int32)
     feature = np.full(len(inner), -1, np.int32)
     feature[inner] = owner[ensemble.column[inner]]
-    order, shallow_trees = _deep_last(ensemble, inner, deep)
+    order, patterned_trees, shallow_trees = _walked(ensemble, inner, test, columns, column, deep)
     layout = kernels.lay_out(
         ensemble.roots[order], ensemble.left, ensemble.right, inner, feature, family.step
     )
@@ -99,6 +100,7 @@ def program_of(ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, dee
         truth=truth,
         feature=owner[tested],
         entries=entries,
+        patterned=int(starts[patterned_trees]),
         shallow=int(starts[shallow_trees]),
         up=layout.up,
         slot_set=layout.slot_set,
@@ -206,10 +208,23 @@ def _conditions(
     return np.ascontiguousarray(conditions).astype(np.int32), truth, test
 
 
-def _deep_last(ensemble: Ensemble, inner: Flags, deep: int) -> tuple[Integers, int]:
-    """Return the order of trees and how many are not deep."""
-    leaves = np.bincount(ensemble.tree[~inner], minlength=len(ensemble.roots))
-    return np.argsort(leaves >= deep, kind="stable"), int((leaves < deep).sum())
+def _walked(
+    ensemble: Ensemble,
+    inner: Flags,
+    test: Integers,
+    columns: tuple[CodeColumn, ...],
+    column: Integers,
+    deep: int,
+) -> tuple[Integers, int, int]:
+    """Return the order of trees, how many have patterns, and how many these and the ones with masks are."""
+    trees, tree = len(ensemble.roots), ensemble.tree
+    leaves = np.bincount(tree[~inner], minlength=trees)
+    wide = np.array([one.missing >= MOST_CODES for one in columns], dtype=bool)
+    too_wide = np.bincount(tree[inner], wide[column[inner]], minlength=trees) > 0
+    few = has_few_tests(ensemble.roots, ensemble.left, ensemble.right, tree, test, inner)
+    few &= (leaves < deep) & ~too_wide
+    group = np.where(few, 0, np.where(leaves < deep, 1, 2))
+    return np.argsort(group, kind="stable"), int(few.sum()), int((group < 2).sum())
 
 
 def _entries(ensemble: Ensemble, layout: Layout, test: Integers, order: Integers) -> Ints:

@@ -1,0 +1,103 @@
+"""Trees of few tests: known by patterns they are what `reference` says they are, tree by tree."""
+
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ensembles import cases, full
+from paribus._evaluators.trees.programs import family_of, program_of
+from paribus._kernels import compiled, patterns, reference
+from paribus._models.ensemble import LEAF
+
+KERNELS = reference, compiled
+FIELDS = "column", "threshold", "left", "right", "missing_left", "level_set"
+some = settings(max_examples=max(30, settings.default.max_examples // 4))
+
+
+def symmetric(ensemble, depths, seed):
+    """Return an ensemble with trees added that test at each depth the same, in the middle of the others."""
+    rng = np.random.default_rng(seed)
+    parts = {name: [getattr(ensemble, name)] for name in FIELDS}
+    values, roots = [ensemble.value], [*ensemble.roots]
+    tests = np.flatnonzero(ensemble.column != LEAF)
+    for depth in depths if len(tests) else ():
+        start, inner = sum(map(len, values)), 2**depth - 1
+        heap = np.arange(2 * inner + 1)
+        level = np.log2(heap + 1).astype(int)
+        # As often as not a test the tree has already, which then is walked as any other tree.
+        chosen = rng.choice(tests, depth + 1)
+        parts["column"].append(np.where(heap < inner, ensemble.column[chosen][level], LEAF))
+        parts["threshold"].append(ensemble.threshold[chosen][level])
+        parts["level_set"].append(ensemble.level_set[chosen][level])
+        parts["missing_left"].append((rng.random(depth + 1) < 0.5)[level])
+        parts["left"].append(start + 2 * heap + 1)
+        parts["right"].append(start + 2 * heap + 2)
+        values.append(rng.normal(size=(len(heap), ensemble.value.shape[1])))
+        roots.insert(rng.integers(len(roots) + 1), start)
+    return replace(
+        ensemble,
+        **{name: np.concatenate(arrays).astype(arrays[0].dtype) for name, arrays in parts.items()},
+        value=np.concatenate(values),
+        roots=np.array(roots, np.int32),
+        output=rng.integers(0, ensemble.n_margins, len(roots)).astype(np.int32),
+    )
+
+
+@st.composite
+def mixed(draw):
+    """Return cases of random trees and symmetric ones."""
+    case = draw(cases())
+    most = 3 if case.rows > 100 else 4
+    depths = draw(st.lists(st.integers(0, most), min_size=1, max_size=3))
+    return replace(case, ensemble=symmetric(case.ensemble, depths, draw(st.integers(0, 999))))
+
+
+def forced(case, family):
+    """Yield programs in which trees of few tests have patterns, and in which every small tree has."""
+    yield program_of(case.ensemble, family, compiled)
+    yield program_of(case.ensemble, family, compiled, deep=12)
+    with patch.multiple(patterns, REPEATED=0, SPARE=10**9):
+        yield program_of(case.ensemble, family, compiled)
+
+
+@some
+@given(mixed())
+@example(replace(full(), ensemble=symmetric(full().ensemble, [5, 3], 0)))
+def test_marginals_of_patterns_are_the_coverage(case):
+    for program in forced(case, case.family):
+        codes = case.codes(program, compiled)
+        one, other = (kernels.cover(program, codes, None) for kernels in KERNELS)
+        np.testing.assert_array_equal(one, other)
+        weights = np.random.default_rng(0).random(case.rows)
+        one, other = (kernels.cover(program, codes, weights) for kernels in KERNELS)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
+
+
+@some
+@given(mixed())
+@example(replace(full(), ensemble=symmetric(full().ensemble, [5, 3], 0)))
+def test_curves_change_with_patterns(case):
+    for program in forced(case, case.family):
+        points, codes = case.points(program, compiled), case.codes(program, compiled)[:, :64]
+        codes = np.ascontiguousarray(codes)
+        one, other = (kernels.curves(program, kernels.trace(program, points), codes) for kernels in KERNELS)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * case.size)
+
+
+@some
+@given(mixed(), st.integers(0, 999), st.booleans())
+@example(replace(full(), ensemble=symmetric(full().ensemble, [5, 3], 0)), 0, True)
+def test_losses_are_tables_over_patterns(case, seed, single):
+    for features in (case.family.features, ()):
+        family = family_of([(), *((feature,) for feature in features)])
+        for program in forced(case, family):
+            codes = case.codes(program, compiled)
+            share = np.random.default_rng(seed).random(program.n_slots)
+            one, other = (kernels.lose(program, codes, share, single) for kernels in KERNELS)
+            # A rounding may fall on the other side, where a library's numbers are not of single precision.
+            close = 1e-6 if single else 1e-12
+            for mine, theirs in zip(one, other, strict=True):
+                np.testing.assert_allclose(mine, theirs, rtol=0, atol=close * case.size)
