@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -18,7 +19,9 @@ from paribus._kernels.program import (
     LANE,
     Boxes,
     Bytes,
+    CellPoints,
     CodeColumn,
+    Grouped,
     Ints,
     Items,
     Layout,
@@ -32,6 +35,7 @@ from paribus._kernels.program import (
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
 TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
+PARTS = 8  # of pairs of features, for threads
 FLAGS = 2**20  # of rows at leaves, held at once
 LISTED = 1 << 15  # rows listed at once: their codes of a column should stay near
 GUARD = np.uint64(1 << (LANE - 1))
@@ -410,12 +414,44 @@ def count_pairs(cells: Ints, weights: Floats | None, pairs: Ints, size: Ints) ->
     return counts
 
 
+def pair_moments(
+    boxes: Boxes, items: Items, points: CellPoints, effects: tuple[Floats, ...], own: Ints, threads: int = 1
+) -> tuple[Floats, Floats]:
+    """Return mean squares ``(t, 2, m)`` of interactions and joint effects of pairs, and both at rows ``own``.
+
+    The latter ``(t, 2, m, i)`` are centered by their means over the points. ``items.weights`` are what leaves
+    add where a row passes the tests of the first feature, of the second, and of both.
+    """
+    from paribus._kernels.jit.pair_tables import pair_moments as tabulate
+
+    assert items.weights is not None
+    grouped, size, pairs = items.grouped(len(points.pairs)), points.size, points.pairs
+    margins, high = len(effects[0]), size.astype(np.int64) + 1
+    table = int(high[pairs].prod(axis=1).max(initial=0))
+    squares = np.zeros((len(pairs), 2, margins))
+    functions = np.zeros((*squares.shape, own.shape[1]))
+    every = np.ascontiguousarray(np.concatenate(effects, axis=1))
+    weights, margin = np.ascontiguousarray(items.weights[grouped.order]), boxes.margin[grouped.leaf]
+    counts = NO_WEIGHTS if points.counts is None else points.counts
+
+    def part(begin: int, end: int) -> None:
+        tabulate(
+            begin, end, grouped.first, grouped.places, boxes.sides.first, boxes.sides.stop, boxes.sides.runs,
+            margin, weights, pairs, size, counts, points.first, points.cells, points.weight, every,
+            np.cumsum(size, dtype=np.int64) - size, own, points.total, np.empty(table),
+            np.empty((3, int(high.max(initial=1)))), squares, functions
+        )  # fmt: skip
+
+    _in_parts(part, len(pairs), threads)
+    return squares, functions
+
+
 def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Floats:
     """Return the summed weights ``(r, m)`` of the boxes ``(r, d)`` that points ``(d, g)`` lie in, ``(m, g)``.
 
     For where a table over all cells, of which each feature has ``size``, would be too large.
     """
-    from paribus._kernels.jit import boxes
+    from paribus._kernels.jit import box_points as boxes
 
     values = np.zeros((weight.shape[1], at.shape[1]))
     order = np.argsort(at[0], kind="stable")
@@ -469,68 +505,84 @@ def _amounts(
 
     ``functions (t, i, m q)`` are several functions of each group.
     """
-    most, groups = items.places.shape[1], np.arange(len(functions) + 1)
-    columns = boxes.value.shape[1] * several
-    amounts = np.zeros((len(items.group), 1 << most, columns))
-    order = np.argsort(items.group, kind="stable")
-    first = np.searchsorted(items.group[order], groups)
-    leaf_of = np.repeat(np.arange(len(boxes.margin)), np.diff(items.first))
+    most, columns = items.places.shape[1], boxes.value.shape[1] * several
+    amounts = np.zeros((1 << most, len(items.group), columns))
+    grouped = items.grouped(len(functions))
+    value = np.repeat(boxes.value[grouped.leaf], several, axis=1)
+    if most == 2:
+        found = _pair_sums(boxes, grouped, cells, functions, several, threads)
+        _give(amounts, grouped.order, value, dict(enumerate(found, 1)), 2)
+        return np.ascontiguousarray(amounts.swapaxes(0, 1))
+    for group in range(len(functions)):
+        own = grouped.of(group)
+        places = grouped.places[own]
+        if len(places):
+            places = places[:, places[0] >= 0]
+            sums = _sums(boxes, grouped.leaf[own], places, cells, functions[group], several)
+            _give(amounts, grouped.order[own], value[own], sums, places.shape[1])
+    return np.ascontiguousarray(amounts.swapaxes(0, 1))
 
-    def write(group: int) -> None:
-        own = order[first[group] : first[group + 1]]
-        if not len(own):
-            return
-        leaf = leaf_of[own]
-        chosen = items.places[own][:, items.places[own[0]] >= 0]
-        sums = _sums(boxes, leaf, boxes.first[leaf][:, None] + chosen, cells, functions[group], several)
-        value, found = np.repeat(boxes.value[leaf], several, axis=1), np.zeros(sums.shape)
-        for part in range(1, len(sums)):
-            amount = value * sums[part] * (-1.0) ** (chosen.shape[1] - part.bit_count())
-            for lacks in range(part + 1):
-                if part & lacks == lacks:
-                    found[lacks] += amount
-        amounts[own, : len(found)] = found.swapaxes(0, 1)
 
+def _give(amounts: Floats, items: Integers, value: Floats, sums: dict[int, Floats], ways: int) -> None:
+    """Add the sums over the rows that pass tests of parts of a group to what rows that lack some get."""
+    for part, over in sums.items():
+        amount = value * over * (-1.0) ** (ways - part.bit_count())
+        for lacks in range(part + 1):
+            if part & lacks == lacks:
+                amounts[lacks, items] += amount
+
+
+def _pair_sums(
+    boxes: Boxes, items: Grouped, cells: Ints, functions: Floats, several: int, threads: int
+) -> Floats:
+    """Return the sums of functions over the rows that pass leaves' tests of one feature and of both."""
+    from paribus._kernels.jit.influence import sum_pairs
+
+    columns, width = boxes.value.shape[1] * several, functions.shape[2]
+    sums = np.zeros((3, len(items.leaf), columns))
+    size = boxes.sizes(cells)
+    pairs = boxes.feature[items.places[np.minimum(items.first[:-1], len(items.places) - 1)]]
+    runs = np.concatenate([[0], np.cumsum((boxes.sides.stop - boxes.sides.first)[items.places[:, 0]])])
+    most_runs = int(np.diff(runs[items.first]).max(initial=0))
+    most = int(size.max(initial=0)) + 1
+
+    def part(begin: int, end: int) -> None:
+        sum_pairs(
+            begin, end, items.first, items.places, boxes.sides.first, boxes.sides.stop, boxes.sides.runs,
+            pairs, cells, size, functions, boxes.margin[items.leaf], columns, several, np.empty(most * width),
+            np.empty(most, np.int32), np.empty(cells.shape[1], np.int32), np.empty(most, np.int32),
+            np.empty((2 * most_runs, 3), np.int32), np.empty(width), sums.reshape(-1)
+        )  # fmt: skip
+
+    if len(items.leaf):
+        _in_parts(part, len(functions), threads)
+    return sums
+
+
+def _in_parts(work: Callable[[int, int], None], count: int, threads: int) -> None:
+    """Do some work in parts, for threads."""
+    ends = np.linspace(0, count, PARTS + 1).astype(np.int64).tolist()
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(write, range(len(functions))))
-    return amounts
+        list(pool.map(work, ends[:-1], ends[1:]))
 
 
 def _sums(
     boxes: Boxes, leaf: Integers, places: Integers, cells: Ints, functions: Floats, several: int
-) -> Floats:
-    """Return the sums of functions over the rows that pass leaves' tests of parts of a group."""
-    from paribus._kernels.jit.influence import sum_pairs
-
+) -> dict[int, Floats]:
+    """Return the sums of functions over the rows that pass leaves' tests of each part of a group."""
     leaves, ways = places.shape
-    columns, margin = boxes.value.shape[1] * several, boxes.margin[leaf]
-    sums = np.zeros((1 << ways, leaves, columns))
-    features = boxes.feature[places[0]]
-    if ways == 2:
-        one, other = (cells[feature] for feature in features)
-        runs = boxes.sides.stop[places[:, 0]] - boxes.sides.first[places[:, 0]]
-        size, width = int(one.max(initial=0)) + 1, functions.shape[1]
-        size = max(size, int(_last(boxes.sides, places[:, 0])))
-        second = max(int(other.max(initial=0)) + 1, int(_last(boxes.sides, places[:, 1])))
-        found = np.zeros((3, leaves, columns))
-        sum_pairs(
-            np.ascontiguousarray(places), boxes.sides.first, boxes.sides.stop, boxes.sides.runs, one, other,
-            functions, margin, columns, size, several, np.zeros((second + 1) * width),
-            np.full(size, -1, np.int32), np.empty(len(one), np.int32), np.full(size + 1, -1, np.int32),
-            np.empty((2 * int(runs.sum()), 3), np.int32), np.zeros(width), found.reshape(-1)
-        )  # fmt: skip
-        sums[1:] = found
-        return sums
-    at = np.maximum(margin, 0)[:, None] * several + np.arange(columns)
-    for begin in range(0, leaves, some := max(1, FLAGS // max(1, cells.shape[1]))):
+    columns = np.maximum(boxes.margin[leaf], 0)[:, None] * several + np.arange(boxes.value.shape[1] * several)
+    sums = {part: np.empty(columns.shape) for part in range(1, 1 << ways)}
+    some = max(1, FLAGS // max(1, cells.shape[1]))
+    for begin in range(0, leaves, some):
+        here = slice(begin, begin + some)
         passes = [
-            _passes(boxes.sides, places[begin : begin + some, way], cells[feature])
-            for way, feature in enumerate(features)
+            _passes(boxes.sides, places[here, way], cells[boxes.feature[places[0, way]]])
+            for way in range(ways)
         ]
-        for part in range(1, 1 << ways):
+        for part, total in sums.items():
             both = np.prod([flags for way, flags in enumerate(passes) if part >> way & 1], axis=0)
-            few = slice(begin, begin + some)
-            sums[part, few] = np.take_along_axis(both @ functions, at[few], 1)
+            total[here] = np.take_along_axis(both @ functions, columns[here], 1)
     return sums
 
 
@@ -542,12 +594,6 @@ def _masks_below(order: Integers) -> Integers:
     masks = np.zeros((len(order), order.shape[1] + 1, WORDS), np.uint64)
     np.bitwise_or.accumulate(flags, axis=1, out=masks[:, 1:])
     return masks.reshape(-1)
-
-
-def _last(sides: Runs, numbers: Integers) -> int:
-    """Return where the last run of some lists ends."""
-    stops = sides.stop[numbers]
-    return int(sides.runs[stops[stops > sides.first[numbers]] - 1, 1].max(initial=0))
 
 
 def _passes(sides: Runs, numbers: Integers, cells: Ints) -> Floats:

@@ -459,11 +459,70 @@ class Items:
         The group of each.
     places : (items, d)
         Its features, as positions among those the leaf tests; -1 where it has fewer than the largest group.
+    leaf_first : (leaves + 1,)
+        Where the features of each leaf begin, as in `Boxes`.
+    weights : (items, 3, k) or None
+        Of pairs, what the leaf adds where the first feature's tests are passed, the second's, and both.
     """
 
     first: Integers
     group: Ints
     places: Ints
+    leaf_first: Integers
+    weights: Floats | None = None
+
+    def grouped(self, groups: int) -> Grouped:
+        """Return the same in the order of groups, of which there are so many."""
+        order = np.argsort(self.group, kind="stable")
+        first = np.searchsorted(self.group[order], np.arange(groups + 1))
+        leaf = np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))[order]
+        places = self.places[order].astype(np.int64)
+        places = np.where(places < 0, -1, places + self.leaf_first[leaf][:, None])
+        return Grouped(order, first, leaf, np.ascontiguousarray(places))
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Items group by group: their numbers, where each group begins, their leaves and features in `Boxes`."""
+
+    order: Integers
+    first: Integers
+    leaf: Integers
+    places: Integers
+
+    def of(self, group: int) -> slice:
+        """Return where the items of a group are."""
+        return slice(int(self.first[group]), int(self.first[group + 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class CellPoints:
+    """Where pairs of features are averaged over: rows in cells, as they were counted or one by one.
+
+    Attributes
+    ----------
+    pairs : (t, 2)
+    size : (f,)
+        How many cells each feature has.
+    counts : (n,) or None
+        The weight of the rows in each pair of cells, pairs one after another; None where rows are given.
+    first : (t,)
+        Where the counts of each pair begin.
+    cells : (f, i)
+        The cells of the rows.
+    weight : (i,)
+        And their weights.
+    total : float
+        The weight of all rows.
+    """
+
+    pairs: Ints
+    size: Ints
+    counts: Floats | None
+    first: Integers
+    cells: Ints
+    weight: Floats
+    total: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -489,6 +548,13 @@ class Boxes:
     sides: Runs
     value: Floats
     margin: Ints
+
+    def sizes(self, cells: Ints) -> Ints:
+        """Return for each feature a number of cells that contains those of rows ``(f, i)`` and every run."""
+        size = cells.max(axis=1, initial=0).astype(np.int32) + np.int32(1)
+        some = self.sides.stop > self.sides.first
+        np.maximum.at(size, self.feature[some], self.sides.runs[self.sides.stop[some] - 1, 1])
+        return size
 
 
 def goes_left(program: Program, condition: int, codes: Ints | Integers) -> Flags:

@@ -18,6 +18,7 @@ from paribus._kernels.program import (
     TEST,
     Boxes,
     Bytes,
+    CellPoints,
     CodeColumn,
     Ints,
     Items,
@@ -355,6 +356,40 @@ def count_pairs(cells: Ints, weights: Floats | None, pairs: Ints, size: Ints) ->
         key = cells[one].astype(np.int64) * size[other] + cells[other]
         counts.append(np.bincount(key, weights, minlength=int(size[one]) * int(size[other])))
     return np.concatenate(counts).astype(np.float64) if counts else np.empty(0)
+
+
+def pair_moments(
+    boxes: Boxes, items: Items, points: CellPoints, effects: tuple[Floats, ...], own: Ints, threads: int = 1
+) -> tuple[Floats, Floats]:
+    """Return mean squares ``(t, 2, m)`` of interactions and joint effects of pairs, and both at rows ``own``.
+
+    The latter ``(t, 2, m, i)`` are centered by their means over the points. ``items.weights`` are what leaves
+    add where a row passes the tests of the first feature, of the second, and of both.
+    """
+    assert items.weights is not None
+    grouped, size = items.grouped(len(points.pairs)), points.size
+    squares = np.zeros((len(points.pairs), 2, len(effects[0])))
+    functions = np.zeros((*squares.shape, own.shape[1]))
+    for pair, (j, k) in enumerate(points.pairs):
+        table = np.zeros((len(effects[0]), size[j], size[k]))
+        for item in range(grouped.first[pair], grouped.first[pair + 1]):
+            one = inside(boxes.sides, grouped.places[item, 0], np.arange(size[j]))[:, None]
+            other = inside(boxes.sides, grouped.places[item, 1], np.arange(size[k]))
+            margin = boxes.margin[grouped.leaf[item]]
+            passed = np.array(np.broadcast_arrays(one, other, one & other), np.float64)
+            amounts = np.einsum("sk,scd->kcd", items.weights[grouped.order[item]], passed)
+            table[slice(None) if margin < 0 else slice(margin, margin + 1)] += amounts
+        if points.counts is None:
+            key = points.cells[j].astype(np.int64) * size[k] + points.cells[k]
+            counts = np.bincount(key, points.weight, minlength=int(size[j]) * int(size[k]))
+        else:
+            counts = points.counts[points.first[pair] :][: int(size[j]) * int(size[k])]
+        both = np.stack([table, table + effects[j][:, :, None] + effects[k][:, None]])
+        mean = both.reshape(*both.shape[:2], -1) @ counts / points.total
+        both -= mean[..., None, None]
+        squares[pair] = both.reshape(*both.shape[:2], -1) ** 2 @ counts / points.total
+        functions[pair] = both[:, :, own[j], own[k]]
+    return squares, functions
 
 
 def look_up(begin: Ints, end: Ints, weight: Floats, at: Ints, size: Ints) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -113,9 +114,17 @@ class JointMoments:
         interaction, effect = np.stack(functions, axis=1)
         return cls(groups, numerator, denominator, interaction, effect, np.stack(inner))
 
+    @cached_property
+    def _of_feature(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for number, group in enumerate(self.groups):
+            for j in group:
+                found.setdefault(j, []).append(number)
+        return found
+
     def having(self, j: int) -> list[int]:
         """Return the groups a feature is in."""
-        return [number for number, group in enumerate(self.groups) if j in group]
+        return self._of_feature.get(j, [])
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,6 +80,14 @@ class InfluenceSample:
             numerator, denominator, np.where(nothing, certain, error), np.where(nothing, certain, ratio_error)
         )
 
+    def none(self, denominator: Floats, zero: Floats) -> Ratio:
+        """Return numerators that are zero by construction, for certain if there is more than one row."""
+        denominator = np.where(np.isfinite(denominator), denominator, np.nan)
+        denominator = np.where((denominator <= zero) & np.isfinite(zero), 0.0, denominator)
+        certain = np.full(denominator.shape, 0.0 if self.rows > 1 else np.nan)
+        unknown = np.where((denominator > 0) | np.isfinite(zero), certain, np.nan)
+        return Ratio(np.zeros(denominator.shape), denominator, certain, unknown)
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureCurves:

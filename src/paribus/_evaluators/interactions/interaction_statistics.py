@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from paribus._contracts import Floats
+from paribus._contracts import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,15 @@ class Ratio:
         """Take the arrays of a copy or of an unpickled one, which are new and writable."""
         vars(self).update(state)
         self.__post_init__()
+
+    def replaced(self, numbers: Integers, others: Ratio) -> Ratio:
+        """Return itself with some entries replaced by others."""
+        arrays = []
+        for name in ("numerator", "denominator", "numerator_error", "ratio_error"):
+            array = getattr(self, name).copy()
+            array[numbers] = getattr(others, name)
+            arrays.append(array)
+        return Ratio(*arrays)
 
     # Computed once: whoever reads one entry after the other would compute all of them each time.
     @cached_property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -22,7 +21,7 @@ from paribus._evaluators.interactions.effect_moments import (
 )
 from paribus._evaluators.interactions.influence import FeatureCurves, InfluenceSample
 from paribus._evaluators.interactions.interaction_request import ExactInteractions, InteractionRequest
-from paribus._evaluators.interactions.interaction_statistics import InteractionStatistics
+from paribus._evaluators.interactions.interaction_statistics import InteractionStatistics, Ratio
 from paribus._evaluators.interactions.tree_passes import (
     CoveragePass,
     CoverageTables,
@@ -132,7 +131,7 @@ class TreeInteractions(ExactInteractions):
         # Of each pair some functions are held; of one feature at a time the curves of all witnesses, at the
         # cells that they have.
         held, margins = HELD // FLOAT, self.program.n_margins
-        by_pairs = held // (16 * max(1, len(self.request.pairs)) * margins)
+        by_pairs = held // (16 * max(1, len(self.groups)) * margins)
         cells = int(self.leaves.size.max(initial=1))
         by_curves = max(math.isqrt(held // (4 * margins)), held // (4 * margins * cells))
         size = min(by_work, by_pairs, by_curves, len(self.request.rows)) // self.request.influence_cut
@@ -184,7 +183,7 @@ class TreeInteractions(ExactInteractions):
         program, rows = self.program, self.request.rows
         kept = 0 if self._counted is not None else 4 * len(rows) * len(self.request.features)
         levels = math.ceil(math.log2(max(2, len(rows) / self.block_rows))) + 2
-        functions = len(self.request.pairs) * program.n_margins * len(self.sample.numbers)
+        functions = len(self.groups) * program.n_margins * len(self.sample.numbers)
         trees = program.nbytes + self.single.nbytes + self.leaves.nbytes
         triples = OF_TRIPLE * program.n_margins * len(rows) if self.request.threeway else 0
         numbers = levels * self.state_numbers + 8 * functions + triples
@@ -246,8 +245,13 @@ class TreeInteractions(ExactInteractions):
         # Averages are of sums in double precision, whatever the library does.
         predictions, single = evidence.full.T + walking.center, self.ensemble.single_sum
         zero = ZeroThresholds.of(evidence.variance, predictions, single=False, single_own=single)
-        joint = self._joint(tables, evidence, sums, witnesses, threads) if self.request.pairwise else None
+        joint = self._joint(tables, witnesses, threads) if self.groups else None
         ratios = ratios_of(evidence, joint, witnesses, zero, threads)
+        if self.request.pairwise:
+            together = sums.parts["together", 0].cells / tables.total
+            ratios["joint"] = self._of_all_pairs(
+                ratios.get("joint"), joint, evidence, together, witnesses, zero
+            )
         triples = strongest_triples(ratios, len(self.request.features), self.request.threeway)
         threeway = None
         if triples:
@@ -335,57 +339,33 @@ class TreeInteractions(ExactInteractions):
         ]
         return FeatureCurves(np.concatenate(curves, axis=-1), point)
 
-    def _joint(
-        self,
-        tables: CoverageTables,
-        evidence: EffectMoments,
-        sums: Keyed,
-        witnesses: InfluenceSample,
-        threads: int,
-    ) -> JointMoments:
-        """Return the statistics of all pairs; the effect of two that share no path is the sum of theirs."""
-        found = self._sharing_pairs(tables, witnesses, threads)
-        together = sums.parts["together", 0].cells / tables.total
-        squares, functions, inner = [], [], []
-        for one, other in self.request.pairs:
-            positions = self._position[one], self._position[other]
-            pair = found.get((min(positions), max(positions)))
-            if pair is None:
-                both = evidence.effect[one] + evidence.effect[other]
-                square = evidence.main[one] + evidence.main[other] + 2 * together[:, *positions]
-                nothing = np.zeros_like(both)
-                pair = np.stack([np.zeros_like(square), square]), np.stack([nothing, both]), nothing[None]
-            squares.append(pair[0])
-            functions.append(pair[1])
-            inner.append(np.broadcast_to(pair[2], pair[1].shape))
-        return JointMoments.of(self.request.pairs, squares, functions, inner)
-
-    def _sharing_pairs(
-        self, tables: CoverageTables, witnesses: InfluenceSample, threads: int
-    ) -> dict[tuple[int, ...], tuple[Floats, Floats, Floats]]:
-        """Return squares ``(2, m)``, functions and influence ``(2, m, i)`` of pairs that share a path."""
-        if not self.groups:
-            return {}
-        with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(lambda number: self._pair(tables, number), range(len(self.groups))))
-        functions = np.stack([functions for _, functions in found])
+    def _joint(self, tables: CoverageTables, witnesses: InfluenceSample, threads: int) -> JointMoments:
+        """Return the statistics of the pairs that share a path."""
+        squares, functions = tables.pair_moments(self.groups, self.counting.pairs, threads)
         weighed = witnesses.centered(functions) * witnesses.share
         inner = influence_within(self.ensemble, tables, self.groups, weighed, threads)
-        return {
-            group: (found[number][0], functions[number], inner[number])
-            for number, group in enumerate(self.groups)
-        }
+        place = {position: number for number, position in enumerate(self._position)}
+        groups = tuple(tuple(sorted(place[position] for position in group)) for group in self.groups)
+        return JointMoments(groups, *squares.swapaxes(0, 1), *functions.swapaxes(0, 1), inner)
 
-    def _pair(self, tables: CoverageTables, number: int) -> tuple[Floats, Floats]:
-        group, pairs = self.groups[number], self.counting.pairs
-        counted = None
-        if pairs is not None:
-            sizes = tables.leaves.cells.size[pairs[: number + 1]].astype(np.int64).prod(axis=1)
-            counted = slice(int(sizes[:-1].sum()), int(sizes.sum()))
-        at, weight, own = tables.points(group, counted)
-        interaction = tables.interaction(group, at)
-        effect = interaction + sum(tables.effects[position][:, at[way]] for way, position in enumerate(group))
-        return tables.squared(np.stack([interaction, effect]), weight, own)
+    def _of_all_pairs(
+        self,
+        sharing: Ratio | None,
+        joint: JointMoments | None,
+        evidence: EffectMoments,
+        together: Floats,
+        witnesses: InfluenceSample,
+        zero: ZeroThresholds,
+    ) -> Ratio:
+        """Return the statistics of all pairs: the effect of two that share no path is the sum of theirs."""
+        count, position = len(self._position), np.array(self._position)
+        one, other = np.triu_indices(count, 1)
+        square = evidence.main[one] + evidence.main[other] + 2 * together[:, position[one], position[other]].T
+        every = witnesses.none(square, zero.averages)
+        if joint is None or sharing is None:
+            return every
+        first, second = np.array(joint.groups).T
+        return every.replaced(first * count - first * (first + 1) // 2 + second - first - 1, sharing)
 
 
 def _sharing(program: Program) -> tuple[tuple[int, ...], ...]:

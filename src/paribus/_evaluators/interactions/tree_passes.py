@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from paribus._evaluators.trees.leaf_boxes import Leaves, ThresholdCells, parts_o
 from paribus._evaluators.trees.programs import codes_expected, codes_of, family_of, program_of
 from paribus._evaluators.trees.tuple_cells import tuples_among
 from paribus._kernels import kernels
-from paribus._kernels.program import Ints, Program
+from paribus._kernels.program import CellPoints, Ints, Program
 from paribus._models.ensemble import Ensemble
 from paribus._states import Counts, Keyed, RowCurves
 from paribus._states.expected import LARGEST, Constructed, Expected, Numbers
@@ -189,19 +190,59 @@ class CoverageTables:
             result += sign * self.leaves.at(positions, leaves, self.share, at[list(part)], kernels())
         return result
 
-    def points(self, group: tuple[int, ...], counted: slice | None) -> tuple[Ints, Floats, Integers]:
+    def points(self, group: tuple[int, ...]) -> tuple[Ints, Floats, Integers]:
         """Return cells ``(d, g)`` of a group, the weight at the first of them, and which the witnesses have.
 
-        ``counted`` says where the counts of a pair are; without them every row is a point.
+        Every row is a point.
         """
         own = self.leaves.cells.of(self.sample)[list(group)]
+        cells, weight = self._rows
+        rows = cells[list(group)]
+        return np.concatenate([rows, own], axis=1), weight, np.arange(own.shape[1]) + rows.shape[1]
+
+    def pair_moments(
+        self, groups: Sequence[tuple[int, ...]], counted: Ints | None, threads: int
+    ) -> tuple[Floats, Floats]:
+        """Return mean squares ``(t, 2, m)`` of pairs' interactions and joint effects.
+
+        And both at the witnesses, ``(t, 2, m, i)``. ``counted`` are the pairs whose cells were counted, all
+        of them, None where rows are kept. A pair whose table would be too large is looked up row by row.
+        """
+        pairs, size = np.array(groups, np.int32).reshape(-1, 2), self.leaves.cells.size
+        margins, own = len(self.center), self.leaves.cells.of(self.sample)
+        cells = size[pairs].astype(np.int64).prod(axis=1)
+        tabled = (cells * margins <= self.leaves.largest) | (counted is not None)
+        squares = np.empty((len(pairs), 2, margins))
+        functions = np.empty((*squares.shape, own.shape[1]))
+        counts, rows, weight = None, np.empty((len(size), 0), np.int32), np.empty(0)
         if counted is None:
-            cells, weight = self._rows
-            rows = cells[list(group)]
-            return np.concatenate([rows, own], axis=1), weight, np.arange(own.shape[1]) + rows.shape[1]
-        shape = tuple(self.leaves.cells.size[list(group)])
-        every = np.indices(shape).reshape(len(group), -1)
-        return every, self.state.parts["pairs", 0].cells[counted], np.ravel_multi_index(tuple(own), shape)
+            rows, weight = self._rows
+        else:
+            counts = self.state.parts["pairs", 0].cells.astype(np.float64, copy=False)
+        points = CellPoints(
+            pairs[tabled], size, counts, (np.cumsum(cells) - cells)[tabled], rows, weight, self.total
+        )
+        boxes = self.leaves.boxes()
+        items = self.leaves.items(
+            [group for group, one in zip(groups, tabled, strict=True) if one], boxes, self.share
+        )
+        if tabled.any():
+            squares[tabled], functions[tabled] = kernels().pair_moments(
+                boxes, items, points, self.effects, own, threads
+            )
+        with ThreadPoolExecutor(threads) as pool:
+            numbers = np.flatnonzero(~tabled).tolist()
+            for number, found in zip(
+                numbers, pool.map(lambda n: self._looked_up(groups[n]), numbers), strict=True
+            ):
+                squares[number], functions[number] = found
+        return squares, functions
+
+    def _looked_up(self, group: tuple[int, ...]) -> tuple[Floats, Floats]:
+        at, weight, own = self.points(group)
+        interaction = self.interaction(group, at)
+        effect = interaction + sum(self.effects[position][:, at[way]] for way, position in enumerate(group))
+        return self.squared(np.stack([interaction, effect]), weight, own)
 
     @cached_property
     def _rows(self) -> tuple[Ints, Floats]:

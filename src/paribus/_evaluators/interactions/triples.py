@@ -62,7 +62,7 @@ def _triple(
     ensemble: Ensemble, tables: CoverageTables, triple: Group, witnesses: InfluenceSample
 ) -> tuple[Floats, Floats, Floats]:
     """Return mean squares ``(2, m)``, functions at the witnesses and their inner influence ``(2, m, i)``."""
-    at, weight, own = tables.points(triple, None)
+    at, weight, own = tables.points(triple)
     sharing = [
         group for size in (2, 3) for group in combinations(triple, size) if len(tables.leaves.testing(group))
     ]

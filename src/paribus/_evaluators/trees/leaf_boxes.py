@@ -257,10 +257,15 @@ class Leaves:
         """Return the leaves that test every feature of a group."""
         return self.of_slot[self.slots(group)]
 
+    @cached_property
+    def _single(self) -> Integers:
+        """The slots that free one feature."""
+        sizes = (self.program.family.members >= 0).sum(axis=1)
+        return np.flatnonzero(sizes[self.program.slot_set] == 1)
+
     def boxes(self) -> Boxes:
         """Return the boxes as the kernels take them."""
-        sizes = np.array([len(one) for one in self.program.family.sets])
-        single = np.flatnonzero(sizes[self.program.slot_set] == 1)
+        single = self._single
         first = np.searchsorted(self.of_slot[single], np.arange(len(self._entry) + 1))
         feature = self.program.family.members[self.program.slot_set[single], 0]
         entries = self.program.entries[self._entry]
@@ -268,23 +273,24 @@ class Leaves:
         value = np.ascontiguousarray(self.program.value[entries[:, NODE]])
         return Boxes(first, feature, sides, value, np.ascontiguousarray(entries[:, MARGIN]))
 
-    def items(self, groups: list[tuple[int, ...]], boxes: Boxes) -> Items:
-        """List the groups that each leaf tests."""
-        leaf = [self.testing(group) for group in groups]
-        number = np.repeat(np.arange(len(groups)), [len(found) for found in leaf])
-        leaves = np.concatenate(leaf) if leaf else np.empty(0, np.int64)
-        order = np.argsort(leaves, kind="stable")
-        position = np.full((len(self._entry), len(self.cells.size)), -1, np.int32)
-        position[np.repeat(np.arange(len(self._entry)), np.diff(boxes.first)), boxes.feature] = np.arange(
-            len(boxes.feature)
-        ) - np.repeat(boxes.first[:-1], np.diff(boxes.first))
-        features = np.full((len(groups), max(map(len, groups), default=1)), -1)
-        for row, group in enumerate(groups):
-            features[row, : len(group)] = group
-        tested = features[number[order]]
-        positions = np.where(tested < 0, -1, position[leaves[order][:, None], tested]).astype(np.int32)
-        first = np.searchsorted(leaves[order], np.arange(len(self._entry) + 1))
-        return Items(first, number[order].astype(np.int32), positions)
+    def items(self, groups: list[tuple[int, ...]], boxes: Boxes, share: Floats | None = None) -> Items:
+        """List the groups that each leaf tests; with ``share``, of pairs, what the leaf adds as well."""
+        of_set = np.full(len(self.program.family.sets), -1, np.int32)
+        of_set[[self._numbers[frozenset(group)] for group in groups]] = np.arange(len(groups))
+        slots = np.flatnonzero(of_set[self.program.slot_set] >= 0)
+        leaf, sets = self.of_slot[slots], self.program.slot_set[slots]
+        first = np.searchsorted(leaf, np.arange(len(self._entry) + 1))
+        features = self.program.family.members[sets, : max(map(len, groups), default=1)]
+        own = self.of_slot[self._single] * len(self.cells.size) + boxes.feature
+        order = np.argsort(own)
+        wanted = leaf[:, None] * len(self.cells.size) + np.where(features < 0, features[:, :1], features)
+        at = order[np.searchsorted(own[order], wanted)]
+        places = np.where(features < 0, -1, at - boxes.first[leaf][:, None]).astype(np.int32)
+        weights = None
+        if share is not None:
+            shares = np.stack([-share[self._single[at[:, 0]]], -share[self._single[at[:, 1]]], share[slots]])
+            weights = shares.T[:, :, None] * boxes.value[leaf][:, None]
+        return Items(first, of_set[sets], np.ascontiguousarray(places), boxes.first, weights)
 
     def passing_weight(self, position: int, counts: Floats) -> tuple[Integers, Floats]:
         """Return the slots that free one feature, and the weight in the cells that pass there."""

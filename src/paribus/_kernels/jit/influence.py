@@ -28,67 +28,87 @@ def _add_below(tree, width, low, end, first, columns, sign, sums, at):
         place &= place - ONE
 
 
+@njit(nogil=True)
+def _list_edges(begin, end, places, run_first, run_stop, runs, edge_head, edges):
+    """List, for each cell of the first feature, the runs of leaves that begin or end there."""
+    n = ZERO
+    for leaf in range(begin, end):
+        place = u8(places[leaf, 0])
+        for run in range(u8(run_first[place]), u8(run_stop[place])):
+            for side in range(u8(2)):
+                cell = u8(runs[run, side])
+                edges[n, 0], edges[n, 1], edges[n, 2] = edge_head[cell], i4(leaf), i4(2) * i4(side) - i4(1)
+                edge_head[cell] = i4(n)
+                n += ONE
+
+
 @kernel(
     void(
-        i8[:, ::1], i8[::1], i8[::1], i4[:, ::1], i4[::1], i4[::1], f8[:, ::1], i4[::1], u8, u8, u8, f8[::1],
-        i4[::1], i4[::1], i4[::1], i4[:, ::1], f8[::1], f8[::1]
+        u8, u8, i8[::1], i8[:, ::1], i8[::1], i8[::1], i4[:, ::1], i4[:, ::1], i4[:, ::1], i4[::1],
+        f8[:, :, ::1], i4[::1], u8, u8, f8[::1], i4[::1], i4[::1], i4[::1], i4[:, ::1], f8[::1], f8[::1]
     ),
 )  # fmt: skip
 def sum_pairs(
-    places, run_first, run_stop, runs, one, other, functions, margin, columns, size, more, tree, point_head,
-    point_next, edge_head, edges, total, sums
+    begin, end, first, places, run_first, run_stop, runs, pairs, cells, size, functions, margin, columns,
+    more, tree, point_head, point_next, edge_head, edges, total, sums
 ):  # fmt: skip
-    """Write the sums of functions ``(i, w)`` over the rows that pass leaves' tests of one feature, and so on.
+    """Write the sums of functions ``(t, i, w)`` over the rows that pass leaves' tests of pairs of features.
 
     ``sums (3, l, columns)`` are over those that pass the tests of the first feature, of the second, and of
     both. Rows are added in the order of their cells of the first feature to ``tree``, whose partial sums over
     powers of two give the sum up to any cell of the second; where a leaf's run begins or ends it is read.
     ``edges`` are lists of the runs that begin or end at a cell: the next one, the leaf and the sign.
     """
-    width, leaves = u8(functions.shape[1]), u8(places.shape[0])
-    both = u8(2) * leaves * columns
-    n = i4(0)
-    for leaf in range(leaves):
-        place = u8(places[leaf, 0])
-        for run in range(u8(run_first[place]), u8(run_stop[place])):
-            for side in range(u8(2)):
-                cell = u8(runs[run, side])
-                edges[n, 0], edges[n, 1], edges[n, 2] = edge_head[cell], leaf, i4(2) * i4(side) - i4(1)
-                edge_head[cell] = n
-                n += i4(1)
-    for i in range(u8(one.size)):
-        point_next[i] = point_head[u8(one[i])]
-        point_head[u8(one[i])] = i4(i)
-    for cell in range(size + ONE):
-        edge = edge_head[cell]
-        while edge >= 0:
-            leaf, sign = u8(edges[edge, 1]), f8(edges[edge, 2])
-            first, at = u8(max(margin[leaf], 0)) * more, leaf * columns
-            for c in range(columns):
-                sums[at + c] += sign * total[first + c]
-            place = u8(places[leaf, 1])
+    width, leaves, rows = u8(functions.shape[2]), u8(places.shape[0]), u8(cells.shape[1])
+    for pair in range(begin, end):
+        j, k = u8(pairs[pair, 0]), u8(pairs[pair, 1])
+        cells_one, bound = u8(size[j]), (u8(size[k]) + ONE) * width
+        for c in range(bound):
+            tree[c] = 0.0
+        for c in range(width):
+            total[c] = 0.0
+        for c in range(cells_one + ONE):
+            point_head[c] = -1
+            edge_head[c] = -1
+        _list_edges(
+            u8(first[pair]), u8(first[pair + ONE]), places, run_first, run_stop, runs, edge_head, edges
+        )  # fmt: skip
+        for i in range(rows):
+            cell = u8(cells[j, i])
+            point_next[i] = point_head[cell]
+            point_head[cell] = i4(i)
+        for cell in range(cells_one + ONE):
+            edge = edge_head[cell]
+            while edge >= 0:
+                leaf, sign = u8(edges[u8(edge), 1]), f8(edges[u8(edge), 2])
+                shift, at = u8(max(margin[leaf], 0)) * more, leaf * columns
+                for c in range(columns):
+                    sums[at + c] += sign * total[shift + c]
+                place = u8(places[leaf, 1])
+                for run in range(u8(run_first[place]), u8(run_stop[place])):
+                    _add_below(
+                        tree, width, runs[run, 0], runs[run, 1], shift, columns, sign, sums,
+                        at + u8(2) * leaves * columns
+                    )  # fmt: skip
+                edge = edges[u8(edge), 0]
+            point = point_head[cell]
+            while point >= 0:
+                i = u8(point)
+                for c in range(width):
+                    total[c] += functions[pair, i, c]
+                place = u8(cells[k, i]) + ONE
+                while place * width < bound:
+                    for c in range(width):
+                        tree[place * width + c] += functions[pair, i, c]
+                    place += place & (~place + ONE)
+                point = point_next[i]
+        for leaf in range(u8(first[pair]), u8(first[pair + ONE])):
+            shift, place = u8(max(margin[leaf], 0)) * more, u8(places[leaf, 1])
             for run in range(u8(run_first[place]), u8(run_stop[place])):
                 _add_below(
-                    tree, width, runs[run, 0], runs[run, 1], first, columns, sign, sums, at + both
+                    tree, width, runs[run, 0], runs[run, 1], shift, columns, 1.0, sums,
+                    (leaves + leaf) * columns
                 )  # fmt: skip
-            edge = edges[edge, 0]
-        point = point_head[cell] if cell < size else i4(-1)
-        while point >= 0:
-            for c in range(width):
-                total[c] += functions[u8(point), c]
-            place = u8(other[u8(point)]) + ONE
-            while place * width < u8(tree.size):
-                for c in range(width):
-                    tree[place * width + c] += functions[u8(point), c]
-                place += place & (~place + ONE)
-            point = point_next[u8(point)]
-    for leaf in range(leaves):
-        first, place = u8(max(margin[leaf], 0)) * more, u8(places[leaf, 1])
-        for run in range(u8(run_first[place]), u8(run_stop[place])):
-            _add_below(
-                tree, width, runs[run, 0], runs[run, 1], first, columns, 1.0, sums,
-                (leaves + leaf) * columns
-            )  # fmt: skip
 
 
 @njit(nogil=True)
