@@ -90,23 +90,35 @@ def test_any_split_of_the_rows_counts_the_same_bits(case, data):
         assert added.tobytes() == whole.tobytes()
 
 
+def along_lines(case):
+    """The same case with questions about one feature each, no two about the same."""
+    values = {feature: points for question in case.questions for feature, points in question.items()}
+    return replace(case, questions=tuple({feature: points} for feature, points in values.items()))
+
+
 @laws
-@given(cases())
-@example(full())
-def test_averages_are_those_of_brute_force(case):
+@given(cases(), st.booleans())
+@example(full(), False)
+@example(full(), True)
+def test_averages_are_those_of_brute_force(case, lines):
+    case = along_lines(case) if lines else case
     want = np.average(case.curves(), axis=2, weights=case.weights)
     for program in programs(case):
         for kernels in KERNELS:
             share = kernels.cover(program, case.codes(program, kernels), case.weights) / case.total
-            found = [kernels.average(program, points, share) for points in case.points(program, kernels)]
-            averages = np.concatenate(found, axis=1) + program.base[:, None]
-            np.testing.assert_allclose(averages, want, rtol=0, atol=1e-12 * case.size)
+            points, base = case.points(program, kernels), program.base[:, None]
+            found = [kernels.average(program, one, share) for one in points]
+            together = kernels.averages(program, kernels.trace(program, points), points, share)
+            for averages in (np.concatenate(found, axis=1), together):
+                np.testing.assert_allclose(averages + base, want, rtol=0, atol=1e-12 * case.size)
 
 
 @laws
-@given(cases())
-@example(full())
-def test_curves_are_those_of_brute_force(case):
+@given(cases(), st.booleans())
+@example(full(), False)
+@example(full(), True)
+def test_curves_are_those_of_brute_force(case, lines):
+    case = along_lines(case) if lines else case
     want = case.curves()
     for program in programs(case):
         for kernels in KERNELS:

@@ -236,9 +236,7 @@ class ExactEffects(SinglePass):
     def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
         """Read averages off the coverage or the sums, and errors off curves."""
         total = float(state.parts["weight", 0].cells[0])
-        with ThreadPoolExecutor(threads) as pool:
-            numbers = range(len(self.sizes))
-            averages = list(pool.map(lambda number: self._average(state, number, total), numbers))
+        averages = self.averages(state, total, threads)
         if self.request.individual:
             curves = [state.parts["curves", number].finish() for number in range(len(self.sizes))]
             weights = state.parts["row weights", 0].finish()[0]
@@ -310,6 +308,11 @@ class ExactEffects(SinglePass):
         if self.bound is None:
             return BinnedSum.of(terms, self.request.rows)
         return ExactSum.of(terms, HEAVIEST * self.bound, self.request.rows)
+
+    def averages(self, state: Keyed, total: float, threads: int) -> list[Floats]:
+        """Return the average outputs ``(o, g)`` of each grid."""
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(lambda number: self._average(state, number, total), range(len(self.sizes))))
 
     def _average(self, state: Keyed, number: int, total: float) -> Floats:
         if not self.sizes[number]:

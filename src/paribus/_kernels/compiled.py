@@ -16,7 +16,10 @@ from paribus._kernels.pattern_tables import Lookups, changes, losses
 from paribus._kernels.patterns import Patterns, patterns_of
 from paribus._kernels.program import (
     BINS,
+    COLUMN,
+    DEPTH,
     LANE,
+    TEST,
     Boxes,
     Bytes,
     CellPoints,
@@ -189,6 +192,25 @@ def weigh(program: Program, fraction: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
+class Lines:
+    """Where curves along one feature change, test by test instead of leaf by leaf.
+
+    Attributes
+    ----------
+    visit_of : (s,)
+        The last test of the feature that is free at a slot, -1 where no grid is about it.
+    visits : (v, 3)
+        Per test of a grid's feature and side, the grid's first point, and where its edges begin and end.
+    edges : (h, 2)
+        A point, and 1 where the side begins to be reached or -1 where it ends.
+    """
+
+    visit_of: Ints
+    visits: Ints
+    edges: Ints
+
+
+@dataclass(frozen=True, eq=False)
 class Trace:
     """Where the curves of some grids change: which leaf each point reaches.
 
@@ -206,6 +228,8 @@ class Trace:
         Number of points of all grids.
     lookups : Lookups or None
         By how much the curves of trees of few tests change.
+    lines : Lines or None
+        Where they change in deep trees, which have no visits then, if each grid has a feature of its own.
     """
 
     visit_first: Integers
@@ -214,16 +238,21 @@ class Trace:
     starts: Ints
     size: int
     lookups: Lookups | None
+    lines: Lines | None
 
 
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Trace:
     """Find, once for all rows, where the curves of the grids can change."""
     starts = np.cumsum([0, *(points.size for points in questions)])
+    lines = _lines(program, questions, starts) if program.shallow < len(program.entries) else None
+    entries = program.entries[program.patterned : None if lines is None else program.shallow]
     if len(questions) == 1:
-        found = [_edges(program, questions[0], 0)]
+        found = [_edges(program, entries, questions[0], 0)]
     else:
         with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(lambda *one: _edges(program, *one), questions, starts.tolist()[:-1]))
+            found = list(
+                pool.map(lambda *one: _edges(program, entries, *one), questions, starts.tolist()[:-1])
+            )
     shift = np.cumsum([0, *(len(edges) for _, edges in found)])
     for (visits, _), before in zip(found, shift, strict=False):
         visits[:, 2:4] += before
@@ -237,7 +266,60 @@ def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Tr
         starts[:-1].astype(np.int32),
         int(starts[-1]),
         changes(patterns_of(program), questions) if program.patterned else None,
+        lines,
     )
+
+
+def _lines(program: Program, questions: list[PointCodes], starts: Integers) -> Lines | None:
+    """Return where curves change test by test; None unless each grid is about a feature of its own."""
+    from paribus._kernels.jit.lines import list_lines
+
+    first = np.searchsorted(program.conditions[:, COLUMN], np.arange(len(program.columns)))
+    grid_of, at = np.full(len(first), -1, np.int32), np.zeros(len(first), np.int64)
+    set_grid = np.full(len(program.family.sets), -1, np.int32)
+    codes: list[Ints] = []
+    for number, points in enumerate(questions):
+        columns = np.flatnonzero(points.row[first] >= 0)
+        feature = program.owner[columns[:1]] + 1  # sets of one feature are next to the empty one
+        if len(points.axis_first) > 2 or (set_grid[feature] >= 0).any():
+            return None
+        set_grid[feature], grid_of[columns] = number, number
+        for column in columns:
+            at[column] = sum(map(len, codes))
+            codes.append(points.codes[points.row[first[column]]])
+    tests = program.entries[program.entries[:, DEPTH] > 0, TEST]
+    n_visits = int((grid_of[program.conditions[tests, COLUMN]] >= 0).sum())
+    visits, visit_of = np.empty((n_visits, 3), np.int32), np.empty(program.n_slots, np.int32)
+    flat, totals = np.concatenate([NOTHING, *codes]), np.array([2 * n_visits])
+    while True:
+        edges = np.empty((int(totals[0]), 2), np.int32)
+        list_lines(
+            program.entries, program.n_codes, program.conditions, program.truth, program.slot_set, grid_of,
+            at, flat, set_grid, starts, np.ones((program.levels, int(np.diff(starts).max())), np.uint8),
+            np.zeros((program.levels, 2), np.int64), np.full((len(questions), 2), -1, np.int64),
+            np.full((program.levels, 3), -1, np.int64), visit_of, visits, edges, totals
+        )  # fmt: skip
+        if totals[0] <= len(edges):
+            return Lines(visit_of, visits, edges[: totals[0]])
+
+
+def averages(
+    program: Program, traced: Trace, questions: list[PointCodes], share: Floats, threads: int = 1
+) -> Floats:
+    """Return the average margins at each point of grids ``(m, g)`` as `average` does for one of them."""
+    if traced.lines is None:
+        with ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(lambda points: average(program, points, share), questions))
+        return np.concatenate(found, axis=1)
+    from paribus._kernels.jit.lines import average_lines
+
+    drawn, plain = np.zeros((program.n_margins, traced.size, 1)), np.zeros((program.n_margins, 1))
+    lines = traced.lines
+    average_lines(
+        program.entries, lines.visit_of, lines.visits, lines.edges, share, program.value, drawn, plain
+    )  # fmt: skip
+    reaching.accumulate(drawn, plain, traced.starts)
+    return drawn[:, :, 0]
 
 
 def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
@@ -261,17 +343,30 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
             traced.visit_first[program.patterned :], *visits, flat, plain
         )  # fmt: skip
     if program.shallow < len(program.entries):
-        from paribus._kernels.jit.curve_lists import curves_by_lists
-
-        lists = _Lists.of(program, rows)
-        curves_by_lists(
-            codes, *lists.trees, program.family.parts, program.slot_set, *lists.arrays,
-            program.entries[program.shallow :], program.value, traced.visit_first[program.shallow :],
-            *visits, flat, plain
-        )  # fmt: skip
+        _deep_curves(program, traced, codes, flat, plain)
     drawn = sums[:changing].reshape(program.n_margins, traced.size, rows)
     reaching.accumulate(drawn, sums[changing:], traced.starts)
     return drawn
+
+
+def _deep_curves(program: Program, traced: Trace, codes: Ints, drawn: Floats, plain: Floats) -> None:
+    """Add what the leaves of deep trees change."""
+    lists, leaves = _Lists.of(program, codes.shape[1]), (program.entries[program.shallow :], program.value)
+    if traced.lines is None:
+        from paribus._kernels.jit.curve_lists import curves_by_lists
+
+        curves_by_lists(
+            codes, *lists.trees, program.family.parts, program.slot_set, *lists.arrays, *leaves,
+            traced.visit_first[program.shallow :], traced.visits, traced.edges, traced.size, drawn, plain
+        )  # fmt: skip
+        return
+    from paribus._kernels.jit.line_lists import lines_by_lists
+
+    lines, place = traced.lines, np.empty(len(program.family.sets), np.uint64)
+    lines_by_lists(
+        codes, *lists.trees, program.slot_set, place, *lists.arrays, *leaves, lines.visit_of, lines.visits,
+        lines.edges, traced.size, drawn, plain
+    )  # fmt: skip
 
 
 def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> tuple[Floats, Floats]:
@@ -656,26 +751,28 @@ def _reach(program: Program, points: PointCodes) -> tuple[Bytes, Ints, Ints]:
 
 def trace_bytes(program: Program, points: PointCodes) -> int:
     """Return the memory that the trace of a grid takes."""
-    visits, edges = _listed(program, points, 0, NO_VISITS, NO_VISITS)
+    entries = program.entries[program.patterned :]
+    visits, edges = _listed(program, entries, points, 0, NO_VISITS, NO_VISITS)
     tables = changes(patterns_of(program), [points]).nbytes if program.patterned else 0
     return (5 * visits + 2 * edges) * NO_VISITS.itemsize + tables
 
 
-def _edges(program: Program, points: PointCodes, start: int) -> tuple[Ints, Ints]:
+def _edges(program: Program, entries: Ints, points: PointCodes, start: int) -> tuple[Ints, Ints]:
     """Return the visits and edges of one grid, whose first point is number ``start``."""
     # First to know how many there are, then to write them.
-    n_visits, n_edges = _listed(program, points, start, NO_VISITS, NO_VISITS)
+    n_visits, n_edges = _listed(program, entries, points, start, NO_VISITS, NO_VISITS)
     visits, edges = np.empty((n_visits, 5), np.int32), np.empty((n_edges, 2), np.int32)
     if n_visits:
-        _listed(program, points, start, visits, edges)
+        _listed(program, entries, points, start, visits, edges)
     visits[:, 4] += program.patterned
     return visits, edges
 
 
-def _listed(program: Program, points: PointCodes, start: int, visits: Ints, edges: Ints) -> tuple[int, int]:
-    """Write visits and edges of trees without patterns, or only count them where there is no room."""
+def _listed(
+    program: Program, entries: Ints, points: PointCodes, start: int, visits: Ints, edges: Ints
+) -> tuple[int, int]:
+    """Write visits and edges of some trees, or only count them where there is no room for any."""
     runs, totals = np.empty((program.levels, 2), np.int32), np.zeros(2, np.int64)
-    entries = program.entries[program.patterned :]
     reaching.list_edges(
         entries, program.up, program.n_codes, program.conditions, program.truth, points.row, points.axis,
         points.axis_first, points.codes, start, points.size, *_reach(program, points), runs, visits, edges,

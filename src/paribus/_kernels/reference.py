@@ -203,6 +203,13 @@ def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     return averages
 
 
+def averages(
+    program: Program, traced: list[PointCodes], questions: list[PointCodes], share: Floats, threads: int = 1
+) -> Floats:
+    """Return the average margins at each point of grids ``(m, g)`` as `average` does for one of them."""
+    return np.concatenate([average(program, points, share) for points in questions], axis=1)
+
+
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> list[PointCodes]:
     """Nothing is prepared."""
     return questions

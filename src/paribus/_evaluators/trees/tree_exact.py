@@ -7,6 +7,8 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any, ClassVar
 
+import numpy as np
+
 from paribus import _budget
 from paribus._budget import FLOAT
 from paribus._contracts import Array, Floats
@@ -21,7 +23,7 @@ from paribus._models.trees import Trees
 from paribus._states import Counts, Keyed
 from paribus._states.expected import Constructed
 
-VISIT_BYTES, EDGE_BYTES = 20, 32
+VISIT_BYTES, SLOT_BYTES, EDGE_BYTES = 20, 4, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +98,19 @@ class TreeExact(ExactEffects):
         """Return more rows where a state is large, so that few are merged."""
         return max(rows, min(-(-self.request.rows // (2 * BLOCKS)), self.program.n_slots // 256))
 
+    @property
+    def _deep(self) -> bool:
+        """Whether some trees are walked with lists."""
+        return self.program.shallow < len(self.program.entries)
+
     @cached_property
     def held_bytes(self) -> int:
         """The trees as the kernels take them, and where curves change."""
         several = [p for p in self.points if p.size and len(p.axis_first) > 2]
         traced = sum(self.kernels.trace_bytes(self.program, points) for points in several)
         # Of one feature, a slot is visited once and a test adds a few edges.
-        traced += VISIT_BYTES * self.program.n_slots + EDGE_BYTES * len(self.program.entries)
+        slot_bytes = SLOT_BYTES if self._deep and not several else VISIT_BYTES
+        traced += slot_bytes * self.program.n_slots + EDGE_BYTES * len(self.program.entries)
         codes = sum(points.nbytes for points in self.points)
         return int(self.program.nbytes + codes + 2 * traced)  # twice while it is sorted
 
@@ -116,8 +124,7 @@ class TreeExact(ExactEffects):
     def worker_bytes(self) -> int:
         """Memory that evaluating one block takes: codes, lists of rows by depth, a drawing of curves."""
         rows = min(self.block_rows, self.request.rows)
-        deep = self.program.shallow < len(self.program.entries)
-        lists = FLOAT * rows * self.program.levels if deep else 0
+        lists = FLOAT * rows * self.program.levels if self._deep else 0
         codes = rows * ((FLOAT + 4) * len(self.program.columns) + self.trees.ensemble.prepared_bytes)
         kept = FLOAT * rows * self.request.points * self.model.n_outputs
         kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)
@@ -156,6 +163,20 @@ class TreeExact(ExactEffects):
     def sums_expected(self, rows: int) -> dict[tuple[str, int], Any]:
         """Return the pattern of these counts."""
         return {("coverage", 0): Counts.expected((self.program.n_slots,), rows)}
+
+    def averages(self, state: Keyed, total: float, threads: int) -> list[Floats]:
+        """Return the average outputs of each grid, in one pass over deep trees for a group of them."""
+        if not self.linear or not self._deep:
+            return super().averages(state, total, threads)
+        share = state.parts["coverage", 0].cells / total
+        averages = [np.empty((self.model.n_outputs, 0))] * len(self.points)
+        for group, _ in self.groups:
+            points = [self.points[number] for number in group]
+            margins = self.kernels.averages(self.program, self._trace(group), points, share, threads)
+            outputs = self.trees.outputs(margins + self.program.base[:, None])
+            for number, own in self._split(group, outputs):
+                averages[number] = own
+        return averages
 
     def average_outputs(self, state: Keyed, number: int, total: float) -> Floats:
         """Return the average outputs of a grid, from the share of rows that reach each leaf."""
