@@ -270,6 +270,7 @@ def test_h_statistic_bound_that_is_too_small_is_error_or_makes_way():
         found = paribus.h_statistic(large, FULL, **few)
     assert found.provenance.evaluator == "brute"
     assert "max_memory is 500 kB" in found.provenance.refusals["tree_exact"]
+    assert "predict is a sum over leaves" in found.provenance.refusals["tree_crossed"]
     alike(found, paribus.h_statistic(large, FULL, method="exact", subsample=12), 1e-6)
     with pytest.raises(paribus.MemoryBoundError):  # and nothing announces what does not begin
         paribus.h_statistic(large, FULL, max_memory=20_000)

@@ -20,6 +20,7 @@ from paribus._evaluators.ale.brute_ale import BruteAle
 from paribus._evaluators.brute_force import BruteForce
 from paribus._evaluators.cell_means import CellMeans
 from paribus._evaluators.interactions.brute_interactions import BruteInteractions
+from paribus._evaluators.interactions.tree_crossings import TreeCrossings
 from paribus._evaluators.permutation import PermutationEvaluator
 from paribus._evaluators.planner import Plan
 from paribus._evaluators.prediction_bound import first_predictions
@@ -30,7 +31,7 @@ from paribus._models.scoring import Scorer
 from paribus._states import Keyed
 from paribus.results import CostEstimate
 
-TIMED_ROWS = 128  # predicted where predictions are dear, after one, to time them by call and by row
+TIMED_ROWS = 128  # predicted where predictions are dear, after one, or crossed with each other
 FIRST_CALLS = 2  # by which a model is tried first
 WARM_ROWS = 64  # evaluated before the clock runs, so that compiling is not counted
 CROSSING = ("interactions", "permutation")  # whose passes over the model itself are not proportional to rows
@@ -156,12 +157,29 @@ def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any, reads
         return _called(dear, rows, reads)
     if crossing or not plans:
         return _predicted(crossing, rows)
-    clock = Clock(size)
-    for count in (min(WARM_ROWS, size), size):
-        some = replace(rows, table=rows.table.slice(0, count), **_cut(rows, count))
-        clock = Clock(count)
-        clock.drive(statistic.evaluate(work(InMemoryData(some, True), some)))
+    crossed = [plan for plan in plans if isinstance(plan.evaluator, TreeCrossings)]
+    if crossed:
+        return _crossed(statistic, crossed, rows, work)
+    return [_driven(statistic, rows, work, count) for count in (min(WARM_ROWS, size), size)][-1]
+
+
+def _driven(statistic: Statistic, rows: Rows, work: Any, count: int) -> Clock:
+    """Return what a statistic takes on some rows."""
+    some = replace(rows, table=rows.table.slice(0, count), **_cut(rows, count))
+    clock = Clock(count)
+    clock.drive(statistic.evaluate(work(InMemoryData(some, True), some)))
     return clock
+
+
+def _crossed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any) -> Clock:
+    """Return what a statistic takes whose rows are crossed with each other: in part their square."""
+    few, more = (min(size, len(rows)) for size in (WARM_ROWS, TIMED_ROWS))
+    clocks = [_driven(statistic, rows, work, count) for count in (few, few, more)]  # once to compile
+    short, long = (clock.fixed + clock.rows * sum(clock.per_row) for clock in clocks[1:])
+    each = max(0.0, long - short) / max(1, more**2 - few**2)
+    most = max(plan.evaluator.request.points for plan in plans)
+    seconds = max(0.0, short - each * few**2) + each * most**2
+    return Clock(len(rows), fixed=seconds / plans[0].threads)
 
 
 def _cut(rows: Rows, count: int) -> dict[str, Any]:

@@ -472,8 +472,9 @@ def h_statistic(
         column.
     subsample : int, None or "auto"
         Number of rows to use, sampled without replacement; None for all. ``"auto"`` means all rows if that
-        takes only a few passes (sums of trees), and 500 if n rows require n² predictions per pair. The number
-        used is part of the provenance, the repr and the plots.
+        takes only a few passes (sums of trees), and 500 if n rows are crossed with each other: n² predictions
+        per pair, or n² margins off the leaves (probabilities of boosted trees). The number used is part of
+        the provenance, the repr and the plots.
     random_state : int or numpy Generator, optional
         Seed of the subsample; None means 0, so that results are reproducible.
     max_predictions : int, optional
@@ -585,8 +586,9 @@ def feature_importance(
     n_repeats : int
         Number of permutations of a feature.
     subsample : int, None or "auto"
-        Number of rows to use. ``"auto"`` means all rows, except for effects by brute force, where n rows
-        require n² predictions and it is 500; None means all rows.
+        Number of rows to use. ``"auto"`` means all rows, except for effects by brute force or of
+        probabilities of boosted trees, where n rows are crossed with each other and it is 500; None means
+        all rows.
     random_state : int or numpy Generator, optional
         Seed of the subsample and of the permutations; None means 0, so that results are reproducible.
     max_predictions : int, optional

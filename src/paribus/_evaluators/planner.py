@@ -79,9 +79,10 @@ def choose(
 ) -> list[Plan]:
     """Choose the first evaluators that can compute all grids.
 
-    ``requested`` returns the request for an evaluator, which may be on fewer rows where it evaluates the model
-    or crosses rows with each other; ``method`` may insist on a shortcut, or on none. ``refused`` are the evaluators that refused
-    what they met in the rows. Evaluating the model takes no more predictions than the ``bound``.
+    ``requested`` returns the request for an evaluator, or for any if there is none, on fewer rows where it
+    evaluates the model or crosses rows with each other; ``method`` may insist on a shortcut, or on none.
+    ``refused`` are the evaluators that refused what they met in the rows. Evaluating the model takes no more
+    predictions than the ``bound``.
     """
     refusals = dict(refused or {})
     short: str | None = None

@@ -33,7 +33,7 @@ class Trees:
     both: bool = False
 
     def outputs(self, margins: Floats, *, overwrite: bool = False) -> Floats:
-        """Return the outputs ``(o, ...)`` of margins ``(m, ...)``, which may be written over if that is said."""
+        """Return the outputs ``(o, ...)`` of margins ``(m, ...)``, which ``overwrite`` allows to replace."""
         outputs = self.link.apply(margins, overwrite=overwrite)
         if self.both:
             return np.concatenate([1.0 - outputs, outputs])

@@ -49,7 +49,7 @@ class InteractionStatistic:
     method: str = AUTO
     verify: bool = False
     max_predictions: int | None = None
-    _drawn: dict[int, Rows] = field(default_factory=dict)
+    _drawn: dict[tuple[Work, int], Rows] = field(default_factory=dict)
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
     needs_target: ClassVar[bool] = False
@@ -120,7 +120,7 @@ class InteractionStatistic:
         return Verification(ways * few * few * crossings, ways * calls, 1)
 
     def _sample(self, work: Work, size: int) -> Generator[Any, Any, None]:
-        self._drawn[size] = yield from work.subsample(size, self.seed, self.verb)
+        self._drawn[work, size] = yield from work.subsample(size, self.seed, self.verb)
 
     def _crossings(self, threeway: int) -> int:
         """Return how often all rows are crossed with each other at most: for features, pairs and triples."""
@@ -141,8 +141,10 @@ class InteractionStatistic:
         candidate: type[Any] | None,
         some: Rows | None = None,
     ) -> InteractionRequest:
-        crosses = candidate is not None and candidate.crosses
-        rows = some or self._rows(work, bound, crosses, crosses and not candidate.shortcut)
+        crosses, predicts = (
+            (False, False) if candidate is None else (candidate.crosses, not candidate.shortcut)
+        )
+        rows = some or self._rows(work, bound, crosses, predicts)
         return InteractionRequest(
             self.features,
             self.pairwise,
@@ -157,18 +159,16 @@ class InteractionStatistic:
             few_calls=self.max_predictions is not None,
         )
 
-    def _rows(
-        self, work: Work, bound: PredictionBound | None, crosses: bool, predicts: bool
-    ) -> Background:
+    def _rows(self, work: Work, bound: PredictionBound | None, crosses: bool, predicts: bool) -> Background:
         """Return the rows to use: those with positive weight, or a sample where they are crossed."""
         rows = work.rows
         size = SUBSAMPLE if self.size == AUTO and crosses else self.size
         if bound is not None:
             size = self._within(bound, size, predicts)
         if isinstance(size, int):
-            if size not in self._drawn:
+            if (work, size) not in self._drawn:
                 raise RowsNeededError(size)
-            return self._drawn[size]
+            return self._drawn[work, size]
         if not crosses:
             return rows
         if not rows.in_memory:

@@ -34,9 +34,7 @@ class BruteCurves:
     def curves(self, block: Block, sets: Sequence[Group]) -> list[FeatureCurves]:
         """Return the predictions ``(o, g, i)`` at the values that rows have in each set of columns."""
         grids = tuple(ObservedValues.of(block.table, features) for features in sets)
-        several = BruteForce(
-            self.brute.model, replace(self.brute.request, grids=grids), self.brute.scratch
-        )
+        several = BruteForce(self.brute.model, replace(self.brute.request, grids=grids), self.brute.scratch)
         whole = Block(block.table, block.weights, block.start, tuple(range(len(grids))))
         state = several.evaluate(whole)
         found = (state.parts["curves", number].finish() for number in range(len(grids)))

@@ -84,7 +84,9 @@ class CrossedRows:
         """Return what is found of the block's groups, whose rows are predicted together."""
         with ignore_fp_errors():
             groups = [self.groups[number] for number in block.questions]
-            curves = iter(self.predictor.curves(block, [one for group in groups for one in self._sets(group)]))
+            curves = iter(
+                self.predictor.curves(block, [one for group in groups for one in self._sets(group)])
+            )
             found = [self._group(one, curves) for one in groups]
             return Keyed({("group", number): one for number, one in zip(block.questions, found, strict=True)})
 
@@ -208,7 +210,9 @@ class CrossedInteractions(InteractionPasses, ABC):
         ratios = ratios_of(evidence, pairs.joint, witnesses, zero, threads)
         triples = strongest_triples(ratios, len(single), self.request.threeway)
         three = yield from self._joint("triples", triples, single, witnesses)
-        threeway = ratios_of(evidence, three.joint, witnesses, zero, threads).get("joint") if triples else None
+        threeway = (
+            ratios_of(evidence, three.joint, witnesses, zero, threads).get("joint") if triples else None
+        )
         return InteractionStatistics(
             zero.above(evidence.variance),
             ratios["main"],

@@ -1,4 +1,4 @@
-"""Strengths of trees behind a link that is no sum: every row with the values of every other, off the leaves."""
+"""Strengths of trees behind a nonlinear link: every row with the values of every other, off the leaves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from paribus._budget import FLOAT
-from paribus._contracts import Floats
 from paribus._data.rows import Block
 from paribus._evaluators.interactions.crossed_interactions import (
     TRIPLE_PARTS,
@@ -101,7 +100,7 @@ class TreeCrossings(CrossedInteractions):
     The prediction for row k with the values of row i in S is a link of margins, and in these every leaf adds
     its value if i passes its tests of S and k all its others:
 
-    .. math:: f(x_{i,S}, x_{k,\bar S}) = h\Big(b + \sum_l v_l \, 1[x_{i,S} \in l] \, 1[x_{k,\bar S} \in l]\Big)
+    .. math:: f(x_{i,S}, x_{k,\bar S}) = h\Big(b + \sum_l v_l 1[x_{i,S} \in l] 1[x_{k,\bar S} \in l]\Big)
 
     Along the rows i, sorted by their codes, a leaf is visited only where it begins and ends to be reached.
     These are the n x n numbers for each set of features that brute force gets from the model.

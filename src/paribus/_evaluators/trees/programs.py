@@ -149,7 +149,7 @@ def observed_points(program: Program, codes: Ints, features: Iterable[int]) -> t
         _, point = np.unique(point * program.n_codes[position] + codes[position], return_inverse=True)
         row[program.conditions[:, COLUMN] == position] = number
     _, first = np.unique(point, return_index=True)
-    table = np.ascontiguousarray(codes[np.ix_(own, first)])
+    table = np.ascontiguousarray(codes[own][:, first])
     axis, axis_first = np.zeros(len(own), np.int32), np.array([0, len(first)], np.int32)
     return PointCodes(row, axis, axis_first, table, len(first)), point
 
