@@ -161,6 +161,11 @@ class Program:
         return np.array([column.missing + 1 for column in self.columns], np.int32)
 
     @cached_property
+    def condition_first(self) -> Integers:
+        """Where the conditions of each column begin, ``(columns + 1,)``."""
+        return np.searchsorted(self.conditions[:, COLUMN], np.arange(len(self.columns) + 1))
+
+    @cached_property
     def levels(self) -> int:
         """Depth of the deepest tree and one."""
         return int(self.entries[:, DEPTH].max(initial=0)) + 1
@@ -187,6 +192,8 @@ class PointCodes:
         Of the columns that belong to the requested features.
     size : int
         Number of points, the product of the axes.
+    place : (g,), optional
+        Which of these points each point of the grid is; None where they are the same.
     """
 
     row: Ints
@@ -194,11 +201,12 @@ class PointCodes:
     axis_first: Ints
     codes: Ints
     size: int
+    place: Integers | None = None
 
     @property
     def nbytes(self) -> int:
         """Memory of the arrays."""
-        return self.row.nbytes + self.codes.nbytes
+        return self.row.nbytes + self.codes.nbytes + (0 if self.place is None else self.place.nbytes)
 
 
 def level_codes(column: CodeColumn, numbers: Floats) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -233,12 +234,40 @@ def points_of(
         for position in program.columns_of.get(feature, ()):
             column = program.columns[position]
             numbers = numbers_in[number](ensemble.encodings[column.encoding])
-            row[program.conditions[:, COLUMN] == position] = len(codes)
+            begin, end = program.condition_first[position : position + 2]
+            row[begin:end] = len(codes)
             codes.append(np.zeros(first[-1], np.int32))
             codes[-1][first[number] : first[number + 1]] = code_of(column, numbers, kernels)
             axis.append(number)
     table = np.stack(codes) if codes else np.zeros((0, first[-1]), np.int32)
     return PointCodes(row, np.array(axis, np.int32), first, table, grid.n_points)
+
+
+def distinct_points(points: PointCodes) -> PointCodes:
+    """Return the points that some test tells apart, and which of them each point is.
+
+    Where they are more than half of the points these are returned as they are: while estimates are spread,
+    the memory of both is taken.
+    """
+    if not points.size:
+        return points
+    first, stop = points.axis_first[:-1], points.axis_first[1:]
+    kept, places = [], []
+    for axis, (begin, end) in enumerate(zip(first, stop, strict=True)):
+        key = np.zeros(end - begin, np.int64)
+        for codes in points.codes[points.axis == axis, begin:end]:
+            _, key = np.unique(key * (int(codes.max()) + 1) + codes, return_inverse=True)
+        _, own, place = np.unique(key, return_index=True, return_inverse=True)
+        kept.append(begin + own)
+        places.append(place)
+    shape = tuple(map(len, kept))
+    size = math.prod(shape)
+    if 2 * size > points.size:
+        return points
+    ends = np.cumsum([0, *shape]).astype(np.int32)
+    codes = np.ascontiguousarray(points.codes[:, np.concatenate(kept)])
+    place = np.ravel_multi_index(np.ix_(*places), shape).ravel()
+    return PointCodes(points.row, points.axis, ends, codes, size, place)
 
 
 def laid_out(
