@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from paribus._contracts import Flags, Floats, Integers
@@ -71,6 +72,21 @@ class CodeColumn:
         return len(self.known) + 1
 
 
+class Coded:
+    """What compares codes: programs with the same columns share those of a block."""
+
+    columns: tuple[CodeColumn, ...]
+
+    @cached_property
+    def code_key(self) -> bytes:
+        """A digest of all that codes depend on besides the numbers."""
+        digest = xxhash.xxh3_128()
+        for column in self.columns:
+            digest.update(repr((column.encoding, column.levels, len(column.known))).encode())
+            digest.update(column.known.tobytes())
+        return digest.digest()
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureSets:
     """The sets of features that may be free: whatever is requested, and every part of it.
@@ -95,7 +111,7 @@ class FeatureSets:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class Program(Coded):
     """An ensemble laid out for one family.
 
     Attributes
@@ -224,7 +240,7 @@ MOST_CODES = (1 << (LANE - 1)) - 2
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class Walk(Coded):
     """An ensemble laid out for rows that are followed one by one.
 
     Attributes
