@@ -504,3 +504,40 @@ def test_exponential_of_many_trees_keeps_its_digits(trees, kind):
     agree(have, want, 1e-11)
     if kind == "both":
         np.testing.assert_allclose(have.average, have.individual.mean(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"kind": "both"}, {"quantiles": (0.1, 0.9)}, {}], ids=str)
+def test_points_that_no_test_tells_apart_are_evaluated_once(options, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    X[::9, 3] = np.nan
+    y = X[:, 0] * (X[:, 1] > 0) + np.nan_to_num(X[:, 3])
+    model = hist("Regressor", max_iter=3, max_leaf_nodes=4).fit(X, y)
+    groups = [0, 3, 5, (0, 1), (0, 3)]
+    sizes = []
+    build = tree_exact.TreeExact.build
+
+    def built(model, request):
+        sizes.append(build(model, request).sizes)
+        return build(model, request)
+
+    def found():
+        return paribus.effects(
+            model, X, groups, grid_resolution=40, method="exact", progress=False, **options
+        )
+
+    monkeypatch.setattr(tree_exact.TreeExact, "build", built)
+    few = found()
+    assert max(sizes[0][:3]) < 12
+    assert sizes[0][2] == 1  # which no tree tests
+    monkeypatch.setattr(tree_exact.TreeExact, "build", tree_exact.TreeExact.at_all_points)
+    for one, other in zip(few.values(), found().values(), strict=True):
+        assert np.array_equal(one.average, other.average)
+        assert one.missing is None or np.array_equal(one.missing.average, other.missing.average)
+        curves = [
+            (each.standard_error, each.individual, getattr(each.quantiles, "values", None))
+            for each in (one, other)
+        ]
+        for mine, theirs in zip(*curves, strict=True):
+            assert (mine is None) == (theirs is None)
+            assert mine is None or np.allclose(mine, theirs, rtol=1e-12, atol=1e-14)

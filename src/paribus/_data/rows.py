@@ -21,7 +21,17 @@ from paribus.errors import WeightError
 Parts: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]  # of the grids, each with its points
 ONE_PART: Parts = (((0,), 1),)
 TRIED = 8_192  # rows with weight that are searched for some to try a model on, where others have none
-DERIVING = tuple(RLock() for _ in range(64))  # so that evaluators of a block do not derive the same at once
+
+
+class Derived:
+    """What was computed from the rows of a block, and a lock so that no two threads compute the same."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Any] = {}
+        self.lock = RLock()
+
+    def __reduce__(self) -> tuple[type[Derived], tuple[()]]:
+        return Derived, ()  # a block that is shipped computes its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +56,17 @@ class Block:
         return len(self.table) * self.share
 
     @cached_property
-    def _derived(self) -> dict[Any, Any]:
-        return {}
+    def _derived(self) -> Derived:
+        return Derived()
 
     def derived(self, key: Any, compute: Callable[[], Any]) -> Any:
         """Return what is computed from the rows alone, once for all evaluators of the block."""
-        if key not in self._derived:
-            with DERIVING[id(self._derived) % len(DERIVING)]:
-                if key not in self._derived:
-                    self._derived[key] = compute()
-        return self._derived[key]
+        derived = self._derived
+        if key not in derived.known:
+            with derived.lock:
+                if key not in derived.known:
+                    derived.known[key] = compute()
+        return derived.known[key]
 
     def sharing(self, other: Self) -> Self:
         """Return itself, with what is derived from another block of the same rows."""
@@ -74,7 +85,7 @@ class Block:
         mask = self.weights > 0
         target = None if self.target is None else self.target[mask]
         kept = replace(self, table=self.table.keep(mask), weights=self.weights[mask], target=target)
-        vars(kept)["_derived"] = self.derived("weighted", dict)
+        vars(kept)["_derived"] = self.derived("weighted", Derived)
         return kept
 
     def between(self, first: int, stop: int) -> Self:

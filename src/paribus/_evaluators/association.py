@@ -93,8 +93,9 @@ class RowSample:
                 if self.nominal[position]:
                     row = self._in_categories(position, ranks)
                     row[categories] = [_cramer(self.codes[position], self.codes[k]) for k in categories]
-                order = [k for k in np.argsort(-row, kind="stable") if k != position]
-                result[self.features[position]] = tuple(sorted(self.features[k] for k in order[:most]))
+                row[position] = -1.0  # itself comes last
+                order = np.sort(np.argsort(-row, kind="stable")[: min(most, len(row) - 1)])
+                result[self.features[position]] = tuple(self.features[k] for k in order.tolist())
         return result
 
     def _in_categories(self, position: int, ranks: Floats) -> Floats:

@@ -183,5 +183,5 @@ def exact_of(model: Model, request: EvaluationRequest) -> ExactEffects:
     return (
         AdditiveExact.build(model, request)
         if isinstance(structure, Additive)
-        else TreeExact.build(model, request)
+        else TreeExact.at_all_points(model, request)
     )

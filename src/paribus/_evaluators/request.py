@@ -6,10 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
+import numpy as np
+
 from paribus._budget import AHEAD, FLOAT, format_bytes
-from paribus._contracts import Array, CheckpointableEvaluator, Floats
+from paribus._contracts import Array, CheckpointableEvaluator, Floats, Integers
 from paribus._data.background import Background
 from paribus._data.rows import ONE_PART, Block, Parts, Rows
 from paribus._data.sampling import Sample
@@ -105,7 +108,7 @@ class EvaluationRequest:
         """Whether every row's own curve is wanted."""
         return self.kind != "average"
 
-    @property
+    @cached_property
     def points(self) -> int:
         """Number of points over all grids."""
         return sum(grid.n_points for grid in self.grids)
@@ -183,6 +186,16 @@ class EffectEstimate:
     rank_error: float = 0.0
     row_weights: Floats | None = None
     by_model: Floats | None = None
+
+    def spread(self, place: Integers | None) -> EffectEstimate:
+        """Return the estimate at points of which some have the same numbers; ``place (g,)`` are theirs."""
+        if place is None:
+            return self
+        names = "average", "standard_error", "individual", "quantiles"
+        known = ((name, getattr(self, name)) for name in names)
+        return replace(
+            self, **{name: np.take(array, place, axis=-1) for name, array in known if array is not None}
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from paribus._contracts import Flags, Floats, Integers
@@ -74,6 +75,21 @@ class CodeColumn:
         return len(self.known) + 1
 
 
+class Coded:
+    """What compares codes: programs with the same columns share those of a block."""
+
+    columns: tuple[CodeColumn, ...]
+
+    @cached_property
+    def code_key(self) -> bytes:
+        """A digest of all that codes depend on besides the numbers."""
+        digest = xxhash.xxh3_128()
+        for column in self.columns:
+            digest.update(repr((column.encoding, column.levels, len(column.known))).encode())
+            digest.update(column.known.tobytes())
+        return digest.digest()
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureSets:
     """The sets of features that may be free: whatever is requested, and every part of it.
@@ -111,7 +127,7 @@ class FeatureSets:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class Program(Coded):
     """An ensemble laid out for one family.
 
     Attributes
@@ -222,6 +238,11 @@ class Program:
         return np.flatnonzero(self.entries[self.shallow :, DEPTH] == 0)
 
     @cached_property
+    def condition_first(self) -> Integers:
+        """Where the conditions of each column begin, ``(columns + 1,)``."""
+        return np.searchsorted(self.conditions[:, COLUMN], np.arange(len(self.columns) + 1))
+
+    @cached_property
     def levels(self) -> int:
         """Depth of the deepest tree and one."""
         return int(self.entries[:, DEPTH].max(initial=0)) + 1
@@ -248,6 +269,8 @@ class PointCodes:
         Of the columns that belong to the requested features.
     size : int
         Number of points, the product of the axes.
+    place : (g,), optional
+        Which of these points each point of the grid is; None where they are the same.
     """
 
     row: Ints
@@ -255,11 +278,12 @@ class PointCodes:
     axis_first: Ints
     codes: Ints
     size: int
+    place: Integers | None = None
 
     @property
     def nbytes(self) -> int:
         """Memory of the arrays."""
-        return self.row.nbytes + self.codes.nbytes
+        return self.row.nbytes + self.codes.nbytes + (0 if self.place is None else self.place.nbytes)
 
 
 def level_codes(column: CodeColumn, numbers: Floats) -> Ints:
@@ -315,7 +339,7 @@ class Moves:
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class Walk(Coded):
     """An ensemble laid out for rows that are followed one by one.
 
     Attributes

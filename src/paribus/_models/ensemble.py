@@ -69,6 +69,11 @@ class Encoding:
         """Position of the column that is read."""
         return self.feature if self.position is None else self.position
 
+    @property
+    def strict(self) -> bool:
+        """Whether some numbers are refused."""
+        return not (self.accepts_missing and self.accepts_infinite)
+
     def read(self, table: Table) -> Floats:
         """Return the numbers of a table's column; floats need no search for where they are missing."""
         floats = table.floats(self.place) if self.plain and self.levels is None else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache, partial
-from itertools import combinations
+from functools import partial
+from itertools import combinations, groupby
 from types import ModuleType
 
 import numpy as np
@@ -298,12 +299,40 @@ def points_of(
         for position in program.columns_of.get(feature, ()):
             column = program.columns[position]
             numbers = numbers_in[number](ensemble.encodings[column.encoding])
-            row[program.conditions[:, COLUMN] == position] = len(codes)
+            begin, end = program.condition_first[position : position + 2]
+            row[begin:end] = len(codes)
             codes.append(np.zeros(first[-1], np.int32))
             codes[-1][first[number] : first[number + 1]] = code_of(column, numbers, kernels)
             axis.append(number)
     table = np.stack(codes) if codes else np.zeros((0, first[-1]), np.int32)
     return PointCodes(row, np.array(axis, np.int32), first, table, grid.n_points)
+
+
+def distinct_points(points: PointCodes) -> PointCodes:
+    """Return the points that some test tells apart, and which of them each point is.
+
+    Where they are more than half of the points these are returned as they are: while estimates are spread,
+    the memory of both is taken.
+    """
+    if not points.size:
+        return points
+    first, stop = points.axis_first[:-1], points.axis_first[1:]
+    kept, places = [], []
+    for axis, (begin, end) in enumerate(zip(first, stop, strict=True)):
+        key = np.zeros(end - begin, np.int64)
+        for codes in points.codes[points.axis == axis, begin:end]:
+            _, key = np.unique(key * (int(codes.max()) + 1) + codes, return_inverse=True)
+        _, own, place = np.unique(key, return_index=True, return_inverse=True)
+        kept.append(begin + own)
+        places.append(place)
+    shape = tuple(map(len, kept))
+    size = math.prod(shape)
+    if 2 * size > points.size:
+        return points
+    ends = np.cumsum([0, *shape]).astype(np.int32)
+    codes = np.ascontiguousarray(points.codes[:, np.concatenate(kept)])
+    place = np.ravel_multi_index(np.ix_(*places), shape).ravel()
+    return PointCodes(points.row, points.axis, ends, codes, size, place)
 
 
 def laid_out(
@@ -338,36 +367,41 @@ def codes_of(
 ) -> Ints:
     """Return the codes of rows ``(c, i)``; a column no test is about is read if it may be refused.
 
-    Features that are ``replaced`` may have any value. Columns are encoded once for all evaluators of a block.
+    Features that are ``replaced`` may have any value. Rows are encoded once for all evaluators of a block,
+    none of which may write into the codes.
     """
+    free = frozenset(e.feature for e in ensemble.encodings if e.strict and e.feature in replaced)
+    key = "codes", id(ensemble), program.code_key, free
+    codes: Ints = block.derived(key, partial(_encoded, program, ensemble, block, kernels, free))
+    return codes
+
+
+def _encoded(
+    program: Program | Walk, ensemble: Ensemble, block: Block, kernels: ModuleType, free: frozenset[int]
+) -> Ints:
+    """Return the codes of rows, of which the features that are ``free`` may have any value."""
     table = prepared_rows(ensemble.preparation, block)
 
-    @cache
     def numbers(position: int) -> tuple[Floats, Integers | None]:
         encoding = ensemble.encodings[position]
-        if encoding.feature in replaced:
+        if encoding.feature in free:
             encoding = replace(encoding, accepts_missing=True, accepts_infinite=True)
         if not isinstance(table, SparseTable):
             return encoding.read(table), None
         rows, entries = table.stored(encoding.place)
         return encoding.read(entries), rows
 
-    def code(column: CodeColumn) -> Ints:
-        found, rows = numbers(column.encoding)
-        codes = code_of(column, found, kernels)
-        # Of a sparse column only the entries that it stores are compared.
-        return codes if rows is None else spread(rows, codes, len(table))
-
     used = {column.encoding for column in program.columns}
     for position, encoding in enumerate(ensemble.encodings):
-        strict = not (encoding.accepts_missing and encoding.accepts_infinite)
-        if position not in used and strict and encoding.feature not in replaced:
+        if position not in used and encoding.strict and encoding.feature not in free:
             numbers(position)
     codes = np.empty((len(program.columns), len(block.table)), np.int32)
-    for position, column in enumerate(program.columns):
-        free = ensemble.encodings[column.encoding].feature in replaced
-        key = "codes", id(ensemble), column.encoding, column.known.tobytes(), free
-        codes[position] = block.derived(key, partial(code, column))
+    for encoding, columns in groupby(enumerate(program.columns), key=lambda one: one[1].encoding):
+        found, rows = numbers(encoding)
+        for position, column in columns:
+            own = code_of(column, found, kernels)
+            # Of a sparse column only the entries that it stores are compared.
+            codes[position] = own if rows is None else spread(rows, own, len(table))
     return codes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
 from typing import Any, ClassVar
@@ -14,8 +14,8 @@ from paribus._budget import FLOAT
 from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
 from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
-from paribus._evaluators.request import EvaluationRequest
-from paribus._evaluators.trees.programs import codes_expected, codes_of, laid_out
+from paribus._evaluators.request import EffectEstimate, EvaluationRequest
+from paribus._evaluators.trees.programs import codes_expected, codes_of, distinct_points, laid_out
 from paribus._kernels import kernels
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
@@ -54,7 +54,13 @@ class TreeExact(ExactEffects):
 
     @classmethod
     def build(cls, model: Model, request: EvaluationRequest) -> TreeExact:
-        """Lay the trees out for the grids."""
+        """Lay the trees out for the grids, of whose points those are evaluated that some test tells apart."""
+        whole = cls.at_all_points(model, request)
+        return replace(whole, points=tuple(map(distinct_points, whole.points)))
+
+    @classmethod
+    def at_all_points(cls, model: Model, request: EvaluationRequest) -> TreeExact:
+        """Lay the trees out for the grids, all points of which are evaluated."""
         trees = trees_of(model)
         program, points = laid_out(trees.ensemble, request.grids, kernels())
         return cls(model, request, trees, program, points)
@@ -84,9 +90,9 @@ class TreeExact(ExactEffects):
         """Numbers that are kept of a row."""
         return len(self.program.columns)
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Number of points of each grid."""
+        """Number of points of each grid that are evaluated."""
         return tuple(points.size for points in self.points)
 
     @property
@@ -183,6 +189,11 @@ class TreeExact(ExactEffects):
         share = state.parts["coverage", 0].cells / total
         averages = self.kernels.average(self.program, self.points[number], share)
         return self.trees.outputs(averages + self.program.base[:, None])
+
+    def finish(self, state: Keyed, threads: int = 1) -> list[EffectEstimate]:
+        """Return the estimates at all points of the grids."""
+        found = super().finish(state, threads)
+        return [estimate.spread(points.place) for estimate, points in zip(found, self.points, strict=True)]
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""
