@@ -68,7 +68,7 @@ def differ(
     context: Any, pool: Any, one: Any, other: Any, masks: Any, one_test: Any, other_test: Any, flip: Any,
     found: Any, place: Any
 ) -> Any:  # fmt: skip
-    """Write where two masks of a pool differ, each behind a test of its own, and the second of them behind it.
+    """Write where two masks of a pool differ, each behind a test of its own, and next to it the second one.
 
     That is 16 words from ``found[place]``. Return which of the first eight are not zero, a bit per word.
     """

@@ -17,7 +17,7 @@ from numba import f8, i4, njit, u1, u8, void
 
 from paribus._kernels.jit.bits import differ, lowest, meet
 from paribus._kernels.jit.common import CHUNK, ONE, ZERO, kernel
-from paribus._kernels.jit.masks import SIX, WORDS, all_rows, fill_masks
+from paribus._kernels.jit.row_masks import SIX, WORDS, all_rows, fill_masks
 from paribus._kernels.program import ABOVE, ACTIVE, DEPTH, MARGIN, NODE, SIDE, SLOT, TEST, UPS
 
 TWO = u8(2)
@@ -47,7 +47,7 @@ def _lead(entries, entry, up, ends, most, pool, masks):
 def _end(entries, entry, up, ends, most, slot_set, targets, own, pool, masks, found, sums_of, n):
     """Find the rows that are led to a leaf, and those that are only at one end of a move of a feature.
 
-    ``sums_of (n, 3)``: the leaf, in which words of ``found`` there are any, and which sums of rows it concerns.
+    ``sums_of (n, 3)``: the leaf, in which words of ``found`` there are any, and the first row's sum.
     """
     above, nothing = (u8(entries[entry, DEPTH]) - ONE) * most * BOTH, u8(pool.size) - WORDS
     number, flip = u8(entries[entry, TEST]), ZERO - u8(entries[entry, SIDE])
