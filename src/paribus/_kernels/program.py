@@ -180,9 +180,19 @@ class Program(Coded):
         arrays = (self.conditions, self.truth, self.feature, self.entries, self.up, self.slot_set, self.value)
         held = sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
         deep = 4 * np.dtype(np.int32).itemsize * (len(self.entries) - self.shallow)
-        # Of patterns, eight a leaf at most: the tests of entries, cells of slots, leaves and their values.
-        patterns = self.patterned * (36 + 32 * self.value.shape[1]) + 4 * self.n_slots
-        return held + deep + (patterns if self.patterned else 0)
+        return held + deep + self._pattern_bytes
+
+    @cached_property
+    def _pattern_bytes(self) -> int:
+        """Memory that patterns take with their tables, and how tests turn out for a chunk of rows."""
+        if not self.patterned:
+            return 0
+        entries, total = self.entries[: self.patterned], len(self.conditions)
+        below = entries[:, DEPTH] > 0
+        tests = np.bincount(np.unique(np.cumsum(~below)[below] * total + entries[below, TEST]) // total)
+        # A pattern has a leaf, some counters and its values, and of each test two tables at most.
+        numbers = (2.0**tests * (5 + self.value.shape[1] * (1 + 2 * tests))).sum()
+        return int(8 * numbers) + 24 * len(entries) + 4 * self.n_slots + 512 * total
 
     @property
     def n_slots(self) -> int:
