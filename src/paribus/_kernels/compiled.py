@@ -240,16 +240,16 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     if program.shallow:
         from paribus._kernels.jit.lost_masks import lose_by_masks
 
-        masks, members = _Masks.of(program), np.empty((2, CHUNK), np.uint64)
-        entries = program.entries[: program.shallow]
+        masks, entries = _Masks.of(program), program.entries[: program.shallow]
         for first in range(0, rows, CHUNK):
             some = slice(first, first + CHUNK)
-            sums = [np.ascontiguousarray(array[..., some]) for array in (rounded, plain, lost)]
+            sums = [_padded(array[..., some]) for array in (rounded, plain, lost)]
             lose_by_masks(
-                np.ascontiguousarray(codes[:, some]), *tests, entries, program.up, *masks.arrays, members,
+                np.ascontiguousarray(codes[:, some]), *tests, entries, program.up, *masks.arrays,
                 program.slot_set, program.family.members, program.value, share, *(a.reshape(-1) for a in sums)
             )  # fmt: skip
-            rounded[:, some], plain[:, some], lost[..., some] = sums
+            for array, added in zip((rounded, plain, lost), sums, strict=True):
+                array[..., some] = added[..., : array[..., some].shape[-1]]
     if program.shallow < len(program.entries):
         from paribus._kernels.jit.lost_lists import lose_by_lists
 
@@ -262,6 +262,13 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     if not single:
         return plain, lost
     return rounded, lost + (rounded - plain)[:, None]
+
+
+def _padded(array: Floats) -> Floats:
+    """Return sums of some rows with room for a whole chunk of them, or nothing if there are none."""
+    sums = np.zeros((*array.shape[:-1], CHUNK if array.size else 0))
+    sums[..., : array.shape[-1]] = array
+    return sums
 
 
 def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floats, Floats]:

@@ -45,8 +45,8 @@ from paribus.errors import RefusalCode, RefusalError
 BLOCK_ROWS = 16_384
 BLOCKS = 8  # a table is cut into at least so many, for threads
 MERGED = 32  # numbers of a state per row of its block, at most, unless the table is too short
-WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence gives the standard errors, to 5 or 10 %
-WORK = 4_000_000_000  # leaves times pairs they test times witnesses, that errors may take
+WITNESSES, FEWEST = 2_048, 1_024  # rows whose influence gives the standard errors, to 5 or 10 %
+WORK = 1_000_000_000  # leaves times pairs they test times witnesses, that errors may take
 HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how many these are in any case
 TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
 MOST_TUPLES = 100_000  # cells of a feature that owns several columns

@@ -228,11 +228,9 @@ class CoverageTables:
         points = CellPoints(
             pairs[tabled], size, counts, (np.cumsum(cells) - cells)[tabled], rows, weight, self.total
         )
-        boxes = self.leaves.boxes()
-        items = self.leaves.items(
-            [group for group, one in zip(groups, tabled, strict=True) if one], boxes, self.share
-        )
         if tabled.any():
+            boxes, chosen = self.leaves.boxes(), [groups[number] for number in np.flatnonzero(tabled)]
+            items = self.leaves.items(chosen, boxes, self.share)
             squares[tabled], functions[tabled] = kernels().pair_moments(
                 boxes, items, points, self.effects, own, threads
             )
