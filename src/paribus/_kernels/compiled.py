@@ -428,7 +428,7 @@ def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads
 def _amounts(
     boxes: Boxes, items: Items, cells: Ints, functions: Floats, several: int, threads: int
 ) -> Floats:
-    """Return what each item gives a row that fails some of its features' tests, ``(items, 2^d, k q)``.
+    """Return what each item gives a row that fails some of its features' tests, ``(2^d, items, k q)``.
 
     ``functions (t, i, m q)`` are several functions of each group.
     """
@@ -439,7 +439,7 @@ def _amounts(
     if most == 2:
         found = _pair_sums(boxes, grouped, cells, functions, several, threads)
         _give(amounts, grouped.order, value, dict(enumerate(found, 1)), 2)
-        return np.ascontiguousarray(amounts.swapaxes(0, 1))
+        return amounts
     for group in range(len(functions)):
         own = grouped.of(group)
         places = grouped.places[own]
@@ -447,7 +447,7 @@ def _amounts(
             places = places[:, places[0] >= 0]
             sums = _sums(boxes, grouped.leaf[own], places, cells, functions[group], several)
             _give(amounts, grouped.order[own], value[own], sums, places.shape[1])
-    return np.ascontiguousarray(amounts.swapaxes(0, 1))
+    return amounts
 
 
 def _give(amounts: Floats, items: Integers, value: Floats, sums: dict[int, Floats], ways: int) -> None:
