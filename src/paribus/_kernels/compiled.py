@@ -266,7 +266,7 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
 
 def _padded(array: Floats) -> Floats:
     """Return sums of some rows with room for a whole chunk of them, or nothing if there are none."""
-    sums = np.zeros((*array.shape[:-1], CHUNK if array.size else 0))
+    sums = np.zeros((*array.shape[:-1], CHUNK if array.shape[-1] else 0))
     sums[..., : array.shape[-1]] = array
     return sums
 
