@@ -23,7 +23,7 @@ from paribus._evaluators.trees.leaf_boxes import Leaves, parts_of
 from paribus._evaluators.trees.programs import code_of, family_of, program_of, walk_of
 from paribus._kernels import compiled, reference
 from paribus._kernels.jit import common
-from paribus._kernels.program import ACTIVE, SLOT, CodeColumn, Layout, level_codes
+from paribus._kernels.program import ACTIVE, SLOT, CellPoints, CodeColumn, Layout, level_codes
 from paribus._models.ensemble import CategorySet, Encoding, Ensemble
 from paribus._models.link import Link
 from paribus._states import BinnedSum, ExactSum, merge_in_order
@@ -509,6 +509,45 @@ def test_influence_is_that_of_every_row_with_the_values_of_every_other(case, see
     for kernels in KERNELS:
         found = kernels.interact(held, leaves.items(groups, held), cells, functions)
         np.testing.assert_allclose(found, want, rtol=0, atol=1e-11 * case.size)
+
+
+@laws
+@given(cases(), st.integers(0, 999))
+@example(full(), 0)
+def test_both_kernels_square_the_same_interactions_of_pairs(case, seed):
+    """Of rows in cells, and of rows one by one, which are the same rows."""
+    rng = np.random.default_rng(seed)
+    program = program_of(case.ensemble, case.family, compiled)
+    leaves = leaves_of(program, compiled)
+    size = leaves.cells.size
+    groups = [
+        group
+        for group in groups_of(program)
+        if len(group) == 2 and np.prod(size[list(group)], dtype=float) < 1e4
+    ]
+    assume(groups)
+    pairs = np.array(groups, np.int32)
+    cells = leaves.cells.of(case.codes(program, compiled))
+    boxes, share = leaves.boxes(), rng.uniform(size=program.n_slots)
+    items = leaves.items(groups, boxes, share)
+    effects = tuple(rng.normal(size=(program.n_margins, cells)) for cells in size)
+    weight = np.ones(case.rows) if case.weights is None else case.weights
+    counts = reference.count_pairs(cells, case.weights, pairs, size)
+    many = size[pairs].astype(np.int64).prod(axis=1)
+    counted = CellPoints(pairs, size, counts, np.cumsum(many) - many, cells[:, :0], weight[:0], weight.sum())
+    by_row = replace(counted, counts=None, cells=cells, weight=weight)
+    want, *others = (
+        kernels.pair_moments(boxes, items, points, effects, cells, threads)
+        for kernels, points, threads in (
+            (reference, counted, 1), (reference, by_row, 1), (compiled, by_row, 1), (compiled, counted, 1),
+            (compiled, counted, 3),
+        )
+    )  # fmt: skip
+    assert want[1].shape == (len(pairs), 2, program.n_margins, case.rows)
+    for found in others:
+        for mine, theirs in zip(found, want, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-11 * (1 + case.size) ** 2)
+    assert [one.tobytes() for one in others[-1]] == [one.tobytes() for one in others[-2]]
 
 
 # ---------------------------------------------------------------- codes

@@ -389,16 +389,16 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     if program.patterned < program.shallow:
         from paribus._kernels.jit.lost_masks import lose_by_masks
 
-        masks, members = _Masks.of(program), np.empty((2, CHUNK), np.uint64)
-        entries = program.entries[program.patterned : program.shallow]
+        masks, entries = _Masks.of(program), program.entries[program.patterned : program.shallow]
         for first in range(0, rows, CHUNK):
             some = slice(first, first + CHUNK)
-            part = [np.ascontiguousarray(array[..., some]) for array in (rounded, plain, lost)]
+            part = [_padded(array[..., some]) for array in (rounded, plain, lost)]
             lose_by_masks(
-                np.ascontiguousarray(codes[:, some]), *tests, entries, program.up, *masks.arrays, members,
+                np.ascontiguousarray(codes[:, some]), *tests, entries, program.up, *masks.arrays,
                 program.slot_set, program.family.members, program.value, share, *(a.reshape(-1) for a in part)
             )  # fmt: skip
-            rounded[:, some], plain[:, some], lost[..., some] = part
+            for array, added in zip((rounded, plain, lost), part, strict=True):
+                array[..., some] = added[..., : array[..., some].shape[-1]]
     if program.shallow < len(program.entries):
         from paribus._kernels.jit.lost_lists import lose_by_lists
 
@@ -413,6 +413,13 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
     if not single:
         return plain, lost
     return rounded, lost + (rounded - plain)[:, None]
+
+
+def _padded(array: Floats) -> Floats:
+    """Return sums of some rows with room for a whole chunk of them, or nothing if there are none."""
+    sums = np.zeros((*array.shape[:-1], CHUNK if array.shape[-1] else 0))
+    sums[..., : array.shape[-1]] = array
+    return sums
 
 
 def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floats, Floats]:
@@ -597,7 +604,7 @@ def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads
 def _amounts(
     boxes: Boxes, items: Items, cells: Ints, functions: Floats, several: int, threads: int
 ) -> Floats:
-    """Return what each item gives a row that fails some of its features' tests, ``(items, 2^d, k q)``.
+    """Return what each item gives a row that fails some of its features' tests, ``(2^d, items, k q)``.
 
     ``functions (t, i, m q)`` are several functions of each group.
     """
@@ -608,7 +615,7 @@ def _amounts(
     if most == 2:
         found = _pair_sums(boxes, grouped, cells, functions, several, threads)
         _give(amounts, grouped.order, value, dict(enumerate(found, 1)), 2)
-        return np.ascontiguousarray(amounts.swapaxes(0, 1))
+        return amounts
     for group in range(len(functions)):
         own = grouped.of(group)
         places = grouped.places[own]
@@ -616,7 +623,7 @@ def _amounts(
             places = places[:, places[0] >= 0]
             sums = _sums(boxes, grouped.leaf[own], places, cells, functions[group], several)
             _give(amounts, grouped.order[own], value[own], sums, places.shape[1])
-    return np.ascontiguousarray(amounts.swapaxes(0, 1))
+    return amounts
 
 
 def _give(amounts: Floats, items: Integers, value: Floats, sums: dict[int, Floats], ways: int) -> None:

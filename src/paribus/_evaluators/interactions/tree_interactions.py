@@ -45,12 +45,13 @@ from paribus.errors import RefusalCode, RefusalError
 BLOCK_ROWS = 16_384
 BLOCKS = 8  # a table is cut into at least so many, for threads
 MERGED = 32  # numbers of a state per row of its block, at most, unless the table is too short
-WITNESSES, FEWEST = 4_096, 1_024  # rows whose influence gives the standard errors, to 5 or 10 %
-WORK = 4_000_000_000  # leaves times pairs they test times witnesses, that errors may take
+WITNESSES, FEWEST = 2_048, 1_024  # rows whose influence gives the standard errors, to 5 or 10 %
+WORK = 1_000_000_000  # leaves times pairs they test times witnesses, that errors may take
 HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how many these are in any case
 TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
 MOST_TUPLES = 100_000  # cells of a feature that owns several columns
 TUPLE_SHARE = 128  # bytes of max_memory for each code of a tuple: there are some states at once
+OF_PAIR, OF_ITEM = 16, 32  # numbers for statistics of a pair, and for a leaf that tests a pair
 OF_TRIPLE = 12  # numbers per row while a triple is looked up: cells, parts of its effect, and copies
 
 
@@ -125,9 +126,7 @@ class TreeInteractions(ExactInteractions):
     @cached_property
     def sample(self) -> Sample:
         """The rows whose influence gives the errors: fewer where many leaves test many pairs."""
-        sizes = np.array([len(one) for one in self.program.family.sets])
-        items = int((sizes[self.program.slot_set] > 1).sum())
-        by_work = int(np.clip(WORK // max(1, items), FEWEST, WITNESSES))
+        by_work = int(np.clip(WORK // max(1, self._items), FEWEST, WITNESSES))
         # Of each pair some functions are held; of one feature at a time the curves of all witnesses, at the
         # cells that they have.
         held, margins = HELD // FLOAT, self.program.n_margins
@@ -136,6 +135,12 @@ class TreeInteractions(ExactInteractions):
         by_curves = max(math.isqrt(held // (4 * margins)), held // (4 * margins * cells))
         size = min(by_work, by_pairs, by_curves, len(self.request.rows)) // self.request.influence_cut
         return self.request.rows.sample(max(LEAST, size), self.request.seed)
+
+    @cached_property
+    def _items(self) -> int:
+        """How many pairs all leaves test."""
+        sizes = (self.program.family.members >= 0).sum(axis=1)
+        return int((sizes[self.program.slot_set] > 1).sum())
 
     @cached_property
     def _largest(self) -> int:
@@ -186,7 +191,9 @@ class TreeInteractions(ExactInteractions):
         functions = len(self.groups) * program.n_margins * len(self.sample.numbers)
         trees = program.nbytes + self.single.nbytes + self.leaves.nbytes
         triples = OF_TRIPLE * program.n_margins * len(rows) if self.request.threeway else 0
-        numbers = levels * self.state_numbers + 8 * functions + triples
+        found = OF_PAIR * len(self.request.pairs) * program.n_margins
+        amounts = OF_ITEM * self._items * self.ensemble.value.shape[1]
+        numbers = levels * self.state_numbers + 12 * functions + found + amounts + triples
         return int(trees + 2 * kept + FLOAT * numbers)
 
     @property
@@ -199,6 +206,8 @@ class TreeInteractions(ExactInteractions):
         points = min(witnesses, int(self.leaves.size.max(initial=1)))
         curves = 2 * program.n_margins * points * witnesses
         tables = TABLES * min(self._largest, self._largest_pair * program.n_margins)
+        if self._counted is not None:
+            tables = 2 * self._largest_pair
         # Blocks that are read wait for a thread, and others are read meanwhile.
         read = 0 if self.request.rows.in_memory else (1 + AHEAD) * self.request.rows.table.row_bytes * rows
         read += rows * self.ensemble.prepared_bytes

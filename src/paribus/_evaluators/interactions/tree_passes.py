@@ -212,30 +212,28 @@ class CoverageTables:
         margins, own = len(self.center), self.leaves.cells.of(self.sample)
         cells = size[pairs].astype(np.int64).prod(axis=1)
         tabled = (cells * margins <= self.leaves.largest) | (counted is not None)
-        squares = np.empty((len(pairs), 2, margins))
-        functions = np.empty((*squares.shape, own.shape[1]))
         counts, rows, weight = None, np.empty((len(size), 0), np.int32), np.empty(0)
         if counted is None:
             rows, weight = self._rows
         else:
             counts = self.state.parts["pairs", 0].cells.astype(np.float64, copy=False)
-        points = CellPoints(
-            pairs[tabled], size, counts, (np.cumsum(cells) - cells)[tabled], rows, weight, self.total
+        first = np.cumsum(cells) - cells
+        points = CellPoints(pairs[tabled], size, counts, first[tabled], rows, weight, self.total)
+        boxes, chosen = self.leaves.boxes(), [groups[number] for number in np.flatnonzero(tabled)]
+        items = self.leaves.items(chosen, boxes, self.share)
+        found: tuple[Floats, Floats] = kernels().pair_moments(
+            boxes, items, points, self.effects, own, threads
         )
-        boxes = self.leaves.boxes()
-        items = self.leaves.items(
-            [group for group, one in zip(groups, tabled, strict=True) if one], boxes, self.share
-        )
-        if tabled.any():
-            squares[tabled], functions[tabled] = kernels().pair_moments(
-                boxes, items, points, self.effects, own, threads
-            )
+        if tabled.all():
+            return found
+        squares = np.empty((len(pairs), 2, margins))
+        functions = np.empty((*squares.shape, own.shape[1]))
+        squares[tabled], functions[tabled] = found
         with ThreadPoolExecutor(threads) as pool:
             numbers = np.flatnonzero(~tabled).tolist()
-            for number, found in zip(
-                numbers, pool.map(lambda n: self._looked_up(groups[n]), numbers), strict=True
-            ):
-                squares[number], functions[number] = found
+            others = pool.map(lambda number: self._looked_up(groups[number]), numbers)
+            for number, other in zip(numbers, others, strict=True):
+                squares[number], functions[number] = other
         return squares, functions
 
     def _looked_up(self, group: tuple[int, ...]) -> tuple[Floats, Floats]:

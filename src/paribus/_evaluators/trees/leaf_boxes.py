@@ -280,7 +280,7 @@ class Leaves:
         slots = np.flatnonzero(of_set[self.program.slot_set] >= 0)
         leaf, sets = self.of_slot[slots], self.program.slot_set[slots]
         first = np.searchsorted(leaf, np.arange(len(self._entry) + 1))
-        features = self.program.family.members[sets, : max(map(len, groups), default=1)]
+        features = self.program.family.members[sets, : max(map(len, groups), default=2)]
         own = self.of_slot[self._single] * len(self.cells.size) + boxes.feature
         order = np.argsort(own)
         wanted = leaf[:, None] * len(self.cells.size) + np.where(features < 0, features[:, :1], features)

@@ -43,7 +43,7 @@ def tally(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         count = _declared(builder, ir.FunctionType(MASK, [MASK]), "llvm.ctpop.v8i64")
         ones = builder.call(count, [_both(context, builder, signature.args, arguments)])
-        held = _place(context, builder, signature.args[5], arguments[5], arguments[6], SHORTS)
+        held = place_of(context, builder, signature.args[5], arguments[5], arguments[6], SHORTS)
         total = builder.add(builder.load(held, align=2), builder.trunc(ones, SHORTS))
         builder.store(total, held, align=2)
         return context.get_dummy_value()
@@ -56,7 +56,7 @@ def meet(context: Any, pool: Any, at: Any, masks: Any, test: Any, flip: Any, tar
     """Write ``pool[at:at+8] & (masks[test:test+8] ^ flip)`` to ``pool[target:target+8]``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _place(context, builder, signature.args[0], arguments[0], arguments[5])
+        place = place_of(context, builder, signature.args[0], arguments[0], arguments[5])
         builder.store(_both(context, builder, signature.args, arguments), place, align=8)
         return context.get_dummy_value()
 
@@ -92,12 +92,13 @@ def differ(
 
 
 def _both(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
-    pool = builder.load(_place(context, builder, kinds[0], arguments[0], arguments[1]), align=8)
-    mask = builder.load(_place(context, builder, kinds[2], arguments[2], arguments[3]), align=8)
+    pool = builder.load(place_of(context, builder, kinds[0], arguments[0], arguments[1]), align=8)
+    mask = builder.load(place_of(context, builder, kinds[2], arguments[2], arguments[3]), align=8)
     return builder.and_(pool, builder.xor(mask, _repeated(builder, arguments[4])))
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any, eight: Any = MASK) -> Any:
+def place_of(context: Any, builder: Any, kind: Any, array: Any, at: Any, eight: Any = MASK) -> Any:
+    """Return where a part of an array begins, as a pointer to what it is taken for."""
     data = make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [at]), eight.as_pointer())
 

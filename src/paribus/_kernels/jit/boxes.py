@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, void
+from numba import f8, i4, i8, njit, u8, void
 
 from paribus._kernels.jit.common import kernel
 from paribus._kernels.program import ACTIVE, DEPTH, SIDE, SLOT, TEST
 
-NEAR = 16_384  # rows whose cells of two features stay in a near cache
+NEAR = u8(16_384)  # rows whose cells of two features stay in a near cache
 
 
 @njit(nogil=True)
@@ -86,14 +86,15 @@ def list_runs(
 @kernel(void(i4[:, ::1], f8[::1], i4[:, ::1], i4[::1], i8[::1], f8[::1]))
 def count_pairs(cells, weights, pairs, size, first, counts):
     """Add the rows in every pair of cells of pairs of features, some rows at a time."""
-    for start in range(0, cells.shape[1], NEAR):
-        stop = min(start + NEAR, cells.shape[1])
-        for pair in range(pairs.shape[0]):
-            one, other = cells[pairs[pair, 0]], cells[pairs[pair, 1]]
-            wide, begin = i8(size[pairs[pair, 1]]), first[pair]
+    rows = u8(cells.shape[1])
+    for start in range(u8(0), rows, NEAR):
+        stop = min(start + NEAR, rows)
+        for pair in range(u8(pairs.shape[0])):
+            one, other = cells[u8(pairs[pair, 0])], cells[u8(pairs[pair, 1])]
+            wide, begin = u8(size[u8(pairs[pair, 1])]), u8(first[pair])
             if weights.size:
                 for i in range(start, stop):
-                    counts[begin + one[i] * wide + other[i]] += weights[i]
+                    counts[begin + u8(one[i]) * wide + u8(other[i])] += weights[i]
             else:
                 for i in range(start, stop):
-                    counts[begin + one[i] * wide + other[i]] += 1.0
+                    counts[begin + u8(one[i]) * wide + u8(other[i])] += 1.0

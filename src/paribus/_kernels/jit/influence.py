@@ -188,5 +188,5 @@ def spread(
                     while word:
                         place = base + ((w << SIX) + lowest(word)) * stride
                         for c in range(columns):
-                            influence[place + c] += amounts[number, lacks, c]
+                            influence[place + c] += amounts[lacks, number, c]
                         word &= word - ONE

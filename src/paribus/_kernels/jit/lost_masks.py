@@ -5,40 +5,101 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, njit, u1, u8, void
+from typing import Any
 
-from paribus._kernels.jit.bits import lowest
-from paribus._kernels.jit.common import ONE, ZERO, add, add_single, kernel
-from paribus._kernels.jit.masks import descend, listed
-from paribus._kernels.jit.row_masks import SIX, WORDS, all_rows, fill_masks
+from llvmlite import ir
+from numba import f8, i4, types, u1, u8, void
+from numba.extending import intrinsic
+
+from paribus._kernels.jit.bits import place_of
+from paribus._kernels.jit.common import CHUNK, ONE, ZERO, kernel
+from paribus._kernels.jit.masks import descend
+from paribus._kernels.jit.row_masks import WORDS, all_rows, fill_masks
 from paribus._kernels.program import ABOVE, ACTIVE, DEPTH, MARGIN, NODE, SLOT
 
+LANES = 8  # rows of a byte of a word
+FLAGS, DOUBLES, SINGLES = (
+    ir.VectorType(item, LANES) for item in (ir.IntType(1), ir.DoubleType(), ir.FloatType())
+)
+SIXTY_FOUR = u8(64)  # rows of a word
 
-@njit(nogil=True)
-def _others(pool, at, own, members):
-    """List the rows of a mask that are not in another."""
-    n = ZERO
-    for w in range(WORDS):
-        word = pool[at + w] & ~pool[own + w]
-        while word:
-            members[n] = (w << SIX) + lowest(word)
-            n += ONE
-            word &= word - ONE
-    return n
+
+@intrinsic
+def add_where(
+    context: Any, sums: Any, at: Any, pool: Any, all_at: Any, own_at: Any, own: Any, other: Any
+) -> Any:
+    """Add to 64 sums: ``own`` where the bit of ``pool[own_at]`` is set, ``other`` where only the other's is.
+
+    All rows of a word at once take less time than to find those whose bits are set.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        mine, others = (_repeated(builder, number) for number in arguments[5:])
+        words = [_word(context, builder, signature, arguments, number) for number in (3, 4)]
+        for byte in range(LANES):
+            place = _eight(context, builder, signature, arguments, byte)
+            every, own = (_flags(builder, word, byte) for word in words)
+            amount = builder.select(every, others, ir.Constant(DOUBLES, [0.0] * LANES))
+            amount = builder.select(own, mine, amount)
+            builder.store(builder.fadd(builder.load(place, align=8), amount), place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(sums, at, pool, all_at, own_at, own, other), generate
+
+
+@intrinsic
+def add_single_where(context: Any, sums: Any, at: Any, pool: Any, own_at: Any, own: Any) -> Any:
+    """Add ``own`` to those of 64 sums, held in single precision, where a bit of ``pool[own_at]`` is set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        amount, word = _repeated(builder, arguments[4]), _word(context, builder, signature, arguments, 3)
+        for byte in range(LANES):
+            place = _eight(context, builder, signature, arguments, byte)
+            held = builder.load(place, align=8)
+            rounded = builder.fpext(builder.fptrunc(builder.fadd(held, amount), SINGLES), DOUBLES)
+            builder.store(builder.select(_flags(builder, word, byte), rounded, held), place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(sums, at, pool, own_at, own), generate
+
+
+def _word(context: Any, builder: Any, signature: Any, arguments: Any, number: int) -> Any:
+    place = place_of(context, builder, signature.args[2], arguments[2], arguments[number], ir.IntType(64))
+    return builder.load(place, align=8)
+
+
+def _eight(context: Any, builder: Any, signature: Any, arguments: Any, byte: int) -> Any:
+    at = builder.add(arguments[1], ir.Constant(ir.IntType(64), LANES * byte))
+    return place_of(context, builder, signature.args[0], arguments[0], at, DOUBLES)
+
+
+def _flags(builder: Any, word: Any, byte: int) -> Any:
+    shifted = builder.lshr(word, ir.Constant(ir.IntType(64), LANES * byte))
+    return builder.bitcast(builder.trunc(shifted, ir.IntType(LANES)), FLAGS)
+
+
+def _repeated(builder: Any, number: Any) -> Any:
+    nothing = ir.Constant(DOUBLES, ir.Undefined)
+    first = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(first, nothing, everywhere)
 
 
 @kernel(
     void(
         i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1], u8[::1],
-        u8[::1], u8[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1]
+        u8[::1], i4[::1], i4[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1]
     ),
 )  # fmt: skip
 def lose_by_masks(
-    codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, members, slot_set,
+    codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, slot_set,
     members_of, value, share, rounded, plain, lost
 ):  # fmt: skip
-    """Add the margins of at most a chunk of rows, and what they lose with a feature averaged out."""
-    rows, own, others = u8(codes.shape[1]), members[ZERO], members[ONE]
+    """Add the margins of at most a chunk of rows, and what they lose with a feature averaged out.
+
+    Sums are of a whole chunk; those of rows that there are not stay as they are.
+    """
+    rows = u8(codes.shape[1])
     features = u8(lost.size) // u8(plain.size)
     fill_masks(codes, ZERO, rows, n_codes, conditions, truth, buckets, masks)
     all_rows(pool, rows)
@@ -49,18 +110,26 @@ def lose_by_masks(
         if entries[entry, SLOT] < 0:
             continue
         here, leaf = u8(entries[entry, DEPTH]) * most, u8(entries[entry, NODE])
-        n_own = listed(pool, kept[here], own)
+        own = kept[here]
         for k in range(u8(value.shape[1])):
             margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
-            add(plain, margin * rows, own, ZERO, n_own, value[leaf, k])
-            if rounded.size:
-                add_single(rounded, margin * rows, own, ZERO, n_own, value[leaf, k])
-        for a in range(ONE, u8(entries[entry, ACTIVE])):
-            slot = u8(entries[entry, SLOT]) + a
-            n_others = _others(pool, kept[here + a], kept[here], others)
-            for k in range(u8(value.shape[1])):
-                amount = value[leaf, k]
-                margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
-                at = (margin * features + u8(members_of[u8(slot_set[slot]), ZERO])) * rows
-                add(lost, at, own, ZERO, n_own, amount * (1.0 - share[slot]))
-                add(lost, at, others, ZERO, n_others, -amount * share[slot])
+            amount = value[leaf, k]
+            for w in range(WORDS):
+                at = margin * CHUNK + w * SIXTY_FOUR
+                add_where(plain, at, pool, own + w, own + w, amount, amount)
+                if rounded.size:
+                    add_single_where(rounded, at, pool, own + w, amount)
+            for a in range(ONE, u8(entries[entry, ACTIVE])):
+                slot = u8(entries[entry, SLOT]) + a
+                at = (margin * features + u8(members_of[u8(slot_set[slot]), ZERO])) * CHUNK
+                every, part = kept[here + a], share[slot]
+                for w in range(WORDS):
+                    add_where(
+                        lost,
+                        at + w * SIXTY_FOUR,
+                        pool,
+                        every + w,
+                        own + w,
+                        amount * (1.0 - part),
+                        -amount * part,
+                    )
