@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._kernels import flow as flows
 from paribus._kernels.jit import common, node_order
 from paribus._kernels.jit import points as reaching
 from paribus._kernels.program import (
@@ -31,7 +32,7 @@ from paribus._kernels.program import (
 
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
-TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
+TALLIED = CHUNK * 1_000  # rows counted in short numbers, eight a slot: at most an eighth of them in each
 LISTED = 1 << 15  # rows listed at once: their codes of a column should stay near
 PARTS = 8  # of leaves, for threads
 GUARD = np.uint64(1 << (LANE - 1))
@@ -106,19 +107,8 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     """Return the weight of the rows at each slot: those that reach its leaf with its set free."""
     counts = np.zeros(program.n_slots)
     given = NO_WEIGHTS if weights is None else weights
-    tests = program.n_codes, program.conditions, program.truth
     if program.shallow:
-        from paribus._kernels.jit.masks import cover_by_masks
-
-        masks = _Masks.of(program)
-        entries = program.entries[: program.shallow]
-        for first in range(0, codes.shape[1], TALLIED):
-            some = slice(first, first + TALLIED)
-            tallies = np.zeros(WORDS * program.n_slots if weights is None else 0, np.uint16)
-            portion = np.ascontiguousarray(codes[:, some])
-            cover_by_masks(
-                portion, given[some], *tests, entries, program.up, *masks.arrays, tallies, counts
-            )  # fmt: skip
+        _cover_shallow(program, codes, weights, counts)
     if program.shallow < len(program.entries):
         from paribus._kernels.jit.lists import cover_by_lists
 
@@ -129,6 +119,32 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
                 program.slot_set, *lists.arrays, exactly, counts
             )  # fmt: skip
     return counts
+
+
+def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts: Floats) -> None:
+    """Add the weight of the rows at the slots of trees that are walked with masks."""
+    flow, tests = program.flow, (program.n_codes, program.conditions, program.truth)
+    memory = (
+        np.empty(flow.words, np.uint64),
+        np.empty((int(program.n_codes.max(initial=0)) + 1) * flows.WORDS, np.uint64),
+        np.empty(len(program.conditions) * flows.WORDS, np.uint64),
+    )
+    steps = flow.steps, flow.parted, flow.whole
+    if weights is not None:
+        from paribus._kernels.jit.weight_masks import weigh_by_masks
+
+        weigh_by_masks(codes, weights, *tests, *steps, *memory, counts)
+    else:
+        from paribus._kernels.jit.cover_masks import cover_by_masks
+
+        for first in range(0, codes.shape[1], TALLIED):
+            tallies = np.zeros(flows.LANES * program.n_slots, np.uint16)
+            portion = np.ascontiguousarray(codes[:, first : first + TALLIED])
+            cover_by_masks(portion, *tests, *steps, *memory, tallies, counts)
+    slot, one, other = flow.sums.T
+    counted = np.append(counts, 0.0)
+    counts[slot] = counted[one] + counted[other]
+    counts[flow.alone] = codes.shape[1] if weights is None else weights.sum()
 
 
 def average(program: Program, points: PointCodes, share: Floats) -> Floats:

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paribus._contracts import Flags, Floats, Integers
+
+if TYPE_CHECKING:
+    from paribus._kernels.flow import Flow
 
 Ints = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
@@ -25,6 +29,8 @@ COLUMN, CUT, MISSING_LEFT, TABLE = range(4)
 END, DEPTH, TEST, ABOVE, UPS, ACTIVE, SIDE, SLOT, NODE, MARGIN = range(10)
 # Columns of `Program.deep_nodes`.
 CODE, CUT_AT, FROM, BELOW = range(4)
+# Which children of a node are leaves, whose rows are counted.
+NEITHER, LEFT_COUNTED, RIGHT_COUNTED, BOTH_COUNTED = range(4)
 FINE, COARSE = 16, 4  # even cells per threshold in the table that says nearly where a number is
 BINS = 32  # of a feature at most, where pairs of features are marked
 FEW = 2_048  # thresholds whose table may be fine: it should stay in the nearest cache
@@ -182,6 +188,13 @@ class Program:
         owner = np.zeros(len(self.columns), np.int32)
         owner[self.conditions[:, COLUMN]] = self.feature
         return owner
+
+    @cached_property
+    def flow(self) -> Flow:
+        """The masks of trees that are walked with masks."""
+        from paribus._kernels.flow import Flow
+
+        return Flow.of(self)
 
     @cached_property
     def deep_nodes(self) -> Ints:

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u1, u2, u8, void
+from numba import f8, i4, i8, njit, u1, u8, void
 
 from paribus._kernels.jit import bits
-from paribus._kernels.jit.bits import lowest, meet, tally
-from paribus._kernels.jit.common import CHUNK, ONE, ZERO, add, kernel, visit
+from paribus._kernels.jit.bits import lowest, meet
+from paribus._kernels.jit.common import ONE, ZERO, add, kernel, visit
 from paribus._kernels.program import (
     ABOVE,
     COLUMN,
@@ -86,18 +86,6 @@ def fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks):
 
 
 @njit(nogil=True)
-def _weighed(pool, at, test, flip, masks, weights, first):
-    """Return the weight of the rows of a mask that meet a test."""
-    total = 0.0
-    for w in range(WORDS):
-        word = pool[at + w] & (masks[test + w] ^ flip)
-        while word:
-            total += weights[first + (w << SIX) + lowest(word)]
-            word &= word - ONE
-    return total
-
-
-@njit(nogil=True)
 def descend(entries, entry, up, kept, most, pool, masks):
     """Write the masks of an inner node's active sets, each next to where it is kept.
 
@@ -116,54 +104,6 @@ def descend(entries, entry, up, kept, most, pool, masks):
             meet(pool, at, masks, test, flip, (here + a) * WORDS)
             if union >= i4(n):
                 kept[here + u8(union)] = at
-
-
-@kernel(
-    void(
-        i4[:, ::1], f8[::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1],
-        u8[::1], u8[::1], u2[::1], f8[::1]
-    ),
-)  # fmt: skip
-def cover_by_masks(
-    codes, weights, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, tallies, counts
-):
-    """Add the rows of every chunk at each slot of shallow trees."""
-    # One mask more than there are conditions: with no bit set, it is the test that everything fails.
-    nothing = u8(conditions.shape[0]) * WORDS
-    for first in range(ZERO, u8(codes.shape[1]), CHUNK):
-        rows = min(CHUNK, u8(codes.shape[1]) - first)
-        fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks)
-        all_rows(pool, rows)
-        for entry in range(u8(entries.shape[0])):
-            n = u8(entries[entry, ABOVE])
-            if entries[entry, SLOT] < 0:
-                if n:
-                    descend(entries, entry, up, kept, most, pool, masks)
-                continue
-            slot, ups = u8(entries[entry, SLOT]), u8(entries[entry, UPS])
-            above = (u8(entries[entry, DEPTH]) - ONE) * most
-            test, flip = u8(entries[entry, TEST]) * WORDS, ZERO - u8(entries[entry, SIDE])
-            if n == ZERO:  # a tree that is one leaf
-                if weights.size:
-                    counts[slot] += _weighed(pool, ZERO, nothing, EVERY, masks, weights, first)
-                else:
-                    tally(pool, ZERO, masks, nothing, EVERY, tallies, slot * WORDS)
-            for a in range(n):
-                union, at = up[ups + a], kept[above + a]
-                free, free_flip = (nothing, EVERY) if union == i4(a) else (test, flip)
-                if weights.size:
-                    counts[slot + a] += _weighed(pool, at, free, free_flip, masks, weights, first)
-                    if union >= i4(n):
-                        counts[slot + u8(union)] += _weighed(pool, at, nothing, EVERY, masks, weights, first)
-                else:
-                    tally(pool, at, masks, free, free_flip, tallies, (slot + a) * WORDS)
-                    if union >= i4(n):
-                        tally(pool, at, masks, nothing, EVERY, tallies, (slot + u8(union)) * WORDS)
-    for slot in range(u8(tallies.size) // WORDS):
-        total = ZERO
-        for w in range(WORDS):
-            total += u8(tallies[slot * WORDS + w])
-        counts[slot] += f8(total)
 
 
 @njit(nogil=True)
