@@ -299,7 +299,7 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
     visits = program.value, traced.visit_first, traced.visits, traced.edges, traced.size
     flat = drawn.reshape(-1)
     if program.shallow:
-        from paribus._kernels.jit.masks import curves_by_masks
+        from paribus._kernels.jit.curve_masks import curves_by_masks
 
         masks = _Masks.of(program)
         members = np.empty((2, CHUNK), np.uint64)

@@ -66,11 +66,11 @@ class Flow:
         return sum(a.nbytes for a in (self.steps, self.parted, self.whole, self.sums, self.alone))
 
     @classmethod
-    def of(cls, program: Program) -> Flow:
-        """Write the flow of the shallow trees of a program."""
-        entries = program.entries[: program.shallow]
+    def of(cls, program: Program, begin: int, end: int) -> Flow:
+        """Write the flow of some trees of a program, those of the entries ``[begin, end)``."""
+        entries = program.entries[begin:end]
         leaf, inner = entries[:, SLOT] >= 0, np.flatnonzero(entries[:, SLOT] < 0)
-        children = np.stack([inner + 1, entries[np.minimum(inner + 1, len(entries) - 1), END]])
+        children = np.stack([inner + 1, entries[inner + 1, END] - begin])
         size = entries[children[0], ABOVE].astype(np.int64)
         node, a = _expanded(size)
         union = program.up[entries[children[0], UPS][node] + a]

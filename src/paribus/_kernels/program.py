@@ -194,7 +194,7 @@ class Program:
         """The masks of trees that are walked with masks."""
         from paribus._kernels.flow import Flow
 
-        return Flow.of(self)
+        return Flow.of(self, 0, self.shallow)
 
     @cached_property
     def deep_nodes(self) -> Ints:

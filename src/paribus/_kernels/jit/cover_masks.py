@@ -8,12 +8,13 @@ from __future__ import annotations
 from numba import f8, i4, u1, u2, u8, void
 
 from paribus._kernels import flow
-from paribus._kernels.jit.chunk_masks import ROWS, WORDS, all_rows, fill
 from paribus._kernels.jit.common import ONE, ZERO, kernel
 from paribus._kernels.jit.cover_bits import count, count_both, store_both, store_left, store_right
+from paribus._kernels.jit.masks import mask_rows, mask_tests
 from paribus._kernels.program import BOTH_COUNTED, LEFT_COUNTED, NEITHER
 
-LANES = u8(flow.LANES)
+WORDS, LANES = u8(flow.WORDS), u8(flow.LANES)
+ROWS = u8(64 * flow.WORDS)
 
 
 @kernel(
@@ -28,8 +29,8 @@ def cover_by_masks(
     """Add the rows of every chunk at the slots of shallow trees that are counted."""
     for first in range(ZERO, u8(codes.shape[1]), ROWS):
         rows = min(ROWS, u8(codes.shape[1]) - first)
-        fill(codes, first, rows, n_codes, conditions, truth, buckets, masks)
-        all_rows(pool, rows)
+        mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, WORDS)
+        mask_rows(pool, rows, WORDS)
         for step in range(u8(steps.shape[0]) - ONE):
             test, kind = u8(steps[step, 0]) * WORDS, steps[step, 1]
             for i in range(u8(steps[step, 2]), u8(steps[step + ONE, 2])):

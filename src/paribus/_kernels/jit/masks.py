@@ -5,21 +5,18 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u1, u8, void
+from numba import i4, i8, njit, u8
 
 from paribus._kernels.jit import bits
 from paribus._kernels.jit.bits import lowest, meet
-from paribus._kernels.jit.common import ONE, ZERO, add, kernel, visit
+from paribus._kernels.jit.common import ONE, ZERO
 from paribus._kernels.program import (
     ABOVE,
     COLUMN,
     CUT,
     DEPTH,
-    MARGIN,
     MISSING_LEFT,
-    NODE,
     SIDE,
-    SLOT,
     TABLE,
     TEST,
     UPS,
@@ -31,58 +28,60 @@ EVERY = u8(0xFFFFFFFFFFFFFFFF)
 
 
 @njit(nogil=True)
-def _clear(masks, at):
-    for w in range(WORDS):
-        masks[at + w] = ZERO
-
-
-@njit(nogil=True)
-def _join(masks, at, others, other):
-    for w in range(WORDS):
+def _join(masks, at, others, other, words):
+    for w in range(words):
         masks[at + w] |= others[other + w]
 
 
 @njit(nogil=True)
-def _copy(masks, at, others, other):
-    for w in range(WORDS):
-        masks[at + w] = others[other + w]
-
-
-@njit(nogil=True)
-def all_rows(pool, rows):
+def mask_rows(pool, rows, words):
     """Write the mask of all rows of a chunk, the first in the pool."""
-    for w in range(WORDS):
+    for w in range(words):
         left = i8(rows) - i8(64) * i8(w)
         pool[w] = EVERY if left >= 64 else (ONE << u8(left)) - ONE if left > 0 else ZERO
 
 
 @njit(nogil=True)
-def fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks):
+def all_rows(pool, rows):
+    """Write the mask of all rows of a chunk of the usual size."""
+    mask_rows(pool, rows, WORDS)
+
+
+@njit(nogil=True)
+def mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, words):
     """Write the mask of every condition for a chunk: rows fall into buckets by code, buckets are joined."""
     number, total = ZERO, u8(conditions.shape[0])
     for column in range(u8(codes.shape[0])):
         size = u8(n_codes[column])
-        running, missing = size * WORDS, (size - ONE) * WORDS
-        for b in range((size + ONE) * WORDS):
+        running, missing = size * words, (size - ONE) * words
+        for b in range((size + ONE) * words):
             buckets[b] = ZERO
         for i in range(rows):
-            buckets[u8(codes[column, first + i]) * WORDS + (i >> SIX)] |= ONE << (i & LOW)
+            buckets[u8(codes[column, first + i]) * words + (i >> SIX)] |= ONE << (i & LOW)
         done = ZERO  # buckets that have joined the running mask of `code <= cut`
         while number < total and u8(conditions[number, COLUMN]) == column:
-            mask = number * WORDS
+            mask = number * words
             if conditions[number, TABLE] < 0:
                 while done <= u8(conditions[number, CUT]):
-                    _join(buckets, running, buckets, done * WORDS)
+                    _join(buckets, running, buckets, done * words, words)
                     done += ONE
-                _copy(masks, mask, buckets, running)
+                for w in range(words):
+                    masks[mask + w] = buckets[running + w]
                 if conditions[number, MISSING_LEFT]:
-                    _join(masks, mask, buckets, missing)
+                    _join(masks, mask, buckets, missing, words)
             else:
-                _clear(masks, mask)
+                for w in range(words):
+                    masks[mask + w] = ZERO
                 for code in range(size):
                     if truth[u8(conditions[number, TABLE]) + code]:
-                        _join(masks, mask, buckets, code * WORDS)
+                        _join(masks, mask, buckets, code * words, words)
             number += ONE
+
+
+@njit(nogil=True)
+def fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks):
+    """Write the mask of every condition for a chunk of the usual size."""
+    mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, WORDS)
 
 
 @njit(nogil=True)
@@ -117,39 +116,3 @@ def listed(pool, at, members):
             n += ONE
             word &= word - ONE
     return n
-
-
-@kernel(
-    void(
-        i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1], u8[::1],
-        u8[::1], u8[:, ::1], f8[:, ::1], i8[::1], i4[:, ::1], i4[:, ::1], u8, f8[::1], f8[::1]
-    ),
-)  # fmt: skip
-def curves_by_masks(
-    codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, members, value,
-    visit_first, visits, edges, points, curves, plain
-):  # fmt: skip
-    """Add what the leaves of shallow trees change along the curves of at most a chunk of rows."""
-    rows = u8(codes.shape[1])
-    own, free = members[ZERO], members[ONE]
-    fill_masks(codes, ZERO, rows, n_codes, conditions, truth, buckets, masks)
-    all_rows(pool, rows)
-    for entry in range(u8(entries.shape[0])):
-        if entries[entry, ABOVE]:
-            descend(entries, entry, up, kept, most, pool, masks)
-        if entries[entry, SLOT] < 0:
-            continue
-        here, leaf = u8(entries[entry, DEPTH]) * most, u8(entries[entry, NODE])
-        n_own = listed(pool, kept[here], own)
-        for k in range(u8(value.shape[1])):
-            amount = value[leaf, k]
-            margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
-            add(plain, margin * rows, own, ZERO, n_own, amount)
-        for number in range(u8(visit_first[entry]), u8(visit_first[entry + ONE])):
-            n_free = listed(pool, kept[here + u8(visits[number, 0])], free)
-            for k in range(u8(value.shape[1])):
-                amount = value[leaf, k]
-                margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
-                visit(visits, number, edges, free, ZERO, n_free, amount, points, rows, margin, curves)
-                start = (margin * points + u8(visits[number, 1])) * rows
-                add(curves, start, own, ZERO, n_own, -amount)

@@ -9,11 +9,12 @@ from numba import f8, i4, njit, u1, u8, void
 
 from paribus._kernels import flow
 from paribus._kernels.jit.bits import lowest
-from paribus._kernels.jit.chunk_masks import ROWS, SIX, WORDS, all_rows, fill
 from paribus._kernels.jit.common import ONE, ZERO, kernel
+from paribus._kernels.jit.masks import SIX, mask_rows, mask_tests
 from paribus._kernels.program import BOTH_COUNTED, LEFT_COUNTED, RIGHT_COUNTED
 
-LANES = u8(flow.LANES)
+WORDS, LANES = u8(flow.WORDS), u8(flow.LANES)
+ROWS = u8(64 * flow.WORDS)
 
 
 @njit(nogil=True)
@@ -59,8 +60,8 @@ def weigh_by_masks(
     """Add the weight of the rows of every chunk at the slots of shallow trees that are counted."""
     for first in range(ZERO, u8(codes.shape[1]), ROWS):
         rows = min(ROWS, u8(codes.shape[1]) - first)
-        fill(codes, first, rows, n_codes, conditions, truth, buckets, masks)
-        all_rows(pool, rows)
+        mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, WORDS)
+        mask_rows(pool, rows, WORDS)
         for step in range(u8(steps.shape[0]) - ONE):
             test, kind = u8(steps[step, 0]) * WORDS, steps[step, 1]
             left_counted = (kind == BOTH_COUNTED) | (kind == LEFT_COUNTED)
