@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paribus._contracts import Array, Flags, Floats, Integers
-from paribus._kernels import flow as flows
+from paribus._kernels.flow import LANES, flow_of
+from paribus._kernels.flow import WORDS as MASK_WORDS
 from paribus._kernels.jit import common, node_order
 from paribus._kernels.jit import points as reaching
 from paribus._kernels.program import (
@@ -123,11 +124,11 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
 
 def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts: Floats) -> None:
     """Add the weight of the rows at the slots of trees that are walked with masks."""
-    flow, tests = program.flow, (program.n_codes, program.conditions, program.truth)
+    flow, tests = flow_of(program), (program.n_codes, program.conditions, program.truth)
     memory = (
         np.empty(flow.words, np.uint64),
-        np.empty((int(program.n_codes.max(initial=0)) + 1) * flows.WORDS, np.uint64),
-        np.empty(len(program.conditions) * flows.WORDS, np.uint64),
+        np.empty((int(program.n_codes.max(initial=0)) + 1) * MASK_WORDS, np.uint64),
+        np.empty(len(program.conditions) * MASK_WORDS, np.uint64),
     )
     steps = flow.steps, flow.parted, flow.whole
     if weights is not None:
@@ -138,7 +139,7 @@ def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts
         from paribus._kernels.jit.cover_masks import cover_by_masks
 
         for first in range(0, codes.shape[1], TALLIED):
-            tallies = np.zeros(flows.LANES * program.n_slots, np.uint16)
+            tallies = np.zeros(LANES * program.n_slots, np.uint16)
             portion = np.ascontiguousarray(codes[:, first : first + TALLIED])
             cover_by_masks(portion, *tests, *steps, *memory, tallies, counts)
     slot, one, other = flow.sums.T

@@ -145,3 +145,11 @@ def _whole(
     parts = [(slot[1] + whole, slot[0] + whole, np.full(len(a), nothing), same)]
     parts += [(one + whole, slot[0] + a, slot[1] + a, summed) for one in slot]
     return chosen, np.concatenate([np.stack(part[:3], axis=1)[part[3]] for part in parts])
+
+
+def flow_of(program: Program) -> Flow:
+    """Return the flow of the trees that are walked with masks, found once for a program."""
+    if "flow" not in program.kept:
+        program.kept["flow"] = Flow.of(program, 0, program.shallow)
+    found: Flow = program.kept["flow"]
+    return found

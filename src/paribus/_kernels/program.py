@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paribus._contracts import Flags, Floats, Integers
-
-if TYPE_CHECKING:
-    from paribus._kernels.flow import Flow
 
 Ints = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
@@ -162,10 +159,17 @@ class Program:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays, and of the nodes of deep trees."""
+        """Memory of the arrays, of the nodes of deep trees, and of the flow of others at most."""
         arrays = (self.conditions, self.truth, self.feature, self.entries, self.up, self.slot_set, self.value)
-        deep = 4 * np.dtype(np.int32).itemsize * (len(self.entries) - self.shallow)
-        return deep + sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
+        deep = 16 * (len(self.entries) - self.shallow)
+        flow = 12 * len(self.up) + 24 * self.n_slots + 8 * self.shallow if self.shallow else 0
+        return deep + flow + sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
+
+    @property
+    def mask_bytes(self) -> int:
+        """Memory that counting rows with masks takes: of conditions and codes, and short counts of slots."""
+        masks = len(self.conditions) + int(self.n_codes.max(initial=0)) + 2 * self.levels * self.most
+        return 128 * masks + 16 * self.n_slots if self.shallow else 0
 
     @property
     def n_slots(self) -> int:
@@ -178,6 +182,11 @@ class Program:
         return len(self.base)
 
     @cached_property
+    def kept(self) -> dict[str, Any]:
+        """What kernels make of a program once, by name."""
+        return {}
+
+    @cached_property
     def n_codes(self) -> Ints:
         """Number of codes of each column."""
         return np.array([column.missing + 1 for column in self.columns], np.int32)
@@ -188,13 +197,6 @@ class Program:
         owner = np.zeros(len(self.columns), np.int32)
         owner[self.conditions[:, COLUMN]] = self.feature
         return owner
-
-    @cached_property
-    def flow(self) -> Flow:
-        """The masks of trees that are walked with masks."""
-        from paribus._kernels.flow import Flow
-
-        return Flow.of(self, 0, self.shallow)
 
     @cached_property
     def deep_nodes(self) -> Ints:
