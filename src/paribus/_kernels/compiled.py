@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._kernels.flow import LANES, flow_of
+from paribus._kernels.flow import WORDS as MASK_WORDS
 from paribus._kernels.jit import common, node_order
 from paribus._kernels.jit import points as reaching
 from paribus._kernels.pattern_tables import Lookups, changes, losses
@@ -37,7 +39,7 @@ from paribus._kernels.program import (
 
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
-TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
+TALLIED = CHUNK * 1_000  # rows counted in short numbers, eight a slot: at most an eighth of them in each
 PARTS = 8  # of pairs of features, for threads
 FLAGS = 2**20  # of rows at leaves, held at once
 LISTED = 1 << 15  # rows listed at once: their codes of a column should stay near
@@ -114,21 +116,10 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
     """Return the weight of the rows at each slot: those that reach its leaf with its set free."""
     counts = np.zeros(program.n_slots)
     given = NO_WEIGHTS if weights is None else weights
-    tests = program.n_codes, program.conditions, program.truth
     if program.patterned:
         _cover_by_patterns(patterns_of(program), codes, given, counts)
     if program.patterned < program.shallow:
-        from paribus._kernels.jit.masks import cover_by_masks
-
-        masks = _Masks.of(program)
-        entries = program.entries[program.patterned : program.shallow]
-        for first in range(0, codes.shape[1], TALLIED):
-            some = slice(first, first + TALLIED)
-            tallies = np.zeros(WORDS * program.n_slots if weights is None else 0, np.uint16)
-            portion = np.ascontiguousarray(codes[:, some])
-            cover_by_masks(
-                portion, given[some], *tests, entries, program.up, *masks.arrays, tallies, counts
-            )  # fmt: skip
+        _cover_shallow(program, codes, weights, counts)
     if program.shallow < len(program.entries):
         from paribus._kernels.jit.lists import cover_by_lists
 
@@ -139,6 +130,32 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
                 program.slot_set, *lists.arrays, exactly, counts
             )  # fmt: skip
     return counts
+
+
+def _cover_shallow(program: Program, codes: Ints, weights: Floats | None, counts: Floats) -> None:
+    """Add the weight of the rows at the slots of trees that are walked with masks."""
+    flow, tests = flow_of(program), (program.n_codes, program.conditions, program.truth)
+    memory = (
+        np.empty(flow.words, np.uint64),
+        np.empty((int(program.n_codes.max(initial=0)) + 1) * MASK_WORDS, np.uint64),
+        np.empty(len(program.conditions) * MASK_WORDS, np.uint64),
+    )
+    steps = flow.steps, flow.parted, flow.whole
+    if weights is not None:
+        from paribus._kernels.jit.weight_masks import weigh_by_masks
+
+        weigh_by_masks(codes, weights, *tests, *steps, *memory, counts)
+    else:
+        from paribus._kernels.jit.cover_masks import cover_by_masks
+
+        for first in range(0, codes.shape[1], TALLIED):
+            tallies = np.zeros(LANES * program.n_slots, np.uint16)
+            portion = np.ascontiguousarray(codes[:, first : first + TALLIED])
+            cover_by_masks(portion, *tests, *steps, *memory, tallies, counts)
+    slot, one, other = flow.sums.T
+    counted = np.append(counts, 0.0)
+    counts[slot] = counted[one] + counted[other]
+    counts[flow.alone] = codes.shape[1] if weights is None else weights.sum()
 
 
 def _cover_by_patterns(patterns: Patterns, codes: Ints, weights: Floats, counts: Floats) -> None:
@@ -333,7 +350,7 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
     if traced.lookups is not None:
         _add_by_patterns(patterns_of(program), traced.lookups, codes, sums, len(sums))
     if program.patterned < program.shallow:
-        from paribus._kernels.jit.masks import curves_by_masks
+        from paribus._kernels.jit.curve_masks import curves_by_masks
 
         masks = _Masks.of(program)
         members = np.empty((2, CHUNK), np.uint64)

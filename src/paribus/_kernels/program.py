@@ -27,6 +27,8 @@ COLUMN, CUT, MISSING_LEFT, TABLE = range(4)
 END, DEPTH, TEST, ABOVE, UPS, ACTIVE, SIDE, SLOT, NODE, MARGIN = range(10)
 # Columns of `Program.deep_nodes`.
 CODE, CUT_AT, FROM, BELOW = range(4)
+# Which children of a node are leaves, whose rows are counted.
+NEITHER, LEFT_COUNTED, RIGHT_COUNTED, BOTH_COUNTED = range(4)
 FINE, COARSE = 16, 4  # even cells per threshold in the table that says nearly where a number is
 BINS = 32  # of a feature at most, where pairs of features are marked
 FEW = 2_048  # thresholds whose table may be fine: it should stay in the nearest cache
@@ -176,11 +178,13 @@ class Program(Coded):
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays, and of the nodes of deep trees."""
+        """Memory of the arrays, of the nodes of deep trees, and of the flow of others at most."""
         arrays = (self.conditions, self.truth, self.feature, self.entries, self.up, self.slot_set, self.value)
         held = sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
-        deep = 4 * np.dtype(np.int32).itemsize * (len(self.entries) - self.shallow)
-        return held + deep + self._pattern_bytes
+        deep = 16 * (len(self.entries) - self.shallow)
+        masked = self.shallow - self.patterned
+        flow = 12 * len(self.up) + 24 * self.n_slots + 8 * masked if masked else 0
+        return held + deep + flow + self._pattern_bytes
 
     @cached_property
     def _pattern_bytes(self) -> int:
@@ -193,6 +197,12 @@ class Program(Coded):
         # A pattern has a leaf, some counters and its values, and of each test two tables at most.
         numbers = (2.0**tests * (5 + self.value.shape[1] * (1 + 2 * tests))).sum()
         return int(8 * numbers) + 24 * len(entries) + 4 * self.n_slots + 512 * total
+
+    @property
+    def mask_bytes(self) -> int:
+        """Memory that counting rows with masks takes: of conditions and codes, and short counts of slots."""
+        masks = len(self.conditions) + int(self.n_codes.max(initial=0)) + 2 * self.levels * self.most
+        return 128 * masks + 16 * self.n_slots if self.shallow > self.patterned else 0
 
     @property
     def n_slots(self) -> int:

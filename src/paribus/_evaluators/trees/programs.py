@@ -93,7 +93,7 @@ def program_of(ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, dee
     )
     entries = _entries(ensemble, layout, test, order)
     starts = np.append(np.flatnonzero(layout.parent < 0), len(entries))
-    tested = np.array([columns[c].encoding for c in conditions[:, 0]], np.int64)
+    tested = np.array([column.encoding for column in columns], np.int64)[conditions[:, 0]]
     return Program(
         columns=columns,
         columns_of=_columns_of(ensemble, columns),
@@ -157,12 +157,13 @@ def observed_points(program: Program, codes: Ints, features: Iterable[int]) -> t
 
 def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, ...], Integers, Integers]:
     """Return the code columns, and for each inner node its column and its cut or set of categories."""
-    leveled = ensemble.level_set >= 0
-    key = ensemble.column.astype(np.int64) * 2 + leveled
+    nodes = np.flatnonzero(inner)
+    key = ensemble.column[nodes].astype(np.int64) * 2 + (ensemble.level_set[nodes] >= 0)
+    order = np.argsort(key, kind="stable")
+    numbers, first = np.unique(key[order], return_index=True)
     columns: list[CodeColumn] = []
     column, cut = np.zeros(len(inner), np.int64), np.zeros(len(inner), np.int64)
-    for number in np.unique(key[inner]):
-        here = inner & (key == number)
+    for number, here in zip(numbers, np.split(nodes[order], first[1:]), strict=False):
         column[here] = len(columns)
         if number % 2:
             used = np.unique(ensemble.level_set[here])
@@ -189,13 +190,16 @@ def _conditions(
     ensemble: Ensemble, inner: Flags, columns: tuple[CodeColumn, ...], column: Integers, cut: Integers
 ) -> tuple[Ints, Bytes, Integers]:
     """Return the distinct conditions, tables of categorical ones, and the condition of each inner node."""
-    wide = int(cut.max(initial=0)) + 1
-    keys = (column[inner] * wide + cut[inner]) * 2 + ensemble.missing_left[inner]
-    distinct, inverse = np.unique(keys, return_inverse=True)
+    sizes = [len(ensemble.level_sets) if one.levels else len(one.known) for one in columns]
+    first = np.cumsum([0, *sizes])
+    keys = (first[column[inner]] + cut[inner]) * 2 + ensemble.missing_left[inner]
+    occurs = np.bincount(keys, minlength=2 * int(first[-1])) > 0  # faster than to sort them
+    distinct, inverse = np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[keys]
     test = np.zeros(len(inner), np.int64)
     test[inner] = inverse
-    about = distinct // 2 // wide
-    conditions = np.stack([about, distinct // 2 % wide, distinct % 2, np.full(len(distinct), -1)], axis=1)
+    about = np.repeat(np.arange(len(columns)), sizes)[distinct // 2]
+    cuts = distinct // 2 - first[about]
+    conditions = np.stack([about, cuts, distinct % 2, np.full(len(distinct), -1)], axis=1)
     tables: list[Flags] = []
     begin = 0
     for number in np.flatnonzero(np.array([c.levels for c in columns], dtype=bool)[about]):

@@ -128,9 +128,9 @@ class TreeExact(ExactEffects):
 
     @property
     def worker_bytes(self) -> int:
-        """Memory that evaluating one block takes: codes, lists of rows by depth, a drawing of curves."""
+        """Memory that evaluating one block takes: codes, lists or masks of rows, a drawing of curves."""
         rows = min(self.block_rows, self.request.rows)
-        lists = FLOAT * rows * self.program.levels if self._deep else 0
+        lists = self.program.mask_bytes + (FLOAT * rows * self.program.levels if self._deep else 0)
         codes = rows * ((FLOAT + 4) * len(self.program.columns) + self.trees.ensemble.prepared_bytes)
         kept = FLOAT * rows * self.request.points * self.model.n_outputs
         kept *= 1 if self.request.individual else 2 * (self.request.quantiles is not None)

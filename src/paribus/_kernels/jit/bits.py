@@ -1,7 +1,7 @@
 """Eight words at a time: what the compiler does not find by itself in loops over a mask.
 
 Written for its intermediate language, which has no width of its own: each processor does it with what it
-has. With these, covering is about twice as fast as with loops that count bits word by word.
+has.
 """
 
 # The types of numba's and llvmlite's functions are unknown to a type checker.
@@ -12,13 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 WORDS = 8
 MASK = ir.VectorType(ir.IntType(64), WORDS)
-SHORTS = ir.VectorType(ir.IntType(16), WORDS)
 
 
 @intrinsic
@@ -29,26 +28,6 @@ def lowest(context: Any, word: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
 
     return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def tally(
-    context: Any, pool: Any, at: Any, masks: Any, test: Any, flip: Any, tallies: Any, place: Any
-) -> Any:
-    """Add the bits set in each word of ``pool[at:at+8] & (masks[test:test+8] ^ flip)`` to eight short counts.
-
-    The eight are added up once all rows were counted, not each time.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        count = _declared(builder, ir.FunctionType(MASK, [MASK]), "llvm.ctpop.v8i64")
-        ones = builder.call(count, [_both(context, builder, signature.args, arguments)])
-        held = place_of(context, builder, signature.args[5], arguments[5], arguments[6], SHORTS)
-        total = builder.add(builder.load(held, align=2), builder.trunc(ones, SHORTS))
-        builder.store(total, held, align=2)
-        return context.get_dummy_value()
-
-    return types.void(pool, at, masks, test, flip, tallies, place), generate
 
 
 @intrinsic
@@ -83,7 +62,7 @@ def differ(
         apart = builder.xor(mine, theirs)
         behind = builder.add(place, ir.Constant(ir.IntType(64), WORDS))
         for mask, at in ((apart, place), (theirs, behind)):
-            builder.store(mask, _place(context, builder, kinds[7], found, at), align=8)
+            builder.store(mask, place_of(context, builder, kinds[7], found, at), align=8)
         some = builder.icmp_unsigned("!=", apart, ir.Constant(MASK, [0] * WORDS))
         return builder.zext(builder.bitcast(some, ir.IntType(WORDS)), ir.IntType(64))
 
@@ -108,7 +87,3 @@ def _repeated(builder: Any, word: Any) -> Any:
     first = builder.insert_element(nothing, word, ir.Constant(ir.IntType(32), 0))
     everywhere = ir.Constant(ir.VectorType(ir.IntType(32), WORDS), [0] * WORDS)
     return builder.shuffle_vector(first, nothing, everywhere)
-
-
-def _declared(builder: Any, kind: Any, name: str) -> Any:
-    return cgutils.get_or_insert_function(builder.module, kind, name)
