@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -86,7 +87,7 @@ class InteractionRequest:
         """Times that standard errors come from fewer rows."""
         return self.cut // self.block_cut
 
-    @property
+    @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Every pair, in order."""
         return tuple(combinations(range(len(self.features)), 2)) if self.pairwise else ()
