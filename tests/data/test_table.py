@@ -506,6 +506,12 @@ def test_table_pandas_frame_in_one_array_equals_its_columns_apart(rng, order):
             pairs = [table.stack(len(index), ScratchBuffer()).at(cells, index) for table in (mine, theirs)]
             pd.testing.assert_frame_equal(*pairs)
             assert pairs[0].attrs == {"unit": "m"}
+    doubles = {
+        1: table_of(whole.astype(np.float64)).cells(1, np.array([0.1]))
+    }  # which single precision has not
+    for table in (one, other):
+        found = table.stack(2, ScratchBuffer()).at(doubles, np.zeros((2, 1), int))
+        assert (found["b"] == 0.1).all()
 
 
 def test_table_model_may_write_into_frame_or_return_part_of_it(rng):

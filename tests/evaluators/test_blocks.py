@@ -1,9 +1,13 @@
 """States of any split into blocks, in any order, on any number of threads."""
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from threading import Barrier
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -30,9 +34,11 @@ from paribus._evaluators.planner import EVALUATORS
 from paribus._evaluators.request import EvaluationRequest
 from paribus._evaluators.support import SupportCounter
 from paribus._evaluators.together import Together
+from paribus._evaluators.trees.programs import codes_of, family_of, program_of, walk_of
 from paribus._executors import LocalExecutor
 from paribus._grid import Grid, GridOptions, axis_of
-from paribus._models import adapt
+from paribus._kernels import reference
+from paribus._models import adapt, trees_of
 from paribus._states import Counts, Keyed, merge_in_order
 from paribus.errors import RefusalError
 from random_tables import POINTS, few, model, tables_with_gaps
@@ -230,3 +236,46 @@ def test_n_jobs_does_not_change_a_bit_of_a_matrix_product(rng):
     one, many = (paribus.partial_dependence(network, X, [0, 1], grid_resolution=9, n_jobs=k) for k in (1, 3))
     assert one.average.tobytes() == many.average.tobytes()
     assert one.standard_error.tobytes() == many.standard_error.tobytes()
+
+
+def test_blocks_derive_side_by_side_and_each_once():
+    rows = rows_of(table_of(np.arange(40.0).reshape(20, 2)), None)
+    first, second = rows.blocks(10)
+    both = Barrier(2)
+    with ThreadPoolExecutor(8) as pool:
+        waits = [pool.submit(block.derived, "waits", lambda: both.wait(30)) for block in (first, second)]
+        assert sorted(wait.result() for wait in waits) == [
+            0,
+            1,
+        ]  # neither has to wait until the other is done
+        same = list(pool.map(lambda _: first.derived("once", object), range(50)))
+    assert len(set(same)) == 1
+    assert second.derived("once", object) is not same[0]
+    assert pickle.loads(pickle.dumps(first)).derived("once", object) is not same[0]
+
+
+def test_blocks_are_encoded_once_for_programs_with_the_same_columns():
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    fitted = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    table = table_of(X)
+    ensemble = trees_of(adapt(fitted, table)).ensemble
+    ranked = []
+
+    def rank(column, numbers):
+        ranked.append(column)
+        return reference.rank(column, numbers)
+
+    counting = SimpleNamespace(rank=rank)
+    programs = [program_of(ensemble, family_of(groups), reference) for groups in ([(0,)], [(1, 2), (3,)])]
+    programs.append(walk_of(ensemble, (0, 3)))
+    (block,) = rows_of(table, None).blocks(200)
+    found = [codes_of(program, ensemble, block, counting) for program in programs]
+    assert len(ranked) == len(programs[0].columns)
+    assert found[0] is found[1] is found[2]
+    missing = frozenset({0})  # a forest refuses some numbers, so it matters which columns are replaced
+    refuses = any(encoding.strict for encoding in ensemble.encodings)
+    again = codes_of(programs[0], ensemble, block, counting, missing)
+    assert (again is found[0]) == (not refuses)
+    assert np.array_equal(again, found[0])
+    other = replace(ensemble, threshold=ensemble.threshold + 0.25)
+    assert codes_of(program_of(other, programs[0].family, reference), other, block, counting) is not again

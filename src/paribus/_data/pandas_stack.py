@@ -81,6 +81,8 @@ class WholeStack:
 
     def at(self, replaced: dict[int, CellValues], index: Integers) -> Any:
         """Fill a frame anew, because a model may write into what it was given."""
+        if any(cells.native.dtype != self.block.dtype for cells in replaced.values()):
+            return PandasStack.of(self.native, len(index)).at(replaced, index)
         rows, columns = self.block.shape
         if self.block.strides[0] <= self.block.strides[1]:  # column by column, as the block lies
             shape = columns, len(index), rows

@@ -97,7 +97,10 @@ class Block:
         return replace(self, table=table, weights=weights, target=target, start=start)
 
     def cut(self, size: int) -> Iterator[Self]:
-        """Yield consecutive blocks of at most ``size`` rows."""
+        """Yield consecutive blocks of at most ``size`` rows; itself where it has no more."""
+        if 0 < len(self.table) <= size:
+            yield self
+            return
         for first in range(0, len(self.table), size):
             yield self.between(first, min(first + size, len(self.table)))
 

@@ -191,11 +191,12 @@ class EffectEstimate:
         """Return the estimate at points of which some have the same numbers; ``place (g,)`` are theirs."""
         if place is None:
             return self
-        names = "average", "standard_error", "individual", "quantiles"
-        known = ((name, getattr(self, name)) for name in names)
-        return replace(
-            self, **{name: np.take(array, place, axis=-1) for name, array in known if array is not None}
+        average, error = np.take(self.average, place, axis=-1), np.take(self.standard_error, place, axis=-1)
+        curves, quantiles = (
+            None if array is None else np.take(array, place, axis=-1)
+            for array in (self.individual, self.quantiles)
         )
+        return replace(self, average=average, standard_error=error, individual=curves, quantiles=quantiles)
 
 
 @dataclass(frozen=True, eq=False)

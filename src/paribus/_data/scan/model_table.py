@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from paribus._contracts import Array, Flags
-from paribus._data.frame import FrameStack, FrameTable, joined_frames
-from paribus._data.table import CellValues, Column, ScratchBuffer
+from paribus._data.frame import FrameTable, joined_frames
+from paribus._data.table import CellValues, Column, ScratchBuffer, Stack
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,7 +98,7 @@ class ModelTable:
         """Append this table's first value, which is missing, in the form the model knows it."""
         return self.shown.with_missing(feature, cells)
 
-    def stack(self, copies: int, scratch: ScratchBuffer) -> FrameStack:
+    def stack(self, copies: int, scratch: ScratchBuffer) -> Stack:
         """Prepare to evaluate ``copies`` points at once."""
         return self.shown.stack(copies, scratch)
 
