@@ -18,10 +18,19 @@ from numba.core.caching import FunctionCache
 from ensembles import INF, NAN, Case, cases, column_of, full
 from paribus._evaluators.trees import leaf_boxes
 from paribus._evaluators.trees.leaf_boxes import Leaves, parts_of
-from paribus._evaluators.trees.programs import code_of, family_of, program_of, walk_of
+from paribus._evaluators.trees.programs import (
+    code_of,
+    distinct_points,
+    family_of,
+    observed_points,
+    program_of,
+    walk_of,
+    with_free,
+)
 from paribus._kernels import compiled, reference
 from paribus._kernels.jit import common
 from paribus._kernels.program import ACTIVE, SLOT, CodeColumn, Layout, level_codes
+from paribus._models import link
 from paribus._models.ensemble import CategorySet, Encoding, Ensemble
 from paribus._models.link import Link
 from paribus._states import BinnedSum, ExactSum, merge_in_order
@@ -114,6 +123,44 @@ def test_curves_are_those_of_brute_force(case):
             parts = (codes[:, k : k + kernels.CHUNK] for k in range(0, case.rows, kernels.CHUNK))
             drawn = [kernels.curves(program, trace, np.ascontiguousarray(part)) for part in parts]
             np.testing.assert_allclose(np.concatenate(drawn, axis=2), want, rtol=0, atol=1e-12 * case.size)
+
+
+@laws
+@given(cases())
+@example(full())
+def test_curves_change_at_distinct_points_alone(case):
+    for program in programs(case):
+        points = case.points(program, compiled)
+        codes = np.ascontiguousarray(case.codes(program, compiled)[:, : compiled.CHUNK])
+        want = compiled.curves(program, compiled.trace(program, points), codes)
+        distinct, places = zip(*map(distinct_points, points), strict=True)
+        drawn = compiled.curves(program, compiled.trace(program, list(distinct)), codes)
+        first = np.cumsum([0, *(one.size for one in distinct)])
+        at = np.concatenate([place + begin for place, begin in zip(places, first, strict=False)])
+        assert all(one.size <= each.size for one, each in zip(distinct, points, strict=True))
+        np.testing.assert_allclose(drawn[:, at], want, rtol=0, atol=1e-12 * case.size)
+
+
+@laws
+@given(cases())
+@example(full())
+def test_rows_with_the_values_of_each_other_are_those_of_brute_force(case):
+    features = tuple(case.questions[0])
+    rows = np.arange(min(case.rows, 8))
+    own = [column[rows] for column in case.table]
+    table = [
+        np.repeat(column, len(rows)) if feature in features else np.tile(column, len(rows))
+        for feature, column in enumerate(own)
+    ]
+    want = margins_of(case.ensemble, table).reshape(-1, len(rows), len(rows))
+    for deep in DEEP:
+        bare = program_of(case.ensemble, family_of([()]), compiled, deep)
+        codes = np.ascontiguousarray(case.codes(bare, compiled)[:, rows])
+        program = with_free(bare, case.ensemble, features, compiled)
+        points, point = observed_points(program, codes, features)
+        for kernels in KERNELS:
+            drawn = kernels.curves(program, kernels.trace(program, [points]), codes)
+            np.testing.assert_allclose(drawn[:, point], want, rtol=0, atol=1e-12 * case.size)
 
 
 # ---------------------------------------------------------------- rows followed one by one
@@ -627,9 +674,21 @@ margins = st.floats(-1e4, 1e4) | st.sampled_from([-1e160, 1e160, -1e300, 1e300, 
 @example("softplus", [-1e300, 1e300], 2.0)
 def test_links_are_their_formulae_and_overflow_quietly(name, numbers, scale):
     want = [FORMULAE[name](z * scale) for z in numbers]
-    found = Link(name, scale, shift=0.5).apply(np.array([numbers]))
+    given = np.array([numbers])
+    found = Link(name, scale, shift=0.5).apply(given)
+    assert given.tolist() == [numbers]
     np.testing.assert_allclose(found, [want], rtol=1e-12, atol=1e-300)
+    over = Link(name, scale, shift=0.5).apply(given, overwrite=True)
+    np.testing.assert_array_equal(over, found)
     assert Link(name).linear == (name == "identity")
+
+
+@pytest.mark.parametrize("name", [*FORMULAE, "softmax"])
+def test_links_of_many_margins_are_those_of_few(name, monkeypatch):
+    given = np.random.default_rng(0).normal(size=(3, 7, 5))
+    want = Link(name, 0.5, shift=0.5).apply(given)
+    monkeypatch.setattr(link, "BATCH", 6)
+    np.testing.assert_array_equal(Link(name, 0.5, shift=0.5).apply(given), want)
 
 
 @laws

@@ -94,6 +94,23 @@ class ExactEffects(SinglePass):
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs ``(o, g, i)`` of rows at the points of a group of grids."""
 
+    @property
+    def drawn_sizes(self) -> tuple[int, ...]:
+        """Number of points of each grid at which curves are drawn."""
+        return self.sizes
+
+    def drawn(self, group: tuple[int, ...], rows: Array) -> Floats:
+        """Return the outputs ``(o, b, i)`` of rows at the points at which curves of grids are drawn."""
+        return self.curves(group, rows)
+
+    def at_points(self, number: int, drawn: Array) -> Array:
+        """Return at all points of a grid, ``(o, g, ...)``, what is known where its curves are drawn."""
+        return drawn
+
+    def where_drawn(self, number: int, values: Floats) -> Floats:
+        """Return where the curves of a grid are drawn what is known at all its points, ``(o, g)``."""
+        return values
+
     def prepare_curves(self, groups: list[tuple[int, ...]]) -> None:
         """Prepare to draw curves of groups of grids; nothing, where that takes no time."""
 
@@ -152,7 +169,7 @@ class ExactEffects(SinglePass):
     @property
     def curve_bytes(self) -> int:
         """Memory of a drawing; that of one grid, whose portions are summed, is not cut with calls."""
-        sizes = [self.sizes[number] for number in self._with_points]
+        sizes = [self.drawn_sizes[number] for number in self._with_points]
         number = FLOAT * self.n_margins
         alone = number * max((self.portion(size) * size for size in sizes), default=0)
         together = number * CHUNK * sum(sizes)
@@ -170,14 +187,15 @@ class ExactEffects(SinglePass):
         groups: list[list[int]] = []
         held = 0
         for number in self._with_points:
-            size = self.sizes[number]
+            size = self.drawn_sizes[number]
             if groups and (held + size) * CHUNK <= widest:
                 groups[-1].append(number)
                 held += size
             else:
                 groups.append([number])
                 held = size
-        return tuple((tuple(group), self.portion(sum(self.sizes[q] for q in group))) for group in groups)
+        sizes = [sum(self.drawn_sizes[number] for number in group) for group in groups]
+        return tuple((tuple(group), self.portion(size)) for group, size in zip(groups, sizes, strict=True))
 
     def expected(self, rows: int) -> Expected:
         """Return the patterns of states of ``rows`` rows at most."""
@@ -188,7 +206,7 @@ class ExactEffects(SinglePass):
         for number, size in enumerate(self.sizes):
             if not self.linear and size:
                 kind = BinnedSum if self.bound is None else ExactSum
-                patterns["sums", number] = kind.expected(outputs, size)
+                patterns["sums", number] = kind.expected(outputs, self.drawn_sizes[number])
             if self.request.individual:
                 totals[f"curves {number}"] = rows
                 patterns["curves", number] = RowCurves.expected(f"curves {number}", outputs, size)
@@ -262,18 +280,18 @@ class ExactEffects(SinglePass):
         return self.request.collects(self.model.n_outputs)
 
     def _curves(self, codes: Array) -> Iterator[tuple[tuple[int, ...], int, Floats]]:
-        """Yield outputs ``(o, g, i)`` per group of grids and portion of rows, with the first row."""
+        """Yield outputs ``(o, b, i)`` per group of grids and portion of rows, with the first row."""
         for group, size in self.groups:
             for first in range(0, codes.shape[1], size):
                 portion = np.ascontiguousarray(codes[:, first : first + size])
-                yield group, first, self.curves(group, portion)
+                yield group, first, self.drawn(group, portion)
 
     def _split(self, group: tuple[int, ...], drawn: Floats) -> Iterator[tuple[int, Floats]]:
         """Yield each grid of a group with its part of what was drawn."""
         first = 0
         for number in group:
-            yield number, drawn[:, first : first + self.sizes[number]]
-            first += self.sizes[number]
+            yield number, drawn[:, first : first + self.drawn_sizes[number]]
+            first += self.drawn_sizes[number]
 
     def _curve_states(self, codes: Array, weights: Floats | None, start: int) -> dict[tuple[str, int], Any]:
         states: dict[tuple[str, int], Any] = {}
@@ -282,9 +300,9 @@ class ExactEffects(SinglePass):
             portion = None if weights is None else weights[first : first + drawn.shape[-1]]
             for number, outputs in self._split(group, drawn):
                 if self.request.individual:
-                    kept[number].append(outputs.transpose(0, 2, 1))
+                    kept[number].append(self.at_points(number, outputs).transpose(0, 2, 1))
                 elif self._sizes is not None:
-                    kept[number].append(outputs)
+                    kept[number].append(self.at_points(number, outputs))
                 if not self.linear:
                     terms = outputs if portion is None else outputs * portion
                     added = self._sum(terms)
@@ -315,14 +333,15 @@ class ExactEffects(SinglePass):
         if not self.sizes[number]:
             return np.empty((self.model.n_outputs, 0))
         if not self.linear:
-            return np.asarray(state.parts["sums", number].total() / total)
+            return self.at_points(number, state.parts["sums", number].total() / total)
         return self.average_outputs(state, number, total)
 
     def errors(self, state: Keyed, averages: list[Floats], total: float, threads: int) -> list[Floats]:
         """Return standard errors from the curves of the sampled rows, drawn in portions in a fixed order."""
         codes = state.parts["sample", 0].finish()
         squares = state.parts["squares", 0].finish()[0]
-        spreads = [np.zeros_like(mean) for mean in averages]
+        means = [self.where_drawn(number, mean) for number, mean in enumerate(averages)]
+        spreads = [np.zeros_like(mean) for mean in means]
         portions = [
             (group, first, size) for group, size in self.groups for first in range(0, codes.shape[1], size)
         ]
@@ -330,15 +349,16 @@ class ExactEffects(SinglePass):
         def spread(portion: tuple[tuple[int, ...], int, int]) -> list[tuple[int, Floats]]:
             group, first, size = portion
             some = np.ascontiguousarray(codes[:, first : first + size])
-            drawn = self.curves(group, some)
+            drawn = self.drawn(group, some)
             own = squares[first : first + size]
-            return [(q, _squares(outputs, averages[q], own)) for q, outputs in self._split(group, drawn)]
+            return [(q, _squares(outputs, means[q], own)) for q, outputs in self._split(group, drawn)]
 
         with ThreadPoolExecutor(threads) as pool:
             for found in pool.map(spread, portions):
                 for number, added in found:
                     spreads[number] += added
-        return [_error(spread, self.request.n_weighted, total) for spread in spreads]
+        found = [_error(spread, self.request.n_weighted, total) for spread in spreads]
+        return [self.at_points(number, error) for number, error in enumerate(found)]
 
 
 def _squares(outputs: Floats, mean: Floats, squares: Floats) -> Floats:

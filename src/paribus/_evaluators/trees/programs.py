@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import combinations
+from itertools import combinations, pairwise
+from math import prod
 from types import ModuleType
 
 import numpy as np
@@ -289,6 +290,27 @@ def points_of(
             axis.append(number)
     table = np.stack(codes) if codes else np.zeros((0, first[-1]), np.int32)
     return PointCodes(row, np.array(axis, np.int32), first, table, grid.n_points)
+
+
+def distinct_points(points: PointCodes) -> tuple[PointCodes, Integers]:
+    """Return the points of a grid whose codes differ from those of the point before on an axis.
+
+    The second result is which of them each point of the grid equals: no test distinguishes the two.
+    """
+    if not points.size:
+        return points, np.arange(0)
+    kept, places = [], []
+    for axis, (first, stop) in enumerate(pairwise(points.axis_first.tolist())):
+        codes = points.codes[points.axis == axis, first:stop]
+        new = np.ones(stop - first, dtype=bool)
+        new[1:] = (codes[:, 1:] != codes[:, :-1]).any(axis=0)
+        kept.append(first + np.flatnonzero(new))
+        places.append(np.cumsum(new) - 1)
+    sizes = tuple(len(one) for one in kept)
+    place = np.ravel_multi_index(np.ix_(*places), sizes).ravel()
+    begin = np.cumsum([0, *sizes]).astype(np.int32)
+    codes = np.ascontiguousarray(points.codes[:, np.concatenate(kept)])
+    return PointCodes(points.row, points.axis, begin, codes, prod(sizes)), place
 
 
 def laid_out(

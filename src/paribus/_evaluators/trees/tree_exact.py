@@ -8,13 +8,15 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
 
+import numpy as np
+
 from paribus import _budget
 from paribus._budget import FLOAT
-from paribus._contracts import Array, Floats
+from paribus._contracts import Array, Floats, Integers
 from paribus._data.rows import Block
 from paribus._evaluators.exact_effects import BLOCKS, ExactEffects
 from paribus._evaluators.request import EvaluationRequest
-from paribus._evaluators.trees.programs import codes_expected, codes_of, laid_out
+from paribus._evaluators.trees.programs import codes_expected, codes_of, distinct_points, laid_out
 from paribus._kernels.program import PointCodes, Program
 from paribus._models import Model, trees_of
 from paribus._models.trees import Trees
@@ -88,6 +90,16 @@ class TreeExact(ExactEffects):
         """Number of points of each grid."""
         return tuple(points.size for points in self.points)
 
+    @cached_property
+    def _distinct(self) -> list[tuple[PointCodes, Integers]]:
+        """The points of each grid that a split separates from the one before, and which one each equals."""
+        return [distinct_points(points) for points in self.points]
+
+    @cached_property
+    def drawn_sizes(self) -> tuple[int, ...]:
+        """Number of points of each grid at which curves may change."""
+        return tuple(points.size for points, _ in self._distinct)
+
     @property
     def n_margins(self) -> int:
         """Number of margins."""
@@ -133,7 +145,7 @@ class TreeExact(ExactEffects):
         """Return where the curves of a group change; found at once by several threads, it is the same."""
         if group not in self._traces:
             threads = self.request.threads or _budget.threads(-1)
-            points = [self.points[number] for number in group]
+            points = [self._distinct[number][0] for number in group]
             self._traces[group] = self.kernels.trace(self.program, points, threads)
         return self._traces[group]
 
@@ -166,5 +178,20 @@ class TreeExact(ExactEffects):
 
     def curves(self, group: tuple[int, ...], rows: Array) -> Floats:
         """Return the outputs of rows at the points of a group of grids."""
+        drawn = self.drawn(group, rows)
+        return np.concatenate([self.at_points(*one) for one in self._split(group, drawn)], axis=1)
+
+    def at_points(self, number: int, drawn: Array) -> Array:
+        """Return at all points of a grid what is known where its curves may change."""
+        _, place = self._distinct[number]
+        return drawn if drawn.shape[1] == len(place) else drawn[:, place]
+
+    def where_drawn(self, number: int, values: Floats) -> Floats:
+        """Return where the curves of a grid may change what is known at all its points."""
+        _, first = np.unique(self._distinct[number][1], return_index=True)
+        return values[:, first]
+
+    def drawn(self, group: tuple[int, ...], rows: Array) -> Floats:
+        """Return the outputs of rows at the points at which the curves of a group of grids may change."""
         drawn = self.kernels.curves(self.program, self._trace(group), rows)
         return self.trees.outputs(drawn, overwrite=True)
