@@ -22,6 +22,7 @@ from paribus._kernels.program import (
     Ints,
     Items,
     Layout,
+    Moves,
     PointCodes,
     Program,
     Runs,
@@ -34,6 +35,7 @@ TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in 
 PARTS = 8  # of leaves, for threads
 GUARD = np.uint64(1 << (LANE - 1))
 TOGETHER = 64  # rows followed down a tree together: what is known of them should stay in the nearest cache
+LISTED = 2_048  # words of masks that wait until their rows are added to: they should stay near, too
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
 NO_VISITS = np.empty((0, 5), np.int32)
@@ -311,9 +313,9 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
 
 
 def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return the margins of rows ``(m, i)``, and with one feature as in ``lower``, and as in ``upper``.
+    """Return the margins of rows ``(m, i)``, and by how much they differ at ``lower`` and at ``upper``.
 
-    The codes are all ``(c, i)``, the latter two results ``(m, f, i)``.
+    The codes are all ``(c, i)``; the latter two results ``(m, f, i)`` are of one feature each that is moved.
     """
     from paribus._kernels.jit.shifts import shift as walk_rows
 
@@ -329,9 +331,33 @@ def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floa
     sums = plain.reshape(-1), moved.reshape(-1)
     trees = walk.roots, packed.even, walk.margin, walk.value
     walk_rows(*nodes, owner, *trees, words, met, at, parting, apart, active, *sums)
-    moved += plain[:, None, None]
     lowered, raised = np.ascontiguousarray(moved.transpose(2, 3, 1, 0))
     return np.ascontiguousarray(plain.T), lowered, raised
+
+
+def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) -> Floats:
+    """Return what moving one feature at a time changes of the margins of rows, ``(m, moves.size, i)``.
+
+    ``own (c, i)`` are the codes of the rows, ``lower`` and ``upper (f, i)`` where features are moved. The
+    family has sets of one feature. The baseline is not part of a row's own margin.
+    """
+    from paribus._kernels.jit.moves import move_by_masks
+
+    changes = np.zeros((program.n_margins * moves.size, own.shape[1]))
+    tests, ways = len(program.conditions), len(moves.conditions)
+    masks = np.zeros((tests + 2 * ways) * WORDS, np.uint64)
+    most_codes = max(int(program.n_codes.max(initial=0)), int(moves.n_codes.max(initial=0)))
+    move_by_masks(
+        own, program.n_codes, program.conditions, program.truth, lower, upper, moves.n_codes,
+        moves.conditions, moves.truth, tests + moves.test, tests + ways + moves.test, program.entries,
+        program.up, program.slot_set, moves.targets, program.value, int(moves.own), moves.size * CHUNK,
+        program.most, np.zeros((2 * program.levels * program.most + 1) * WORDS, np.uint64),
+        np.empty((most_codes + 1) * WORDS, np.uint64), masks, masks[tests * WORDS :],
+        masks[(tests + ways) * WORDS :], np.empty(2 * WORDS, np.uint64),
+        np.empty((LISTED + 2 * WORDS * program.most, 4), np.uint64),
+        np.empty(program.n_margins * moves.size * CHUNK), changes
+    )  # fmt: skip
+    return changes.reshape(program.n_margins, moves.size, -1)
 
 
 def _words(walk: Walk, codes: tuple[Ints, Ints, Ints]) -> NDArray[np.uint64]:

@@ -228,6 +228,44 @@ MOST_CODES = (1 << (LANE - 1)) - 2
 
 
 @dataclass(frozen=True, eq=False)
+class Moves:
+    """The values between which features are moved, and how the tests of a program turn out at them.
+
+    A row has, of each feature, the positions of two of its values plus 1, or 0 twice where it is not moved.
+
+    Attributes
+    ----------
+    n_codes : (f,)
+        Number of such positions of each feature of the family, with 0.
+    conditions, truth : (d, 4), (b,)
+        The different ways in which tests of a feature turn out at its values, as those of a `Program` whose
+        columns are the features and whose codes are the positions.
+    test : (c,)
+        Which of them each condition of the program is; not read where its feature is not moved.
+    targets : (f, 2)
+        Where in the result the moves of a feature are written, and whether these are two, from the row as it
+        is to the lower value and to the upper one, instead of one from the lower to the upper.
+    own : bool
+        Whether the margins of rows as they are come first.
+    size : int
+        Number of results per row and margin.
+    """
+
+    n_codes: Ints
+    conditions: Ints
+    truth: Bytes
+    test: Ints
+    targets: Ints
+    own: bool
+    size: int
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays."""
+        return self.conditions.nbytes + self.truth.nbytes + self.test.nbytes + self.targets.nbytes
+
+
+@dataclass(frozen=True, eq=False)
 class Walk:
     """An ensemble laid out for rows that are followed one by one.
 

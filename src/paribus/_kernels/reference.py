@@ -22,6 +22,7 @@ from paribus._kernels.program import (
     Ints,
     Items,
     Layout,
+    Moves,
     PointCodes,
     Program,
     Runs,
@@ -264,16 +265,54 @@ def follow(walk: Walk, codes: Ints) -> Floats:
 
 
 def shift(walk: Walk, own: Ints, lower: Ints, upper: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return the margins of rows ``(m, i)``, and with one feature as in ``lower``, and as in ``upper``.
+    """Return the margins of rows ``(m, i)``, and by how much they differ at ``lower`` and at ``upper``.
 
-    The codes are all ``(c, i)``, the latter two results ``(m, f, i)``.
+    The codes are all ``(c, i)``; the latter two results ``(m, f, i)`` are of one feature each that is moved.
     """
+    plain = follow(walk, own)
     moved = np.empty((2, len(walk.base), walk.features, own.shape[1]))
     for side, codes in enumerate((lower, upper)):
         for feature in range(walk.features):
             replaced = np.where((walk.owner == feature)[:, None], codes, own)
-            moved[side, :, feature] = follow(walk, replaced)
-    return follow(walk, own), moved[0], moved[1]
+            moved[side, :, feature] = follow(walk, replaced) - plain
+    return plain, moved[0], moved[1]
+
+
+def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) -> Floats:
+    """Return what moving one feature at a time changes of the margins of rows, ``(m, moves.size, i)``.
+
+    ``own (c, i)`` are the codes of the rows, ``lower`` and ``upper (f, i)`` where features are moved. The
+    family has sets of one feature. The baseline is not part of a row's own margin.
+    """
+    changes = np.zeros((program.n_margins, moves.size, own.shape[1]))
+    for leaf in leaves(program):
+        value = added(program, leaf)[:, None]
+        here = meets(program, leaf, own, frozenset())
+        if moves.own:
+            changes[:, 0] += value * here
+        tested = {int(program.feature[condition]) for condition, _ in leaf.tests}
+        for feature in sorted(tested & set(range(len(moves.n_codes)))):
+            rest = meets(program, leaf, own, frozenset([feature]))
+            low, high = (rest & _ends(program, moves, leaf, feature, at[feature]) for at in (lower, upper))
+            place, twice = moves.targets[feature]
+            pairs = ((here, low), (here, high)) if twice else ((low, high),)
+            for target, (one, other) in enumerate(pairs, place):
+                changes[:, target] += value * (other.astype(np.float64) - one)
+    return changes
+
+
+def _ends(program: Program, moves: Moves, leaf: Leaf, feature: int, at: Ints) -> Flags:
+    """Return which rows satisfy a leaf's conditions on a feature where that is moved."""
+    met = np.ones(len(at), dtype=bool)
+    for condition, fails in leaf.tests:
+        if program.feature[condition] == feature:
+            _, cut, last_left, table = moves.conditions[moves.test[condition]]
+            last = moves.n_codes[feature] - 1
+            left = (
+                moves.truth[table + at] > 0 if table >= 0 else (at <= cut) | ((at == last) & (last_left > 0))
+            )
+            met &= left != fails
+    return met
 
 
 def passing(program: Program, size: Ints, sides: Runs) -> Runs:

@@ -178,10 +178,10 @@ class AleAccumulator:
         target = self._target
         taken = target >= 0
         terms = (changes * self._share)[:, taken]
-        changes_of = np.zeros((len(changes), int(np.prod(self.grid.steps))))
-        for position, one in enumerate(terms):
-            changes_of[position] = np.bincount(target[taken], one, minlength=changes_of.shape[1])
-        return changes_of.reshape(len(changes), *self.grid.steps)
+        size = int(np.prod(self.grid.steps))
+        at = np.arange(len(changes))[:, None] * size + target[taken]
+        summed = np.bincount(at.ravel(), terms.ravel(), minlength=len(changes) * size)
+        return summed.astype(np.float64).reshape(len(changes), *self.grid.steps)
 
     def step_variance(self, covariance: Floats) -> Floats:
         """Return the squared errors of steps; no two moves of one cell are the same step."""

@@ -93,16 +93,16 @@ class AleBins:
     def _across(self, values: Array, search: Search) -> tuple[Integers, Floats]:
         edges = _ticks(self.axis.cells.values)
         values = values.astype(edges.dtype, copy=False)
-        bins = search(edges[1:], values)
+        bins = np.asarray(search(edges[1:], values), np.intp)  # which positions in arrays are
+        if not len(bins) or (values.min() >= edges[0] and bins.max() < self.steps):
+            return bins, _above(values, edges[bins], edges) / self.widths[bins]
         outside = (values < edges[0]) | (bins >= self.steps)
-        some = bool(outside.any())
-        if some:
-            bins = np.where(outside, 0, bins)
+        bins = np.where(outside, 0, bins)
         with np.errstate(invalid="ignore", over="ignore"):  # of rows that lie at infinity, outside
-            share = _above(values, edges[:-1][bins], edges) / self.widths[bins]
-        return (np.where(outside, OUTSIDE, bins), np.where(outside, 0.0, share)) if some else (bins, share)
+            share = _above(values, edges[bins], edges) / self.widths[bins]
+        return np.where(outside, OUTSIDE, bins), np.where(outside, 0.0, share)
 
-    @property
+    @cached_property
     def widths(self) -> Floats:
         """Width of each step, scaled so that their sum does not overflow; 1 between categories."""
         if self.nominal:
@@ -209,10 +209,13 @@ class AleGrid(Grid):
         located = [one.locate(column, search) for one, column in zip(self.bins, columns, strict=True)]
         by_axis, across = [cells for cells, _ in located], [share for _, share in located]
         missing = columns[0].missing if self.includes_missing and columns[0].missing.any() else None
-        kept = np.logical_and.reduce([cells != OUTSIDE for cells in by_axis])
-        if missing is not None:
-            kept |= missing
-        if not kept.all():
+        kept: Flags | None = None
+        if any(cells.min(initial=0) == OUTSIDE for cells in by_axis):
+            kept = np.logical_and.reduce([cells != OUTSIDE for cells in by_axis])
+            if missing is not None:
+                kept |= missing
+            kept = None if kept.all() else kept
+        if kept is not None:
             by_axis, across = [cells[kept] for cells in by_axis], [share[kept] for share in across]
             missing = None if missing is None else missing[kept]
         inside = by_axis if missing is None else [np.maximum(cells, 0) for cells in by_axis]
@@ -221,11 +224,13 @@ class AleGrid(Grid):
             cells = np.where(missing, self.n_cells, cells)
         across += [a * b for a, b in combinations(across, 2)]
         index = self._index(inside, missing)
-        return RowCells(None if kept.all() else kept, cells, np.stack(across), index)
+        return RowCells(kept, cells, np.stack(across) if len(across) > 1 else across[0][None], index)
 
     def _index(self, inside: list[Integers], missing: Flags | None) -> Integers:
         """Return the nodes ``(b, i, d)`` to evaluate; missing values go from the anchor to missing."""
         stops = [_stops_at(one, cells) for one, cells in zip(self.bins, inside, strict=True)]
+        if len(stops) == 1 and missing is None:
+            return stops[0][..., None]
         grids = np.meshgrid(*(np.arange(size) for size in self.stops), indexing="ij")
         index = np.stack([s[g.ravel()] for s, g in zip(stops, grids, strict=True)], axis=-1)
         if missing is not None:

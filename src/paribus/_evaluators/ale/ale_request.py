@@ -82,16 +82,26 @@ class AlePass(SinglePass):
 def collected(
     grid: AleGrid, located: RowCells, predictions: Floats, weights: Floats | None
 ) -> tuple[CellMoments, Counts]:
+    """Return what `collected_changes` does, of predictions ``(o, b, i)`` of the rows that are evaluated."""
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinite prediction has no difference
+        changes = grid.contrasts(predictions)
+    return collected_changes(grid, located, changes, weights)
+
+
+def collected_changes(
+    grid: AleGrid, located: RowCells, changes: Floats, weights: Floats | None
+) -> tuple[CellMoments, Counts]:
     """Return the moments of what moves change in each cell, and where in it rows lie.
 
-    ``predictions (o, b, i)`` are those of the rows that are evaluated, ``weights`` of all rows. The moments
+    ``changes (o, moves, i)`` are those of the rows that are evaluated, ``weights`` of all rows. The moments
     are of every move and of the sum of every two, from which their covariance is read: ``(o * columns, cells
     + 1)``, the last cell that of missing values.
     """
-    with np.errstate(invalid="ignore", over="ignore"):  # an infinite prediction has no difference
-        changes = grid.contrasts(predictions)
-        sums = [changes[:, a] + changes[:, b] for a, b in combinations(range(changes.shape[1]), 2)]
-    columns = np.concatenate([changes, *(one[:, None] for one in sums)], axis=1)
+    columns = changes
+    if changes.shape[1] > 1:
+        with np.errstate(invalid="ignore", over="ignore"):
+            sums = [changes[:, a] + changes[:, b] for a, b in combinations(range(changes.shape[1]), 2)]
+        columns = np.concatenate([changes, *(one[:, None] for one in sums)], axis=1)
     values = columns.reshape(-1, columns.shape[-1])
     weights = weights if weights is None or located.kept is None else weights[located.kept]
     count = grid.n_cells + 1

@@ -1,8 +1,7 @@
-"""Local effects of tree ensembles: rows parted from themselves where a move changes a test."""
+"""Local effects of tree ensembles: rows led down the trees with each feature at both ends of their bins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -13,15 +12,13 @@ import numpy as np
 from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
 from paribus._evaluators.ale.ale_grid import RowCells
-from paribus._evaluators.ale.ale_request import AlePass, AleRequest, collected
-from paribus._evaluators.trees.programs import code_of, codes_of, walk_of
+from paribus._evaluators.ale.ale_request import AlePass, AleRequest, collected_changes
+from paribus._evaluators.ale.tree_moves import MaskedTrees, WalkedTrees, moved_trees
 from paribus._grid import moved_values
-from paribus._kernels.program import MOST_CODES, CodeColumn, Ints, Walk
+from paribus._kernels.program import CodeColumn
 from paribus._models import Model, trees_of
-from paribus._models.ensemble import Encoding
 from paribus._models.trees import Trees
 from paribus._states import CellMoments, Counts, Keyed
-from paribus.errors import RefusalError
 
 BLOCK_ROWS = 16_384
 BLOCKS = 4  # a table is cut into at least so many, for threads
@@ -32,21 +29,22 @@ BLOCK_BYTES = 16_000_000  # of codes and margins of a block
 class TreeAle(AlePass):
     """The differences of brute force for single features, computed from the trees in one pass.
 
-    A row is followed down each tree once. Where a test of a feature would turn out otherwise at the lower or
-    upper edge of the row's bin, it is followed from there a second time with that feature moved. Few tests
-    do, so that all features together cost about what two predictions do.
+    Many rows at once are led down the trees, as they are and with each feature that is tested on the way at
+    the lower and at the upper edge of their bins. A leaf changes the output of those that only one of the two
+    leads to it, which are few. In deep trees rows are followed one by one, and apart from themselves where a
+    move parts them.
     """
 
     request: AleRequest
     trees: Trees
-    walk: Walk
-    nodes: tuple[tuple[tuple[int, Ints], ...], ...]
+    tree_groups: tuple[MaskedTrees | WalkedTrees, ...]
+    places: tuple[int, ...]
     n_outputs: int
 
     name: ClassVar[str] = "tree_local"
     structure: ClassVar[type | None] = Trees
     shortcut: ClassVar[bool] = True
-    how: ClassVar[str] = "follows every row down the trees, and apart where a move to the next value parts it"
+    how: ClassVar[str] = "leads the rows down the trees with each feature at both ends of their bins"
     threaded: ClassVar[bool] = True
 
     @classmethod
@@ -59,18 +57,21 @@ class TreeAle(AlePass):
         """Lay the trees out, and the values of each feature as codes."""
         trees, grids = trees_of(model), request.ale_grids
         kernels = import_module("paribus._kernels.compiled")
-        walk = walk_of(trees.ensemble, tuple(grid.axes[0].feature for grid in grids))
-        most = max((column.missing for column in walk.columns), default=0)
-        if most > MOST_CODES:
-            raise RefusalError(f"its trees compare a feature with {most:,} numbers, too many to be packed")
-        walk.packed  # noqa: B018  # before threads request it
+        order = sorted(range(len(grids)), key=lambda number: grids[number].axes[0].feature)
         requests, axes = moved_values(grids)
         values = trees.ensemble.values(requests)
-        nodes = tuple(
-            _codes_of_nodes(walk, trees, grid.axes[0].feature, values[own[0]], kernels)
-            for grid, own in zip(grids, axes, strict=True)
+        groups = moved_trees(
+            trees.ensemble,
+            tuple(grids[number].axes[0].feature for number in order),
+            [values[axes[number][0]] for number in order],
+            np.array(
+                [not trees.link.linear or grids[number].bins[0].nominal for number in order], dtype=bool
+            ),
+            not trees.link.linear,
+            kernels,
         )
-        return cls(request, trees, walk, nodes, model.n_outputs)
+        places = tuple(order.index(number) for number in range(len(grids)))
+        return cls(request, trees, groups, places, model.n_outputs)
 
     @property
     def outputs(self) -> int:
@@ -90,8 +91,10 @@ class TreeAle(AlePass):
 
     @property
     def _row_bytes(self) -> int:
-        margins = 5 * 8 * self.walk.features * max(len(self.walk.base), self.outputs)
-        return margins + 40 * len(self.walk.columns) + 64
+        """Memory of a row: its codes, its cells, what its moves change, and the outputs of one feature."""
+        targets = sum(group.moves.size for group in self.tree_groups)
+        margins = 8 * (targets + 12) * max(self.trees.ensemble.n_margins, self.outputs)
+        return margins + 4 * sum(group.columns for group in self.tree_groups) + 40 * len(self.places) + 64
 
     @property
     def worker_bytes(self) -> int:
@@ -100,32 +103,57 @@ class TreeAle(AlePass):
 
     @property
     def held_bytes(self) -> int:
-        """The trees as rows follow them."""
-        return self.walk.nodes.nbytes + self.walk.value.nbytes
+        """The trees as rows are led down them."""
+        return sum(group.nbytes for group in self.tree_groups)
 
     def evaluate(self, block: Block) -> Keyed:
         """Return the moments of the differences in each cell of every grid."""
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
-        own = codes_of(self.walk, self.trees.ensemble, block, self.kernels)
-        lower, upper = own.copy(), own.copy()
         cells = [grid.locate(block, self._search) for grid in self.ale_grids]
-        for located, nodes in zip(cells, self.nodes, strict=True):
-            rows = slice(None) if located.kept is None else located.kept
-            for column, codes in nodes:
-                lower[column, rows] = codes[located.index[0, :, 0]]
-                upper[column, rows] = codes[located.index[-1, :, 0]]
-        plain, lowered, raised = self.kernels.shift(self.walk, own, lower, upper)
+        changes = self._changes(block, cells)
         states: dict[tuple[str, int], CellMoments | Counts] = {}
         for number, located in enumerate(cells):
             if not len(located.cells):
                 continue
-            margins = (lowered[:, number], plain, raised[:, number])
-            predictions = self._predictions(number, located, margins)
-            moments, positions = collected(self.ale_grids[number], located, predictions, block.weights)
+            moved = self._moved(number, located, changes)
+            moments, positions = collected_changes(self.ale_grids[number], located, moved, block.weights)
             states["local", number], states["places", number] = moments, positions
         return Keyed(states)
+
+    def _changes(self, block: Block, cells: list[RowCells]) -> Floats:
+        """Return what the moves of all features change of the margins, ``(m, targets, i)``."""
+        lower, upper = np.zeros((2, len(cells), len(block.table)), np.int32)
+        for place, located in zip(self.places, cells, strict=True):
+            rows = slice(None) if located.kept is None else located.kept
+            lower[place, rows] = located.index[0, :, 0] + 1
+            upper[place, rows] = located.index[-1, :, 0] + 1
+        ensemble = self.trees.ensemble
+        found = [group.move(ensemble, block, lower, upper, self.kernels) for group in self.tree_groups]
+        return found[0] if len(found) == 1 else np.sum(found, axis=0)
+
+    def _moved(self, number: int, located: RowCells, changes: Floats) -> Floats:
+        """Return by how much each move of a feature changes the outputs, ``(o, moves, i)``."""
+        grid = self.ale_grids[number]
+        first, twice = self.tree_groups[0].moves.targets[self.places[number]]
+        own = changes[:, first : first + 1 + twice]
+        plain = changes[:, 0]
+        if located.kept is not None:
+            own, plain = own[..., located.kept], plain[:, located.kept]
+        if not twice:
+            return self.trees.outputs(own)
+        # A row without a value is moved from the anchor, not from where it is.
+        missing = located.cells == grid.n_cells
+        if self.trees.link.linear:
+            low, high = self.trees.outputs(own.swapaxes(0, 1))
+            return np.stack([np.where(missing, 0.0, -low), np.where(missing, high - low, high)], axis=1)
+        plain = plain + self.trees.ensemble.base[:, None]
+        low, high = (self.trees.outputs(plain + own[:, side]) for side in range(2))
+        middle = np.where(missing, low, self.trees.outputs(plain)) if grid.bins[0].nominal else None
+        stops = [low, high] if middle is None else [low, middle, high]
+        with np.errstate(invalid="ignore", over="ignore"):  # an infinite prediction has no difference
+            return grid.contrasts(np.stack(stops, axis=1))
 
     def _search(self, edges: Array, values: Array) -> Any:
         """Return how many edges are smaller than each number, as the kernels rank numbers if they can."""
@@ -133,27 +161,3 @@ class TreeAle(AlePass):
             return np.searchsorted(edges, values)
         column = CodeColumn.of(0, edges.astype(np.float64), levels=False)
         return self.kernels.rank(column, values.astype(np.float64, copy=False))
-
-    def _predictions(self, number: int, located: RowCells, margins: tuple[Floats, ...]) -> Floats:
-        """Return the outputs ``(o, b, i)`` of rows before and after their moves."""
-        if located.kept is not None:
-            margins = tuple(margin[:, located.kept] for margin in margins)
-        low, high = (self.trees.outputs(margin) for margin in margins[::2])
-        if not self.ale_grids[number].bins[0].nominal:
-            return np.stack([low, high], axis=1)
-        own = self.trees.outputs(margins[1])
-        # A row without a value is moved from the anchor, not from where it is.
-        missing = located.cells == self.ale_grids[number].n_cells
-        return np.stack([low, np.where(missing, low, own), high], axis=1)
-
-
-def _codes_of_nodes(
-    walk: Walk, trees: Trees, feature: int, numbers: Callable[[Encoding], Floats], kernels: ModuleType
-) -> tuple[tuple[int, Ints], ...]:
-    """Return, for each column that belongs to the feature moved, the codes of its values, missing last."""
-    codes = []
-    for position, column in enumerate(walk.columns):
-        encoding = trees.ensemble.encodings[column.encoding]
-        if encoding.feature == feature:
-            codes.append((position, code_of(column, numbers(encoding), kernels)))
-    return tuple(codes)

@@ -63,6 +63,36 @@ def meet(context: Any, pool: Any, at: Any, masks: Any, test: Any, flip: Any, tar
     return types.void(pool, at, masks, test, flip, target), generate
 
 
+@intrinsic
+def differ(
+    context: Any, pool: Any, one: Any, other: Any, masks: Any, one_test: Any, other_test: Any, flip: Any,
+    room: Any
+) -> Any:  # fmt: skip
+    """Return in which words two masks differ, each of which meets a test of its own, a bit per word.
+
+    Where they do is written to the first eight words of ``room``, the other mask to the next eight.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds, (base, first, second, tests, *ways, flip, room) = signature.args, arguments
+        kinds_of = kinds[0], kinds[1], kinds[3], kinds[4]
+        mine, theirs = (
+            _both(context, builder, kinds_of, (base, at, tests, test, flip))
+            for at, test in zip((first, second), ways, strict=True)
+        )
+        apart = builder.xor(mine, theirs)
+        builder.store(
+            apart, _place(context, builder, kinds[7], room, ir.Constant(ir.IntType(64), 0)), align=8
+        )
+        builder.store(
+            theirs, _place(context, builder, kinds[7], room, ir.Constant(ir.IntType(64), WORDS)), align=8
+        )
+        some = builder.icmp_unsigned("!=", apart, ir.Constant(MASK, [0] * WORDS))
+        return builder.zext(builder.bitcast(some, ir.IntType(WORDS)), ir.IntType(64))
+
+    return types.uint64(pool, one, other, masks, one_test, other_test, flip, room), generate
+
+
 def _both(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
     pool = builder.load(_place(context, builder, kinds[0], arguments[0], arguments[1]), align=8)
     mask = builder.load(_place(context, builder, kinds[2], arguments[2], arguments[3]), align=8)
