@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._kernels.jit import common, node_order
 from paribus._kernels.jit import points as reaching
-from paribus._kernels.pattern_tables import Lookups, changes, losses
-from paribus._kernels.patterns import Patterns, patterns_of
+from paribus._kernels.pattern_tables import Lookups, MovedTests, curve_changes, losses
+from paribus._kernels.patterns import MOST_CODES, Patterns, patterns_of
 from paribus._kernels.program import (
     BINS,
+    END,
     LANE,
     Boxes,
     Bytes,
@@ -228,7 +229,7 @@ def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Tr
         np.concatenate([edges for _, edges in found]),
         starts[:-1].astype(np.int32),
         int(starts[-1]),
-        changes(patterns_of(program), questions) if program.patterned else None,
+        curve_changes(patterns_of(program), questions) if program.patterned else None,
     )
 
 
@@ -341,6 +342,40 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
     ``own (c, i)`` are the codes of the rows, ``lower`` and ``upper (f, i)`` where features are moved. The
     family has sets of one feature. The baseline is not part of a row's own margin.
     """
+    changes = np.zeros((program.n_margins * moves.size, own.shape[1]))
+    # Positions among more values are no short numbers.
+    patterned = program.patterned if int(moves.n_codes.max(initial=0)) <= MOST_CODES else 0
+    if patterned:
+        changes += _move_by_patterns(patterns_of(program), moves, own, lower, upper)
+    if patterned < len(program.entries):
+        entries = program.entries[patterned:].copy()
+        entries[:, END] -= patterned
+        changes += _move_by_masks(program, entries, moves, own, lower, upper)
+    return changes.reshape(program.n_margins, moves.size, -1)
+
+
+def _move_by_patterns(patterns: Patterns, moves: Moves, own: Ints, lower: Ints, upper: Ints) -> Floats:
+    """Return what moves change in trees of few tests."""
+    from paribus._kernels.jit.pattern_moves import move_by_patterns
+
+    moved = MovedTests.of(patterns, moves)
+    tests, targets = len(patterns.conditions), patterns.program.n_margins * moves.size
+    changes = np.empty((targets, own.shape[1]))
+    move_by_patterns(
+        own, lower, upper, patterns.conditions, patterns.program.truth, moved.ways, moves.truth,
+        patterns.first, patterns.tests, patterns.begin, moved.ends, moved.twice, moved.bits, moved.mates,
+        moved.groups, moved.targets, patterns.value, patterns.margin, int(moves.own), moves.size,
+        np.empty((2, CHUNK), np.uint16), np.empty((tests + 2 * len(moved.ways)) * CHUNK, np.uint8),
+        np.empty(CHUNK, np.uint8), np.empty(tests * WORDS, np.uint64), np.empty(tests * CHUNK, np.uint16),
+        np.empty(tests, np.uint64), np.empty(targets * CHUNK), changes
+    )  # fmt: skip
+    return changes
+
+
+def _move_by_masks(
+    program: Program, entries: Ints, moves: Moves, own: Ints, lower: Ints, upper: Ints
+) -> Floats:
+    """Return what moves change in trees down which masks of rows are led."""
     from paribus._kernels.jit.moves import move_by_masks
 
     changes = np.zeros((program.n_margins * moves.size, own.shape[1]))
@@ -349,7 +384,7 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
     most_codes = max(int(program.n_codes.max(initial=0)), int(moves.n_codes.max(initial=0)))
     move_by_masks(
         own, program.n_codes, program.conditions, program.truth, lower, upper, moves.n_codes,
-        moves.conditions, moves.truth, tests + moves.test, tests + ways + moves.test, program.entries,
+        moves.conditions, moves.truth, tests + moves.test, tests + ways + moves.test, entries,
         program.up, program.slot_set, moves.targets, program.value, int(moves.own), moves.size * CHUNK,
         program.most, np.zeros((2 * program.levels * program.most + 1) * WORDS, np.uint64),
         np.empty((most_codes + 1) * WORDS, np.uint64), masks, masks[tests * WORDS :],
@@ -357,7 +392,7 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
         np.empty((LISTED + 2 * WORDS * program.most, 4), np.uint64),
         np.empty(program.n_margins * moves.size * CHUNK), changes
     )  # fmt: skip
-    return changes.reshape(program.n_margins, moves.size, -1)
+    return changes
 
 
 def _words(walk: Walk, codes: tuple[Ints, Ints, Ints]) -> NDArray[np.uint64]:
@@ -498,7 +533,7 @@ def _reach(program: Program, points: PointCodes) -> tuple[Bytes, Ints, Ints]:
 def trace_bytes(program: Program, points: PointCodes) -> int:
     """Return the memory that the trace of a grid takes."""
     visits, edges = _listed(program, points, 0, NO_VISITS, NO_VISITS)
-    tables = changes(patterns_of(program), [points]).nbytes if program.patterned else 0
+    tables = curve_changes(patterns_of(program), [points]).nbytes if program.patterned else 0
     return (5 * visits + 2 * edges) * NO_VISITS.itemsize + tables
 
 
