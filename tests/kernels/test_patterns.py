@@ -5,6 +5,7 @@ from functools import partial
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ FIELDS = "column", "threshold", "left", "right", "missing_left", "level_set"
 some = settings(max_examples=max(30, settings.default.max_examples // 4))
 
 
-def symmetric(ensemble, depths, seed):
+def symmetric(ensemble, depths, seed, repeat=True):
     """Return an ensemble with trees added that test at each depth the same, in the middle of the others."""
     rng = np.random.default_rng(seed)
     parts = {name: [getattr(ensemble, name)] for name in FIELDS}
@@ -30,7 +31,7 @@ def symmetric(ensemble, depths, seed):
         heap = np.arange(2 * inner + 1)
         level = np.log2(heap + 1).astype(int)
         # As often as not a test the tree has already, which then is walked as any other tree.
-        chosen = rng.choice(tests, depth + 1)
+        chosen = rng.choice(tests, depth + 1, replace=repeat)
         parts["column"].append(np.where(heap < inner, ensemble.column[chosen][level], LEAF))
         parts["threshold"].append(ensemble.threshold[chosen][level])
         parts["level_set"].append(ensemble.level_set[chosen][level])
@@ -57,11 +58,20 @@ def mixed(draw):
     return replace(case, ensemble=symmetric(case.ensemble, depths, draw(st.integers(0, 999))))
 
 
+@pytest.mark.parametrize("depth", [0, 1, 2, 3, 6, 10, 11])
+def test_trees_of_few_tests_are_told_by_their_shape(depth):
+    ensemble = replace(full().ensemble, threshold=np.arange(93.0))
+    added = symmetric(ensemble, [depth], 0, repeat=False)
+    known, other = (program_of(one, family_of([(0,)]), compiled).patterned for one in (added, ensemble))
+    assert known == (2 ** (depth + 1) - 1 if 3 <= depth <= 10 else 0)
+    assert other == 0  # each of whose nodes has a test of its own
+
+
 def forced(case, family):
     """Yield programs in which trees of few tests have patterns, and in which every small tree has."""
     yield program_of(case.ensemble, family, compiled)
     yield program_of(case.ensemble, family, compiled, deep=12)
-    with patch.multiple(patterns, REPEATED=0, SPARE=10**9):
+    with patch.multiple(patterns, LEAST_TESTS=1, REPEATED=0, SPARE=10**9):
         yield program_of(case.ensemble, family, compiled)
 
 

@@ -30,7 +30,9 @@ from paribus._kernels.program import (
     Program,
 )
 
-MOST_TESTS = 10  # of a tree: a test passes, fails or does not matter, and tables have a cell for each way
+# Tests of a tree: with fewer, masks of rows are as good; of more, the tables that have a cell for each way in
+# which tests go left, go right or do not matter are larger than a block of rows.
+LEAST_TESTS, MOST_TESTS = 3, 10
 REPEATED = 1.5  # nodes per test at least: where each has a test of its own, leaves are few and patterns many
 SPARE = 8  # patterns per leaf at most
 MOST_CODES = 1 << 16  # of a column: codes are compared as short numbers
@@ -48,7 +50,7 @@ def has_few_tests(
     known = np.unique(tree[inner] * total + test[inner])
     tests = np.bincount(known // total, minlength=len(roots))
     repeated = leaves - 1 >= REPEATED * tests
-    few = (tests > 1) & (tests <= MOST_TESTS) & repeated & (2.0**tests <= SPARE * leaves)
+    few = (tests >= LEAST_TESTS) & (tests <= MOST_TESTS) & repeated & (2.0**tests <= SPARE * leaves)
     first = np.cumsum(tests) - tests
     level = roots[few]
     passed = np.zeros(len(level), np.int64)

@@ -148,9 +148,19 @@ class Program:
         """Memory of the arrays."""
         arrays = (self.conditions, self.truth, self.feature, self.entries, self.up, self.slot_set, self.value)
         held = sum(array.nbytes for array in (*arrays, self.family.step, self.family.members))
-        # Of patterns, eight a leaf at most: the tests of entries, cells of slots, leaves and their values.
-        patterns = self.patterned * (36 + 32 * self.value.shape[1]) + 4 * self.n_slots
-        return held + (patterns if self.patterned else 0)
+        return held + self._pattern_bytes
+
+    @cached_property
+    def _pattern_bytes(self) -> int:
+        """Memory that patterns take with their tables, and how tests turn out for a chunk of rows."""
+        if not self.patterned:
+            return 0
+        entries, total = self.entries[: self.patterned], len(self.conditions)
+        below = entries[:, DEPTH] > 0
+        tests = np.bincount(np.unique(np.cumsum(~below)[below] * total + entries[below, TEST]) // total)
+        # A pattern has a leaf, some counters and its values, and of each test two tables at most.
+        numbers = (2.0**tests * (5 + self.value.shape[1] * (1 + 2 * tests))).sum()
+        return int(8 * numbers) + 24 * len(entries) + 4 * self.n_slots + 512 * total
 
     @property
     def n_slots(self) -> int:

@@ -82,7 +82,8 @@ class Encoding:
         missing = np.isnan(floats)
         if not self.accepts_missing and missing.any():
             raise ModelError(f"{table.names[self.place]!r} {MISSING}")
-        numbers = np.where(missing, self.missing, numbers)
+        if missing.any():
+            numbers = np.where(missing, self.missing, numbers)
         return np.where(np.abs(numbers) <= ZERO, np.nan, numbers) if self.zero_is_missing else numbers
 
     def numbers(self, column: Column) -> Floats:
