@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 import paribus
 from ale_examples import library, one, people, plain_people, same
 from paribus import accumulated_local_effects as ale
+from paribus._evaluators.ale import tree_moves
 
 LIBRARIES = (
     "tree", "tree with missing values", "tree of classes", "forest", "forest of two", "forest of classes",
@@ -43,6 +44,19 @@ def test_ale_trees_are_followed_to_what_model_itself_says(name, weighted):
         same(effect, brute_force[key], tolerance * size)
         assert effect.order == brute_force[key].order
         assert np.isfinite(effect.ale).all()
+
+
+@pytest.mark.parametrize("leaves", [1, 12])
+@pytest.mark.parametrize(
+    "name", ["tree with missing values", "XGBoost with categories", "histograms of classes"]
+)
+def test_ale_deep_trees_are_followed_row_by_row(name, leaves, monkeypatch):
+    """Trees of at least so many leaves: all of them, or some beside others down which masks are led."""
+    model, X = library(name)
+    wanted = ale(model, X)
+    monkeypatch.setattr(tree_moves, "WALKED", leaves)
+    for key, effect in ale(model, X).items():
+        same(effect, wanted[key], 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from numba import f8
 from numba.core.caching import FunctionCache
 
 from ensembles import INF, NAN, Case, cases, column_of, full
+from paribus._evaluators.ale import tree_moves
+from paribus._evaluators.ale.tree_moves import moved_trees
 from paribus._evaluators.trees import leaf_boxes
 from paribus._evaluators.trees.leaf_boxes import Leaves, parts_of
 from paribus._evaluators.trees.programs import code_of, family_of, program_of, walk_of
@@ -148,13 +150,13 @@ def test_moved_rows_end_where_brute_force_says(case, seed, features):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * case.size)
     plain, *sides = found[1]
     np.testing.assert_allclose(plain, margins_of(case.ensemble, case.table), rtol=0, atol=1e-12 * case.size)
-    for side, margins in enumerate(sides):
-        assert margins.shape == (len(case.ensemble.base), len(features), case.rows)
+    for side, changes in enumerate(sides):
+        assert changes.shape == (len(case.ensemble.base), len(features), case.rows)
         for place, feature in enumerate(features):
             table = list(case.table)
             table[feature] = table[feature][moved[feature][side]]
-            want = margins_of(case.ensemble, table)
-            np.testing.assert_allclose(margins[:, place], want, rtol=0, atol=1e-12 * case.size)
+            want = margins_of(case.ensemble, table) - plain
+            np.testing.assert_allclose(changes[:, place], want, rtol=0, atol=1e-12 * case.size)
 
 
 @laws
@@ -163,9 +165,9 @@ def test_moved_rows_end_where_brute_force_says(case, seed, features):
 def test_a_move_that_changes_no_test_changes_no_bit(case, seed):
     walk = walk_of(case.ensemble, tuple(range(6)))
     own = moves_of(case, walk, range(6), seed)[0][0]
-    plain, lowered, raised = compiled.shift(walk, own, own.copy(), own.copy())
-    for margins in (lowered, raised):
-        assert (margins == plain[:, None]).all()
+    _, lowered, raised = compiled.shift(walk, own, own.copy(), own.copy())
+    for changes in (lowered, raised):
+        assert (changes == 0).all()
 
 
 @laws
@@ -179,6 +181,76 @@ def test_rows_are_followed_alike_whichever_stand_beside_them(case, seed, data):
     parts = [compiled.shift(walk, *np.ascontiguousarray(codes[..., a:b])) for a, b in pairwise(ends)]
     for place, one in enumerate(whole):
         assert np.concatenate([part[place] for part in parts], axis=-1).tobytes() == one.tobytes()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_walked():
+    """Lead masks of rows down every tree, however deep."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree_moves, "WALKED", 10**9)
+        yield
+
+
+def masked(case, features, seed):
+    """Return trees laid out for moves of features between values of some rows, and moves of all rows."""
+    rng = np.random.default_rng(seed)
+    chosen = {feature: rng.integers(0, case.rows, rng.integers(1, 7)) for feature in features}
+    values = [
+        lambda encoding, cells=case.table[feature][rows]: encoding.numbers(column_of(cells))
+        for feature, rows in chosen.items()
+    ]
+    twice, own = rng.random(len(features)) < 0.5, bool(rng.integers(2))
+    counts = [len(rows) for rows in chosen.values()]
+    (trees,) = moved_trees(case.ensemble, features, values, counts, twice, own, compiled)
+    at = np.zeros((2, len(features), case.rows), np.int32)
+    for place, feature in enumerate(features):
+        at[:, place] = rng.integers(1, len(chosen[feature]) + 1, (2, case.rows))
+        at[:, place, rng.random(case.rows) < 0.2] = 0  # not moved
+    return trees, chosen, at
+
+
+@laws
+@given(cases(), st.integers(0, 999), st.sets(st.integers(0, 5), min_size=1, max_size=4))
+@example(full(), 0, {0, 1, 2})
+@example(full(), 1, {2})
+def test_moves_change_what_brute_force_says(case, seed, features):
+    features = tuple(sorted(features))
+    trees, chosen, (lower, upper) = masked(case, features, seed)
+    own = case.codes(trees.program, compiled)
+    one, found = (kernels.move(trees.program, trees.moves, own, lower, upper) for kernels in KERNELS)
+    assert found.shape == (len(case.ensemble.base), trees.moves.size, case.rows)
+    np.testing.assert_allclose(one, found, rtol=0, atol=1e-12 * case.size)
+    plain = margins_of(case.ensemble, case.table)
+    close = {"rtol": 0, "atol": 1e-12 * case.size}
+    if trees.moves.own:
+        np.testing.assert_allclose(found[:, 0] + case.ensemble.base[:, None], plain, **close)
+    for place, feature in enumerate(features):
+        target, twice = trees.moves.targets[place]
+        ends = []
+        for at in (lower[place], upper[place]):
+            table = list(case.table)
+            table[feature] = np.where(at > 0, table[feature][chosen[feature]][at - 1], table[feature])
+            ends.append(margins_of(case.ensemble, table))
+        moved = lower[place] > 0
+        want = [end - plain for end in ends] if twice else [ends[1] - ends[0]]
+        for number, changes in enumerate(want, target):
+            np.testing.assert_allclose(found[:, number, moved], changes[:, moved], **close)
+            if not twice:
+                assert (found[:, number, ~moved] == 0).all()
+
+
+@laws
+@given(cases(), st.integers(0, 999), st.data())
+def test_rows_are_moved_alike_whichever_stand_beside_them(case, seed, data):
+    cuts = sorted(data.draw(st.lists(st.integers(1, case.rows), max_size=3)))
+    trees, _, at = masked(case, (0, 1, 3), seed)
+    own = case.codes(trees.program, compiled)
+    whole = compiled.move(trees.program, trees.moves, own, *at)
+    parts = [
+        compiled.move(trees.program, trees.moves, *(np.ascontiguousarray(x[:, a:b]) for x in (own, *at)))
+        for a, b in pairwise(sorted({0, *cuts, case.rows}))
+    ]
+    assert np.concatenate(parts, axis=-1).tobytes() == whole.tobytes()
 
 
 def chain(depth, missing_left):

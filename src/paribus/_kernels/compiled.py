@@ -36,7 +36,7 @@ TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in 
 PARTS = 8  # of leaves, for threads
 GUARD = np.uint64(1 << (LANE - 1))
 TOGETHER = 64  # rows followed down a tree together: what is known of them should stay in the nearest cache
-LISTED = 2_048  # words of masks that wait until their rows are added to: they should stay near, too
+PARTING = 128  # leaves and features whose rows are added to together
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
 NO_VISITS = np.empty((0, 5), np.int32)
@@ -382,15 +382,16 @@ def _move_by_masks(
     tests, ways = len(program.conditions), len(moves.conditions)
     masks = np.zeros((tests + 2 * ways) * WORDS, np.uint64)
     most_codes = max(int(program.n_codes.max(initial=0)), int(moves.n_codes.max(initial=0)))
+    listed = PARTING + 2 * program.most
     move_by_masks(
         own, program.n_codes, program.conditions, program.truth, lower, upper, moves.n_codes,
-        moves.conditions, moves.truth, tests + moves.test, tests + ways + moves.test, entries,
-        program.up, program.slot_set, moves.targets, program.value, int(moves.own), moves.size * CHUNK,
-        program.most, np.zeros((2 * program.levels * program.most + 1) * WORDS, np.uint64),
+        moves.conditions, moves.truth, np.stack([tests + moves.test, tests + ways + moves.test]),
+        entries, program.up, program.slot_set, moves.targets, program.value, int(moves.own),
+        moves.size * CHUNK, program.most,
+        np.zeros((2 * program.levels * program.most + 1) * WORDS, np.uint64),
         np.empty((most_codes + 1) * WORDS, np.uint64), masks, masks[tests * WORDS :],
-        masks[(tests + ways) * WORDS :], np.empty(2 * WORDS, np.uint64),
-        np.empty((LISTED + 2 * WORDS * program.most, 4), np.uint64),
-        np.empty(program.n_margins * moves.size * CHUNK), changes
+        masks[(tests + ways) * WORDS :], np.empty(2 * listed * WORDS, np.uint64),
+        np.empty((listed, 3), np.uint64), np.empty(program.n_margins * moves.size * CHUNK), changes
     )  # fmt: skip
     return changes
 

@@ -64,6 +64,7 @@ class TreeAle(AlePass):
             trees.ensemble,
             tuple(grids[number].axes[0].feature for number in order),
             [values[axes[number][0]] for number in order],
+            [len(requests[axes[number][0]][1].column.missing) for number in order],
             np.array(
                 [not trees.link.linear or grids[number].bins[0].nominal for number in order], dtype=bool
             ),

@@ -15,8 +15,8 @@ from paribus._kernels.program import (
     COLUMN,
     CUT,
     MISSING_LEFT,
-    TABLE,
     MOST_CODES,
+    TABLE,
     Bytes,
     CodeColumn,
     Ints,
@@ -27,7 +27,7 @@ from paribus._kernels.program import (
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus.errors import RefusalError
 
-WALKED = 2_048  # leaves from which rows are followed one by one: masks of them would be mostly empty
+WALKED = 512  # leaves from which rows are followed one by one: masks of them would be mostly empty
 Values = Callable[[Encoding], Floats]  # the numbers of a feature's values in an encoding
 
 
@@ -100,11 +100,12 @@ def moved_trees(
     ensemble: Ensemble,
     features: tuple[int, ...],
     values: list[Values],
+    n_values: list[int],
     twice: Flags,
     own: bool,
     kernels: ModuleType,
 ) -> tuple[MaskedTrees | WalkedTrees, ...]:
-    """Lay trees out for features, in rising order, that are moved between values.
+    """Lay trees out for features, in rising order, that are moved between ``n_values`` values each.
 
     ``twice`` marks the features whose two moves, from rows as they are, are wanted apart; ``own`` says
     whether the margins of rows as they are, without the baseline, are wanted too.
@@ -113,7 +114,10 @@ def moved_trees(
         ensemble.preparation.refuse_joined(features)
     places = own + np.cumsum([0, *(1 + twice)])
     targets = np.stack([places[:-1], twice], axis=1).astype(np.int32)
-    nothing = Moves(*(np.zeros(0, np.int32),) * 4, targets, own, int(places[-1]))
+    n_codes, nothing = np.array(n_values, np.int32) + 1, np.zeros(0, np.int32)
+    moves = Moves(
+        n_codes, nothing.reshape(0, 4), nothing.astype(np.uint8), nothing, targets, own, int(places[-1])
+    )
     leaves = np.bincount(ensemble.tree[ensemble.column == LEAF], minlength=len(ensemble.roots))
     parts: list[MaskedTrees | WalkedTrees] = []
     deep = leaves >= WALKED
@@ -121,7 +125,7 @@ def moved_trees(
         shallow = _some_trees(ensemble, ~deep)
         program = program_of(shallow, family_of((feature,) for feature in features), kernels, WALKED)
         codes = _codes_of_values(program.columns, shallow, features, values, kernels)
-        parts.append(MaskedTrees(program, _moves_of(program, codes, nothing)))
+        parts.append(MaskedTrees(program, _moves_of(program, codes, moves)))
     if deep.any():
         walked = _some_trees(ensemble, deep)
         walk = walk_of(walked, features)
@@ -130,7 +134,7 @@ def moved_trees(
             raise RefusalError(f"its trees compare a feature with {most:,} numbers, too many to be packed")
         walk.packed  # noqa: B018  # before threads request it
         codes = _codes_of_values(walk.columns, walked, features, values, kernels)
-        parts.append(WalkedTrees(walk, codes, nothing))
+        parts.append(WalkedTrees(walk, codes, moves))
     return tuple(parts)
 
 
@@ -171,24 +175,23 @@ def _codes_of_values(
     return tuple(tuple(one) for one in found)
 
 
-def _moves_of(program: Program, codes: tuple[tuple[tuple[int, Ints], ...], ...], nothing: Moves) -> Moves:
+def _moves_of(program: Program, codes: tuple[tuple[tuple[int, Ints], ...], ...], moves: Moves) -> Moves:
     """Find the different ways in which tests of each feature turn out at its values."""
     test = np.zeros(len(program.conditions), np.int32)
     conditions, tables = [np.zeros((0, 4), np.int32)], [np.zeros(0, np.uint8)]
-    n_codes, first, known = np.ones(len(codes), np.int32), 0, 0
+    first, known = 0, 0
     for feature, columns in enumerate(codes):
         if not columns:
             continue
         tests = [np.flatnonzero(program.conditions[:, COLUMN] == column) for column, _ in columns]
         passes = [_passes(program, some, own) for some, (_, own) in zip(tests, columns, strict=True)]
-        n_codes[feature] = passes[0].shape[1] + 1
         different, table, ways = _ways(np.concatenate(passes), feature, known)
         test[np.concatenate(tests)] = first + ways
         conditions.append(different)
         tables.append(table)
         first, known = first + len(different), known + len(table)
     found, truth = np.concatenate(conditions), np.concatenate(tables)
-    return replace(nothing, n_codes=n_codes, conditions=found, truth=truth, test=test)
+    return replace(moves, conditions=found, truth=truth, test=test)
 
 
 def _passes(program: Program, tests: Integers, codes: Ints) -> Flags:
@@ -201,7 +204,7 @@ def _passes(program: Program, tests: Integers, codes: Ints) -> Flags:
 
 
 def _ways(passes: Flags, feature: int, known: int) -> tuple[Ints, Bytes, Integers]:
-    """Return the different conditions among tests whose outcomes are given, ``(t, values)``, and which each is.
+    """Return the different conditions among tests of given outcomes ``(t, values)``, and which each is.
 
     The last value, which may be the missing one, goes either way. Where the others go left up to one of them,
     a cut says so; any other way has a table, behind the ``known`` entries of others.

@@ -66,31 +66,29 @@ def meet(context: Any, pool: Any, at: Any, masks: Any, test: Any, flip: Any, tar
 @intrinsic
 def differ(
     context: Any, pool: Any, one: Any, other: Any, masks: Any, one_test: Any, other_test: Any, flip: Any,
-    room: Any
+    found: Any, place: Any
 ) -> Any:  # fmt: skip
-    """Return in which words two masks differ, each of which meets a test of its own, a bit per word.
+    """Write where two masks of a pool differ, each behind a test of its own, and next to it the second one.
 
-    Where they do is written to the first eight words of ``room``, the other mask to the next eight.
+    That is 16 words from ``found[place]``. Return which of the first eight are not zero, a bit per word.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds, (base, first, second, tests, *ways, flip, room) = signature.args, arguments
-        kinds_of = kinds[0], kinds[1], kinds[3], kinds[4]
+        kinds, (pool, one, other, masks, one_test, other_test, flip, found, place) = signature.args, arguments
+        types_of = kinds[0], kinds[1], kinds[3], kinds[4]
         mine, theirs = (
-            _both(context, builder, kinds_of, (base, at, tests, test, flip))
-            for at, test in zip((first, second), ways, strict=True)
+            _both(context, builder, types_of, (pool, at, masks, test, flip))
+            for at, test in ((one, one_test), (other, other_test))
         )
         apart = builder.xor(mine, theirs)
-        builder.store(
-            apart, _place(context, builder, kinds[7], room, ir.Constant(ir.IntType(64), 0)), align=8
-        )
-        builder.store(
-            theirs, _place(context, builder, kinds[7], room, ir.Constant(ir.IntType(64), WORDS)), align=8
-        )
+        behind = builder.add(place, ir.Constant(ir.IntType(64), WORDS))
+        for mask, at in ((apart, place), (theirs, behind)):
+            builder.store(mask, _place(context, builder, kinds[7], found, at), align=8)
         some = builder.icmp_unsigned("!=", apart, ir.Constant(MASK, [0] * WORDS))
         return builder.zext(builder.bitcast(some, ir.IntType(WORDS)), ir.IntType(64))
 
-    return types.uint64(pool, one, other, masks, one_test, other_test, flip, room), generate
+    arguments = pool, one, other, masks, one_test, other_test, flip, found, place
+    return types.uint64(*arguments), generate
 
 
 def _both(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:

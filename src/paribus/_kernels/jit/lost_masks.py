@@ -9,7 +9,8 @@ from numba import f8, i4, njit, u1, u8, void
 
 from paribus._kernels.jit.bits import lowest
 from paribus._kernels.jit.common import ONE, ZERO, add, add_single, kernel
-from paribus._kernels.jit.masks import SIX, WORDS, all_rows, descend, fill_masks, listed
+from paribus._kernels.jit.masks import descend, listed
+from paribus._kernels.jit.row_masks import SIX, WORDS, all_rows, fill_masks
 from paribus._kernels.program import ABOVE, ACTIVE, DEPTH, MARGIN, NODE, SLOT
 
 

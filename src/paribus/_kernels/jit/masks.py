@@ -7,82 +7,19 @@ from __future__ import annotations
 
 from numba import f8, i4, i8, njit, u1, u2, u8, void
 
-from paribus._kernels.jit import bits
 from paribus._kernels.jit.bits import lowest, meet, tally
 from paribus._kernels.jit.common import CHUNK, ONE, ZERO, add, kernel, visit
+from paribus._kernels.jit.row_masks import EVERY, SIX, WORDS, all_rows, fill_masks
 from paribus._kernels.program import (
     ABOVE,
-    COLUMN,
-    CUT,
     DEPTH,
     MARGIN,
-    MISSING_LEFT,
     NODE,
     SIDE,
     SLOT,
-    TABLE,
     TEST,
     UPS,
 )
-
-WORDS = u8(bits.WORDS)  # of a mask: one cache line
-SIX, LOW = u8(6), u8(63)  # a row's word, and its bit in the word
-EVERY = u8(0xFFFFFFFFFFFFFFFF)
-
-
-@njit(nogil=True)
-def _clear(masks, at):
-    for w in range(WORDS):
-        masks[at + w] = ZERO
-
-
-@njit(nogil=True)
-def _join(masks, at, others, other):
-    for w in range(WORDS):
-        masks[at + w] |= others[other + w]
-
-
-@njit(nogil=True)
-def _copy(masks, at, others, other):
-    for w in range(WORDS):
-        masks[at + w] = others[other + w]
-
-
-@njit(nogil=True)
-def all_rows(pool, rows):
-    """Write the mask of all rows of a chunk, the first in the pool."""
-    for w in range(WORDS):
-        left = i8(rows) - i8(64) * i8(w)
-        pool[w] = EVERY if left >= 64 else (ONE << u8(left)) - ONE if left > 0 else ZERO
-
-
-@njit(nogil=True)
-def fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks):
-    """Write the mask of every condition for a chunk: rows fall into buckets by code, buckets are joined."""
-    number, total = ZERO, u8(conditions.shape[0])
-    for column in range(u8(codes.shape[0])):
-        size = u8(n_codes[column])
-        running, missing = size * WORDS, (size - ONE) * WORDS
-        for b in range((size + ONE) * WORDS):
-            buckets[b] = ZERO
-        for i in range(rows):
-            buckets[u8(codes[column, first + i]) * WORDS + (i >> SIX)] |= ONE << (i & LOW)
-        done = ZERO  # buckets that have joined the running mask of `code <= cut`
-        while number < total and u8(conditions[number, COLUMN]) == column:
-            mask = number * WORDS
-            if conditions[number, TABLE] < 0:
-                while done <= u8(conditions[number, CUT]):
-                    _join(buckets, running, buckets, done * WORDS)
-                    done += ONE
-                _copy(masks, mask, buckets, running)
-                if conditions[number, MISSING_LEFT]:
-                    _join(masks, mask, buckets, missing)
-            else:
-                _clear(masks, mask)
-                for code in range(size):
-                    if truth[u8(conditions[number, TABLE]) + code]:
-                        _join(masks, mask, buckets, code * WORDS)
-            number += ONE
 
 
 @njit(nogil=True)

@@ -1,8 +1,11 @@
 """Rows moved along one feature at a time, in trees that are walked with masks.
 
 Of every feature tested on the way there are two masks: the rows that are led here with the feature at the
-lower of the values they are moved between, and at the upper one. At a leaf the rows in which the two differ
-gain or lose its value.
+lower of the values they are moved between, and at the upper one. At a leaf the rows in which the two differ,
+which are few, gain or lose its value.
+
+Where a function has loops in loops, it counts references to the arrays it is given at every call: such a one
+is called for many leaves at once.
 """
 
 # The types of numba's decorated functions are unknown to a type checker.
@@ -14,109 +17,99 @@ from numba import f8, i4, njit, u1, u8, void
 
 from paribus._kernels.jit.bits import differ, lowest, meet
 from paribus._kernels.jit.common import CHUNK, ONE, ZERO, kernel
-from paribus._kernels.jit.masks import SIX, WORDS, all_rows, fill_masks
+from paribus._kernels.jit.row_masks import SIX, WORDS, all_rows, fill_masks
 from paribus._kernels.program import ABOVE, ACTIVE, DEPTH, MARGIN, NODE, SIDE, SLOT, TEST, UPS
 
 TWO = u8(2)
+BOTH = TWO * WORDS  # words of two masks
 
 
 @njit(nogil=True)
-def _step(entries, entry, up, lower_of, upper_of, most, pool, masks):
+def _lead(entries, entry, up, ends, most, pool, masks):
     """Write the masks of an inner node: the rows' own, and two of each feature tested so far."""
     n, level = u8(entries[entry, ABOVE]), u8(entries[entry, DEPTH])
-    here, above = level * most * TWO * WORDS, (level - ONE) * most * TWO * WORDS
+    here, above = level * most * BOTH, (level - ONE) * most * BOTH
     number, flip = u8(entries[entry, TEST]), ZERO - u8(entries[entry, SIDE])
     test, tested = number * WORDS, up[u8(entries[entry, UPS])]
-    low, high = u8(lower_of[number]) * WORDS, u8(upper_of[number]) * WORDS
+    low, high = u8(ends[0, number]) * WORDS, u8(ends[1, number]) * WORDS
     meet(pool, above, masks, test, flip, here)
-    for a in range(ONE, n):
-        at, to = above + a * TWO * WORDS, here + a * TWO * WORDS
-        own = i4(a) != tested
-        meet(pool, at, masks, test if own else low, flip, to)
-        meet(pool, at + WORDS, masks, test if own else high, flip, to + WORDS)
-    if tested >= i4(n):
-        to = here + u8(tested) * TWO * WORDS
-        meet(pool, above, masks, low, flip, to)
-        meet(pool, above, masks, high, flip, to + WORDS)
+    for a in range(BOTH, n * BOTH, WORDS):
+        meet(pool, above + a, masks, test, flip, here + a)
+    if tested >= 0:
+        to = u8(tested) * BOTH
+        at = above + to if tested < i4(n) else above
+        also = at + WORDS if tested < i4(n) else above
+        meet(pool, at, masks, low, flip, here + to)
+        meet(pool, also, masks, high, flip, here + to + WORDS)
 
 
 @njit(nogil=True)
-def _append(which, room, place, entry, apart, n):
-    """List the words in which two masks differ: both, where their first row's sum is, and the leaf."""
-    while which:
-        w = lowest(which)
-        which &= which - ONE
-        apart[n, 0], apart[n, 1], apart[n, 2], apart[n, 3] = (
-            room[w],
-            room[WORDS + w],
-            place + (w << SIX),
-            entry,
-        )
-        n += ONE
-    return n
+def _end(entries, entry, up, ends, most, slot_set, targets, own, pool, masks, found, sums_of, n):
+    """Find the rows that are led to a leaf, and those that are only at one end of a move of a feature.
 
-
-@njit(nogil=True)
-def _end(
-    entries, entry, up, lower_of, upper_of, most, pool, nothing, masks, room, slot_set, targets, own, apart, n
-):  # fmt: skip
-    """List the rows that are led to a leaf, and those that are with a feature at one of its values alone."""
-    sets, above = u8(entries[entry, ABOVE]), (u8(entries[entry, DEPTH]) - ONE) * most * TWO * WORDS
+    ``sums_of (n, 3)``: the leaf, in which words of ``found`` there are any, and the first row's sum.
+    """
+    above, nothing = (u8(entries[entry, DEPTH]) - ONE) * most * BOTH, u8(pool.size) - WORDS
     number, flip = u8(entries[entry, TEST]), ZERO - u8(entries[entry, SIDE])
-    test, tested, slot = number * WORDS, up[u8(entries[entry, UPS])], u8(entries[entry, SLOT])
+    test, tested = number * WORDS, up[u8(entries[entry, UPS])]
     if own:
-        which = differ(pool, nothing, above, masks, test, test, flip, room)
-        n = _append(which, room, ZERO, entry, apart, n)
+        which = differ(pool, nothing, above, masks, test, test, flip, found, n * BOTH)
+        sums_of[n, 0], sums_of[n, 1], sums_of[n, 2] = entry, which, ZERO
+        n += ONE
     for a in range(ONE, u8(entries[entry, ACTIVE])):
-        low = high = test
-        if i4(a) == tested:
-            low, high = u8(lower_of[number]) * WORDS, u8(upper_of[number]) * WORDS
-        at, to = above + a * TWO * WORDS, above + (a * TWO + ONE) * WORDS
-        if a >= sets:  # tested for the first time
-            at = to = above
-        feature = u8(slot_set[slot + a]) - ONE
-        place, one, one_test = u8(targets[feature, 0]) * CHUNK, at, low
+        low = u8(ends[0, number]) * WORDS if i4(a) == tested else test
+        high = u8(ends[1, number]) * WORDS if i4(a) == tested else test
+        at = above + a * BOTH if a < u8(entries[entry, ABOVE]) else above  # tested for the first time
+        to = at + WORDS if a < u8(entries[entry, ABOVE]) else above
+        feature = u8(slot_set[u8(entries[entry, SLOT]) + a]) - ONE
+        place = u8(targets[feature, 0]) * CHUNK
         if targets[feature, 1]:
-            which = differ(pool, above, at, masks, test, low, flip, room)
-            n = _append(which, room, place, entry, apart, n)
-            place, one, one_test = place + CHUNK, above, test
-        which = differ(pool, one, to, masks, one_test, high, flip, room)
-        n = _append(which, room, place, entry, apart, n)
+            which = differ(pool, above, at, masks, test, low, flip, found, n * BOTH)
+            sums_of[n, 0], sums_of[n, 1], sums_of[n, 2] = entry, which, place
+            n += u8(which != ZERO)
+            at, low, place = above, test, place + CHUNK
+        which = differ(pool, at, to, masks, low, high, flip, found, n * BOTH)
+        sums_of[n, 0], sums_of[n, 1], sums_of[n, 2] = entry, which, place
+        n += u8(which != ZERO)
     return n
 
 
 @njit(nogil=True)
-def _add(apart, n, entries, value, wide, sums):
-    """Add a leaf's value to the rows of the second of two masks alone, take it from those of the first."""
+def _add(entries, value, wide, found, sums_of, n, sums):
+    """Add the value of leaves to rows at the upper end of a move alone, take it from those at the lower."""
     for m in range(u8(value.shape[1])):
-        for p in range(n):
-            word, gained, leaf = apart[p, 0], apart[p, 1], apart[p, 3]
+        for q in range(n):
+            leaf, which = sums_of[q, 0], sums_of[q, 1]
             margin = m if entries[leaf, MARGIN] < 0 else u8(entries[leaf, MARGIN])
-            start, amount = apart[p, 2] + margin * wide, value[u8(entries[leaf, NODE]), m]
-            while word:
-                bit = lowest(word)
-                word &= word - ONE
-                sums[start + bit] += amount if gained >> bit & ONE else -amount
+            start, amount = sums_of[q, 2] + margin * wide, value[u8(entries[leaf, NODE]), m]
+            while which:
+                w = lowest(which)
+                which &= which - ONE
+                word, gained = found[q * BOTH + w], found[q * BOTH + WORDS + w]
+                while word:
+                    bit = lowest(word)
+                    word &= word - ONE
+                    sums[start + (w << SIX) + bit] += amount if gained >> bit & ONE else -amount
 
 
 @kernel(
     void(
         i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[:, ::1], i4[::1], i4[:, ::1], u1[::1],
-        i4[::1], i4[::1], i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], f8[:, ::1], u8, u8, u8, u8[::1],
-        u8[::1], u8[::1], u8[::1], u8[::1], u8[::1], u8[:, ::1], f8[::1], f8[:, ::1]
+        i4[:, ::1], i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], f8[:, ::1], u8, u8, u8, u8[::1], u8[::1],
+        u8[::1], u8[::1], u8[::1], u8[::1], u8[:, ::1], f8[::1], f8[:, ::1]
     ),
 )  # fmt: skip
 def move_by_masks(
-    codes, n_codes, conditions, truth, lower, upper, n_values, tests, tables, lower_of, upper_of, entries,
-    up, slot_set, targets, value, own, wide, most, pool, buckets, masks, lower_masks, upper_masks, room,
-    apart, sums, moved
+    codes, n_codes, conditions, truth, lower, upper, n_values, tests, tables, ends, entries, up, slot_set,
+    targets, value, own, wide, most, pool, buckets, masks, lower_masks, upper_masks, found, sums_of, sums,
+    moved
 ):  # fmt: skip
     """Write what moves change of every row, a chunk at a time; first its own sums, where they are needed.
 
-    ``lower_masks`` and ``upper_masks`` are parts of ``masks``.
+    ``lower_masks`` and ``upper_masks`` are parts of ``masks``; ``ends (2, c)`` says which of its masks a
+    condition is with its feature at the lower and at the upper value.
     """
-    nothing = u8(pool.size) - WORDS  # a mask of no rows
-    full = u8(apart.shape[0]) - most * TWO * WORDS
+    full, last = u8(sums_of.shape[0]) - TWO * most, u8(entries.shape[0])
     for first in range(ZERO, u8(codes.shape[1]), CHUNK):
         rows, n = min(CHUNK, u8(codes.shape[1]) - first), ZERO
         fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks)
@@ -125,24 +118,22 @@ def move_by_masks(
         all_rows(pool, rows)
         for i in range(u8(sums.size)):
             sums[i] = 0.0
-        for entry in range(u8(entries.shape[0]) + ONE):
-            if n > full or entry == u8(entries.shape[0]):
-                _add(apart, n, entries, value, wide, sums)
+        for entry in range(last):
+            if entries[entry, ABOVE]:
+                if entries[entry, SLOT] < 0:
+                    _lead(entries, entry, up, ends, most, pool, masks)
+                else:
+                    n = _end(
+                        entries, entry, up, ends, most, slot_set, targets, own, pool, masks, found, sums_of, n
+                    )  # fmt: skip
+            elif own and entries[entry, SLOT] >= 0:  # a tree that is one leaf
+                for i in range(rows):
+                    for m in range(u8(value.shape[1])):
+                        margin = m if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
+                        sums[margin * wide + i] += value[u8(entries[entry, NODE]), m]
+            if n > full or entry + ONE == last:
+                _add(entries, value, wide, found, sums_of, n, sums)
                 n = ZERO
-            if entry == u8(entries.shape[0]):
-                continue
-            if entries[entry, ABOVE] == 0:
-                if own and entries[entry, SLOT] >= 0:  # a tree that is one leaf
-                    for w in range(WORDS):
-                        apart[n, 0], apart[n, 1], apart[n, 2], apart[n, 3] = pool[w], pool[w], w << SIX, entry
-                        n += ONE
-            elif entries[entry, SLOT] < 0:
-                _step(entries, entry, up, lower_of, upper_of, most, pool, masks)
-            else:
-                n = _end(
-                    entries, entry, up, lower_of, upper_of, most, pool, nothing, masks, room, slot_set,
-                    targets, own, apart, n
-                )  # fmt: skip
         for target in range(u8(moved.shape[0])):
             for i in range(rows):
                 moved[target, first + i] = sums[target * CHUNK + i]
