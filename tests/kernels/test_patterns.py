@@ -123,10 +123,10 @@ def test_moves_change_patterns(case, seed):
     features = case.family.features
     columns = [column_of(rng.permutation(case.table[feature])[:5]) for feature in features]
     values = [partial(lambda column, encoding: encoding.numbers(column), column) for column in columns]
-    twice = rng.random(len(features)) < 0.5
+    twice, counts = rng.random(len(features)) < 0.5, [len(column.missing) for column in columns]
     for repeated, spare in ((patterns.REPEATED, patterns.SPARE), (0, 10**9)):
         with patch.multiple(patterns, REPEATED=repeated, SPARE=spare):
-            (trees,) = moved_trees(case.ensemble, features, values, twice, seed % 2 > 0, compiled)
+            (trees,) = moved_trees(case.ensemble, features, values, counts, twice, seed % 2 > 0, compiled)
         own = case.codes(trees.program, compiled)
         ends = rng.integers(0, trees.moves.n_codes[:, None], (2, len(features), case.rows), np.int32)
         one, other = (kernels.move(trees.program, trees.moves, own, *ends) for kernels in KERNELS)

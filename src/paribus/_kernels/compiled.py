@@ -342,15 +342,14 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
     ``own (c, i)`` are the codes of the rows, ``lower`` and ``upper (f, i)`` where features are moved. The
     family has sets of one feature. The baseline is not part of a row's own margin.
     """
-    changes = np.zeros((program.n_margins * moves.size, own.shape[1]))
     # Positions among more values are no short numbers.
     patterned = program.patterned if int(moves.n_codes.max(initial=0)) <= MOST_CODES else 0
-    if patterned:
-        changes += _move_by_patterns(patterns_of(program), moves, own, lower, upper)
-    if patterned < len(program.entries):
+    parts = [_move_by_patterns(patterns_of(program), moves, own, lower, upper)] if patterned else []
+    if patterned < len(program.entries) or not patterned:
         entries = program.entries[patterned:].copy()
         entries[:, END] -= patterned
-        changes += _move_by_masks(program, entries, moves, own, lower, upper)
+        parts.append(_move_by_masks(program, entries, moves, own, lower, upper))
+    changes = parts[0] + parts[1] if len(parts) > 1 else parts[0]
     return changes.reshape(program.n_margins, moves.size, -1)
 
 
