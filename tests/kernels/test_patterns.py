@@ -1,6 +1,7 @@
 """Trees of few tests: known by patterns they are what `reference` says they are, tree by tree."""
 
 from dataclasses import replace
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ensembles import cases, full
+from ensembles import cases, column_of, full
+from paribus._evaluators.ale.tree_moves import moved_trees
 from paribus._evaluators.trees.programs import family_of, program_of
 from paribus._kernels import compiled, patterns, reference
 from paribus._models.ensemble import LEAF
@@ -111,3 +113,24 @@ def test_losses_are_tables_over_patterns(case, seed, single):
             close = 1e-6 if single else 1e-12
             for mine, theirs in zip(one, other, strict=True):
                 np.testing.assert_allclose(mine, theirs, rtol=0, atol=close * case.size)
+
+
+@some
+@given(mixed(), st.integers(0, 999))
+@example(replace(full(), ensemble=symmetric(full().ensemble, [5, 3], 0)), 0)
+def test_moves_change_patterns(case, seed):
+    rng = np.random.default_rng(seed)
+    features = case.family.features
+    columns = [column_of(rng.permutation(case.table[feature])[:5]) for feature in features]
+    values = [partial(lambda column, encoding: encoding.numbers(column), column) for column in columns]
+    twice, counts = rng.random(len(features)) < 0.5, [len(column.missing) for column in columns]
+    for repeated, spare in ((patterns.REPEATED, patterns.SPARE), (0, 10**9)):
+        with patch.multiple(patterns, REPEATED=repeated, SPARE=spare):
+            (trees,) = moved_trees(case.ensemble, features, values, counts, twice, seed % 2 > 0, compiled)
+        own = case.codes(trees.program, compiled)
+        ends = rng.integers(0, trees.moves.n_codes[:, None], (2, len(features), case.rows), np.int32)
+        one, other = (kernels.move(trees.program, trees.moves, own, *ends) for kernels in KERNELS)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * case.size)
+        first = case.rows // 2
+        parts = (np.ascontiguousarray(codes[..., first:]) for codes in (own, *ends))
+        assert (compiled.move(trees.program, trees.moves, *parts) == other[..., first:]).all()

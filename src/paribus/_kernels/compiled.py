@@ -14,12 +14,13 @@ from paribus._kernels.flow import LANES, flow_of
 from paribus._kernels.flow import WORDS as MASK_WORDS
 from paribus._kernels.jit import common, node_order
 from paribus._kernels.jit import points as reaching
-from paribus._kernels.pattern_tables import Lookups, changes, losses
-from paribus._kernels.patterns import Patterns, patterns_of
+from paribus._kernels.pattern_tables import Lookups, MovedTests, curve_changes, losses
+from paribus._kernels.patterns import MOST_CODES, Patterns, patterns_of
 from paribus._kernels.program import (
     BINS,
     COLUMN,
     DEPTH,
+    END,
     LANE,
     TEST,
     Boxes,
@@ -282,7 +283,7 @@ def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Tr
         np.concatenate([edges for _, edges in found]),
         starts[:-1].astype(np.int32),
         int(starts[-1]),
-        changes(patterns_of(program), questions) if program.patterned else None,
+        curve_changes(patterns_of(program), questions) if program.patterned else None,
         lines,
     )
 
@@ -468,6 +469,39 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
     ``own (c, i)`` are the codes of the rows, ``lower`` and ``upper (f, i)`` where features are moved. The
     family has sets of one feature. The baseline is not part of a row's own margin.
     """
+    # Positions among more values are no short numbers.
+    patterned = program.patterned if int(moves.n_codes.max(initial=0)) <= MOST_CODES else 0
+    parts = [_move_by_patterns(patterns_of(program), moves, own, lower, upper)] if patterned else []
+    if patterned < len(program.entries) or not patterned:
+        entries = program.entries[patterned:].copy()
+        entries[:, END] -= patterned
+        parts.append(_move_by_masks(program, entries, moves, own, lower, upper))
+    changes = parts[0] + parts[1] if len(parts) > 1 else parts[0]
+    return changes.reshape(program.n_margins, moves.size, -1)
+
+
+def _move_by_patterns(patterns: Patterns, moves: Moves, own: Ints, lower: Ints, upper: Ints) -> Floats:
+    """Return what moves change in trees of few tests."""
+    from paribus._kernels.jit.pattern_moves import move_by_patterns
+
+    moved = MovedTests.of(patterns, moves)
+    tests, targets = len(patterns.conditions), patterns.program.n_margins * moves.size
+    changes = np.empty((targets, own.shape[1]))
+    move_by_patterns(
+        own, lower, upper, patterns.conditions, patterns.program.truth, moved.ways, moves.truth,
+        patterns.first, patterns.tests, patterns.begin, moved.ends, moved.twice, moved.bits, moved.mates,
+        moved.groups, moved.targets, patterns.value, patterns.margin, int(moves.own), moves.size,
+        np.empty((2, CHUNK), np.uint16), np.empty((tests + 2 * len(moved.ways)) * CHUNK, np.uint8),
+        np.empty(CHUNK, np.uint8), np.empty(tests * WORDS, np.uint64), np.empty(tests * CHUNK, np.uint16),
+        np.empty(tests, np.uint64), np.empty(targets * CHUNK), changes
+    )  # fmt: skip
+    return changes
+
+
+def _move_by_masks(
+    program: Program, entries: Ints, moves: Moves, own: Ints, lower: Ints, upper: Ints
+) -> Floats:
+    """Return what moves change in trees down which masks of rows are led."""
     from paribus._kernels.jit.moves import move_by_masks
 
     changes = np.zeros((program.n_margins * moves.size, own.shape[1]))
@@ -478,14 +512,14 @@ def move(program: Program, moves: Moves, own: Ints, lower: Ints, upper: Ints) ->
     move_by_masks(
         own, program.n_codes, program.conditions, program.truth, lower, upper, moves.n_codes,
         moves.conditions, moves.truth, np.stack([tests + moves.test, tests + ways + moves.test]),
-        program.entries, program.up, program.slot_set, moves.targets, program.value, int(moves.own),
+        entries, program.up, program.slot_set, moves.targets, program.value, int(moves.own),
         moves.size * CHUNK, program.most,
         np.zeros((2 * program.levels * program.most + 1) * WORDS, np.uint64),
         np.empty((most_codes + 1) * WORDS, np.uint64), masks, masks[tests * WORDS :],
         masks[(tests + ways) * WORDS :], np.empty(2 * listed * WORDS, np.uint64),
         np.empty((listed, 3), np.uint64), np.empty(program.n_margins * moves.size * CHUNK), changes
     )  # fmt: skip
-    return changes.reshape(program.n_margins, moves.size, -1)
+    return changes
 
 
 def _words(walk: Walk, codes: tuple[Ints, Ints, Ints]) -> NDArray[np.uint64]:
@@ -778,7 +812,7 @@ def trace_bytes(program: Program, points: PointCodes) -> int:
     """Return the memory that the trace of a grid takes."""
     entries = program.entries[program.patterned :]
     visits, edges = _listed(program, entries, points, 0, NO_VISITS, NO_VISITS)
-    tables = changes(patterns_of(program), [points]).nbytes if program.patterned else 0
+    tables = curve_changes(patterns_of(program), [points]).nbytes if program.patterned else 0
     return (5 * visits + 2 * edges) * NO_VISITS.itemsize + tables
 
 

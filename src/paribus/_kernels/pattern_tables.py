@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
-from paribus._kernels.patterns import MOST_TESTS, Patterns
-from paribus._kernels.program import ACTIVE, DEPTH, MARGIN, SLOT, PointCodes
+from paribus._kernels.patterns import MOST_TESTS, Patterns, compared
+from paribus._kernels.program import ACTIVE, SLOT, Bytes, Ints, Moves, PointCodes
 
 POINTS = 1 << 20  # patterns of trees at points that are compared at once
 DIGITS = MOST_TESTS + 1  # of outcomes and one
@@ -55,8 +55,7 @@ class _Part:
 
 def _joined(patterns: Patterns, parts: Sequence[_Part]) -> Lookups:
     """Put the items of each tree together."""
-    entries = patterns.program.entries[: patterns.program.patterned]
-    margin = entries[entries[:, DEPTH] == 0, MARGIN].astype(np.int64)
+    margin = patterns.margin.astype(np.int64)
     trees, items, tables, before = [], [], [], 0
     for part in parts:
         for k, table in enumerate(part.table.T):
@@ -94,7 +93,7 @@ def _losses(patterns: Patterns, share: Floats, single: bool) -> Lookups:
     program = patterns.program
     margins, features = program.n_margins, len(program.family.features)
     inside = patterns.test_feature < features
-    owner = np.repeat(np.arange(len(patterns.begin) - 1), np.diff(patterns.first))[inside]
+    owner = patterns.test_tree[inside]
     key, item = np.unique(owner * features + patterns.test_feature[inside], return_inverse=True)
     mask = np.bincount(item, patterns.test_bit[inside], minlength=len(key)).astype(np.int64)
     tree, feature = np.divmod(key, max(1, features))
@@ -152,7 +151,7 @@ def _slots(patterns: Patterns, leaf: Integers, feature: Integers) -> Integers:
     return np.where(known[place] == wanted, place, -1)
 
 
-def changes(patterns: Patterns, questions: Sequence[PointCodes]) -> Lookups:
+def curve_changes(patterns: Patterns, questions: Sequence[PointCodes]) -> Lookups:
     """Return what rows add to their margins, and by how much these change from point to point of grids.
 
     The sums are the changes at all points of each margin, the first of a grid from the row itself, and the
@@ -228,3 +227,52 @@ def _goes_right(patterns: Patterns, points: PointCodes, tests: Integers) -> Flag
             -1, points.size
         )
     return right
+
+
+@dataclass(frozen=True, eq=False)
+class MovedTests:
+    """How the tests of trees turn out where features are moved.
+
+    Attributes
+    ----------
+    ways : (d, 4)
+        The conditions of the moves, as those of `Patterns`.
+    ends : (c, 2)
+        Which outcome each condition has at the lower and at the upper value: behind those of rows as they are
+        come those of the ways at the one, and at the other.
+    twice : (c,)
+        Whether the feature of a condition has two moves.
+    bits, targets : (q,)
+        Of each test of a tree its digit, and the first sum of its feature's moves, -1 for none.
+    mates, groups : (q,), (q, 2)
+        Which part of ``mates`` are the tests of the same feature in its tree.
+    """
+
+    ways: Ints
+    ends: Ints
+    twice: Bytes
+    bits: Ints
+    targets: Ints
+    mates: Ints
+    groups: Integers
+
+    @classmethod
+    def of(cls, patterns: Patterns, moves: Moves) -> MovedTests:
+        """Find the outcomes of tests among the ways of moves."""
+        own, ways, features = len(patterns.conditions), len(moves.conditions), len(moves.n_codes)
+        moved = patterns.program.feature[patterns.used] < features
+        low = np.where(moved, own + moves.test[patterns.used], np.arange(own))
+        two = np.append(moves.targets[:, 1], 0)[patterns.program.feature[patterns.used]]
+        target = np.append(moves.targets[:, 0], -1)[patterns.test_feature]
+        key = patterns.test_tree * (features + 1) + patterns.test_feature
+        mates = np.argsort(key, kind="stable")
+        groups = [np.searchsorted(key[mates], key, side=side) for side in ("left", "right")]
+        return cls(
+            compared(moves.conditions, moves.n_codes),
+            np.stack([low, np.where(moved, low + ways, low)], axis=1).astype(np.int32),
+            two.astype(np.uint8),
+            patterns.test_bit.astype(np.int32),
+            target.astype(np.int32),
+            mates.astype(np.int32),
+            np.ascontiguousarray(np.stack(groups, axis=1)),
+        )

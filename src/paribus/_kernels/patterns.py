@@ -19,6 +19,7 @@ from paribus._kernels.program import (
     CUT,
     DEPTH,
     END,
+    MARGIN,
     MISSING_LEFT,
     NODE,
     SIDE,
@@ -114,9 +115,9 @@ class Patterns:
             inner = np.flatnonzero(entries[at, SLOT] < 0)
             left = at[inner] + 1
             at[inner] = np.where(pattern[inner] & bit[left], entries[left, END], left)
-        compared = _compared(program, used)
+        tested = compared(program.conditions[used], program.n_codes)
         shorts = tests.astype(np.int32), begin, at.astype(np.int32), tree, bit.astype(np.int32)
-        return cls(program, compared, used, first, *shorts)
+        return cls(program, tested, used, first, *shorts)
 
     @cached_property
     def value(self) -> Floats:
@@ -137,6 +138,17 @@ class Patterns:
             right[here] = right[parent[here]] | np.where(side[here], self.bit[here], 0)
             left[here] = left[parent[here]] | np.where(side[here], 0, self.bit[here])
         return right, left
+
+    @cached_property
+    def margin(self) -> Ints:
+        """The margin each tree adds to, -1 for all."""
+        entries = self.program.entries[: self.program.patterned]
+        return np.asarray(entries[entries[:, DEPTH] == 0, MARGIN])
+
+    @cached_property
+    def test_tree(self) -> Integers:
+        """The tree of each of ``tests``."""
+        return np.repeat(np.arange(len(self.begin) - 1), np.diff(self.first))
 
     @cached_property
     def test_feature(self) -> Ints:
@@ -182,15 +194,13 @@ class Patterns:
         return cells
 
 
-def _compared(program: Program, used: Integers) -> Ints:
-    """Return conditions as codes are compared with them."""
-    column, cut, missing_left, table = program.conditions[used][:, [COLUMN, CUT, MISSING_LEFT, TABLE]].T
+def compared(conditions: Ints, n_codes: Ints) -> Ints:
+    """Return conditions with the first code that goes right and how many do, or where a table begins."""
+    column, cut, missing_left, table = conditions[:, [COLUMN, CUT, MISSING_LEFT, TABLE]].T
     # The code of a missing value is the largest.
-    stop = program.n_codes[column] - (missing_left > 0) if len(column) else cut
-    compared = np.where(
-        table < 0, [column, cut + 1, stop - cut - 1, table], [column, 0 * cut, 0 * cut, table]
-    )
-    return np.ascontiguousarray(compared.T.astype(np.int32))
+    stop = n_codes[column] - (missing_left > 0)
+    first, codes = (np.where(table < 0, bound, 0) for bound in (cut + 1, stop - cut - 1))
+    return np.ascontiguousarray(np.stack([column, first, codes, table], axis=1), np.int32)
 
 
 def patterns_of(program: Program) -> Patterns:
