@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ class AleRequest(EvaluationRequest):
 
     statistic: ClassVar[str] = "ale"
 
-    @property
+    @cached_property
     def ale_grids(self) -> tuple[AleGrid, ...]:
         """The grids."""
         return tuple(grid for grid in self.grids if isinstance(grid, AleGrid))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -111,7 +112,8 @@ class TreeAle(AlePass):
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
-        cells = [grid.locate(block, self._search) for grid in self.ale_grids]
+        grids = enumerate(self.ale_grids)
+        cells = [grid.locate(block, partial(self._search, number)) for number, grid in grids]
         changes = self._changes(block, cells)
         states: dict[tuple[str, int], CellMoments | Counts] = {}
         for number, located in enumerate(cells):
@@ -155,9 +157,15 @@ class TreeAle(AlePass):
         with np.errstate(invalid="ignore", over="ignore"):  # an infinite prediction has no difference
             return grid.contrasts(np.stack(stops, axis=1))
 
-    def _search(self, edges: Array, values: Array) -> Any:
+    @cached_property
+    def _edges(self) -> dict[int, CodeColumn]:
+        """The edges of each grid as the kernels rank numbers among them, of those that were requested."""
+        return {}
+
+    def _search(self, number: int, edges: Array, values: Array) -> Any:
         """Return how many edges are smaller than each number, as the kernels rank numbers if they can."""
         if values.dtype.kind != "f" or values.dtype.itemsize > 8:
             return np.searchsorted(edges, values)
-        column = CodeColumn.of(0, edges.astype(np.float64), levels=False)
-        return self.kernels.rank(column, values.astype(np.float64, copy=False))
+        if number not in self._edges:  # found at once by several threads, it is the same
+            self._edges[number] = CodeColumn.of(0, edges.astype(np.float64), levels=False)
+        return self.kernels.rank(self._edges[number], values.astype(np.float64, copy=False))
