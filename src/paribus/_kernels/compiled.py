@@ -628,7 +628,7 @@ def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads
     exclusion, the sum of ``v_l g_T(x) 1[x passes l on S] 1[z passes l on all but S]`` over the rows x.
     ``functions (t, q, m, i)`` are several g for each group; so is the result.
     """
-    from paribus._kernels.jit.influence import spread
+    from paribus._kernels.jit.background_influence import spread
 
     groups, several, margins, rows = functions.shape
     by_row = np.ascontiguousarray(functions.transpose(0, 3, 2, 1)).reshape(groups, rows, margins * several)
@@ -690,7 +690,7 @@ def _pair_sums(
     boxes: Boxes, items: Grouped, cells: Ints, functions: Floats, several: int, threads: int
 ) -> Floats:
     """Return the sums of functions over the rows that pass leaves' tests of one feature and of both."""
-    from paribus._kernels.jit.influence import sum_pairs
+    from paribus._kernels.jit.background_influence import sum_pairs
 
     columns, width = boxes.value.shape[1] * several, functions.shape[2]
     sums = np.zeros((3, len(items.leaf), columns))

@@ -595,7 +595,7 @@ class Boxes:
 
     def sizes(self, cells: Ints) -> Ints:
         """Return for each feature a number of cells that contains those of rows ``(f, i)`` and every run."""
-        size = cells.max(axis=1, initial=0).astype(np.int32) + np.int32(1)
+        size: Ints = cells.max(axis=1, initial=0).astype(np.int32) + np.int32(1)
         some = self.sides.stop > self.sides.first
         np.maximum.at(size, self.feature[some], self.sides.runs[self.sides.stop[some] - 1, 1])
         return size

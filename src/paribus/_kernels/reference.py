@@ -387,8 +387,7 @@ def pair_moments(
             amounts = np.einsum("sk,scd->kcd", items.weights[grouped.order[item]], passed)
             table[slice(None) if margin < 0 else slice(margin, margin + 1)] += amounts
         if points.counts is None:
-            key = points.cells[j].astype(np.int64) * size[k] + points.cells[k]
-            counts = np.bincount(key, points.weight, minlength=int(size[j]) * int(size[k]))
+            counts = count_pairs(points.cells, points.weight, points.pairs[pair : pair + 1], size)
         else:
             counts = points.counts[points.first[pair] :][: int(size[j]) * int(size[k])]
         both = np.stack([table, table + effects[j][:, :, None] + effects[k][:, None]])

@@ -355,7 +355,9 @@ class TreeInteractions(ExactInteractions):
         inner = influence_within(self.ensemble, tables, self.groups, weighed, threads)
         place = {position: number for number, position in enumerate(self._position)}
         groups = tuple(tuple(sorted(place[position] for position in group)) for group in self.groups)
-        return JointMoments(groups, *squares.swapaxes(0, 1), *functions.swapaxes(0, 1), inner)
+        numerator, denominator = squares.swapaxes(0, 1)
+        interaction, effect = functions.swapaxes(0, 1)
+        return JointMoments(groups, numerator, denominator, interaction, effect, inner)
 
     def _of_all_pairs(
         self,

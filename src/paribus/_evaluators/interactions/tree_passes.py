@@ -219,7 +219,7 @@ class CoverageTables:
             counts = self.state.parts["pairs", 0].cells.astype(np.float64, copy=False)
         first = np.cumsum(cells) - cells
         points = CellPoints(pairs[tabled], size, counts, first[tabled], rows, weight, self.total)
-        boxes, chosen = self.leaves.boxes(), [groups[number] for number in np.flatnonzero(tabled)]
+        boxes, chosen = self.leaves.boxes(), [groups[number] for number in np.flatnonzero(tabled).tolist()]
         items = self.leaves.items(chosen, boxes, self.share)
         found: tuple[Floats, Floats] = kernels().pair_moments(
             boxes, items, points, self.effects, own, threads

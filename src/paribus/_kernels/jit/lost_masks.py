@@ -8,19 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import f8, i4, types, u1, u8, void
+from numba import f4, f8, i4, njit, types, u1, u8, void
 from numba.extending import intrinsic
 
-from paribus._kernels.jit.bits import place_of
+from paribus._kernels.jit.bits import lowest, place_of
 from paribus._kernels.jit.common import CHUNK, ONE, ZERO, kernel
 from paribus._kernels.jit.masks import descend
 from paribus._kernels.jit.row_masks import WORDS, all_rows, fill_masks
 from paribus._kernels.program import ABOVE, ACTIVE, DEPTH, MARGIN, NODE, SLOT
 
 LANES = 8  # rows of a byte of a word
-FLAGS, DOUBLES, SINGLES = (
-    ir.VectorType(item, LANES) for item in (ir.IntType(1), ir.DoubleType(), ir.FloatType())
-)
+FLAGS, DOUBLES = ir.VectorType(ir.IntType(1), LANES), ir.VectorType(ir.DoubleType(), LANES)
 SIXTY_FOUR = u8(64)  # rows of a word
 
 
@@ -47,20 +45,15 @@ def add_where(
     return types.void(sums, at, pool, all_at, own_at, own, other), generate
 
 
-@intrinsic
-def add_single_where(context: Any, sums: Any, at: Any, pool: Any, own_at: Any, own: Any) -> Any:
-    """Add ``own`` to those of 64 sums, held in single precision, where a bit of ``pool[own_at]`` is set."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        amount, word = _repeated(builder, arguments[4]), _word(context, builder, signature, arguments, 3)
-        for byte in range(LANES):
-            place = _eight(context, builder, signature, arguments, byte)
-            held = builder.load(place, align=8)
-            rounded = builder.fpext(builder.fptrunc(builder.fadd(held, amount), SINGLES), DOUBLES)
-            builder.store(builder.select(_flags(builder, word, byte), rounded, held), place, align=8)
-        return context.get_dummy_value()
-
-    return types.void(sums, at, pool, own_at, own), generate
+@njit(nogil=True)
+def _add_single(sums, at, pool, own, amount):
+    """Add an amount to the sums of a mask's rows, which are held in single precision."""
+    for w in range(WORDS):
+        word = pool[own + w]
+        while word:
+            place = at + w * SIXTY_FOUR + lowest(word)
+            sums[place] = f8(f4(sums[place] + amount))
+            word &= word - ONE
 
 
 def _word(context: Any, builder: Any, signature: Any, arguments: Any, number: int) -> Any:
@@ -117,8 +110,8 @@ def lose_by_masks(
             for w in range(WORDS):
                 at = margin * CHUNK + w * SIXTY_FOUR
                 add_where(plain, at, pool, own + w, own + w, amount, amount)
-                if rounded.size:
-                    add_single_where(rounded, at, pool, own + w, amount)
+            if rounded.size:
+                _add_single(rounded, margin * CHUNK, pool, own, amount)
             for a in range(ONE, u8(entries[entry, ACTIVE])):
                 slot = u8(entries[entry, SLOT]) + a
                 at = (margin * features + u8(members_of[u8(slot_set[slot]), ZERO])) * CHUNK

@@ -42,6 +42,18 @@ def _list_edges(begin, end, places, run_first, run_stop, runs, edge_head, edges)
                 n += ONE
 
 
+@njit(nogil=True)
+def _insert(weights, cell, bound, total, tree):
+    """Add the weights of a point."""
+    width, place = u8(weights.size), cell + ONE
+    for c in range(width):
+        total[c] += weights[c]
+    while place * width < bound:
+        for c in range(width):
+            tree[place * width + c] += weights[c]
+        place += place & (~place + ONE)
+
+
 @kernel(
     void(
         u8, u8, i8[::1], i8[:, ::1], i8[::1], i8[::1], i4[:, ::1], i4[:, ::1], i4[:, ::1], i4[::1],
@@ -93,15 +105,8 @@ def sum_pairs(
                 edge = edges[u8(edge), 0]
             point = point_head[cell]
             while point >= 0:
-                i = u8(point)
-                for c in range(width):
-                    total[c] += functions[pair, i, c]
-                place = u8(cells[k, i]) + ONE
-                while place * width < bound:
-                    for c in range(width):
-                        tree[place * width + c] += functions[pair, i, c]
-                    place += place & (~place + ONE)
-                point = point_next[i]
+                _insert(functions[pair, u8(point)], u8(cells[k, u8(point)]), bound, total, tree)
+                point = point_next[u8(point)]
         for leaf in range(u8(first[pair]), u8(first[pair + ONE])):
             shift, place = u8(max(margin[leaf], 0)) * more, u8(places[leaf, 1])
             for run in range(u8(run_first[place]), u8(run_stop[place])):
