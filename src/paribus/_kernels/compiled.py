@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._kernels import reference
 from paribus._kernels.jit import common, node_order
 from paribus._kernels.jit import points as reaching
+from paribus._kernels.points import changes
 from paribus._kernels.program import (
     BINS,
     LANE,
@@ -29,16 +32,18 @@ from paribus._kernels.program import (
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
 TALLIED = CHUNK * 1_000  # rows counted in short numbers: at most 64 a chunk in each of eight
+FEW_NUMBERS, FEW_ROWS = 8_192, 65_536  # for which NumPy takes less time than loading a kernel
 PARTS = 8  # of leaves, for threads
 GUARD = np.uint64(1 << (LANE - 1))
 TOGETHER = 64  # rows followed down a tree together: what is known of them should stay in the nearest cache
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
-NO_VISITS = np.empty((0, 5), np.int32)
 
 
 def rank(column: CodeColumn, numbers: Floats) -> Ints:
     """Return the codes of numbers: how many thresholds are smaller."""
+    if len(numbers) <= FEW_NUMBERS and not node_order.rank.loaded:
+        return reference.rank(column, numbers)
     codes = np.empty(len(numbers), np.int32)
     if not numbers.flags.writeable:  # which a kernel, compiled for arrays of its own, does not take
         numbers = numbers.copy()
@@ -78,8 +83,12 @@ def mark(codes: Bytes, pairs: Ints) -> Bytes:
     return tables
 
 
-def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints) -> Layout:
-    """Lay trees out in preorder and find the sets active at each node."""
+def lay_out(
+    roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints, rows: int = 0
+) -> Layout:
+    """Lay trees out in preorder and find the sets active at each node, for a number of rows."""
+    if max(rows, len(inner)) <= FEW_ROWS:
+        return reference.lay_out(roots, left, right, inner, feature, step)
     nodes = len(inner)
     node, parent, depth, side, end, active = (np.zeros(nodes, np.int32) for _ in range(6))
     stack = np.empty((nodes + 1, 4), np.int32)
@@ -129,6 +138,8 @@ def cover(program: Program, codes: Ints, weights: Floats | None) -> Floats:
 
 def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
+    if len(points.axis_first) == 2 and program.shallow == len(program.entries):
+        return reference.average(program, points, share)
     averages = np.zeros((program.n_margins, points.size))
     reaching.average(
         program.entries, program.up, program.n_codes, program.conditions, program.truth, points.row,
@@ -177,7 +188,7 @@ def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Tr
     """Find, once for all rows, where the curves of the grids can change."""
     starts = np.cumsum([0, *(points.size for points in questions)])
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda *one: _edges(program, *one), questions, starts.tolist()[:-1]))
+        found = list(pool.map(partial(changes, program, program.entries), questions, starts.tolist()))
     shift = np.cumsum([0, *(len(edges) for _, edges in found)])
     for (visits, _), before in zip(found, shift, strict=False):
         visits[:, 2:4] += before
@@ -421,26 +432,4 @@ def _reach(program: Program, points: PointCodes) -> tuple[Bytes, Ints, Ints]:
 
 def trace_bytes(program: Program, points: PointCodes) -> int:
     """Return the memory that the trace of a grid takes."""
-    visits, edges = _listed(program, points, 0, NO_VISITS, NO_VISITS)
-    return (5 * visits + 2 * edges) * NO_VISITS.itemsize
-
-
-def _edges(program: Program, points: PointCodes, start: int) -> tuple[Ints, Ints]:
-    """Return the visits and edges of one grid, whose first point is number ``start``."""
-    # First to know how many there are, then to write them.
-    n_visits, n_edges = _listed(program, points, start, NO_VISITS, NO_VISITS)
-    visits, edges = np.empty((n_visits, 5), np.int32), np.empty((n_edges, 2), np.int32)
-    if n_visits:
-        _listed(program, points, start, visits, edges)
-    return visits, edges
-
-
-def _listed(program: Program, points: PointCodes, start: int, visits: Ints, edges: Ints) -> tuple[int, int]:
-    """Write visits and edges, or only count them where there is no room for any."""
-    runs, totals = np.empty((program.levels, 2), np.int32), np.zeros(2, np.int64)
-    reaching.list_edges(
-        program.entries, program.up, program.n_codes, program.conditions, program.truth, points.row,
-        points.axis, points.axis_first, points.codes, start, points.size, *_reach(program, points), runs,
-        visits, edges, totals
-    )  # fmt: skip
-    return int(totals[0]), int(totals[1])
+    return sum(array.nbytes for array in changes(program, program.entries, points, 0))

@@ -54,7 +54,7 @@ class TreeExact(ExactEffects):
     def build(cls, model: Model, request: EvaluationRequest) -> TreeExact:
         """Lay the trees out for the grids."""
         trees = trees_of(model)
-        program, points = laid_out(trees.ensemble, request.grids, kernels())
+        program, points = laid_out(trees.ensemble, request.grids, kernels(), request.rows)
         return cls(model, request, trees, program, points)
 
     def prepare(self) -> None:
