@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._kernels import reference
+from paribus._kernels.grid_points import changes
 from paribus._kernels.jit import common, node_order
 from paribus._kernels.jit import points as reaching
-from paribus._kernels.points import changes
 from paribus._kernels.program import (
     BINS,
     LANE,

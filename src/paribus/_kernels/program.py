@@ -10,15 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paribus._contracts import Flags, Floats, Integers
-
-if TYPE_CHECKING:
-    from paribus._kernels.points import LastTests
 
 Ints = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
@@ -163,13 +159,6 @@ class Program:
     def n_codes(self) -> Ints:
         """Number of codes of each column."""
         return np.array([column.missing + 1 for column in self.columns], np.int32)
-
-    @cached_property
-    def last_tests(self) -> LastTests:
-        """The tests of each feature, and the leaves below them."""
-        from paribus._kernels.points import LastTests
-
-        return LastTests.of(self)
 
     @cached_property
     def levels(self) -> int:

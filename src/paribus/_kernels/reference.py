@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paribus._contracts import Array, Flags, Floats, Integers
-from paribus._kernels import layout
-from paribus._kernels import points as reaching
+from paribus._kernels import grid_points, preorder
 from paribus._kernels.program import (
     ACTIVE,
     BINS,
@@ -67,7 +66,7 @@ def lay_out(
     roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints, rows: int = 0
 ) -> Layout:
     """Lay trees out in preorder and find the sets active at each node, for a number of rows."""
-    return layout.lay_out(roots, left, right, inner, feature, step)
+    return preorder.lay_out(roots, left, right, inner, feature, step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +164,7 @@ def added(program: Program, leaf: Leaf) -> Floats:
 
 def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
-    return reaching.average(program, points, share)
+    return grid_points.average(program, points, share)
 
 
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> list[PointCodes]:

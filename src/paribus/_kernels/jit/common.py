@@ -108,7 +108,7 @@ class Kernel:
         return True
 
 
-class _Started(event.Listener):
+class _Started(event.Listener):  # type: ignore[misc]
     """Passes on that a kernel is compiled, which takes seconds, and not loaded."""
 
     def __init__(self, kernel: Kernel, run: Any, kept: Path | None) -> None:

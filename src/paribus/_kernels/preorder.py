@@ -32,11 +32,11 @@ def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, s
         below = np.concatenate([owner, owner[new]])[order]
         owner = np.concatenate([below, below + len(level)])
         number = np.tile(np.concatenate([number, union[new]])[order], 2)
-    up_first, up = _joined(at_tests, node, np.where(inner, active, 0))
+    up_first, unions = _joined(at_tests, node, np.where(inner, active, 0))
     slot_first, slot_set = _joined(at_leaves, node, np.where(inner, 0, active))
     up_first[~inner[node]], slot_first[inner[node]] = 0, -1
-    entries = (node, *(one[node] for one in (parent, depth, side, end, active)))
-    return Layout(*(one.astype(np.int32) for one in entries), up_first, up, slot_first, slot_set)
+    own = [one[node].astype(np.int32) for one in (parent, depth, side, end, active)]
+    return Layout(node.astype(np.int32), *own, up_first, unions, slot_first, slot_set)  # type: ignore[call-arg, arg-type]
 
 
 def _preorder(levels: list[Integers], left: Ints, right: Ints, inner: Flags) -> tuple[Integers, ...]:

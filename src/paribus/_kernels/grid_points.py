@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def _passed(program: Program, entries: Ints, points: PointCodes) -> Flags:
     if len(listed):
         left[listed] = program.truth[table[listed, None] + codes[listed]] > 0
     axis = np.repeat(np.arange(len(points.axis_first) - 1), np.diff(points.axis_first))
-    return (left != (entries[:, SIDE] > 0)[:, None]) | (axis != points.axis[row][:, None])
+    return np.asarray((left != (entries[:, SIDE] > 0)[:, None]) | (axis != points.axis[row][:, None]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +160,16 @@ class LastTests:
         """Return where the tests and the slots of a feature are."""
         tests, slots = self.test_first[feature : feature + 2], self.slot_first[feature : feature + 2]
         return slice(*tests.tolist()), slice(*slots.tolist())
+
+
+_KNOWN: WeakKeyDictionary[Program, LastTests] = WeakKeyDictionary()
+
+
+def last_tests(program: Program) -> LastTests:
+    """Return the last tests of a program, found once for all grids; by two threads, they are the same."""
+    if program not in _KNOWN:
+        _KNOWN[program] = LastTests.of(program)
+    return _KNOWN[program]
 
 
 def _batches(entries: Ints, size: int) -> Iterator[tuple[int, int]]:
@@ -223,8 +234,8 @@ def changes(program: Program, entries: Ints, points: PointCodes, start: int) -> 
     """
     feature = _feature_of(program, entries, points)
     if feature is not None:
-        tests, slots = program.last_tests.of_feature(feature)
-        known = program.last_tests
+        tests, slots = last_tests(program).of_feature(feature)
+        known = last_tests(program)
         reach = _reaching(program, known.tests[tests], known.above[tests] - tests.start, points)
         edges, run = _edges(reach, start)
         leaf, last = known.leaf[slots], known.last[slots] - tests.start
@@ -260,7 +271,7 @@ def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     feature = _feature_of(program, program.entries, points)
     if feature is None:
         return _average(program, points, share)
-    known = program.last_tests
+    known = last_tests(program)
     tests, slots = known.of_feature(feature)
     reach = _reaching(program, known.tests[tests], known.above[tests] - tests.start, points)
     leaf, last = known.leaf[slots], known.last[slots] - tests.start
@@ -269,7 +280,7 @@ def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     others[leaf] = False
     rest = np.flatnonzero(others)
     plain = _amounts(program, rest, np.zeros_like(rest), share[program.entries[rest, SLOT]], 1)
-    return np.einsum("hm,hg->mg", amounts, reach.astype(np.float64)) + plain.T
+    return np.asarray(np.einsum("hm,hg->mg", amounts, reach.astype(np.float64)) + plain.T)
 
 
 def _average(program: Program, points: PointCodes, share: Floats) -> Floats:
