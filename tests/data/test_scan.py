@@ -274,7 +274,7 @@ def test_scan_plan_writes_nothing_and_refuses_what_effects_refuses(folder):
 
 @pytest.mark.parametrize("stream", [False, True], ids=["files", "stream"])
 def test_scan_bar_counts_rows_of_each_pass(folder, capsys, monkeypatch, stream):
-    monkeypatch.setattr("paribus._executors.progress._has_bars", lambda: True)
+    monkeypatch.setattr("paribus._executors.progress.has_bars", lambda: True)
     source = in_batches() if stream else folder
     paribus.partial_dependence(model("lightgbm"), source, "a", grid_resolution=3, progress=True)
     shown = capsys.readouterr().err

@@ -778,7 +778,7 @@ def test_the_bar_counts_rows_on_the_cluster_and_those_that_were_kept(
     client, model, frame, files, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("tqdm.auto.tqdm", Bar)
-    monkeypatch.setattr("paribus._executors.progress._has_bars", lambda: True)
+    monkeypatch.setattr("paribus._executors.progress.has_bars", lambda: True)
     monkeypatch.setattr(Bar, "bars", [])
     asked = {"executor": client, "progress": True, "features": ["a"]}
     paribus.effects(model, files, checkpoint=tmp_path / "kept", **asked)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.alone
 @pytest.fixture
 def terminal(monkeypatch):
     """Let the errors of a test go to what says that it is a terminal."""
-    monkeypatch.setattr(progress, "_has_bars", lambda: True)
+    monkeypatch.setattr(progress, "has_bars", lambda: True)
 
 
 def bars(capsys, seconds, **arguments):
@@ -183,8 +183,8 @@ def test_notebooks_and_terminals_have_bars(monkeypatch, kernel, tty, bar):
     shell = SimpleNamespace(kernel=kernel)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: tty))
-    assert progress._has_bars() is bar
+    assert progress.has_bars() is bar
     monkeypatch.delitem(sys.modules, "IPython")
-    assert progress._has_bars() is tty
+    assert progress.has_bars() is tty
     monkeypatch.setattr(sys, "stderr", None)
-    assert progress._has_bars() is False
+    assert progress.has_bars() is False

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numba import f8
-from numba.core.caching import FunctionCache
+from numba.core.errors import TypingError
 
 from ensembles import INF, NAN, Case, cases, column_of, full
 from paribus._evaluators.ale import tree_moves
@@ -47,11 +47,13 @@ def programs(case):
 @example(full())
 def test_both_kernels_lay_trees_out_alike(case):
     def lay_out(*arguments):
-        one, other = (kernels.lay_out(*arguments) for kernels in KERNELS)
+        *arrays, _ = arguments
+        one, other = reference.lay_out(*arrays), compiled.lay_out(*arrays, rows=10**9)
         for field in fields(Layout):
             mine, theirs = getattr(one, field.name), getattr(other, field.name)
             assert mine.dtype == theirs.dtype
             np.testing.assert_array_equal(mine, theirs, field.name)
+        np.testing.assert_array_equal(one.slot_set, compiled.lay_out(*arrays).slot_set)
         return one
 
     for deep in DEEP:
@@ -876,14 +878,27 @@ def test_a_damaged_cache_is_compiled_anew(tmp_path):
 
 
 def test_a_damaged_cache_that_cannot_be_written_is_compiled_for_this_process(monkeypatch, caplog):
-    def fails(self, sig, context):
-        raise EOFError("Ran out of input")
-
-    def refuses(self):
-        raise PermissionError("read only")
-
-    monkeypatch.setattr(FunctionCache, "load_overload", fails)
-    monkeypatch.setattr(FunctionCache, "flush", refuses)
     twice = common.kernel(f8(f8))(lambda x: 2.0 * x)
-    assert twice(4.0) == 8.0
+    compile_, kept = twice._compiled, []
+
+    def fails(folder):
+        kept.append(folder)
+        if folder is not None:
+            raise EOFError("Ran out of input")
+        return compile_(None)
+
+    monkeypatch.setattr(twice, "_compiled", fails)
+    monkeypatch.setattr(twice, "_files", lambda folder: [folder / "missing" / "twice.nbi"])
+    assert not twice.loaded
+    twice(4.0)
+    assert twice.loaded
+    assert twice.load()(4.0) == 8.0
+    assert [folder is None for folder in kept] == [False, True]
     assert "EOFError: Ran out of input" in caplog.text
+
+
+def test_a_loop_that_does_not_compile_is_no_damage(caplog):
+    wrong = common.kernel(f8(f8))(lambda x: x.missing)
+    with pytest.raises(TypingError):
+        wrong(4.0)
+    assert "cannot be loaded" not in caplog.text

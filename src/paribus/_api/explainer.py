@@ -33,6 +33,7 @@ from paribus._api.statistics.interaction_statistic import InteractionStatistic
 from paribus._api.statistics.marginal_statistic import MarginalStatistic, check_without_model
 from paribus._data.features import Features, Header, resolve, resolve_each, resolve_groups
 from paribus._data.table import Table
+from paribus._executors.compiling import showing_compilation
 from paribus._grid import GridOptions
 from paribus._models import Model, adapt_models, as_model_list, prefetch_structure, structure_text
 from paribus._models.adapter import describe
@@ -57,6 +58,8 @@ from paribus.results import (
 )
 
 CURVE, SURFACE = 40, 20  # bins of a feature by itself, and of each of two
+# Kernels that a verb needs for averages of shallow trees, for the bar while they are compiled.
+KERNELS, FEW_KERNELS = {"effects": 3, "h_statistic": 6, "accumulated_local_effects": 1}, 3
 
 
 class Explainer:
@@ -329,7 +332,9 @@ class Explainer:
     def _run(self, statistics: Sequence[Statistic]) -> list[Any]:
         self._runner.begin()
         prepare = lambda pool, surveying: self._work(statistics, pool, surveying)  # noqa: E731
-        return run(statistics, prepare, threads=self._threads, max_memory=self._max_memory)
+        kernels = sum(KERNELS.get(one.verb, FEW_KERNELS) for one in statistics)
+        with showing_compilation(kernels, self._runner.progress):
+            return run(statistics, prepare, threads=self._threads, max_memory=self._max_memory)
 
     def _work(
         self, statistics: Sequence[Statistic], pool: ThreadPoolExecutor, surveying: SurveyRequest

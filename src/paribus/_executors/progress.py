@@ -87,7 +87,7 @@ def _wanted(progress: bool | None, elapsed: float, done: float, rows: float | No
     return rows is not None and elapsed > WARM and elapsed * (rows / max(done, 1e-9)) > PATIENCE
 
 
-def _has_bars() -> bool:
+def has_bars() -> bool:
     """Return whether a bar can be redrawn in place: in a terminal or a notebook, not in a file."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None or (sys.stderr is not None and sys.stderr.isatty())
@@ -114,7 +114,7 @@ class _Bar:
     def show(self) -> None:
         with self._lock:
             if self._drawn is None and not self._closed:
-                self._drawn = self._bar() if _has_bars() else self._lines()
+                self._drawn = self._bar() if has_bars() else self._lines()
 
     def _lines(self) -> LogLines:
         return LogLines(self.doing, self.rows, self.done, *self._start)

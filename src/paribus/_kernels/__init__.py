@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -24,9 +23,9 @@ CHOICE = "PARIBUS_KERNELS"  # the environment variable that names the kernels
 def kernels(*, small: bool = False) -> ModuleType:
     """Return the kernels: compiled where numba can be imported, else those in NumPy.
 
-    ``small`` work is left to NumPy as long as numba is not loaded: loading it would take longer.
+    ``small`` work is left to NumPy: to load a kernel would take longer.
     """
-    if small and COMPILED not in sys.modules:
+    if small:
         return import_module(REFERENCE)
     return import_module(COMPILED if why_numpy() is None else REFERENCE)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._kernels import reference
 from paribus._kernels.flow import LANES, flow_of
 from paribus._kernels.flow import WORDS as MASK_WORDS
+from paribus._kernels.grid_points import changes
 from paribus._kernels.jit import common, node_order
 from paribus._kernels.jit import points as reaching
 from paribus._kernels.pattern_tables import Lookups, MovedTests, curve_changes, losses
@@ -41,6 +44,7 @@ from paribus._kernels.program import (
 CHUNK = int(common.CHUNK)
 WORDS = CHUNK // 64
 TALLIED = CHUNK * 1_000  # rows counted in short numbers, eight a slot: at most an eighth of them in each
+FEW_NUMBERS, FEW_ROWS = 8_192, 65_536  # for which NumPy takes less time than loading a kernel
 PARTS = 8  # of pairs of features, for threads
 FLAGS = 2**20  # of rows at leaves, held at once
 LISTED = 1 << 15  # rows listed at once: their codes of a column should stay near
@@ -49,11 +53,12 @@ TOGETHER = 64  # rows followed down a tree together: what is known of them shoul
 PARTING = 128  # leaves and features whose rows are added to together
 NO_WEIGHTS = np.empty(0)
 NOTHING = np.empty(0, np.int32)
-NO_VISITS = np.empty((0, 5), np.int32)
 
 
 def rank(column: CodeColumn, numbers: Floats) -> Ints:
     """Return the codes of numbers: how many thresholds are smaller."""
+    if len(numbers) <= FEW_NUMBERS and not node_order.rank.loaded:
+        return reference.rank(column, numbers)
     codes = np.empty(len(numbers), np.int32)
     if not numbers.flags.writeable:  # which a kernel, compiled for arrays of its own, does not take
         numbers = numbers.copy()
@@ -93,8 +98,12 @@ def mark(codes: Bytes, pairs: Ints) -> Bytes:
     return tables
 
 
-def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints) -> Layout:
-    """Lay trees out in preorder and find the sets active at each node."""
+def lay_out(
+    roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints, rows: int = 0
+) -> Layout:
+    """Lay trees out in preorder and find the sets active at each node, for a number of rows."""
+    if max(rows, len(inner)) <= FEW_ROWS:
+        return reference.lay_out(roots, left, right, inner, feature, step)
     nodes = len(inner)
     node, parent, depth, side, end, active = (np.zeros(nodes, np.int32) for _ in range(6))
     stack = np.empty((nodes + 1, 4), np.int32)
@@ -190,6 +199,8 @@ def _pattern_room(patterns: Patterns) -> tuple[NDArray[np.uint16], Bytes]:
 
 def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
+    if len(points.axis_first) == 2 and program.shallow == len(program.entries):
+        return reference.average(program, points, share)
     averages = np.zeros((program.n_margins, points.size))
     reaching.average(
         program.entries, program.up, program.n_codes, program.conditions, program.truth, points.row,
@@ -264,16 +275,16 @@ def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Tr
     starts = np.cumsum([0, *(points.size for points in questions)])
     lines = _lines(program, questions, starts) if program.shallow < len(program.entries) else None
     entries = program.entries[program.patterned : None if lines is None else program.shallow]
+    find = partial(changes, program, entries)
     if len(questions) == 1:
-        found = [_edges(program, entries, questions[0], 0)]
+        found = [find(questions[0], 0)]
     else:
         with ThreadPoolExecutor(threads) as pool:
-            found = list(
-                pool.map(lambda *one: _edges(program, entries, *one), questions, starts.tolist()[:-1])
-            )
+            found = list(pool.map(find, questions, starts.tolist()))
     shift = np.cumsum([0, *(len(edges) for _, edges in found)])
     for (visits, _), before in zip(found, shift, strict=False):
         visits[:, 2:4] += before
+        visits[:, 4] += program.patterned
     visits = np.concatenate([visits for visits, _ in found])
     order = np.argsort(visits[:, 4], kind="stable")
     per_entry = np.bincount(visits[:, 4], minlength=len(program.entries))
@@ -810,31 +821,6 @@ def _reach(program: Program, points: PointCodes) -> tuple[Bytes, Ints, Ints]:
 
 def trace_bytes(program: Program, points: PointCodes) -> int:
     """Return the memory that the trace of a grid takes."""
-    entries = program.entries[program.patterned :]
-    visits, edges = _listed(program, entries, points, 0, NO_VISITS, NO_VISITS)
+    found = changes(program, program.entries[program.patterned :], points, 0)
     tables = curve_changes(patterns_of(program), [points]).nbytes if program.patterned else 0
-    return (5 * visits + 2 * edges) * NO_VISITS.itemsize + tables
-
-
-def _edges(program: Program, entries: Ints, points: PointCodes, start: int) -> tuple[Ints, Ints]:
-    """Return the visits and edges of one grid, whose first point is number ``start``."""
-    # First to know how many there are, then to write them.
-    n_visits, n_edges = _listed(program, entries, points, start, NO_VISITS, NO_VISITS)
-    visits, edges = np.empty((n_visits, 5), np.int32), np.empty((n_edges, 2), np.int32)
-    if n_visits:
-        _listed(program, entries, points, start, visits, edges)
-    visits[:, 4] += program.patterned
-    return visits, edges
-
-
-def _listed(
-    program: Program, entries: Ints, points: PointCodes, start: int, visits: Ints, edges: Ints
-) -> tuple[int, int]:
-    """Write visits and edges of some trees, or only count them where there is no room for any."""
-    runs, totals = np.empty((program.levels, 2), np.int32), np.zeros(2, np.int64)
-    reaching.list_edges(
-        entries, program.up, program.n_codes, program.conditions, program.truth, points.row, points.axis,
-        points.axis_first, points.codes, start, points.size, *_reach(program, points), runs, visits, edges,
-        totals
-    )  # fmt: skip
-    return int(totals[0]), int(totals[1])
+    return sum(array.nbytes for array in found) + tables

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paribus._contracts import Array, Flags, Floats, Integers
+from paribus._kernels import grid_points, preorder
 from paribus._kernels.program import (
     ACTIVE,
     BINS,
@@ -63,33 +64,11 @@ def mark(codes: Bytes, pairs: Ints) -> Bytes:
     return tables.reshape(len(pairs), BINS * BINS)
 
 
-def lay_out(roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints) -> Layout:
-    """Lay trees out in preorder and find the sets active at each node."""
-    rows: list[tuple[int, ...]] = []
-    up: list[int] = []
-    slots: list[int] = []
-    waiting = [(int(root), -1, 0, 0, [0]) for root in reversed(roots)]
-    while waiting:
-        node, parent, depth, side, sets = waiting.pop()
-        place = len(rows)
-        if not inner[node]:
-            rows.append((node, parent, depth, side, len(sets), 0, len(slots)))
-            slots.extend(sets)
-            continue
-        rows.append((node, parent, depth, side, len(sets), len(up), -1))
-        unions = [int(step[one, feature[node]]) for one in sets]
-        below = [*sets, *(union for union in unions if union >= 0 and union not in sets)]
-        up.extend(below.index(union) if union >= 0 else -1 for union in unions)
-        waiting.append((int(right[node]), place, depth + 1, 1, below))
-        waiting.append((int(left[node]), place, depth + 1, 0, below))
-    table = np.array(rows, np.int64).reshape(-1, 7)
-    nodes, parents, depths, sides, actives = (table[:, k].astype(np.int32) for k in range(5))
-    end = np.arange(1, len(table) + 1, dtype=np.int32)
-    for entry in range(len(table) - 1, -1, -1):
-        if parents[entry] >= 0:
-            end[parents[entry]] = max(end[parents[entry]], end[entry])
-    ups, sets_of = np.array(up, np.int32), np.array(slots, np.int32)
-    return Layout(nodes, parents, depths, sides, end, actives, table[:, 5], ups, table[:, 6], sets_of)
+def lay_out(
+    roots: Ints, left: Ints, right: Ints, inner: Flags, feature: Ints, step: Ints, rows: int = 0
+) -> Layout:
+    """Lay trees out in preorder and find the sets active at each node, for a number of rows."""
+    return preorder.lay_out(roots, left, right, inner, feature, step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,14 +157,6 @@ def evaluated(program: Program, points: PointCodes) -> frozenset[int]:
     return frozenset(int(feature) for feature in np.unique(program.feature[points.row >= 0]))
 
 
-def slot_of(program: Program, leaf: Leaf, free: frozenset[int]) -> int:
-    """Return the slot of a leaf where the features that it tests of a set are free."""
-    tested = free & {int(program.feature[condition]) for condition, _ in leaf.tests}
-    first, active = program.entries[leaf.entry, SLOT], program.entries[leaf.entry, ACTIVE]
-    sets = [program.family.sets[one] for one in program.slot_set[first : first + active]]
-    return int(first + sets.index(tested))
-
-
 def added(program: Program, leaf: Leaf) -> Floats:
     """Return what a leaf adds to each margin."""
     _, margin = program.entries[leaf.entry, [NODE, MARGIN]]
@@ -195,12 +166,7 @@ def added(program: Program, leaf: Leaf) -> Floats:
 
 def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
-    averages = np.zeros((program.n_margins, points.size))
-    free = evaluated(program, points)
-    for leaf in leaves(program):
-        weight = share[slot_of(program, leaf, free)]
-        averages += np.outer(added(program, leaf), weight * reaches(program, leaf, points))
-    return averages
+    return grid_points.average(program, points, share)
 
 
 def averages(

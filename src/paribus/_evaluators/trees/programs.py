@@ -78,8 +78,13 @@ def family_of(groups: Iterable[tuple[int, ...]]) -> FeatureSets:
     return FeatureSets(features, sets, step, members)
 
 
-def program_of(ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, deep: int = DEEP) -> Program:
-    """Lay an ensemble out for a family: trees of few tests first, those of at least ``deep`` leaves last."""
+def program_of(
+    ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, deep: int = DEEP, rows: int = 0
+) -> Program:
+    """Lay an ensemble out for a family and some rows.
+
+    Trees of few tests come first, those of at least ``deep`` leaves last.
+    """
     inner = ensemble.column != LEAF
     columns, column, cut = _code_columns(ensemble, inner)
     conditions, truth, test = _conditions(ensemble, inner, columns, column, cut)
@@ -89,7 +94,7 @@ def program_of(ensemble: Ensemble, family: FeatureSets, kernels: ModuleType, dee
     feature[inner] = owner[ensemble.column[inner]]
     order, patterned_trees, shallow_trees = _walked(ensemble, inner, test, columns, column, deep)
     layout = kernels.lay_out(
-        ensemble.roots[order], ensemble.left, ensemble.right, inner, feature, family.step
+        ensemble.roots[order], ensemble.left, ensemble.right, inner, feature, family.step, rows
     )
     entries = _entries(ensemble, layout, test, order)
     starts = np.append(np.flatnonzero(layout.parent < 0), len(entries))
@@ -340,13 +345,13 @@ def distinct_points(points: PointCodes) -> PointCodes:
 
 
 def laid_out(
-    ensemble: Ensemble, grids: tuple[Grid, ...], kernels: ModuleType
+    ensemble: Ensemble, grids: tuple[Grid, ...], kernels: ModuleType, rows: int = 0
 ) -> tuple[Program, tuple[PointCodes, ...]]:
-    """Lay an ensemble out for grids, and their points."""
+    """Lay an ensemble out for grids and some rows, and the points of the grids."""
     groups = [tuple(axis.feature for axis in grid.axes) for grid in grids]
     if ensemble.preparation is not None:
         ensemble.preparation.refuse_joined({feature for group in groups for feature in group})
-    program = program_of(ensemble, family_of(groups), kernels)
+    program = program_of(ensemble, family_of(groups), kernels, rows=rows)
     requests, axes = moved_values(grids)
     values = ensemble.values(requests)
     points = (

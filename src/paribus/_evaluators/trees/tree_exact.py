@@ -62,7 +62,7 @@ class TreeExact(ExactEffects):
     def at_all_points(cls, model: Model, request: EvaluationRequest) -> TreeExact:
         """Lay the trees out for the grids, all points of which are evaluated."""
         trees = trees_of(model)
-        program, points = laid_out(trees.ensemble, request.grids, kernels())
+        program, points = laid_out(trees.ensemble, request.grids, kernels(), request.rows)
         return cls(model, request, trees, program, points)
 
     def prepare(self) -> None:

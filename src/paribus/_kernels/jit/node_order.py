@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u1, u8, void
+from numba import f8, i4, i8, u1, u8, void
 
-from paribus._kernels.jit.common import ONE, ZERO, kernel
+from paribus._kernels.jit.common import ONE, ZERO, helper, kernel
 
 NARROW = u8(8)  # thresholds that are compared one after another
 
@@ -70,7 +70,7 @@ def preorder(roots, left, right, inner, stack, node, parent, depth, side, end):
             end[above] = end[entry]
 
 
-@njit(nogil=True)
+@helper
 def _among(sets, level, n, one):
     found = False
     for a in range(n):
@@ -78,7 +78,7 @@ def _among(sets, level, n, one):
     return found
 
 
-@njit(nogil=True)
+@helper
 def _enter(sets, level, n, f, step):
     """Write the sets that are active below a test of ``f``: those above it, then their unions with ``f``."""
     for a in range(n):
@@ -93,7 +93,7 @@ def _enter(sets, level, n, f, step):
     return new
 
 
-@njit(nogil=True)
+@helper
 def _unions(sets, level, n, f, step, up, first):
     """Write where the union of each active set with ``f`` is active below; -1 where none requests it."""
     tested = _among(sets, level, n, step[0, f])

@@ -9,9 +9,9 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u1, u8, void
+from numba import f8, i4, u1, u8, void
 
-from paribus._kernels.jit.common import kernel
+from paribus._kernels.jit.common import helper, kernel
 from paribus._kernels.program import (
     COLUMN,
     CUT,
@@ -28,7 +28,7 @@ from paribus._kernels.program import (
 )
 
 
-@njit(nogil=True)
+@helper
 def _narrow(conditions, number, n_codes, truth, axis_first, d, codes, r, right, reach, above, level):
     """Write which points of each axis reach below a test of axis ``d``; False for none of that axis.
 
@@ -48,7 +48,7 @@ def _narrow(conditions, number, n_codes, truth, axis_first, d, codes, r, right, 
     return some
 
 
-@njit(nogil=True)
+@helper
 def _leads(reach, level, axis_first, lead):
     """Return whether a point reaches on every axis but the last; ``lead`` indexes their product."""
     for d in range(axis_first.size - 3, -1, -1):
@@ -108,66 +108,6 @@ def average(
     for m in range(averages.shape[0]):
         for p in range(averages.shape[1]):
             averages[m, p] += plain[m]
-
-
-@njit(nogil=True)
-def _run(reach, row, axis_first, points, start, edges, n, fill):
-    """Write where points begin and end to reach, behind ``n`` edges; return how many there are then."""
-    begin = axis_first[axis_first.size - 2]
-    last = axis_first[axis_first.size - 1] - begin
-    before = 0
-    for lead in range(points // last):
-        leads = _leads(reach, row, axis_first, lead)
-        for p in range(last):
-            now = reach[u8(row), u8(begin + p)] if leads else 0
-            if now != before:
-                if fill:
-                    edges[n, 0], edges[n, 1] = start + lead * last + p, now - before
-                n += 1
-            before = now
-    return n
-
-
-@kernel(
-    void(
-        i4[:, ::1], i4[::1], i4[::1], i4[:, ::1], u1[::1], i4[::1], i4[::1], i4[::1], i4[:, ::1], i8, i8,
-        u1[:, ::1], i4[::1], i4[::1], i4[:, ::1], i4[:, ::1], i4[:, ::1], i8[::1]
-    ),
-)  # fmt: skip
-def list_edges(
-    entries, up, n_codes, conditions, truth, row, axis, axis_first, codes, start, points, reach, at, tag,
-    runs, visits, edges, totals
-):  # fmt: skip
-    """Write where each leaf begins and ends to be reached along a grid; only count while empty."""
-    fill = visits.shape[0] > 0
-    n_visits, n_edges = i8(0), i8(0)
-    for entry in range(entries.shape[0]):
-        level, number = entries[entry, DEPTH], entries[entry, TEST]
-        if level == 0:
-            for p in range(codes.shape[1]):
-                reach[0, p] = 1
-            at[0], tag[0] = 0, 0
-        else:
-            at[level], tag[level] = at[level - 1], tag[level - 1]
-            r = row[number]
-            if r >= 0:
-                at[level], tag[level] = level, up[entries[entry, UPS] + tag[level - 1]]
-                right = entries[entry, SIDE] > 0
-                # A leaf that no point reaches is visited too: the rows that reach it by themselves leave it.
-                _narrow(
-                    conditions, number, n_codes, truth, axis_first, axis[r], codes, r, right, reach,
-                    at[level - 1], level
-                )  # fmt: skip
-                runs[level, 0] = n_edges
-                n_edges = _run(reach, level, axis_first, points, start, edges, n_edges, fill)
-                runs[level, 1] = n_edges
-        if entries[entry, SLOT] >= 0 and tag[level] > 0:
-            if fill:
-                visits[n_visits, 0], visits[n_visits, 1] = tag[level], start
-                visits[n_visits, 2], visits[n_visits, 3] = runs[at[level], 0], runs[at[level], 1]
-                visits[n_visits, 4] = entry
-            n_visits += 1
-    totals[0], totals[1] = n_visits, n_edges
 
 
 @kernel(void(f8[:, :, ::1], f8[:, ::1], i4[::1]))

@@ -1,0 +1,78 @@
+"""The command ``python -m paribus compile``: every kernel is compiled before it is needed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from time import perf_counter
+from typing import Any
+
+from paribus._kernels import cache_folder, why_numpy
+
+DESCRIPTION = """\
+Compile the loops over trees, so that no later process on this machine waits for it: for container images,
+and for installations that their users cannot write to. They are kept in NUMBA_CACHE_DIR, else in
+PARIBUS_CACHE_DIR, else in the user's cache folder; later processes must find them under the same name.
+"""
+EXAMPLE = """\
+example, in a Dockerfile:
+  ENV PARIBUS_CACHE_DIR=/opt/paribus
+  RUN pip install paribus && python -m paribus compile
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the parser of the command to those of others."""
+    parser = commands.add_parser(
+        "compile",
+        help="compile the loops over trees before they are needed",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile every kernel and report each; return 1 where that is not possible."""
+    why = why_numpy()
+    if why is not None:
+        return _failed(f"nothing to compile: {why}; trees are evaluated with NumPy")
+    kept = cache_folder.folder()
+    if kept is None or kept != cache_folder.place():
+        return _failed(
+            f"{cache_folder.place()} cannot be written; set {cache_folder.CHOICE} to another folder"
+        )
+    began = perf_counter()
+    kernels = every_kernel()
+    for number, kernel in enumerate(kernels, 1):
+        start = perf_counter()
+        kernel.load()
+        seconds = perf_counter() - start
+        sys.stdout.write(f"{number:>3} of {len(kernels)}  {seconds:5.1f} s  {kernel.name}\n")
+        sys.stdout.flush()
+    sys.stdout.write(f"{len(kernels)} kernels in {perf_counter() - began:.1f} s, kept in {_shown(kept)}\n")
+    return 0
+
+
+def every_kernel() -> list[Any]:
+    """Return the kernels of every file."""
+    from paribus._kernels import jit
+    from paribus._kernels.jit.common import Kernel
+
+    files = [import_module(f"{jit.__name__}.{one.name}") for one in iter_modules(jit.__path__)]
+    found = {id(thing): thing for file in files for thing in vars(file).values() if isinstance(thing, Kernel)}
+    return list(found.values())
+
+
+def _failed(message: str) -> int:
+    sys.stderr.write(f"paribus: {message}\n")
+    return 1
+
+
+def _shown(path: Path) -> str:
+    size = sum(one.stat().st_size for one in path.rglob("*") if one.is_file())
+    return f"{path} ({size / 1e6:.1f} MB)"

@@ -1,0 +1,73 @@
+"""Where compiled kernels are kept: in the user's cache folder, those of other sources apart."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+CHOICE = "PARIBUS_CACHE_DIR"  # the environment variable that names the folder
+NUMBA = "NUMBA_CACHE_DIR"  # that of numba, which comes first
+LOG = logging.getLogger("paribus")
+
+
+def place() -> Path:
+    """Return the folder in which compiled kernels of these sources are kept, if it can be written."""
+    named = os.environ.get(NUMBA) or os.environ.get(CHOICE)
+    return (Path(named).expanduser() if named else _user_folder() / "paribus") / f"kernels-{_digest()}"
+
+
+def _user_folder() -> Path:
+    """Return the folder for what programs keep of a user and can make again."""
+    if sys.platform == "darwin":
+        return Path("~/Library/Caches").expanduser()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or "~/AppData/Local").expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+
+
+@cache
+def _digest() -> str:
+    """Return a digest of the sources: numba would notice only a change of the file a kernel is in."""
+    own = Path(__file__).parent
+    sources = sorted([own / "program.py", *(own / "jit").glob("*.py")])
+    return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+@cache
+def folder() -> Path | None:
+    """Return a folder that can be written, None if there is none.
+
+    numba loads from no other: what an image or an installation keeps for its users is copied first.
+    """
+    kept = place()
+    try:
+        return _writable(kept)
+    except OSError as error:
+        why = error
+    try:
+        if any(kept.rglob("*.nbi")):
+            copied = Path(tempfile.mkdtemp(prefix="paribus-"))
+            atexit.register(shutil.rmtree, copied, ignore_errors=True)
+            shutil.copytree(kept, copied, dirs_exist_ok=True)
+            return copied
+    except OSError as error:
+        why = error
+    LOG.warning(
+        "compiled kernels cannot be kept in %s (%s), so that every process compiles them; set %s to a folder "
+        "that can be written", kept, why, CHOICE
+    )  # fmt: skip
+    return None
+
+
+def _writable(path: Path) -> Path:
+    """Return a folder that is made if it is missing, or raise OSError."""
+    path.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=path).close()
+    return path
