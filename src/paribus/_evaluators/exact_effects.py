@@ -357,8 +357,8 @@ class ExactEffects(SinglePass):
             for found in pool.map(spread, portions):
                 for number, added in found:
                     spreads[number] += added
-        found = [_error(spread, self.request.n_weighted, total) for spread in spreads]
-        return [self.at_points(number, error) for number, error in enumerate(found)]
+        errors = [_error(spread, self.request.n_weighted, total) for spread in spreads]
+        return [self.at_points(number, error) for number, error in enumerate(errors)]
 
 
 def _squares(outputs: Floats, mean: Floats, squares: Floats) -> Floats:
