@@ -433,12 +433,12 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
 
         lists, place = _Lists.of(program, rows), np.empty(len(program.family.sets), np.uint64)
         for some in lists.portions:
-            sums = [np.ascontiguousarray(array[..., some]) for array in (rounded, plain, lost)]
+            part = [np.ascontiguousarray(array[..., some]) for array in (rounded, plain, lost)]
             lose_by_lists(
                 np.ascontiguousarray(codes[:, some]), *lists.trees, program.slot_set, place, *lists.arrays,
-                program.entries[program.shallow :], program.value, share, *(a.reshape(-1) for a in sums)
+                program.entries[program.shallow :], program.value, share, *(a.reshape(-1) for a in part)
             )  # fmt: skip
-            rounded[:, some], plain[:, some], lost[..., some] = sums
+            rounded[:, some], plain[:, some], lost[..., some] = part
     if not single:
         return plain, lost
     return rounded, lost + (rounded - plain)[:, None]

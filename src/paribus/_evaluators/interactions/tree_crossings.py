@@ -17,7 +17,6 @@ from paribus._evaluators.interactions.crossed_interactions import (
 )
 from paribus._evaluators.interactions.influence import FeatureCurves
 from paribus._evaluators.interactions.interaction_request import InteractionRequest
-from paribus._evaluators.interactions.tree_passes import kernels
 from paribus._evaluators.request import Fold
 from paribus._evaluators.trees.programs import (
     codes_of,
@@ -26,6 +25,7 @@ from paribus._evaluators.trees.programs import (
     program_of,
     with_free,
 )
+from paribus._kernels import kernels
 from paribus._kernels.program import Ints, PointCodes, Program
 from paribus._models import Model, trees_of
 from paribus._models.trees import Trees

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u8, void
+from numba import f8, i4, i8, u8, void
 
 from paribus._kernels.jit.bits import lowest
-from paribus._kernels.jit.common import CHUNK, ONE, ZERO, kernel
+from paribus._kernels.jit.common import CHUNK, ONE, ZERO, helper, kernel
 
 WORDS, SIX = u8(8), u8(6)  # a mask of a chunk of rows; rows of a word as a power of two
 
 
-@njit(nogil=True)
+@helper
 def _add_below(tree, width, low, end, first, columns, sign, sums, at):
     """Add the weights of the points in cells ``[low, end)`` of the second feature to some sums."""
     place = u8(end)
@@ -28,7 +28,7 @@ def _add_below(tree, width, low, end, first, columns, sign, sums, at):
         place &= place - ONE
 
 
-@njit(nogil=True)
+@helper
 def _list_edges(begin, end, places, run_first, run_stop, runs, edge_head, edges):
     """List, for each cell of the first feature, the runs of leaves that begin or end there."""
     n = ZERO
@@ -42,7 +42,7 @@ def _list_edges(begin, end, places, run_first, run_stop, runs, edge_head, edges)
                 n += ONE
 
 
-@njit(nogil=True)
+@helper
 def _insert(weights, cell, bound, total, tree):
     """Add the weights of a point."""
     width, place = u8(weights.size), cell + ONE
@@ -116,7 +116,7 @@ def sum_pairs(
                 )  # fmt: skip
 
 
-@njit(nogil=True)
+@helper
 def _below(cells, first, rows, cell):
     """Return how many of sorted cells are below one."""
     low, high = first, first + rows
@@ -129,7 +129,7 @@ def _below(cells, first, rows, cell):
     return low - first
 
 
-@njit(nogil=True)
+@helper
 def _fail(cells, first, rows, below, runs, run, stop, fails, at, count):
     """Write the mask of rows whose cells lie in no run, and count how many tests they fail by now."""
     masks = (first + first // rows) * WORDS

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, void
+from numba import f8, i4, i8, void
 
-from paribus._kernels.jit.common import kernel
+from paribus._kernels.jit.common import helper, kernel
 
 
-@njit(nogil=True)
+@helper
 def _change(sums, size, begin, end, box, weight, sign):
     """Let a rectangle count from where it begins along the second feature to where it ends."""
     for m in range(sums.shape[0]):

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u8, void
+from numba import f8, i4, i8, u8, void
 
-from paribus._kernels.jit.common import kernel
+from paribus._kernels.jit.common import helper, kernel
 from paribus._kernels.program import ACTIVE, DEPTH, SIDE, SLOT, TEST
 
 NEAR = u8(16_384)  # rows whose cells of two features stay in a near cache
 
 
-@njit(nogil=True)
+@helper
 def _intersect(held, first, stop, runs, begin, end, at):
     """Write what two lists of runs have in common to ``held[at:]``; return where that ends."""
     one, other = first, begin

@@ -5,21 +5,21 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u1, u4, u8, void
+from numba import f8, i4, i8, u1, u4, u8, void
 
-from paribus._kernels.jit.common import ONE, ZERO, kernel
+from paribus._kernels.jit.common import ONE, ZERO, helper, kernel
 from paribus._kernels.jit.lists import all_rows, descend
 from paribus._kernels.program import CUT_AT, MARGIN, NODE
 
 
-@njit(nogil=True)
+@helper
 def _visit(visits, number, edges, row, amount, points, rows, margin, curves):
     """Add what a leaf gives a row that reaches it when a grid's features are free."""
     for edge in range(u8(visits[number, 2]), u8(visits[number, 3])):
         curves[(margin * points + u8(edges[edge, 0])) * rows + row] += amount * f8(edges[edge, 1])
 
 
-@njit(nogil=True)
+@helper
 def _lies_in(parts, one, other):
     """Return whether every feature of one set is in the other."""
     found = False

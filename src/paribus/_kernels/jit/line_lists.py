@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u1, u4, u8, void
+from numba import f8, i4, i8, u1, u4, u8, void
 
-from paribus._kernels.jit.common import ONE, ZERO, kernel
+from paribus._kernels.jit.common import ONE, ZERO, helper, kernel
 from paribus._kernels.jit.lists import all_rows, descend
 from paribus._kernels.program import BELOW, CUT_AT, MARGIN, NODE
 
 
-@njit(nogil=True)
+@helper
 def _visit(visits, number, edges, amount, curves, at, rows):
     """Add what a leaf gives a row that reaches it when a grid's feature is free."""
     for edge in range(u8(visits[number, 1]), u8(visits[number, 2])):

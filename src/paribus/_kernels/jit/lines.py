@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u1, u8, void
+from numba import f8, i4, i8, u1, u8, void
 
-from paribus._kernels.jit.common import ONE, kernel
+from paribus._kernels.jit.common import ONE, helper, kernel
 from paribus._kernels.program import (
     ACTIVE,
     COLUMN,
@@ -23,7 +23,7 @@ from paribus._kernels.program import (
 )
 
 
-@njit(nogil=True)
+@helper
 def _narrow(conditions, number, n_codes, truth, right, codes, at, start, reach, above, level, span, edges, n):
     """Write which points of a grid reach below a test, and behind ``n`` edges where that changes.
 

@@ -10,15 +10,15 @@ until the left one, behind it, is done with. So each row is tested once at a nod
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u1, u4, u8, void
+from numba import f8, i4, i8, u1, u4, u8, void
 
-from paribus._kernels.jit.common import ONE, ZERO, kernel
+from paribus._kernels.jit.common import ONE, ZERO, helper, kernel
 from paribus._kernels.program import BELOW, CODE, CUT_AT, FROM
 
 NODES, ROWS = i4[:, ::1], u4[::1]
 
 
-@njit(nogil=True)
+@helper
 def _split(nodes, node, codes, truth, owner, step, shift, lists, base, n):
     """List the rows of a node for its children; return how many go left, and how many right.
 
@@ -41,14 +41,14 @@ def _split(nodes, node, codes, truth, owner, step, shift, lists, base, n):
     return on_left, on_right
 
 
-@njit(nogil=True)
+@helper
 def all_rows(lists, n):
     """List all rows at a root."""
     for i in range(n):
         lists[i] = u4(i)
 
 
-@njit(nogil=True)
+@helper
 def descend(nodes, node, codes, truth, owner, step, shift, lists, waiting, base, n, top):
     """Go left until a leaf is reached; return it, where its rows are, and how many right children wait."""
     while nodes[node, CODE] >= 0:

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from numba import f4, f8, i4, i8, njit, u1, u4, u8, void
+from numba import f4, f8, i4, i8, u1, u4, u8, void
 
-from paribus._kernels.jit.common import ONE, ZERO, kernel
+from paribus._kernels.jit.common import ONE, ZERO, helper, kernel
 from paribus._kernels.jit.lists import all_rows, descend
 from paribus._kernels.program import BELOW, CUT_AT, MARGIN, NODE
 
 
-@njit(nogil=True)
+@helper
 def _lose(first, stop, row, own, amount, slot_set, place, share, at, rows, lost):
     """Add what a row loses of a leaf that it reaches by itself, or with the feature of its set free.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import f4, f8, i4, njit, types, u1, u8, void
+from numba import f4, f8, i4, types, u1, u8, void
 from numba.extending import intrinsic
 
 from paribus._kernels.jit.bits import lowest, place_of
-from paribus._kernels.jit.common import CHUNK, ONE, ZERO, kernel
+from paribus._kernels.jit.common import CHUNK, ONE, ZERO, helper, kernel
 from paribus._kernels.jit.masks import descend
 from paribus._kernels.jit.row_masks import WORDS, all_rows, fill_masks
 from paribus._kernels.program import ABOVE, ACTIVE, DEPTH, MARGIN, NODE, SLOT
@@ -45,7 +45,7 @@ def add_where(
     return types.void(sums, at, pool, all_at, own_at, own, other), generate
 
 
-@njit(nogil=True)
+@helper
 def _add_single(sums, at, pool, own, amount):
     """Add an amount to the sums of a mask's rows, which are held in single precision."""
     for w in range(WORDS):

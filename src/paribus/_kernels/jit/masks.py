@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from numba import i4, njit, u8
+from numba import i4, u8
 
 from paribus._kernels.jit.bits import lowest, meet
-from paribus._kernels.jit.common import ONE, ZERO
+from paribus._kernels.jit.common import ONE, ZERO, helper
 from paribus._kernels.jit.row_masks import SIX, WORDS
 from paribus._kernels.program import ABOVE, DEPTH, SIDE, TEST, UPS
 
 
-@njit(nogil=True)
+@helper
 def descend(entries, entry, up, kept, most, pool, masks):
     """Write the masks of an inner node's active sets, each next to where it is kept.
 
@@ -34,7 +34,7 @@ def descend(entries, entry, up, kept, most, pool, masks):
                 kept[here + u8(union)] = at
 
 
-@njit(nogil=True)
+@helper
 def listed(pool, at, members):
     """List the rows of a mask."""
     n = ZERO

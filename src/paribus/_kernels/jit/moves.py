@@ -13,10 +13,10 @@ is called for many leaves at once.
 
 from __future__ import annotations
 
-from numba import f8, i4, njit, u1, u8, void
+from numba import f8, i4, u1, u8, void
 
 from paribus._kernels.jit.bits import differ, lowest, meet
-from paribus._kernels.jit.common import CHUNK, ONE, ZERO, kernel
+from paribus._kernels.jit.common import CHUNK, ONE, ZERO, helper, kernel
 from paribus._kernels.jit.row_masks import SIX, WORDS, all_rows, fill_masks
 from paribus._kernels.program import ABOVE, ACTIVE, DEPTH, MARGIN, NODE, SIDE, SLOT, TEST, UPS
 
@@ -24,7 +24,7 @@ TWO = u8(2)
 BOTH = TWO * WORDS  # words of two masks
 
 
-@njit(nogil=True)
+@helper
 def _lead(entries, entry, up, ends, most, pool, masks):
     """Write the masks of an inner node: the rows' own, and two of each feature tested so far."""
     n, level = u8(entries[entry, ABOVE]), u8(entries[entry, DEPTH])
@@ -43,7 +43,7 @@ def _lead(entries, entry, up, ends, most, pool, masks):
         meet(pool, also, masks, high, flip, here + to + WORDS)
 
 
-@njit(nogil=True)
+@helper
 def _end(entries, entry, up, ends, most, slot_set, targets, own, pool, masks, found, sums_of, n):
     """Find the rows that are led to a leaf, and those that are only at one end of a move of a feature.
 
@@ -74,7 +74,7 @@ def _end(entries, entry, up, ends, most, slot_set, targets, own, pool, masks, fo
     return n
 
 
-@njit(nogil=True)
+@helper
 def _add(entries, value, wide, found, sums_of, n, sums):
     """Add the value of leaves to rows at the upper end of a move alone, take it from those at the lower."""
     for m in range(u8(value.shape[1])):

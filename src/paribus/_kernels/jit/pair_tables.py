@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, i8, njit, u8, void
+from numba import f8, i4, i8, u8, void
 
-from paribus._kernels.jit.common import ONE, ZERO, kernel
+from paribus._kernels.jit.common import ONE, ZERO, helper, kernel
 
 
-@njit(nogil=True)
+@helper
 def _add_leaves(begin, end, m, places, run_first, run_stop, runs, margin, weights, one, other, wide, table):
     """Let the boxes of leaves count from where they begin to where they end, in both features and in each."""
     for item in range(begin, end):
@@ -34,7 +34,7 @@ def _add_leaves(begin, end, m, places, run_first, run_stop, runs, margin, weight
                 table[high * wide + right] += both
 
 
-@njit(nogil=True)
+@helper
 def _accumulate(one, other, above, high, wide, table):
     """Turn changes from cell to cell into interactions, where they are, without the last row and column."""
     for d in range(wide):

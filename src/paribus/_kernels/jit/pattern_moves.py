@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import f8, i4, i8, njit, types, u1, u2, u8, void
+from numba import f8, i4, i8, types, u1, u2, u8, void
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 from paribus._kernels.jit.bits import lowest
-from paribus._kernels.jit.common import CHUNK, ONE, ZERO, kernel
+from paribus._kernels.jit.common import CHUNK, ONE, ZERO, helper, kernel
 from paribus._kernels.jit.pattern_rows import fill_outcomes, find_patterns
 
 BITS = 64
@@ -35,7 +35,7 @@ def _not_zero(context: Any, array: Any, at: Any) -> Any:
     return types.uint64(array, at), generate
 
 
-@njit(nogil=True)
+@helper
 def _find_parted(outcomes, ends, twice, rows, differ, parted, listed, counts):
     """List the rows that each test parts at the ends of a move, or from themselves where there are two moves.
 
@@ -63,7 +63,7 @@ def _find_parted(outcomes, ends, twice, rows, differ, parted, listed, counts):
         counts[number] = n
 
 
-@njit(nogil=True, inline="always")
+@helper
 def _add_one(number, bit, listed, counts, pattern, value, m, at, sums, to):
     """Add what a move changes of the rows that a test parts, the only one of its feature in the tree."""
     for place in range(number * CHUNK, counts[number]):
@@ -72,7 +72,7 @@ def _add_one(number, bit, listed, counts, pattern, value, m, at, sums, to):
         sums[to + i] += value[others + own, m] - value[others + (bit ^ own), m]
 
 
-@njit(nogil=True, inline="always")
+@helper
 def _add(
     test, tests, ends, bits, mates, first, stop, twice, outcomes, parted, listed, counts, pattern, value, m,
     at, sums, to

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from numba import f4, f8, i4, i8, njit, u1, u2, u8, void
+from numba import f4, f8, i4, i8, u1, u2, u8, void
 
-from paribus._kernels.jit.common import CHUNK, ONE, ZERO, kernel
+from paribus._kernels.jit.common import CHUNK, ONE, ZERO, helper, kernel
 
 TWO, THREE = u8(2), u8(3)
 LANES = u8(4)  # counters of a pattern: a row need not wait until the one before it, often alike, is counted
 
 
-@njit(nogil=True)
+@helper
 def fill_outcomes(codes, first, rows, conditions, truth, short, outcomes):
     """Write whether the rows of a chunk go right, for every test; tests are ordered by column."""
     held = i4(-1)
@@ -32,7 +32,7 @@ def fill_outcomes(codes, first, rows, conditions, truth, short, outcomes):
                 outcomes[at + i] = u1(truth[u8(table) + u8(short[i])] == 0)
 
 
-@njit(nogil=True)
+@helper
 def find_patterns(outcomes, tests, first, stop, rows, pattern):
     """Write the patterns of the rows of a chunk in a tree."""
     for i in range(rows):
@@ -43,7 +43,7 @@ def find_patterns(outcomes, tests, first, stop, rows, pattern):
             pattern[i] = u2(pattern[i] + pattern[i]) | u2(outcomes[at + i])
 
 
-@njit(nogil=True)
+@helper
 def _marginals(counts, first, size, tests, tables):
     """Write the marginals of a histogram over patterns; return which of two tables they are in.
 

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from numba import i8, njit, u8
+from numba import i8, u8
 
 from paribus._kernels.jit import bits
-from paribus._kernels.jit.common import ONE, ZERO
+from paribus._kernels.jit.common import ONE, ZERO, helper
 from paribus._kernels.program import COLUMN, CUT, MISSING_LEFT, TABLE
 
 WORDS = u8(bits.WORDS)  # of a mask: one cache line
@@ -16,13 +16,13 @@ SIX, LOW = u8(6), u8(63)  # a row's word, and its bit in the word
 EVERY = u8(0xFFFFFFFFFFFFFFFF)
 
 
-@njit(nogil=True)
+@helper
 def _join(masks, at, others, other, words):
     for w in range(words):
         masks[at + w] |= others[other + w]
 
 
-@njit(nogil=True)
+@helper
 def mask_rows(pool, rows, words):
     """Write the mask of all rows of a chunk, the first in the pool."""
     for w in range(words):
@@ -30,13 +30,13 @@ def mask_rows(pool, rows, words):
         pool[w] = EVERY if left >= 64 else (ONE << u8(left)) - ONE if left > 0 else ZERO
 
 
-@njit(nogil=True)
+@helper
 def all_rows(pool, rows):
     """Write the mask of all rows of a chunk of the usual size."""
     mask_rows(pool, rows, WORDS)
 
 
-@njit(nogil=True)
+@helper
 def mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, words):
     """Write the mask of every condition for a chunk: rows fall into buckets by code, buckets are joined."""
     number, total = ZERO, u8(conditions.shape[0])
@@ -67,7 +67,7 @@ def mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, w
             number += ONE
 
 
-@njit(nogil=True)
+@helper
 def fill_masks(codes, first, rows, n_codes, conditions, truth, buckets, masks):
     """Write the mask of every condition for a chunk of the usual size."""
     mask_tests(codes, first, rows, n_codes, conditions, truth, buckets, masks, WORDS)

@@ -9,9 +9,9 @@ followed apart from themselves: all features together cost about what two predic
 
 from __future__ import annotations
 
-from numba import f8, i4, njit, u1, u8, void
+from numba import f8, i4, u1, u8, void
 
-from paribus._kernels.jit.common import kernel
+from paribus._kernels.jit.common import helper, kernel
 from paribus._kernels.program import LANE
 
 WIDE = u8(LANE)
@@ -21,7 +21,7 @@ TOPS = TOP | TOP << WIDE | TOP << (WIDE + WIDE)
 CODE = TOP - u8(1)
 
 
-@njit(nogil=True)
+@helper
 def _looked_up(truth, table, word):
     """Return the result of a test of categories in the form of any other: a bit where a code goes right."""
     result = ZERO
@@ -31,7 +31,7 @@ def _looked_up(truth, table, word):
     return result
 
 
-@njit(nogil=True)
+@helper
 def _tested(cut, table, truth, node, word):
     """Return which of the three codes of a word go right."""
     less = cut[node]
@@ -40,7 +40,7 @@ def _tested(cut, table, truth, node, word):
     return (word - less) & TOPS
 
 
-@njit(nogil=True)
+@helper
 def _descend(word, cut, table, child, truth, words, long, first, at, count, parting):
     """Lead rows one node down, none of which is at a leaf; return how many a move of which parts there.
 
@@ -57,7 +57,7 @@ def _descend(word, cut, table, child, truth, words, long, first, at, count, part
     return parts
 
 
-@njit(nogil=True)
+@helper
 def _descend_some(word, cut, table, child, truth, words, long, first, at, active, count, parting):
     """Lead the active rows one node down; return how many are at no leaf then, and how many a move parts."""
     still, parts = ZERO, ZERO
@@ -74,7 +74,7 @@ def _descend_some(word, cut, table, child, truth, words, long, first, at, active
     return still, parts
 
 
-@njit(nogil=True)
+@helper
 def _part(
     word, cut, table, child, truth, owner, words, long, first, met, mark, parting, parts, apart, parted
 ):  # fmt: skip
@@ -99,7 +99,7 @@ def _part(
     return parted
 
 
-@njit(nogil=True)
+@helper
 def _follow(word, cut, table, child, truth, owner, words, apart, active, parted):
     """Lead the rows that are followed apart to their leaves."""
     count = ZERO
@@ -122,7 +122,7 @@ def _follow(word, cut, table, child, truth, owner, words, apart, active, parted)
         count = still
 
 
-@njit(nogil=True)
+@helper
 def _add(value, leaf, margin, sign, sums, first, margins):
     """Add what a leaf gives to one margin, or to all."""
     if margin >= 0:

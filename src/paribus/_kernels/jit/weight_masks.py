@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from numba import f8, i4, njit, u1, u8, void
+from numba import f8, i4, u1, u8, void
 
 from paribus._kernels import flow
 from paribus._kernels.jit.bits import lowest
-from paribus._kernels.jit.common import ONE, ZERO, kernel
+from paribus._kernels.jit.common import ONE, ZERO, helper, kernel
 from paribus._kernels.jit.row_masks import SIX, mask_rows, mask_tests
 from paribus._kernels.program import BOTH_COUNTED, LEFT_COUNTED, RIGHT_COUNTED
 
@@ -17,7 +17,7 @@ WORDS, LANES = u8(flow.WORDS), u8(flow.LANES)
 ROWS = u8(64 * flow.WORDS)
 
 
-@njit(nogil=True)
+@helper
 def _weight(word, weights, at):
     """Return the weight of the rows of a word, the first of which is ``at``."""
     total = 0.0
@@ -27,7 +27,7 @@ def _weight(word, weights, at):
     return total
 
 
-@njit(nogil=True)
+@helper
 def _part(pool, at, masks, test, weights, first, left, left_counted, right, right_counted, counts):
     """Split a mask by a test; store what passes and fails it, or add its weight."""
     passed, failed = 0.0, 0.0
