@@ -76,7 +76,11 @@ class Kernel:
     def _compiled(self, kept: Path | None) -> Any:
         """Compile it, or load what was kept in a folder."""
         with _keeping_in(kept):
-            run = njit(nogil=True, cache=kept is not None, **OPTIONS)(self.function)
+            try:
+                run = njit(nogil=True, cache=kept is not None, **OPTIONS)(self.function)
+            except RuntimeError as error:  # numba knows of no folder for a function of this kind of file
+                LOG.warning("%s is compiled in every process: %s", self.name, error)
+                run, kept = njit(nogil=True, **OPTIONS)(self.function), None
         with event.install_listener("numba:compile", _Started(self, run, kept)):
             for signature in self.signatures:
                 try:
