@@ -148,7 +148,7 @@ def test_a_bound_missed_by_a_little_is_met_by_smaller_blocks():
     assert {plan.evaluator for plan in plans} == {"tree_exact"}
     assert all(plan.warning is None for plan in plans)
     every = paribus.h_statistic(model, X, max_memory="1GB", **QUIET)
-    fewer = paribus.h_statistic(model, X, max_memory="45MB", **QUIET)
+    fewer = paribus.h_statistic(model, X, max_memory="25MB", **QUIET)
     assert fewer.provenance.evaluator == "tree_exact"
     np.testing.assert_allclose(
         fewer["numerator_pairwise"], every["numerator_pairwise"], rtol=1e-9, atol=1e-12

@@ -642,8 +642,11 @@ def interact(boxes: Boxes, items: Items, cells: Ints, functions: Floats, threads
     from paribus._kernels.jit.background_influence import spread
 
     groups, several, margins, rows = functions.shape
+    if not len(items.group):
+        return np.zeros(functions.shape)
     by_row = np.ascontiguousarray(functions.transpose(0, 3, 2, 1)).reshape(groups, rows, margins * several)
     amounts = _amounts(boxes, items, cells, by_row, several, threads)
+    del by_row  # as large as what is found
     stride, most = margins * several, int(np.diff(boxes.first).max(initial=1))
     # A chunk of rows after another, in each a group after another: what a leaf adds to stays in a cache.
     influence = np.zeros((-(-rows // CHUNK), groups, CHUNK, margins, several))
@@ -719,8 +722,7 @@ def _pair_sums(
             np.empty((2 * most_runs, 3), np.int32), np.empty(width), sums.reshape(-1)
         )  # fmt: skip
 
-    if len(items.leaf):
-        _in_parts(part, len(functions), threads)
+    _in_parts(part, len(functions), threads)
     return sums
 
 

@@ -51,7 +51,7 @@ HELD, LEAST = 500_000_000, 64  # bytes of functions at the witnesses; and how ma
 TABLES = 4  # held at once while a pair is looked up: of both features, of their differences, and copies
 MOST_TUPLES = 100_000  # cells of a feature that owns several columns
 TUPLE_SHARE = 128  # bytes of max_memory for each code of a tuple: there are some states at once
-OF_PAIR, OF_ITEM = 16, 32  # numbers for statistics of a pair, and for a leaf that tests a pair
+OF_PAIR, OF_ITEM = 16, 16  # numbers for statistics of a pair, and for a leaf that tests a pair
 OF_TRIPLE = 12  # numbers per row while a triple is looked up: cells, parts of its effect, and copies
 
 
@@ -193,7 +193,7 @@ class TreeInteractions(ExactInteractions):
         triples = OF_TRIPLE * program.n_margins * len(rows) if self.request.threeway else 0
         found = OF_PAIR * len(self.request.pairs) * program.n_margins
         amounts = OF_ITEM * self._items * self.ensemble.value.shape[1]
-        numbers = levels * self.state_numbers + 12 * functions + found + amounts + triples
+        numbers = levels * self.state_numbers + 8 * functions + found + amounts + triples
         return int(trees + 2 * kept + FLOAT * numbers)
 
     @property
