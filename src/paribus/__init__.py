@@ -152,7 +152,10 @@ def __getattr__(name: str) -> typing.Any:
     home = "_api" if name in _FUNCTIONS else "results"
     if name == "PartialDependenceDisplay":
         home = "_display.scikit_learn"
-    found = globals()[name] = getattr(importlib.import_module(f"paribus.{home}"), name)
+    from paribus._loading import uncollected
+
+    with uncollected():
+        found = globals()[name] = getattr(importlib.import_module(f"paribus.{home}"), name)
     return found
 
 

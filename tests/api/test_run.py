@@ -199,6 +199,11 @@ def linear(kind):
     return Linear
 
 
+def prefer(monkeypatch, statistic, evaluator):
+    others = planner.EVALUATORS[statistic]()
+    monkeypatch.setitem(planner.EVALUATORS, statistic, lambda: [evaluator, *others])
+
+
 def test_an_evaluator_that_is_registered_once_serves_effects_ale_and_h(monkeypatch):
     family = {"effects": linear(Fast), "ale": linear(FastLocal), "interactions": linear(FastCrossing)}
     rng = np.random.default_rng(0)
@@ -206,7 +211,8 @@ def test_an_evaluator_that_is_registered_once_serves_effects_ale_and_h(monkeypat
     line = LinearRegression().fit(X, X @ [1.0, 2.0, 0.0])
     verbs = "effects", "accumulated_local_effects", "h_statistic"
     want = {verb: getattr(paribus, verb)(line, X, **QUIET) for verb in verbs}
-    monkeypatch.setattr(planner, "EVALUATORS", [family, *planner.EVALUATORS])
+    for statistic, evaluator in family.items():
+        prefer(monkeypatch, statistic, evaluator)
     found = paribus.Explainer(line, X, **QUIET).run(*verbs)
     assert {one.provenance.evaluator for one in found.values()} == {"fast"}
     for verb in verbs:
@@ -228,7 +234,7 @@ class Refusing(BruteForce):
 
 
 def test_one_that_refuses_the_rows_makes_way_without_disturbing_its_company(monkeypatch):
-    monkeypatch.setattr(planner, "EVALUATORS", [{"effects": Refusing}, *planner.EVALUATORS])
+    prefer(monkeypatch, "effects", Refusing)
     for where in ("held", "read"):
         X = table()
         data = (X[[*NAMES, "kind"]], X["y"]) if where == "held" else (reads()[0], "y")
@@ -238,7 +244,7 @@ def test_one_that_refuses_the_rows_makes_way_without_disturbing_its_company(monk
         monkeypatch.undo()
         for verb in found:
             same_bits(found[verb], getattr(explained(where, False), verb)())
-        monkeypatch.setattr(planner, "EVALUATORS", [{"effects": Refusing}, *planner.EVALUATORS])
+        prefer(monkeypatch, "effects", Refusing)
 
 
 class Named:

@@ -74,9 +74,9 @@ def evaluators_for(table, weights, kind="both"):
             questions, kind, len(rows), rows.n_weighted, rows.table.row_bytes, memory("1GB"), 1
         )
         able = []
-        for family in EVALUATORS:
+        for candidate in EVALUATORS["effects"]():
             with suppress(RefusalError):
-                able.append(family["effects"].build(chosen, request))
+                able.append(candidate.build(chosen, request))
         assert (able[0].name == "tree_exact") == (answering is not any_table)
         for evaluator in able:
             yield rows, evaluator, Together((evaluator, SupportCounter(questions)))

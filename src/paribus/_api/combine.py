@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +13,14 @@ from paribus._api.provenance_record import of_model
 from paribus._api.run import Estimated
 from paribus._api.runner import digest
 from paribus._contracts import Floats
-from paribus._evaluators.ale.accumulate import AleEstimate
-from paribus._evaluators.cell_means import CellEstimate
 from paribus._evaluators.interactions import InteractionStatistics, Ratio
 from paribus._evaluators.request import EffectEstimate
 from paribus.notes import Note
 from paribus.results.model_spread import mean_of
+
+if TYPE_CHECKING:
+    from paribus._evaluators.ale.accumulate import AleEstimate
+    from paribus._evaluators.cell_means import CellEstimate
 
 WORDS = ("response", "scale", "estimand", "why")
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from paribus import _budget
-from paribus._api.cost import forecast
 from paribus._api.data import SurveyRequest
 from paribus._api.opening import open_data
 from paribus._api.options import (
@@ -25,12 +24,7 @@ from paribus._api.options import (
 )
 from paribus._api.run import Statistic, Work, run, surveying_of
 from paribus._api.runner import Runner
-from paribus._api.statistics.ale_statistic import AleStatistic
 from paribus._api.statistics.axis_options import AxisOptions, groups_of
-from paribus._api.statistics.effects_statistic import EffectsStatistic
-from paribus._api.statistics.importance_statistic import OwnStatistic, PermutationStatistic
-from paribus._api.statistics.interaction_statistic import InteractionStatistic
-from paribus._api.statistics.marginal_statistic import MarginalStatistic, check_without_model
 from paribus._data.features import Features, Header, resolve, resolve_each, resolve_groups
 from paribus._data.table import Table
 from paribus._executors.compiling import showing_compilation
@@ -307,6 +301,8 @@ class Explainer:
         >>> explainer.estimate_cost("effects", "accumulated_local_effects").passes
         1
         """
+        from paribus._api.cost import forecast
+
         requests = _requests(verbs)
         statistics = [self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests]
         surveying = surveying_of(statistics, self._threads, self._max_memory)
@@ -395,6 +391,8 @@ class Explainer:
         groups: Any = None,
         alone: bool = False,
     ) -> Statistic:
+        from paribus._api.statistics.effects_statistic import EffectsStatistic
+
         grid = GridOptions.of(percentiles, grid_resolution)
         check_choice("kind", kind, Curves)
         check_flags(verify=verify)
@@ -426,6 +424,8 @@ class Explainer:
         verify: bool,
         max_predictions: Any,
     ) -> Statistic:
+        from paribus._api.statistics.ale_statistic import AleStatistic
+
         check_flags(verify=verify)
         bins = _bins(grid_resolution)
         check_choice("method", method, Method)
@@ -445,6 +445,8 @@ class Explainer:
         custom_values: Any,
         max_predictions: Any,
     ) -> Statistic:
+        from paribus._api.statistics.marginal_statistic import MarginalStatistic, check_without_model
+
         grid = GridOptions.of(percentiles, grid_resolution)
         if not self._estimators:
             check_without_model(self._y, self._response_method, grid)
@@ -467,6 +469,8 @@ class Explainer:
         verify: bool,
         max_predictions: Any,
     ) -> Statistic:
+        from paribus._api.statistics.interaction_statistic import InteractionStatistic
+
         check_flags(overall=overall, verify=verify)
         check_choice("method", method, Method)
         self._needs_model("h_statistic")
@@ -500,6 +504,9 @@ class Explainer:
         random_state: Any,
         max_predictions: Any,
     ) -> Statistic:
+        from paribus._api.statistics.importance_statistic import OwnStatistic, PermutationStatistic
+        from paribus._api.statistics.interaction_statistic import InteractionStatistic
+
         check_choice("method", method, ImportanceMethod)
         self._check_no_target(features)
         self._needs_model("feature_importance")

@@ -9,49 +9,69 @@ from typing import Any
 
 from paribus import _budget
 from paribus._data.rows import Rows
-from paribus._evaluators.additive_exact import AdditiveExact
-from paribus._evaluators.ale.additive_ale import AdditiveAle
-from paribus._evaluators.ale.brute_ale import BruteAle
-from paribus._evaluators.ale.combined_ale import CombinedAle
-from paribus._evaluators.ale.tree_ale import TreeAle
-from paribus._evaluators.brute_force import BruteForce
-from paribus._evaluators.cell_means import CellMeans
-from paribus._evaluators.combined_exact import CombinedExact
-from paribus._evaluators.interactions.additive_interactions import AdditiveInteractions
-from paribus._evaluators.interactions.brute_interactions import BruteInteractions
-from paribus._evaluators.interactions.tree_crossings import TreeCrossings
-from paribus._evaluators.interactions.tree_interactions import TreeInteractions
-from paribus._evaluators.permutation import PermutationEvaluator
 from paribus._evaluators.prediction_bound import PredictionBound
 from paribus._evaluators.request import Request, StatisticEvaluator
-from paribus._evaluators.trees.tree_exact import TreeExact
-from paribus._evaluators.trees.tree_recursion import TreeRecursion
 from paribus._models import Model, structure_of
 from paribus._models.combination import refuse_joined
 from paribus._models.trees import Trees
 from paribus.errors import MemoryBoundError, RefusalCode, RefusalError
 from paribus.meaning import Estimand, Refusal
 
-# In order of preference, what each evaluates by the name of the statistic. A faster evaluator must give the
-# number that evaluating the model gives: it may refuse, it may not approximate.
-EVALUATORS: list[Mapping[str, type[StatisticEvaluator]]] = [
-    {"effects": TreeExact, "ale": TreeAle, "interactions": TreeInteractions},
-    {"interactions": TreeCrossings},
-    {"effects": AdditiveExact, "ale": AdditiveAle, "interactions": AdditiveInteractions},
-    {"effects": CombinedExact, "ale": CombinedAle},
-    {"effects": TreeRecursion},
-    {
-        "effects": BruteForce,
-        "ale": BruteAle,
-        "marginal": CellMeans,
-        "interactions": BruteInteractions,
-        "permutation": PermutationEvaluator,
-    },
-]
 OTHER_ESTIMAND = "it estimates something else, so it is only taken by name"
 OTHER_KIND = "the model is not a tree ensemble"
 SEVERAL = "it is made of several models that are not one sum of trees or terms"
 NOT_COVERED = "pairs of features are evaluated on the model itself"
+
+
+def _of_effects() -> list[type[StatisticEvaluator]]:
+    from paribus._evaluators.additive_exact import AdditiveExact
+    from paribus._evaluators.brute_force import BruteForce
+    from paribus._evaluators.combined_exact import CombinedExact
+    from paribus._evaluators.trees.tree_exact import TreeExact
+    from paribus._evaluators.trees.tree_recursion import TreeRecursion
+
+    return [TreeExact, AdditiveExact, CombinedExact, TreeRecursion, BruteForce]
+
+
+def _of_ale() -> list[type[StatisticEvaluator]]:
+    from paribus._evaluators.ale.additive_ale import AdditiveAle
+    from paribus._evaluators.ale.brute_ale import BruteAle
+    from paribus._evaluators.ale.combined_ale import CombinedAle
+    from paribus._evaluators.ale.tree_ale import TreeAle
+
+    return [TreeAle, AdditiveAle, CombinedAle, BruteAle]
+
+
+def _of_interactions() -> list[type[StatisticEvaluator]]:
+    from paribus._evaluators.interactions.additive_interactions import AdditiveInteractions
+    from paribus._evaluators.interactions.brute_interactions import BruteInteractions
+    from paribus._evaluators.interactions.tree_crossings import TreeCrossings
+    from paribus._evaluators.interactions.tree_interactions import TreeInteractions
+
+    return [TreeInteractions, TreeCrossings, AdditiveInteractions, BruteInteractions]
+
+
+def _of_marginal() -> list[type[StatisticEvaluator]]:
+    from paribus._evaluators.cell_means import CellMeans
+
+    return [CellMeans]
+
+
+def _of_permutation() -> list[type[StatisticEvaluator]]:
+    from paribus._evaluators.permutation import PermutationEvaluator
+
+    return [PermutationEvaluator]
+
+
+# By the name of the statistic what evaluates it, in order of preference, imported when it is requested. A
+# faster evaluator must give the number that evaluating the model gives: it may refuse, not approximate.
+EVALUATORS: dict[str, Callable[[], list[type[StatisticEvaluator]]]] = {
+    "effects": _of_effects,
+    "ale": _of_ale,
+    "interactions": _of_interactions,
+    "marginal": _of_marginal,
+    "permutation": _of_permutation,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +108,7 @@ def choose(
     short: str | None = None
     plans: list[Plan] = []
     done: set[int] = set()
-    candidates = _candidates(requested(None).statistic)
+    candidates = EVALUATORS[requested(None).statistic]()
     if method in ("auto", "exact") and _read_by_none(candidates, model):
         refusals["combined_exact"] = Refusal("combined_exact", RefusalCode.UNSUPPORTED, SEVERAL)
     for candidate in candidates:
@@ -126,10 +146,6 @@ def choose(
                 code = RefusalCode.MEMORY
         refusals[candidate.name] = Refusal(candidate.name, code, reason)
     raise RefusalError(_none_can(model, method, refusals))
-
-
-def _candidates(statistic: str) -> list[type[StatisticEvaluator]]:
-    return [each[statistic] for each in EVALUATORS if statistic in each]
 
 
 def _covered(

@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
+from paribus._loading import uncollected
 from paribus.errors import check_choice, failure
 
 COMPILED, REFERENCE = "paribus._kernels.compiled", "paribus._kernels.reference"
@@ -27,7 +28,9 @@ def kernels(*, small: bool = False) -> ModuleType:
     """
     if small:
         return import_module(REFERENCE)
-    return import_module(COMPILED if why_numpy() is None else REFERENCE)
+    name = COMPILED if why_numpy() is None else REFERENCE
+    with uncollected():
+        return import_module(name)
 
 
 @cache
@@ -38,7 +41,8 @@ def why_numpy() -> str | None:
     if choice == "reference":
         return f"{CHOICE} is set to 'reference'"
     try:
-        import_module("numba")
+        with uncollected():
+            import_module("numba")
     except Exception as error:  # an import may fail in any way: an unknown Python or NumPy, a broken llvmlite
         absent = isinstance(error, ModuleNotFoundError) and error.name == "numba"
         why = "numba is not installed" if absent else f"numba cannot be imported ({failure(error)})"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paribus._contracts import Floats, Integers
-from paribus._evaluators.ale.accumulate import AleEstimate
-from paribus._evaluators.ale.ale_grid import DECLARED, GIVEN, LISTED, AleGrid
-from paribus._evaluators.cell_means import CellEstimate, CellMeans
 from paribus._evaluators.request import EffectEstimate, EvaluationRequest
 from paribus._grid import Axis, Grid
 from paribus._models import Model
@@ -26,6 +23,11 @@ from paribus.results.marginal import Marginal, MarginalAtMissing
 from paribus.results.model_spread import ModelSpread, model_spread_notes
 from paribus.results.partial_dependence import PartialDependence, PartialDependenceAtMissing
 from paribus.results.provenance import Provenance, skipped_notes
+
+if TYPE_CHECKING:
+    from paribus._evaluators.ale.accumulate import AleEstimate
+    from paribus._evaluators.ale.ale_grid import AleGrid
+    from paribus._evaluators.cell_means import CellEstimate, CellMeans
 
 SHOWN = 6  # categories that a note lists
 LEFT_OUT = ", which is left out"
@@ -224,6 +226,8 @@ class EffectBuilder:
 
 
 def _local_notes(grid: AleGrid, estimate: AleEstimate, total: float) -> Iterator[Note]:
+    from paribus._evaluators.ale.ale_grid import DECLARED, GIVEN, LISTED
+
     for bins in grid.bins:
         if bins.order and bins.order not in (LISTED, GIVEN, DECLARED):
             listed = ", ".join(str(value) for value in bins.axis.values[:SHOWN])

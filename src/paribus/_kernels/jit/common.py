@@ -17,6 +17,7 @@ from numba import config, f4, f8, njit, u8
 from numba.core import event, options
 
 from paribus._kernels import cache_folder, watch
+from paribus._loading import uncollected
 
 CHUNK = u8(512)  # rows whose masks are eight words
 ZERO, ONE = u8(0), u8(1)
@@ -61,7 +62,7 @@ class Kernel:
 
     def load(self) -> Any:
         """Load or compile it, and return what is called."""
-        with LOCK:
+        with LOCK, uncollected():
             if self._run is None:
                 kept = cache_folder.folder()
                 try:
