@@ -32,3 +32,19 @@ def test_bins_have_about_the_same_weight():
     assert 0.0 in edges
     counts = np.diff(np.searchsorted(heavy, edges, side="right"))
     assert np.sort(counts)[-2] <= 10_000 / 39 + 1
+
+
+def test_edges_of_unweighted_values_are_those_of_equal_weights():
+    rng = np.random.default_rng(0)
+    for trial in range(600):
+        n, bins = int(rng.integers(1, 300)), int(rng.integers(1, 40))
+        drawn = (
+            rng.normal(size=n),
+            rng.integers(0, n + 1, size=n),
+            np.round(rng.normal(size=n), 1).astype(np.float32),
+            np.append(np.full(n // 3, -9.0), rng.normal(size=n)),  # the first value may be a bin by itself
+        )[trial % 4]
+        values = np.sort(drawn)
+        plain, weighted = edges_of(values, None, bins), edges_of(values, np.ones(len(values)), bins)
+        assert plain.dtype == weighted.dtype
+        np.testing.assert_array_equal(plain, weighted)

@@ -419,12 +419,14 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
         from paribus._kernels.jit.lost_masks import lose_by_masks
 
         masks, entries = _Masks.of(program), program.entries[program.patterned : program.shallow]
+        room = *(np.empty(size, np.uint64) for size in (CHUNK, 3 * WORDS, 8)), np.empty(8)
         for first in range(0, rows, CHUNK):
             some = slice(first, first + CHUNK)
             part = [_padded(array[..., some]) for array in (rounded, plain, lost)]
             lose_by_masks(
                 np.ascontiguousarray(codes[:, some]), *tests, entries, program.up, *masks.arrays,
-                program.slot_set, program.family.members, program.value, share, *(a.reshape(-1) for a in part)
+                program.slot_set, program.family.members, program.value, share, *room,
+                *(a.reshape(-1) for a in part)
             )  # fmt: skip
             for array, added in zip((rounded, plain, lost), part, strict=True):
                 array[..., some] = added[..., : array[..., some].shape[-1]]

@@ -5,92 +5,85 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
 from numba import f4, f8, i4, types, u1, u8, void
 from numba.extending import intrinsic
 
+from paribus._kernels.jit import bits
 from paribus._kernels.jit.bits import lowest, place_of
 from paribus._kernels.jit.common import CHUNK, ONE, ZERO, helper, kernel
-from paribus._kernels.jit.masks import descend
-from paribus._kernels.jit.row_masks import WORDS, all_rows, fill_masks
+from paribus._kernels.jit.masks import descend, listed
+from paribus._kernels.jit.row_masks import SIX, WORDS, all_rows, fill_masks
 from paribus._kernels.program import ABOVE, ACTIVE, DEPTH, MARGIN, NODE, SLOT
 
-LANES = 8  # rows of a byte of a word
-FLAGS, DOUBLES = ir.VectorType(ir.IntType(1), LANES), ir.VectorType(ir.DoubleType(), LANES)
-SIXTY_FOUR = u8(64)  # rows of a word
+DIGITS = 3
+MOST = (1 << DIGITS) - 1  # features that are numbered with so many binary digits, from 1
+TWO, SEVEN = u8(2), u8(MOST)
 
 
 @intrinsic
-def add_where(
-    context: Any, sums: Any, at: Any, pool: Any, all_at: Any, own_at: Any, own: Any, other: Any
-) -> Any:
-    """Add to 64 sums: ``own`` where the bit of ``pool[own_at]`` is set, ``other`` where only the other's is.
+def number_others(context: Any, pool: Any, own: Any, ways: Any, digits: Any) -> Any:
+    """Write the number of the mask that a row is in, of seven and from 1, if it is not in ``pool[own]``.
 
-    All rows of a word at once take less time than to find those whose bits are set.
+    ``ways`` are where the masks are; no row is in two of them. Each binary digit is a mask.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mine, others = (_repeated(builder, number) for number in arguments[5:])
-        words = [_word(context, builder, signature, arguments, number) for number in (3, 4)]
-        for byte in range(LANES):
-            place = _eight(context, builder, signature, arguments, byte)
-            every, own = (_flags(builder, word, byte) for word in words)
-            amount = builder.select(every, others, ir.Constant(DOUBLES, [0.0] * LANES))
-            amount = builder.select(own, mine, amount)
-            builder.store(builder.fadd(builder.load(place, align=8), amount), place, align=8)
+        kinds, (pool, own, ways, digits) = signature.args, arguments
+
+        def loaded(at: Any) -> Any:
+            return builder.load(place_of(context, builder, kinds[0], pool, at), align=8)
+
+        every = [loaded(at) for at in (builder.extract_value(ways, way) for way in range(MOST))]
+        others = builder.not_(loaded(own))
+        for digit in range(DIGITS):
+            some = [rows for number, rows in enumerate(every, 1) if number >> digit & 1]
+            place = place_of(
+                context, builder, kinds[3], digits, ir.Constant(ir.IntType(64), digit * bits.WORDS)
+            )
+            builder.store(builder.and_(reduce(builder.or_, some), others), place, align=8)
         return context.get_dummy_value()
 
-    return types.void(sums, at, pool, all_at, own_at, own, other), generate
+    return types.void(pool, own, ways, digits), generate
 
 
 @helper
-def _add_single(sums, at, pool, own, amount):
-    """Add an amount to the sums of a mask's rows, which are held in single precision."""
+def _add(sums, at, members, n, amount):
+    for i in range(n):
+        sums[at + members[i]] += amount
+
+
+@helper
+def _add_others(digits, start, amounts, lost):
+    """Add to the sums of rows, each of which has the number of its feature."""
     for w in range(WORDS):
-        word = pool[own + w]
+        low, middle, high = digits[w], digits[w + WORDS], digits[w + WORDS + WORDS]
+        word = low | middle | high
         while word:
-            place = at + w * SIXTY_FOUR + lowest(word)
-            sums[place] = f8(f4(sums[place] + amount))
+            bit = lowest(word)
             word &= word - ONE
-
-
-def _word(context: Any, builder: Any, signature: Any, arguments: Any, number: int) -> Any:
-    place = place_of(context, builder, signature.args[2], arguments[2], arguments[number], ir.IntType(64))
-    return builder.load(place, align=8)
-
-
-def _eight(context: Any, builder: Any, signature: Any, arguments: Any, byte: int) -> Any:
-    at = builder.add(arguments[1], ir.Constant(ir.IntType(64), LANES * byte))
-    return place_of(context, builder, signature.args[0], arguments[0], at, DOUBLES)
-
-
-def _flags(builder: Any, word: Any, byte: int) -> Any:
-    shifted = builder.lshr(word, ir.Constant(ir.IntType(64), LANES * byte))
-    return builder.bitcast(builder.trunc(shifted, ir.IntType(LANES)), FLAGS)
-
-
-def _repeated(builder: Any, number: Any) -> Any:
-    nothing = ir.Constant(DOUBLES, ir.Undefined)
-    first = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(first, nothing, everywhere)
+            number = (low >> bit & ONE) | (middle >> bit & ONE) << ONE | (high >> bit & ONE) << TWO
+            lost[start[number] + (w << SIX) + bit] += amounts[number]
 
 
 @kernel(
     void(
         i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1], u8[::1],
-        u8[::1], i4[::1], i4[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], f8[::1]
+        u8[::1], i4[::1], i4[:, ::1], f8[:, ::1], f8[::1], u8[::1], u8[::1], u8[::1], f8[::1], f8[::1],
+        f8[::1], f8[::1]
     ),
 )  # fmt: skip
 def lose_by_masks(
     codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, slot_set,
-    members_of, value, share, rounded, plain, lost
+    members_of, value, share, members, digits, start, amounts, rounded, plain, lost
 ):  # fmt: skip
     """Add the margins of at most a chunk of rows, and what they lose with a feature averaged out.
 
-    Sums are of a whole chunk; those of rows that there are not stay as they are.
+    A row that is led to a leaf only with a feature averaged out is so with one feature alone: of each such
+    row the number of that feature is written, and all of them are added to in one go.
     """
     rows = u8(codes.shape[1])
     features = u8(lost.size) // u8(plain.size)
@@ -103,26 +96,32 @@ def lose_by_masks(
         if entries[entry, SLOT] < 0:
             continue
         here, leaf = u8(entries[entry, DEPTH]) * most, u8(entries[entry, NODE])
-        own = kept[here]
+        own, slot, active = kept[here], u8(entries[entry, SLOT]), u8(entries[entry, ACTIVE])
+        n = listed(pool, own, members)
         for k in range(u8(value.shape[1])):
             margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
             amount = value[leaf, k]
-            for w in range(WORDS):
-                at = margin * CHUNK + w * SIXTY_FOUR
-                add_where(plain, at, pool, own + w, own + w, amount, amount)
-            if rounded.size:
-                _add_single(rounded, margin * CHUNK, pool, own, amount)
-            for a in range(ONE, u8(entries[entry, ACTIVE])):
-                slot = u8(entries[entry, SLOT]) + a
-                at = (margin * features + u8(members_of[u8(slot_set[slot]), ZERO])) * CHUNK
-                every, part = kept[here + a], share[slot]
-                for w in range(WORDS):
-                    add_where(
-                        lost,
-                        at + w * SIXTY_FOUR,
-                        pool,
-                        every + w,
-                        own + w,
-                        amount * (1.0 - part),
-                        -amount * part,
-                    )
+            _add(plain, margin * CHUNK, members, n, amount)
+            for i in range(n if rounded.size else ZERO):
+                at = margin * CHUNK + members[i]
+                rounded[at] = f8(f4(rounded[at] + amount))
+        for first in range(ONE, active, SEVEN):
+            stop = min(first + SEVEN, active)
+            ways = (
+                kept[here + first],
+                kept[here + first + ONE] if first + ONE < active else own,
+                kept[here + first + TWO] if first + TWO < active else own,
+                kept[here + first + u8(3)] if first + u8(3) < active else own,
+                kept[here + first + u8(4)] if first + u8(4) < active else own,
+                kept[here + first + u8(5)] if first + u8(5) < active else own,
+                kept[here + first + u8(6)] if first + u8(6) < active else own,
+            )
+            number_others(pool, own, ways, digits)
+            for k in range(u8(value.shape[1])):
+                margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
+                for a in range(first, stop):
+                    feature, part = u8(members_of[u8(slot_set[slot + a]), ZERO]), share[slot + a]
+                    at = (margin * features + feature) * CHUNK
+                    _add(lost, at, members, n, value[leaf, k] * (1.0 - part))
+                    start[a - first + ONE], amounts[a - first + ONE] = at, -value[leaf, k] * part
+                _add_others(digits, start, amounts, lost)
