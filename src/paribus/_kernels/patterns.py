@@ -46,8 +46,10 @@ def has_few_tests(
     ``tree`` and ``test`` are those of each node.
     """
     leaves = np.bincount(tree[~inner], minlength=len(roots))
+    small = leaves <= 1 << MOST_TESTS  # more leaves have more tests, or one twice on a path
     total = int(test.max(initial=0)) + 1
-    known = np.unique(tree[inner] * total + test[inner])
+    nodes = np.flatnonzero(inner & small[tree])
+    known = np.unique(tree[nodes] * total + test[nodes])
     tests = np.bincount(known // total, minlength=len(roots))
     repeated = leaves - 1 >= REPEATED * tests
     few = (tests >= LEAST_TESTS) & (tests <= MOST_TESTS) & repeated & (2.0**tests <= SPARE * leaves)

@@ -7,7 +7,7 @@ the *family* lists those that some grid needs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,7 +31,13 @@ CODE, CUT_AT, FROM, BELOW = range(4)
 NEITHER, LEFT_COUNTED, RIGHT_COUNTED, BOTH_COUNTED = range(4)
 FINE, COARSE = 16, 4  # even cells per threshold in the table that says nearly where a number is
 BINS = 32  # of a feature at most, where pairs of features are marked
+PORTION = 1 << 14  # nodes laid out at once: all that is known of them should stay in a cache
 FEW = 2_048  # thresholds whose table may be fine: it should stay in the nearest cache
+
+
+def portions(nodes: int) -> Iterator[slice]:
+    """Yield the positions of nodes, as many as are laid out at once."""
+    return (slice(first, first + PORTION) for first in range(0, nodes, PORTION))
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,15 +247,16 @@ class Program(Coded):
         """
         entries = self.entries[self.shallow :]
         nodes = np.full((len(entries), 4), -1, np.int32)
-        inner = np.flatnonzero(entries[:, SLOT] < 0)
-        column, cut, missing_left, table = self.conditions[entries[inner + 1, TEST]].T
-        nodes[inner, CODE] = column
-        nodes[inner, CUT_AT] = np.where(table < 0, cut, table)
-        nodes[inner, FROM] = np.where(table < 0, self.n_codes[column] - missing_left, -1)
-        nodes[inner, BELOW] = entries[inner + 1, END] - self.shallow
-        leaf = np.flatnonzero(entries[:, SLOT] >= 0)
-        nodes[leaf, CUT_AT] = entries[leaf, SLOT]
-        nodes[leaf, BELOW] = entries[leaf, SLOT] + entries[leaf, ACTIVE]
+        for some in portions(len(entries)):
+            slot = entries[some, SLOT]
+            inner, leaf = (some.start + np.flatnonzero(flags) for flags in (slot < 0, slot >= 0))
+            column, cut, missing_left, table = self.conditions[entries[inner + 1, TEST]].T
+            nodes[inner, CODE] = column
+            nodes[inner, CUT_AT] = np.where(table < 0, cut, table)
+            nodes[inner, FROM] = np.where(table < 0, self.n_codes[column] - missing_left, -1)
+            nodes[inner, BELOW] = entries[inner + 1, END] - self.shallow
+            nodes[leaf, CUT_AT] = entries[leaf, SLOT]
+            nodes[leaf, BELOW] = entries[leaf, SLOT] + entries[leaf, ACTIVE]
         return nodes
 
     @cached_property

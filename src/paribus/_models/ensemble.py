@@ -20,6 +20,7 @@ Nodes = NDArray[np.int32]
 INFINITE = "has infinite values, which the model does not accept"
 MISSING = "has missing values, which the model does not accept"
 LEAF = -1  # the column of a node that tests nothing
+ALL = slice(None)
 ZERO = float(np.float32(1e-35))  # what is no further from zero is zero where zeros are missing
 
 
@@ -228,16 +229,16 @@ class Ensemble:
         """Number of margins."""
         return len(self.base)
 
-    def sides(self, feature: int, dtype: np.dtype[Any], among: Flags | None = None) -> Array:
+    def sides(self, feature: int, dtype: np.dtype[Any], among: Nodes | slice = ALL) -> Array:
         """Return the last number of a dtype left of each threshold of a feature, and the first one right.
 
-        ``among (n,)`` are the nodes that count, None for all of them.
+        ``among`` are the nodes that count.
         """
-        tests = self.level_set < 0 if among is None else (self.level_set < 0) & among
+        tested, compares = self.column[among], self.level_set[among] < 0
         lasts: list[Array] = [np.empty(0, dtype)]
         for column, encoding in enumerate(self.encodings):
             if encoding.feature == feature:
-                here = self.threshold[(self.column == column) & tests]
+                here = self.threshold[among][np.flatnonzero((tested == column) & compares)]
                 lasts.append(_last_left(here[np.isfinite(here)], dtype, encoding.single))
                 if encoding.zero_is_missing:  # numbers next to zero are neither left nor right
                     lasts.append(_last_left(np.array([-np.nextafter(ZERO, 1.0), ZERO]), dtype, False))
@@ -366,14 +367,17 @@ def check(ensemble: Ensemble) -> None:
     within("columns", ensemble.column, LEAF, len(ensemble.encodings))
     within("sets of categories", ensemble.level_set, -1, len(ensemble.level_sets))
     inner = ensemble.column != LEAF
-    children = np.concatenate([ensemble.left[inner], ensemble.right[inner]])
+    places = np.flatnonzero(inner)
+    left, right = ensemble.left[places], ensemble.right[places]
+    children = np.concatenate([left, right])
     within("children", children, 0, nodes)
     # Every node but the roots is the child of exactly one node: with this and no node its own ancestor,
     # what hangs from a root is a tree.
     parents = np.bincount(children, minlength=nodes) + np.bincount(ensemble.roots, minlength=nodes)
     if (parents != 1).any():
         raise RefusalError("its trees cannot be read: some node has no parent, or several")
-    if _reached(ensemble, inner) != nodes:
+    # Where children come after their parents, as in most libraries, none is.
+    if not ((left > places) & (right > places)).all() and _reached(ensemble, inner) != nodes:
         raise RefusalError("its trees cannot be read: some node is its own ancestor")
     compared = inner & (ensemble.level_set < 0)
     if np.isnan(ensemble.threshold[compared]).any():

@@ -182,8 +182,11 @@ def _read_trees_at(target: Any, place: Place, response: str, evidence: Evidence)
     own = read_trees(target, place.table)
     ensemble = place.of_table(own, target)
     trees = trees_for(ensemble, response, evidence.columns, place.sample, evidence.prediction)
-    received = replace(trees.ensemble, encodings=own.encodings, preparation=None)
-    check_at_splits(replace(trees, ensemble=received), place.table, evidence.predict)
+    received = trees
+    if not place.raw:
+        before = replace(trees.ensemble, encodings=own.encodings, preparation=None)
+        received = replace(trees, ensemble=before)
+    check_at_splits(received, place.table, evidence.predict)
     return trees
 
 

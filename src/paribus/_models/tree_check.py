@@ -66,7 +66,7 @@ def check_at_splits(trees: Trees, sample: Table, predict: Callable[[Any, int], F
 def _tested(ensemble: Ensemble) -> list[int]:
     """Return the features that nodes test, those of the most roots first."""
     features = np.array([encoding.feature for encoding in ensemble.encodings] + [-1])
-    found = features[ensemble.column[ensemble.column != LEAF]]
+    found = features[np.flatnonzero(np.bincount(ensemble.column - LEAF)[1:])]
     roots = features[ensemble.column[ensemble.roots]]
     count = {int(feature): 0 for feature in np.unique(found)}
     for feature, times in zip(*np.unique(roots[roots >= 0], return_counts=True), strict=True):
@@ -82,9 +82,7 @@ def _decisive(ensemble: Ensemble, sample: Table, feature: int, most: int) -> Arr
     if column.values.dtype.kind not in "fiu":
         return _categories(ensemble, sample, feature)[:most]
     dtype = column.values.dtype
-    root = np.zeros(len(ensemble.column), dtype=bool)
-    root[ensemble.roots] = True
-    first = ensemble.sides(feature, dtype, root)
+    first = ensemble.sides(feature, dtype, ensemble.roots)
     later = np.setdiff1d(
         np.concatenate([ensemble.sides(feature, dtype), _listed(ensemble, feature, dtype)]), first
     )
@@ -125,6 +123,8 @@ def _categories(ensemble: Ensemble, sample: Table, feature: int) -> Array:
 
 def _listed(ensemble: Ensemble, feature: int, dtype: np.dtype[Any]) -> Array:
     """Return the numbers of categories that nodes list of a column of numbers."""
+    if not ensemble.level_sets:
+        return np.empty(0, dtype)
     columns = [
         position for position, encoding in enumerate(ensemble.encodings) if encoding.feature == feature
     ]

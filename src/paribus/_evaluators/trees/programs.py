@@ -46,6 +46,7 @@ from paribus._kernels.program import (
     Program,
     Walk,
     level_codes,
+    portions,
 )
 from paribus._models.ensemble import LEAF, Encoding, Ensemble
 from paribus._models.preprocessing.preparation import SparseTable, spread
@@ -164,7 +165,8 @@ def _code_columns(ensemble: Ensemble, inner: Flags) -> tuple[tuple[CodeColumn, .
     """Return the code columns, and for each inner node its column and its cut or set of categories."""
     nodes = np.flatnonzero(inner)
     key = ensemble.column[nodes].astype(np.int64) * 2 + (ensemble.level_set[nodes] >= 0)
-    order = np.argsort(key, kind="stable")
+    few = 2 * len(ensemble.encodings) < 1 << 15
+    order = np.argsort(key.astype(np.int16) if few else key, kind="stable")  # short numbers are counted
     numbers, first = np.unique(key[order], return_index=True)
     columns: list[CodeColumn] = []
     column, cut = np.zeros(len(inner), np.int64), np.zeros(len(inner), np.int64)
@@ -239,25 +241,29 @@ def _walked(
 
 def _entries(ensemble: Ensemble, layout: Layout, test: Integers, order: Integers) -> Ints:
     parent, node = layout.parent, layout.node
-    above, root = np.maximum(parent, 0), parent < 0
-    entries = np.zeros((len(node), 10), np.int32)
-    entries[:, END], entries[:, DEPTH] = layout.end, layout.depth
-    entries[:, TEST] = test[node[above]]
-    entries[:, SIDE], entries[:, NODE] = layout.side, node
-    trees = np.cumsum(root) - 1
+    tests = test.astype(np.int32)
+    sizes = np.diff(np.append(np.flatnonzero(parent < 0), len(node)))
     vector = ensemble.value.shape[1] > 1
-    entries[:, MARGIN] = -1 if vector else ensemble.output[order][trees]
+    margin = np.repeat(np.full(len(order), -1, np.int32) if vector else ensemble.output[order], sizes)
+    entries = np.empty((len(node), 10), np.int32)
+    for some in portions(len(node)):
+        own = entries[some]
+        own[:, END], own[:, DEPTH] = layout.end[some], layout.depth[some]
+        own[:, TEST] = tests[node[np.maximum(parent[some], 0)]]
+        own[:, SIDE], own[:, NODE], own[:, MARGIN] = layout.side[some], node[some], margin[some]
     _fill_sets(entries, layout, ensemble.column != LEAF)
     return entries
 
 
 def _fill_sets(entries: Ints, layout: Layout, inner: Flags) -> None:
     """Write the columns of entries that depend on which sets of features may be free."""
-    above = np.maximum(layout.parent, 0)
-    entries[:, ABOVE] = np.where(layout.parent < 0, 0, layout.active[above])
-    entries[:, UPS] = layout.up_first[above]
-    entries[:, ACTIVE] = layout.active
-    entries[:, SLOT] = np.where(inner[layout.node], -1, layout.slot_first)
+    for some in portions(len(entries)):
+        own, parent = entries[some], layout.parent[some]
+        above = np.maximum(parent, 0)
+        own[:, ABOVE] = np.where(parent < 0, 0, layout.active[above])
+        own[:, UPS] = layout.up_first[above]
+        own[:, ACTIVE] = layout.active[some]
+        own[:, SLOT] = np.where(inner[layout.node[some]], -1, layout.slot_first[some])
 
 
 def walk_of(ensemble: Ensemble, features: tuple[int, ...]) -> Walk:
