@@ -125,6 +125,8 @@ def _categories(ensemble: Ensemble, sample: Table, feature: int) -> Array:
 
 def _listed(ensemble: Ensemble, feature: int, dtype: np.dtype[Any]) -> Array:
     """Return the numbers of categories that nodes list of a column of numbers."""
+    if not ensemble.level_sets:
+        return np.empty(0, dtype)
     columns = [
         position for position, encoding in enumerate(ensemble.encodings) if encoding.feature == feature
     ]
