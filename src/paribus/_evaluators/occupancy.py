@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from types import ModuleType
@@ -206,6 +206,24 @@ class OccupiedCells:
         if table is None:
             return expected, np.zeros_like(expected)
         return expected, expected & ~(table if one < other else table.T)
+
+    def beside(self, one: int, others: Sequence[int]) -> tuple[Floats, Floats, Floats]:
+        """Return the weight ``(o, b)`` of others at each bin of a feature, as far as rows are to be expected.
+
+        First all of it, then that in cells without any, and the weight ``(o,)`` that each has anywhere.
+        """
+        bins, own = self.outlook.bins, self.rows[one]
+        weight = np.array([self.weights[k] for k in others]).reshape(len(others), 1, BINS)
+        rows = np.array([self.rows[k] for k in others]).reshape(weight.shape)
+        expected = own[:, None] * rows >= EXPECTED * own.sum()
+        expected[:, bins[one].pooled] = False
+        expected[np.arange(len(others)), :, np.array([bins[k].pooled for k in others], np.int64)] = False
+        empty = expected.copy()
+        for number, k in enumerate(others):
+            table = self.tables.get((min(one, k), max(one, k)))
+            empty[number] &= False if table is None else ~(table if one < k else table.T)
+        known, off = ((which * weight).sum(axis=2) for which in (expected, empty))
+        return known, off, weight.sum(axis=(1, 2))
 
     def bins_of(self, axis: Axis) -> Array:
         """Return the bin each point of an axis lies in."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -18,19 +19,27 @@ from paribus._loading import uncollected
 from paribus.errors import check_choice, failure
 
 COMPILED, REFERENCE = "paribus._kernels.compiled", "paribus._kernels.reference"
+COUNTS = "paribus._kernels.jit.cell_counts"
 CHOICE = "PARIBUS_KERNELS"  # the environment variable that names the kernels
 
 
 def kernels(*, small: bool = False) -> ModuleType:
     """Return the kernels: compiled where numba can be imported, else those in NumPy.
 
-    ``small`` work is left to NumPy: to load a kernel would take longer.
+    ``small`` work, which is to count rows in bins, is left to NumPy unless its kernels are loaded already: to
+    load them would take longer. Both return the same.
     """
-    if small:
+    if small and not _counts_loaded():
         return import_module(REFERENCE)
     name = COMPILED if why_numpy() is None else REFERENCE
     with uncollected():
         return import_module(name)
+
+
+def _counts_loaded() -> bool:
+    """Return whether the kernels that count rows in bins are loaded."""
+    known = sys.modules.get(COUNTS)
+    return known is not None and all(getattr(known, name).loaded for name in ("locate", "tally", "mark"))
 
 
 @cache

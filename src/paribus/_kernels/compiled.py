@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from paribus._kernels.flow import WORDS as MASK_WORDS
 from paribus._kernels.grid_points import changes
 from paribus._kernels.jit import common, node_order
 from paribus._kernels.jit import points as reaching
+from paribus._kernels.line_changes import average_changes, line_averages, line_changes, on_lines
 from paribus._kernels.pattern_tables import Lookups, MovedTests, curve_changes, losses
 from paribus._kernels.patterns import MOST_CODES, Patterns, patterns_of
 from paribus._kernels.program import (
@@ -199,8 +199,8 @@ def _pattern_room(patterns: Patterns) -> tuple[NDArray[np.uint16], Bytes]:
 
 def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
-    if len(points.axis_first) == 2 and program.shallow == len(program.entries):
-        return reference.average(program, points, share)
+    if on_lines(program, [points]):
+        return line_averages(program, [points], share)
     averages = np.zeros((program.n_margins, points.size))
     reaching.average(
         program.entries, program.up, program.n_codes, program.conditions, program.truth, points.row,
@@ -275,28 +275,37 @@ def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Tr
     starts = np.cumsum([0, *(points.size for points in questions)])
     lines = _lines(program, questions, starts) if program.shallow < len(program.entries) else None
     entries = program.entries[program.patterned : None if lines is None else program.shallow]
-    find = partial(changes, program, entries)
-    if len(questions) == 1:
-        found = [find(questions[0], 0)]
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(find, questions, starts.tolist()))
+    found = _changes(program, entries, list(zip(questions, starts.tolist(), strict=False)), threads)
     shift = np.cumsum([0, *(len(edges) for _, edges in found)])
     for (visits, _), before in zip(found, shift, strict=False):
         visits[:, 2:4] += before
-        visits[:, 4] += program.patterned
-    visits = np.concatenate([visits for visits, _ in found])
+    visits = np.concatenate([np.empty((0, 5), np.int32), *(visits for visits, _ in found)])
     order = np.argsort(visits[:, 4], kind="stable")
     per_entry = np.bincount(visits[:, 4], minlength=len(program.entries))
     return Trace(
         np.concatenate([[0], np.cumsum(per_entry)]),
         visits[order],
-        np.concatenate([edges for _, edges in found]),
+        np.concatenate([np.empty((0, 2), np.int32), *(edges for _, edges in found)]),
         starts[:-1].astype(np.int32),
         int(starts[-1]),
         curve_changes(patterns_of(program), questions) if program.patterned else None,
         lines,
     )
+
+
+def _changes(
+    program: Program, entries: Ints, grids: list[tuple[PointCodes, int]], threads: int
+) -> list[tuple[Ints, Ints]]:
+    """Return the changes along grids with their first points, of those of one axis together."""
+    lone = [grid for grid in grids if on_lines(program, [grid[0]])]
+    others = [grid for grid in grids if not on_lines(program, [grid[0]])]
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(lambda grid: changes(program, entries, *grid), others))
+    for visits, _ in found:
+        visits[:, 4] += program.patterned
+    if lone and program.patterned < len(program.entries):
+        found.append(line_changes(program, program.patterned, *zip(*lone, strict=True)))
+    return found
 
 
 def _lines(program: Program, questions: list[PointCodes], starts: Integers) -> Lines | None:
@@ -336,10 +345,15 @@ def averages(
     program: Program, traced: Trace, questions: list[PointCodes], share: Floats, threads: int = 1
 ) -> Floats:
     """Return the average margins at each point of grids ``(m, g)`` as `average` does for one of them."""
+    if traced.lines is None and not program.patterned:
+        found = traced.visits, traced.edges, traced.starts
+        return average_changes(program, *found, traced.size, share)
+    if on_lines(program, questions):
+        return line_averages(program, questions, share)
     if traced.lines is None:
         with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(lambda points: average(program, points, share), questions))
-        return np.concatenate(found, axis=1)
+            each = list(pool.map(lambda points: average(program, points, share), questions))
+        return np.concatenate(each, axis=1)
     from paribus._kernels.jit.lines import average_lines
 
     drawn, plain = np.zeros((program.n_margins, traced.size, 1)), np.zeros((program.n_margins, 1))

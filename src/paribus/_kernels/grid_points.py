@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._kernels.program import (
-    ACTIVE,
     COLUMN,
     CUT,
     DEPTH,
@@ -73,7 +71,7 @@ class Reached:
 
 def reached(program: Program, entries: Ints, points: PointCodes) -> Iterator[Reached]:
     """Yield for some trees after others which points of a grid reach their entries."""
-    for begin, end in _batches(entries, ENTRIES):
+    for begin, end in batches(entries, ENTRIES):
         yield _reached(program, entries[begin:end], points, begin)
 
 
@@ -85,7 +83,7 @@ def _reached(program: Program, entries: Ints, points: PointCodes, first: int) ->
     reach = _passed(program, entries[tests], points)
     holder[tests] = np.arange(len(tests))
     above = np.flatnonzero(depth == 0)
-    for level, place in _levels(entries):
+    for level, place in levels(entries):
         parent, above = above[place], level
         tag[level] = tag[parent]
         own = holder[level] >= 0
@@ -97,132 +95,38 @@ def _reached(program: Program, entries: Ints, points: PointCodes, first: int) ->
     return Reached(first, entries, holder, tag, reach, points.axis_first)
 
 
-def _passed(program: Program, entries: Ints, points: PointCodes) -> Flags:
-    """Return which points pass the tests that lead to entries; those of other axes do."""
-    tests = program.conditions[entries[:, TEST]]
-    column, cut, missing_left, table = tests[:, [COLUMN, CUT, MISSING_LEFT, TABLE]].T
-    row = points.row[entries[:, TEST]]
-    codes = points.codes[row]
+def go_left(program: Program, conditions: Integers, codes: Ints) -> Flags:
+    """Return which codes ``(c, g)`` of the columns that conditions are about go left."""
+    column, cut, missing_left, table = program.conditions[conditions][:, [COLUMN, CUT, MISSING_LEFT, TABLE]].T
     left = (codes <= cut[:, None]) | (codes >= (program.n_codes[column] - missing_left)[:, None])
     listed = np.flatnonzero(table >= 0)
     if len(listed):
         left[listed] = program.truth[table[listed, None] + codes[listed]] > 0
+    return np.asarray(left)
+
+
+def _passed(program: Program, entries: Ints, points: PointCodes) -> Flags:
+    """Return which points pass the tests that lead to entries; those of other axes do."""
+    row = points.row[entries[:, TEST]]
+    left = go_left(program, entries[:, TEST], points.codes[row])
     axis = np.repeat(np.arange(len(points.axis_first) - 1), np.diff(points.axis_first))
     return np.asarray((left != (entries[:, SIDE] > 0)[:, None]) | (axis != points.axis[row][:, None]))
 
 
-@dataclass(frozen=True, eq=False)
-class LastTests:
-    """Per feature of the family, the entries that test it and the leaves below them.
-
-    Attributes
-    ----------
-    tests, test_first : (t,), (f + 1,)
-        Entries whose test is about each feature, feature by feature.
-    above : (t,)
-        The last test of the same feature on the way to each, as a position in ``tests``, -1 for none.
-    slots, slot_first : (s,), (f + 1,)
-        Slots whose set is one feature, feature by feature.
-    leaf, last : (s,), (s,)
-        The leaf of each, as an entry, and its last test of the feature, as a position in ``tests``.
-    """
-
-    tests: Integers
-    test_first: Integers
-    above: Integers
-    slots: Integers
-    slot_first: Integers
-    leaf: Integers
-    last: Integers
-
-    @classmethod
-    def of(cls, program: Program) -> LastTests:
-        """Follow the trees level by level."""
-        features = len(program.family.features)
-        about = np.where(program.entries[:, DEPTH] > 0, features, -1)
-        if len(program.conditions):
-            about = np.where(about < 0, features, program.feature[program.entries[:, TEST]])
-        above = np.full(len(about), -1, np.int64)
-        slots: list[Integers] = []
-        for begin, end in _batches(program.entries, max(1, AT_ONCE // (8 * (features + 1)))):
-            slots += _last_of(program, about, above, begin, end)
-        tests = np.argsort(about, kind="stable")
-        firsts = np.searchsorted(about[tests], np.arange(features + 1))
-        tests = tests[: firsts[-1]]
-        place = np.full(len(about) + 1, -1, np.int64)  # the last for no test
-        place[tests] = np.arange(len(tests))
-        found = np.concatenate([np.empty((4, 0), np.int64), *slots], axis=1)
-        feature, slot, leaf, last = found[:, np.lexsort((found[1], found[0]))]
-        slot_first = np.searchsorted(feature, np.arange(features + 1))
-        return cls(tests, firsts, place[above[tests]], slot, slot_first, leaf, place[last])
-
-    def of_feature(self, feature: int) -> tuple[slice, slice]:
-        """Return where the tests and the slots of a feature are."""
-        tests, slots = self.test_first[feature : feature + 2], self.slot_first[feature : feature + 2]
-        return slice(*tests.tolist()), slice(*slots.tolist())
-
-
-_KNOWN: WeakKeyDictionary[Program, LastTests] = WeakKeyDictionary()
-
-
-def last_tests(program: Program) -> LastTests:
-    """Return the last tests of a program, found once for all grids; by two threads, they are the same."""
-    if program not in _KNOWN:
-        _KNOWN[program] = LastTests.of(program)
-    return _KNOWN[program]
-
-
-def _batches(entries: Ints, size: int) -> Iterator[tuple[int, int]]:
+def batches(entries: Ints, size: int) -> Iterator[tuple[int, int]]:
     """Yield where some trees begin and end, of about ``size`` entries or one tree."""
     roots = np.flatnonzero(entries[:, DEPTH] == 0)
     chosen = roots[np.flatnonzero(np.diff(roots // size, prepend=-1))]
     yield from pairwise([*chosen.tolist(), len(entries)])
 
 
-def _levels(entries: Ints) -> Iterator[tuple[Integers, Integers]]:
+def levels(entries: Ints) -> Iterator[tuple[Integers, Integers]]:
     """Yield the entries of each level of some trees, with their parents as positions in the level above."""
     depth = entries[:, DEPTH]
     levels = np.split(np.argsort(depth, kind="stable"), np.cumsum(np.bincount(depth))[:-1])
     yield levels[0], np.arange(len(levels[0]))  # roots stand above themselves
     for above, level in pairwise(levels):
         yield level, np.searchsorted(above, level) - 1
-
-
-def _last_of(program: Program, about: Integers, above: Integers, begin: int, end: int) -> Iterator[Integers]:
-    """Write the last test before each of some entries; yield features, slots, leaves and their last tests."""
-    features, entries = len(program.family.features), program.entries[begin:end]
-    table = np.full((int((entries[:, DEPTH] == 0).sum()), features + 1), -1, np.int64)
-    for level, parent in _levels(entries):
-        rows, table = np.arange(len(level)), table[parent]
-        own = about[begin + level]
-        above[begin + level] = np.where(own < features, table[rows, own], -1)
-        table[rows, own] = begin + level
-        leaf = np.flatnonzero(entries[level, SLOT] >= 0)
-        first, active = entries[level[leaf], SLOT], entries[level[leaf], ACTIVE].astype(np.int64)
-        slots = np.arange(active.sum()) + np.repeat(first - np.cumsum(active) + active, active)
-        row, sets = np.repeat(leaf, active), program.slot_set[slots]
-        single = (sets >= 1) & (sets <= features)  # sets of one feature are next to the empty one
-        feature, row = sets[single] - 1, row[single]
-        yield np.stack([feature, slots[single], begin + level[row], table[row, feature]])
-
-
-def _reaching(program: Program, tests: Integers, above: Integers, points: PointCodes) -> Flags:
-    """Return which points of one axis pass its tests, and those of it above each, ``(t, g)``."""
-    reach = _passed(program, program.entries[tests], points)
-    waiting, known = np.flatnonzero(above >= 0), above < 0
-    while len(waiting):
-        ready = known[above[waiting]]
-        now = waiting[ready]
-        reach[now] &= reach[above[now]]
-        known[now], waiting = True, waiting[~ready]
-    return reach
-
-
-def _feature_of(program: Program, entries: Ints, points: PointCodes) -> int | None:
-    """Return the feature of a grid of one axis, None if it has several or trees are deep."""
-    tested = np.flatnonzero(points.row >= 0)
-    deep = program.shallow < len(program.entries) or len(entries) < len(program.entries)
-    return None if deep or len(points.axis_first) > 2 or not len(tested) else int(program.feature[tested[0]])
 
 
 def changes(program: Program, entries: Ints, points: PointCodes, start: int) -> tuple[Ints, Ints]:
@@ -232,16 +136,6 @@ def changes(program: Program, entries: Ints, points: PointCodes, start: int) -> 
     reach one by themselves leave it: the active set, the first point, where its edges begin and end, and the
     entry. ``edges (h, 2)`` are points, and 1 where a leaf begins to be reached or -1 where it ends.
     """
-    feature = _feature_of(program, entries, points)
-    if feature is not None:
-        tests, slots = last_tests(program).of_feature(feature)
-        known = last_tests(program)
-        reach = _reaching(program, known.tests[tests], known.above[tests] - tests.start, points)
-        edges, run = _edges(reach, start)
-        leaf, last = known.leaf[slots], known.last[slots] - tests.start
-        tag = known.slots[slots] - entries[leaf, SLOT]
-        first = np.full(len(leaf), start)
-        return np.stack([tag, first, run[last], run[last + 1], leaf], axis=1).astype(np.int32), edges
     visits, found, begun = [np.empty((0, 5), np.int64)], [np.empty((0, 2), np.int32)], 0
     for trees in reached(program, entries, points):
         runs = [np.full(1, begun)]
@@ -268,23 +162,6 @@ def _edges(reach: Flags, start: int) -> tuple[Ints, Integers]:
 
 def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
-    feature = _feature_of(program, program.entries, points)
-    if feature is None:
-        return _average(program, points, share)
-    known = last_tests(program)
-    tests, slots = known.of_feature(feature)
-    reach = _reaching(program, known.tests[tests], known.above[tests] - tests.start, points)
-    leaf, last = known.leaf[slots], known.last[slots] - tests.start
-    amounts = _amounts(program, leaf, last, share[known.slots[slots]], len(reach))
-    others = program.entries[:, SLOT] >= 0
-    others[leaf] = False
-    rest = np.flatnonzero(others)
-    plain = _amounts(program, rest, np.zeros_like(rest), share[program.entries[rest, SLOT]], 1)
-    return np.asarray(np.einsum("hm,hg->mg", amounts, reach.astype(np.float64)) + plain.T)
-
-
-def _average(program: Program, points: PointCodes, share: Floats) -> Floats:
-    """Return averages at the points of several axes."""
     averages, plain = np.zeros((program.n_margins, points.size)), np.zeros((1, program.n_margins))
     for trees in reached(program, program.entries, points):
         leaf = np.flatnonzero(trees.entries[:, SLOT] >= 0)

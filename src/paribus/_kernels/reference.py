@@ -8,6 +8,7 @@ import numpy as np
 
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._kernels import grid_points, preorder
+from paribus._kernels.line_changes import line_averages, on_lines
 from paribus._kernels.program import (
     ACTIVE,
     BINS,
@@ -166,14 +167,16 @@ def added(program: Program, leaf: Leaf) -> Floats:
 
 def average(program: Program, points: PointCodes, share: Floats) -> Floats:
     """Return the average margins at each point, ``(m, g)``, without the baseline; ``share`` is per slot."""
-    return grid_points.average(program, points, share)
+    return averages(program, [points], [points], share)
 
 
 def averages(
     program: Program, traced: list[PointCodes], questions: list[PointCodes], share: Floats, threads: int = 1
 ) -> Floats:
     """Return the average margins at each point of grids ``(m, g)`` as `average` does for one of them."""
-    return np.concatenate([average(program, points, share) for points in questions], axis=1)
+    if on_lines(program, questions):
+        return line_averages(program, questions, share)
+    return np.concatenate([grid_points.average(program, points, share) for points in questions], axis=1)
 
 
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> list[PointCodes]:

@@ -63,15 +63,24 @@ def _shares(
                 at = np.where(expected, empty, np.nan)
                 yield float(empty.sum() / expected.sum()), *pair, at, (one, other)
     for position, axis in enumerate(axes):
-        for partner in joint.outlook.partners.get(axis.feature, ()):
-            if partner in varied or not len(axis) or not joint.knows(axis.feature, partner, open_=open_):
-                continue
-            cells, weight = joint.cells(axis.feature, partner), joint.weights[partner]
-            # The partner's weight at each point: all of which something is known, and that in empty cells.
-            known, off = (which[joint.bins_of(axis)] @ weight for which in cells)
-            if known.sum() >= KNOWN * weight.sum() * len(axis):
-                at = np.divide(off, known, out=np.full(len(axis), np.nan), where=known > 0)
-                yield float(off.sum() / known.sum()), axis.feature, partner, at, (position,)
+        of_axis = joint.outlook.partners.get(axis.feature, ()) if len(axis) else ()
+        partners = [k for k in of_axis if k not in varied and joint.knows(axis.feature, k, open_=open_)]
+        # Of those whose cells all have rows, the first that says something is enough.
+        for some in ([partners] if open_ and partners else [[partner] for partner in partners]):
+            yield from _with_partners(axis, position, some, joint)
+
+
+def _with_partners(
+    axis: Axis, position: int, partners: list[int], joint: OccupiedCells
+) -> Iterator[tuple[float, int, int, Floats, tuple[int, ...]]]:
+    """Yield what a feature shows with each of some partners."""
+    bins = joint.bins_of(axis)
+    for partner, every, empty, weight in zip(partners, *joint.beside(axis.feature, partners), strict=True):
+        # The partner's weight at each point: all of which something is known, and that in empty cells.
+        known, off = every[bins], empty[bins]
+        if known.sum() >= KNOWN * weight * len(axis):
+            at = np.divide(off, known, out=np.full(len(axis), np.nan), where=known > 0)
+            yield float(off.sum() / known.sum()), axis.feature, partner, at, (position,)
 
 
 def _crossed(one: Axis, other: Axis, joint: OccupiedCells) -> tuple[Flags, Flags]:

@@ -171,8 +171,8 @@ class TreeExact(ExactEffects):
         return {("coverage", 0): Counts.expected((self.program.n_slots,), rows)}
 
     def averages(self, state: Keyed, total: float, threads: int) -> list[Floats]:
-        """Return the average outputs of each grid, in one pass over deep trees for a group of them."""
-        if not self.linear or not self._deep:
+        """Return the average outputs of each grid, in one pass over the trees for a group of them."""
+        if not self.linear:
             return super().averages(state, total, threads)
         share = state.parts["coverage", 0].cells / total
         averages = [np.empty((self.model.n_outputs, 0))] * len(self.points)
