@@ -52,7 +52,8 @@ def has_few_tests(
     known = np.unique(tree[nodes] * total + test[nodes])
     tests = np.bincount(known // total, minlength=len(roots))
     repeated = leaves - 1 >= REPEATED * tests
-    few = (tests >= LEAST_TESTS) & (tests <= MOST_TESTS) & repeated & (2.0**tests <= SPARE * leaves)
+    sparse = 2.0 ** np.minimum(tests, MOST_TESTS) > SPARE * leaves
+    few = (tests >= LEAST_TESTS) & (tests <= MOST_TESTS) & repeated & ~sparse
     first = np.cumsum(tests) - tests
     level = roots[few]
     passed = np.zeros(len(level), np.int64)
