@@ -100,7 +100,7 @@ def test_h_statistic_every_way_to_count_gives_numbers_and_errors_of_brute_force(
     if path == "looked up":
         monkeypatch.setattr(leaf_boxes, "TABLE_CELLS", 0)
     if path == "lists":
-        monkeypatch.setattr(programs.program_of, "__defaults__", (2,))
+        monkeypatch.setattr(programs.program_of, "__defaults__", (2, 0))
     kept = []
     counting = tree_interactions.CoveragePass.evaluate
 

@@ -134,7 +134,7 @@ def test_trees_models_of_categories_do_split_by_categories(name):
 @pytest.mark.parametrize("name", ["hist", "forest, three classes", "xgboost, two classes"])
 def test_trees_walked_with_lists_of_rows_give_same_number(name, monkeypatch):
     want = paribus.effects(fitted(name), GAPS, [0, (0, 1)], kind="both", grid_resolution=5)
-    monkeypatch.setattr(programs.program_of, "__defaults__", (2,))
+    monkeypatch.setattr(programs.program_of, "__defaults__", (2, 0))
     have = paribus.effects(fitted(name), GAPS, [0, (0, 1)], kind="both", grid_resolution=5)
     for key in want:
         agree(have[key], want[key], 1e-12)
@@ -211,7 +211,7 @@ MANY = np.concatenate([np.where(np.isnan(GAPS), np.nan, GAPS + 0.05 * k) for k i
 @pytest.mark.parametrize("name", ["hist", "forest, three classes", "xgboost, two classes"])
 def test_trees_threads_and_blocks_do_not_change_bits(name, kind, sample, deep, monkeypatch):
     monkeypatch.setattr(effects_statistic, "SAMPLE", sample)
-    monkeypatch.setattr(programs.program_of, "__defaults__", (deep,))
+    monkeypatch.setattr(programs.program_of, "__defaults__", (deep, 0))
 
     def ask(jobs):
         found = paribus.effects(

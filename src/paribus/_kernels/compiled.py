@@ -317,8 +317,8 @@ def _lines(program: Program, questions: list[PointCodes], starts: Integers, thre
             at[column] = sum(map(len, codes))
             codes.append(points.codes[points.row[first[column]]])
     about = program.n_codes, program.conditions, program.truth, program.slot_set, grid_of, at
-    points = np.concatenate([NOTHING, *codes]), set_grid, starts
-    return _listed_lines(program, grid_of, (*about, *points), threads)
+    values = np.concatenate([NOTHING, *codes]), set_grid, starts
+    return _listed_lines(program, grid_of, (*about, *values), threads)
 
 
 def _listed_lines(program: Program, grid_of: Ints, about: tuple[Array, ...], threads: int) -> Lines:
