@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -273,7 +274,8 @@ class Trace:
 def trace(program: Program, questions: list[PointCodes], threads: int = 1) -> Trace:
     """Find, once for all rows, where the curves of the grids can change."""
     starts = np.cumsum([0, *(points.size for points in questions)])
-    lines = _lines(program, questions, starts) if program.shallow < len(program.entries) else None
+    deep = program.shallow < len(program.entries)
+    lines = _lines(program, questions, starts, threads) if deep else None
     entries = program.entries[program.patterned : None if lines is None else program.shallow]
     found = _changes(program, entries, list(zip(questions, starts.tolist(), strict=False)), threads)
     shift = np.cumsum([0, *(len(edges) for _, edges in found)])
@@ -308,10 +310,8 @@ def _changes(
     return found
 
 
-def _lines(program: Program, questions: list[PointCodes], starts: Integers) -> Lines | None:
+def _lines(program: Program, questions: list[PointCodes], starts: Integers, threads: int) -> Lines | None:
     """Return where curves change test by test; None unless each grid is about a feature of its own."""
-    from paribus._kernels.jit.lines import list_lines
-
     first = np.searchsorted(program.conditions[:, COLUMN], np.arange(len(program.columns)))
     grid_of, at = np.full(len(first), -1, np.int32), np.zeros(len(first), np.int64)
     set_grid = np.full(len(program.family.sets), -1, np.int32)
@@ -325,20 +325,52 @@ def _lines(program: Program, questions: list[PointCodes], starts: Integers) -> L
         for column in columns:
             at[column] = sum(map(len, codes))
             codes.append(points.codes[points.row[first[column]]])
-    tests = program.entries[program.entries[:, DEPTH] > 0, TEST]
-    n_visits = int((grid_of[program.conditions[tests, COLUMN]] >= 0).sum())
-    visits, visit_of = np.empty((n_visits, 3), np.int32), np.empty(program.n_slots, np.int32)
-    flat, totals = np.concatenate([NOTHING, *codes]), np.array([2 * n_visits])
+    about = program.n_codes, program.conditions, program.truth, program.slot_set, grid_of, at
+    values = np.concatenate([NOTHING, *codes]), set_grid, starts
+    return _listed_lines(program, grid_of, (*about, *values), threads)
+
+
+def _listed_lines(program: Program, grid_of: Ints, about: tuple[Array, ...], threads: int) -> Lines:
+    """List where curves change, as many trees in each thread; the result is the same for any number."""
+    entries, visited = program.entries, program.entries[:, DEPTH] > 0
+    roots = np.flatnonzero(~visited)
+    visited[visited] = grid_of[program.conditions[entries[visited, TEST], COLUMN]] >= 0
+    cuts = np.append(roots, len(entries))[
+        np.linspace(0, len(roots), min(threads, len(roots)) + 1).astype(int)
+    ]
+    before = np.cumsum([0, *(np.count_nonzero(visited[i:j]) for i, j in pairwise(cuts.tolist()))])
+    visits, visit_of = np.empty((before[-1], 3), np.int32), np.empty(program.n_slots, np.int32)
+
+    def listed(part: int) -> Ints:
+        own = entries[cuts[part] : cuts[part + 1]]
+        return _edges_of(own, program.levels, about, visit_of, visits, before[part : part + 2])
+
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(listed, range(len(cuts) - 1)))
+    shift = np.cumsum([0, *map(len, found)])
+    for part in range(1, len(found)):
+        visits[before[part] : before[part + 1], 1:] += shift[part].astype(np.int32)
+    return Lines(visit_of, visits, np.concatenate(found) if len(found) > 1 else found[0])
+
+
+def _edges_of(
+    entries: Ints, levels: int, about: tuple[Array, ...], visit_of: Ints, visits: Ints, numbers: Integers
+) -> Ints:
+    """Write the visits of some trees, which have these numbers, and return their edges."""
+    from paribus._kernels.jit.lines import list_lines
+
+    sizes = np.diff(about[-1])
+    room = 2 * int(numbers[1] - numbers[0])
     while True:
-        edges = np.empty((int(totals[0]), 2), np.int32)
+        edges, totals = np.empty((room, 2), np.int32), np.array([numbers[0], 0])
         list_lines(
-            program.entries, program.n_codes, program.conditions, program.truth, program.slot_set, grid_of,
-            at, flat, set_grid, starts, np.ones((program.levels, int(np.diff(starts).max())), np.uint8),
-            np.zeros((program.levels, 2), np.int64), np.full((len(questions), 2), -1, np.int64),
-            np.full((program.levels, 3), -1, np.int64), visit_of, visits, edges, totals
+            entries, *about, np.ones((levels, int(sizes.max())), np.uint8), np.zeros((levels, 2), np.int64),
+            np.full((len(sizes), 2), -1, np.int64), np.full((levels, 3), -1, np.int64), visit_of, visits,
+            edges, totals
         )  # fmt: skip
-        if totals[0] <= len(edges):
-            return Lines(visit_of, visits, edges[: totals[0]])
+        room = int(totals[1])
+        if room <= len(edges):
+            return edges[:room]
 
 
 def averages(

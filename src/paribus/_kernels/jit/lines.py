@@ -63,9 +63,10 @@ def list_lines(
     """Write where each test of a grid's feature begins and ends to be passed, and the last above each slot.
 
     ``latest`` is the last visit of each grid on the way and the level of its test, ``saved`` what it was
-    above each level. Edges for which there is no room are counted only.
+    above each level. ``totals`` are how many visits are in trees before these, and how many edges are in
+    these. Edges for which there is no room are counted only.
     """
-    n_visits, n_edges, level = u8(0), u8(0), i8(-1)
+    n_visits, n_edges, level = u8(totals[0]), u8(0), i8(-1)
     for entry in range(u8(entries.shape[0])):
         while level >= i8(entries[entry, DEPTH]):
             if saved[level, 0] >= 0:
@@ -98,7 +99,7 @@ def list_lines(
             for a in range(u8(entries[entry, ACTIVE])):
                 q = i8(set_grid[u8(slot_set[slot + a])])
                 visit_of[slot + a] = i4(latest[q, 0]) if q >= 0 else i4(-1)
-    totals[0] = i8(n_edges)
+    totals[1] = i8(n_edges)
 
 
 @kernel(
