@@ -68,7 +68,7 @@ def rank(column: CodeColumn, numbers: Floats) -> Ints:
 
 def collect(cells: Ints, numbers: Floats, edges: Floats, widths: Floats, changes: Floats) -> Floats:
     """Return the moments of changes of the rows in each bin, ``(4, bins)``: see `reference.collect`."""
-    from paribus._kernels.jit.cell_moments import collect as add_rows
+    from paribus._kernels.jit.bin_moments import collect as add_rows
 
     if len(cells) <= FEW_NUMBERS and not add_rows.loaded:
         return reference.collect(cells, numbers, edges, widths, changes)
