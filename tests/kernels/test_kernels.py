@@ -26,7 +26,7 @@ from paribus._kernels.jit import common
 from paribus._kernels.program import ACTIVE, SLOT, CellPoints, CodeColumn, Layout, level_codes
 from paribus._models.ensemble import CategorySet, Encoding, Ensemble
 from paribus._models.link import Link
-from paribus._states import BinnedSum, ExactSum, merge_in_order
+from paribus._states import BinnedSum, CellMoments, ExactSum, merge_in_order
 from paribus.errors import RefusalError
 
 KERNELS = reference, compiled
@@ -902,3 +902,21 @@ def test_a_loop_that_does_not_compile_is_no_damage(caplog):
     with pytest.raises(TypingError):
         wrong(4.0)
     assert "cannot be loaded" not in caplog.text
+
+
+def test_moments_of_changes_are_those_of_cells():
+    rng = np.random.default_rng(0)
+    edges = np.array([-1.0, 0.0, 0.5, 3.0])
+    numbers = rng.uniform(-1, 0.5, size=20_000)  # no row is in the last bin
+    cells = np.searchsorted(edges[1:], numbers).astype(np.int32)
+    changes = rng.normal(size=len(cells)) + 1e6
+    one, other = (
+        kernels.collect(cells, numbers, edges, np.append(np.diff(edges), 1.0), changes) for kernels in KERNELS
+    )
+    np.testing.assert_array_equal(one, other)
+    want = CellMoments.of(changes[None], cells, None, 4)
+    np.testing.assert_array_equal(one[:3], [want.weight, want.mean[0], want.sum_of_squares[0]])
+    places = (numbers - edges[cells]) / np.diff(edges)[cells]
+    np.testing.assert_allclose(one[3], np.bincount(cells, places, minlength=4), rtol=1e-12)
+    changes[3] = np.inf
+    assert not np.isfinite(compiled.collect(cells, numbers, edges, np.ones(4), changes)[2]).all()

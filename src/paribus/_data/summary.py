@@ -213,7 +213,7 @@ def edges_of(values: Array, weights: Floats | None, bins: int) -> Array:
         share = len(values) / bins
         reached = np.ceil(share * np.arange(1, bins + 1) - len(values) * ROUNDING).astype(np.int64)
         some = values[np.concatenate([[0], reached - 1, [len(values) - 1]])]
-        return some[np.append(True, some[1:] != some[:-1])]
+        return np.asarray(some[np.append(True, some[1:] != some[:-1])])
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     distinct = values[starts]
     if len(distinct) <= bins + 1:

@@ -67,6 +67,17 @@ def rank(column: CodeColumn, numbers: Floats) -> Ints:
     return codes
 
 
+def collect(cells: Ints, numbers: Floats, edges: Floats, widths: Floats, changes: Floats) -> Floats:
+    """Return the moments of changes of the rows in each bin, ``(4, bins)``: see `reference.collect`."""
+    from paribus._kernels.jit.bin_moments import collect as add_rows
+
+    if len(cells) <= FEW_NUMBERS and not add_rows.loaded:
+        return reference.collect(cells, numbers, edges, widths, changes)
+    sums = np.zeros((4, len(widths)))
+    add_rows(cells, numbers, edges, widths, changes, sums)
+    return sums
+
+
 def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
     """Return the bin of each number: how many of the sorted edges, 31 at most, are smaller."""
     from paribus._kernels.jit.cell_counts import locate as search
@@ -465,7 +476,7 @@ def lose(program: Program, codes: Ints, share: Floats, single: bool = False) -> 
         from paribus._kernels.jit.lost_masks import lose_by_masks
 
         masks, entries = _Masks.of(program), program.entries[program.patterned : program.shallow]
-        room = *(np.empty(size, np.uint64) for size in (CHUNK, 3 * WORDS, 8)), np.empty(8)
+        room = *(np.empty(size, np.uint64) for size in (CHUNK, 3 * WORDS, 8, 8)), np.empty(8)
         for first in range(0, rows, CHUNK):
             some = slice(first, first + CHUNK)
             part = [_padded(array[..., some]) for array in (rounded, plain, lost)]

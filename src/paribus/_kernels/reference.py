@@ -43,6 +43,22 @@ def rank(column: CodeColumn, numbers: Floats) -> Ints:
     return np.where(np.isnan(numbers), column.missing, codes).astype(np.int32)
 
 
+def collect(cells: Ints, numbers: Floats, edges: Floats, widths: Floats, changes: Floats) -> Floats:
+    """Return the moments of changes of the rows in each bin, ``(4, bins)``.
+
+    They are how many rows there are, the mean, the sum of squared deviations from it, and the sum of the
+    places of the rows' ``numbers`` in their bin, from 0 at its lower edge to 1.
+    """
+    count = len(widths)
+    rows = np.bincount(cells, minlength=count).astype(np.float64)
+    share = np.divide(1.0, rows, out=np.zeros(count), where=rows > 0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = np.bincount(cells, changes, minlength=count) * share
+        squares = np.bincount(cells, (changes - mean[cells]) ** 2, minlength=count)
+    places = np.bincount(cells, (numbers - edges[cells]) / widths[cells], minlength=count)
+    return np.stack([rows, mean, squares, places])
+
+
 def locate(numbers: Array, edges: Floats, missing: int) -> Bytes:
     """Return the bin of each number: how many of the sorted edges, 31 at most, are smaller."""
     return np.where(np.isnan(numbers), missing, np.searchsorted(edges, numbers)).astype(np.uint8)

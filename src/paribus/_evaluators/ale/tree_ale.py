@@ -11,19 +11,47 @@ import numpy as np
 
 from paribus._contracts import Array, Floats
 from paribus._data.rows import Block
-from paribus._evaluators.ale.ale_grid import RowCells
+from paribus._evaluators.ale.ale_grid import LARGE as FAR
+from paribus._evaluators.ale.ale_grid import AleGrid, RowCells
 from paribus._evaluators.ale.ale_request import AlePass, AleRequest, collected_changes
 from paribus._evaluators.ale.tree_moves import MaskedTrees, WalkedTrees, moved_trees
 from paribus._grid import moved_values
 from paribus._kernels import kernels
-from paribus._kernels.program import CodeColumn
+from paribus._kernels.program import CodeColumn, Ints
 from paribus._models import Model, trees_of
 from paribus._models.trees import Trees
 from paribus._states import CellMoments, Counts, Keyed
 
 BLOCK_ROWS = 16_384
 BLOCKS = 4  # a table is cut into at least so many, for threads
+FLOATS = (np.float32, np.float64)  # whose bins the kernels add up
 BLOCK_BYTES = 16_000_000  # of codes and margins of a block
+
+
+@dataclass(frozen=True, eq=False)
+class RowBins:
+    """Rows that all lie in bins of a feature: the bin of each, and its number, ``(i,)``."""
+
+    cells: Ints
+    numbers: Floats
+
+    def collected(
+        self, grid: AleGrid, changes: Floats, kernels: ModuleType
+    ) -> tuple[CellMoments, Counts] | None:
+        """Return what `collected_changes` does of changes ``(o, i)``; None where squares overflow."""
+        bins = grid.bins[0]
+        # The last cell is that of missing values, of which there are none.
+        edges, widths = bins.axis.cells.values.astype(np.float64), np.append(bins.widths, 1.0)
+        found = [
+            kernels.collect(self.cells, self.numbers, edges, widths, np.ascontiguousarray(one))
+            for one in changes
+        ]
+        rows, mean, squares, places = np.stack(found, axis=1)
+        if not np.isfinite(squares).all():
+            return None
+        weight = rows[0]
+        moments = CellMoments(weight.astype(np.int64), weight, weight, mean, mean, squares)
+        return moments, Counts(places[:1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,22 +140,52 @@ class TreeAle(AlePass):
         block = block.weighted()
         if not len(block.table):
             return Keyed({})
-        grids = enumerate(self.ale_grids)
-        cells = [grid.locate(block, partial(self._search, number)) for number, grid in grids]
+        cells = [self._located(number, block) for number in range(len(self.ale_grids))]
         changes = self._changes(block, cells)
         states: dict[tuple[str, int], CellMoments | Counts] = {}
         for number, located in enumerate(cells):
             if not len(located.cells):
                 continue
-            moved = self._moved(number, located, changes)
-            moments, positions = collected_changes(self.ale_grids[number], located, moved, block.weights)
-            states["local", number], states["places", number] = moments, positions
+            states["local", number], states["places", number] = self._collected(
+                number, located, changes, block
+            )
         return Keyed(states)
 
-    def _changes(self, block: Block, cells: list[RowCells]) -> Floats:
+    def _located(self, number: int, block: Block) -> RowCells | RowBins:
+        """Return where rows lie; in plain bins of floats where all of them do and count the same."""
+        grid = self.ale_grids[number]
+        bins, search = grid.bins[0], partial(self._search, number)
+        edges, column = bins.axis.cells.values, block.column(bins.axis.feature)
+        values = column.values
+        same = values.dtype == edges.dtype and values.dtype in FLOATS and len(values) == len(column.missing)
+        if block.weights is None and same and bins.steps and not bins.nominal and self.trees.link.linear:
+            cells = np.asarray(search(edges[1:], values), np.int32)
+            if values.min() >= edges[0] and cells.max() < bins.steps and np.abs(edges[[0, -1]]).max() <= FAR:
+                return RowBins(cells, np.ascontiguousarray(values, np.float64))
+        return grid.locate(block, search)
+
+    def _collected(
+        self, number: int, located: RowCells | RowBins, changes: Floats, block: Block
+    ) -> tuple[CellMoments, Counts]:
+        """Return the moments of what moves change in each cell, and where in it rows lie."""
+        grid = self.ale_grids[number]
+        if isinstance(located, RowBins):
+            first, _ = self.tree_groups[0].moves.targets[self.places[number]]
+            found = located.collected(grid, self.trees.outputs(changes[:, first]), self.kernels)
+            if found is not None:
+                return found
+            located = grid.locate(block, partial(self._search, number))
+        moved = self._moved(number, located, changes)
+        return collected_changes(grid, located, moved, block.weights)
+
+    def _changes(self, block: Block, cells: list[RowCells | RowBins]) -> Floats:
         """Return what the moves of all features change of the margins, ``(m, targets, i)``."""
         lower, upper = np.zeros((2, len(cells), len(block.table)), np.int32)
         for place, located in zip(self.places, cells, strict=True):
+            if isinstance(located, RowBins):
+                np.add(located.cells, 1, out=lower[place])
+                np.add(located.cells, 2, out=upper[place])
+                continue
             rows = slice(None) if located.kept is None else located.kept
             lower[place, rows] = located.index[0, :, 0] + 1
             upper[place, rows] = located.index[-1, :, 0] + 1

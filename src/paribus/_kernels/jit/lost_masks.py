@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba import f4, f8, i4, types, u1, u8, void
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 from paribus._kernels.jit import bits
 from paribus._kernels.jit.bits import lowest, place_of
@@ -37,7 +38,9 @@ def number_others(context: Any, pool: Any, own: Any, ways: Any, digits: Any) -> 
         def loaded(at: Any) -> Any:
             return builder.load(place_of(context, builder, kinds[0], pool, at), align=8)
 
-        every = [loaded(at) for at in (builder.extract_value(ways, way) for way in range(MOST))]
+        data = make_array(kinds[2])(context, builder, ways).data
+        at = [builder.gep(data, [ir.Constant(ir.IntType(64), way)]) for way in range(MOST)]
+        every = [loaded(builder.load(one)) for one in at]
         others = builder.not_(loaded(own))
         for digit in range(DIGITS):
             some = [rows for number, rows in enumerate(every, 1) if number >> digit & 1]
@@ -48,12 +51,6 @@ def number_others(context: Any, pool: Any, own: Any, ways: Any, digits: Any) -> 
         return context.get_dummy_value()
 
     return types.void(pool, own, ways, digits), generate
-
-
-@helper
-def _add(sums, at, members, n, amount):
-    for i in range(n):
-        sums[at + members[i]] += amount
 
 
 @helper
@@ -72,13 +69,13 @@ def _add_others(digits, start, amounts, lost):
 @kernel(
     void(
         i4[:, ::1], i4[::1], i4[:, ::1], u1[::1], i4[:, ::1], i4[::1], u8, u8[::1], u8[::1], u8[::1],
-        u8[::1], i4[::1], i4[:, ::1], f8[:, ::1], f8[::1], u8[::1], u8[::1], u8[::1], f8[::1], f8[::1],
-        f8[::1], f8[::1]
+        u8[::1], i4[::1], i4[:, ::1], f8[:, ::1], f8[::1], u8[::1], u8[::1], u8[::1], u8[::1], f8[::1],
+        f8[::1], f8[::1], f8[::1]
     ),
 )  # fmt: skip
 def lose_by_masks(
     codes, n_codes, conditions, truth, entries, up, most, pool, kept, buckets, masks, slot_set,
-    members_of, value, share, members, digits, start, amounts, rounded, plain, lost
+    members_of, value, share, members, digits, start, ways, amounts, rounded, plain, lost
 ):  # fmt: skip
     """Add the margins of at most a chunk of rows, and what they lose with a feature averaged out.
 
@@ -101,27 +98,20 @@ def lose_by_masks(
         for k in range(u8(value.shape[1])):
             margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
             amount = value[leaf, k]
-            _add(plain, margin * CHUNK, members, n, amount)
-            for i in range(n if rounded.size else ZERO):
+            for i in range(n):
                 at = margin * CHUNK + members[i]
-                rounded[at] = f8(f4(rounded[at] + amount))
-        for first in range(ONE, active, SEVEN):
-            stop = min(first + SEVEN, active)
-            ways = (
-                kept[here + first],
-                kept[here + first + ONE] if first + ONE < active else own,
-                kept[here + first + TWO] if first + TWO < active else own,
-                kept[here + first + u8(3)] if first + u8(3) < active else own,
-                kept[here + first + u8(4)] if first + u8(4) < active else own,
-                kept[here + first + u8(5)] if first + u8(5) < active else own,
-                kept[here + first + u8(6)] if first + u8(6) < active else own,
-            )
-            number_others(pool, own, ways, digits)
-            for k in range(u8(value.shape[1])):
-                margin = k if entries[entry, MARGIN] < 0 else u8(entries[entry, MARGIN])
-                for a in range(first, stop):
+                plain[at] += amount
+                if rounded.size:
+                    rounded[at] = f8(f4(rounded[at] + amount))
+            for first in range(ONE, active, SEVEN):
+                for number in range(SEVEN):
+                    a = first + number
+                    ways[number] = kept[here + a] if a < active else own
+                for a in range(first, min(first + SEVEN, active)):
                     feature, part = u8(members_of[u8(slot_set[slot + a]), ZERO]), share[slot + a]
                     at = (margin * features + feature) * CHUNK
-                    _add(lost, at, members, n, value[leaf, k] * (1.0 - part))
-                    start[a - first + ONE], amounts[a - first + ONE] = at, -value[leaf, k] * part
+                    start[a - first + ONE], amounts[a - first + ONE] = at, -amount * part
+                    for i in range(n):
+                        lost[at + members[i]] += amount * (1.0 - part)
+                number_others(pool, own, ways, digits)
                 _add_others(digits, start, amounts, lost)
