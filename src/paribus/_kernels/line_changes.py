@@ -131,11 +131,18 @@ def line_changes(
     width = max(points.size for points, *_ in grids)
     bits = _passed_bits(program, known, [(points, tests) for points, _, tests, _ in grids], width)
     above = [known.above[tests] for _, _, tests, _ in grids]
-    _pass_above(bits, np.concatenate([np.where(a < 0, -1, a + by) for a, by in zip(above, shift, strict=True)]))
+    _pass_above(
+        bits, np.concatenate([np.where(a < 0, -1, a + by) for a, by in zip(above, shift, strict=True)])
+    )
     owner = np.repeat([start for _, start, *_ in grids], np.diff(begun))
     edges, run = _edges_of_bits(bits, width, owner)
     visits = [
-        (known.slots[slots], np.full(slots.stop - slots.start, start), known.leaf[slots], known.last[slots] + by)
+        (
+            known.slots[slots],
+            np.full(slots.stop - slots.start, start),
+            known.leaf[slots],
+            known.last[slots] + by,
+        )
         for (_, start, _, slots), by in zip(grids, shift, strict=True)
     ]
     slot, start, leaf, last = (np.concatenate(part) for part in zip(*visits, strict=True))

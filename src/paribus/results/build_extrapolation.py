@@ -66,7 +66,7 @@ def _shares(
         of_axis = joint.outlook.partners.get(axis.feature, ()) if len(axis) else ()
         partners = [k for k in of_axis if k not in varied and joint.knows(axis.feature, k, open_=open_)]
         # Of those whose cells all have rows, the first that says something is enough.
-        for some in ([partners] if open_ and partners else [[partner] for partner in partners]):
+        for some in [partners] if open_ and partners else [[partner] for partner in partners]:
             yield from _with_partners(axis, position, some, joint)
 
 
