@@ -53,7 +53,7 @@ from paribus.results import (
 
 CURVE, SURFACE = 40, 20  # bins of a feature by itself, and of each of two
 # Kernels that a verb needs for averages of shallow trees, for the bar while they are compiled.
-KERNELS, FEW_KERNELS = {"effects": 3, "h_statistic": 6, "accumulated_local_effects": 1}, 3
+KERNELS, FEW_KERNELS = {"effects": 2, "h_statistic": 7, "accumulated_local_effects": 1}, 2
 
 
 class Explainer:

@@ -404,8 +404,18 @@ def averages(
     average_lines(
         program.entries, lines.visit_of, lines.visits, lines.edges, share, program.value, drawn, plain
     )  # fmt: skip
-    reaching.accumulate(drawn, plain, traced.starts)
+    _accumulate(drawn, plain, traced.starts)
     return drawn[:, :, 0]
+
+
+def _accumulate(drawn: Floats, plain: Floats, starts: Ints) -> None:
+    """Turn changes from point to point into margins; a grid starts from the row itself."""
+    begins = set(starts.tolist())
+    for margin, own in zip(drawn, plain, strict=True):
+        before = own
+        for point, row in enumerate(margin):
+            np.add(row, own if point in begins else before, out=row)
+            before = row
 
 
 def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
@@ -431,7 +441,7 @@ def curves(program: Program, traced: Trace, codes: Ints) -> Floats:
     if program.shallow < len(program.entries):
         _deep_curves(program, traced, codes, flat, plain)
     drawn = sums[:changing].reshape(program.n_margins, traced.size, rows)
-    reaching.accumulate(drawn, sums[changing:], traced.starts)
+    _accumulate(drawn, sums[changing:], traced.starts)
     return drawn
 
 

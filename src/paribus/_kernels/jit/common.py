@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from time import perf_counter
@@ -18,6 +19,8 @@ from numba.core import event, options
 
 from paribus._kernels import cache_folder, watch
 from paribus._loading import uncollected
+
+import_module("numba.np.arrayobj")  # no kernel is loaded without it, and meanwhile no garbage is collected
 
 CHUNK = u8(512)  # rows whose masks are eight words
 ZERO, ONE = u8(0), u8(1)

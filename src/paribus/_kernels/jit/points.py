@@ -108,18 +108,3 @@ def average(
     for m in range(averages.shape[0]):
         for p in range(averages.shape[1]):
             averages[m, p] += plain[m]
-
-
-@kernel(void(f8[:, :, ::1], f8[:, ::1], i4[::1]))
-def accumulate(curves, plain, starts):
-    """Turn changes from point to point into margins; a grid starts from the row itself."""
-    for m in range(curves.shape[0]):
-        start = 0
-        for p in range(curves.shape[1]):
-            if start < starts.size and starts[start] == p:
-                start += 1
-                for i in range(curves.shape[2]):
-                    curves[m, p, i] += plain[m, i]
-            else:
-                for i in range(curves.shape[2]):
-                    curves[m, p, i] += curves[m, p - 1, i]
