@@ -95,7 +95,7 @@ def _reached(program: Program, entries: Ints, points: PointCodes, first: int) ->
     return Reached(first, entries, holder, tag, reach, points.axis_first)
 
 
-def go_left(program: Program, conditions: Integers, codes: Ints) -> Flags:
+def go_left(program: Program, conditions: Ints | Integers, codes: Ints) -> Flags:
     """Return which codes ``(c, g)`` of the columns that conditions are about go left."""
     column, cut, missing_left, table = program.conditions[conditions][:, [COLUMN, CUT, MISSING_LEFT, TABLE]].T
     left = (codes <= cut[:, None]) | (codes >= (program.n_codes[column] - missing_left)[:, None])

@@ -145,8 +145,8 @@ def line_changes(
         )
         for (_, start, _, slots), by in zip(grids, shift, strict=True)
     ]
-    slot, start, leaf, last = (np.concatenate(part) for part in zip(*visits, strict=True))
-    columns = slot - program.entries[leaf, SLOT], start, run[last], run[last + 1], leaf
+    slot, point, leaf, last = (np.concatenate(part) for part in zip(*visits, strict=True))
+    columns = slot - program.entries[leaf, SLOT], point, run[last], run[last + 1], leaf
     return np.stack(columns, axis=1)[leaf >= first].astype(np.int32), edges
 
 
@@ -208,7 +208,7 @@ def _edges_of_bits(bits: Bytes, width: int, start: Integers) -> tuple[Ints, Inte
 
 
 def average_changes(
-    program: Program, visits: Ints, edges: Ints, starts: Integers, size: int, share: Floats
+    program: Program, visits: Ints, edges: Ints, starts: Ints | Integers, size: int, share: Floats
 ) -> Floats:
     """Return the average margins ``(m, size)`` at the points of grids, without the baseline.
 
