@@ -36,7 +36,7 @@ class KernelTimer:
         self.seconds = defaultdict(float)
         module = import_module("paribus._kernels.compiled")
         for name, function in list(vars(module).items()):
-            own = getattr(function, "__module__", "") == module.__name__
+            own = str(getattr(function, "__module__", "")).startswith(module.__name__)
             if own and callable(function) and not isinstance(function, type) and not name.startswith("_"):
                 setattr(module, name, self._timed(name, function))
 

@@ -144,7 +144,7 @@ def test_trees_root_split_that_is_read_little_wrongly_is_noticed(library, monkey
 
 
 @pytest.mark.parametrize(
-    ("kernel", "name"), [("average", "hist"), ("curves", "hist, two classes"), ("cover", "lightgbm")]
+    ("kernel", "name"), [("averages", "hist"), ("curves", "hist, two classes"), ("cover", "lightgbm")]
 )
 def test_trees_verify_catches_kernel_that_is_wrong(kernel, name, monkeypatch):
     right = getattr(compiled, kernel)
