@@ -41,11 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
     why = why_numpy()
     if why is not None:
         return _failed(f"nothing to compile: {why}; trees are evaluated with NumPy")
+    try:
+        wanted = cache_folder.place()
+    except OSError as error:
+        return _failed(f"{error} Set {cache_folder.CHOICE} to a folder")
     kept = cache_folder.folder()
-    if kept is None or kept != cache_folder.place():
-        return _failed(
-            f"{cache_folder.place()} cannot be written; set {cache_folder.CHOICE} to another folder"
-        )
+    if kept != wanted:
+        return _failed(f"{wanted} cannot be written; set {cache_folder.CHOICE} to another folder")
     began = perf_counter()
     kernels = every_kernel()
     for number, kernel in enumerate(kernels, 1):

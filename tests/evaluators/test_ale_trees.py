@@ -158,3 +158,17 @@ def test_ale_numbers_of_trees_may_be_taken_as_categories(name):
     same(have, want, 2e-6)
     assert have.provenance.evaluator == "tree_local"
     assert have.kinds == ("category",)
+
+
+@pytest.mark.parametrize("leaves", [1, 512], ids=["walked", "masks"])
+def test_ale_features_without_any_value_and_tables_that_cannot_be_written(leaves, monkeypatch):
+    monkeypatch.setattr(tree_moves, "WALKED", leaves)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9_000, 3))
+    model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    empty = np.c_[X[:, :2], np.full(len(X), np.nan)]
+    empty.flags.writeable = False
+    exact, brute_force = (ale(model, empty, method=method, progress=False) for method in ("exact", "brute"))
+    for key, effect in exact.items():
+        same(effect, brute_force[key], 1e-9)
+    assert not exact["x2"].ale.any()

@@ -532,7 +532,8 @@ def test_points_that_no_test_tells_apart_are_evaluated_once(options, monkeypatch
     assert sizes[0][2] == 1  # which no tree tests
     monkeypatch.setattr(tree_exact.TreeExact, "build", tree_exact.TreeExact.at_all_points)
     for one, other in zip(few.values(), found().values(), strict=True):
-        assert np.array_equal(one.average, other.average)
+        # Sums over leaves are added up in another order where there are fewer points.
+        np.testing.assert_allclose(one.average, other.average, rtol=1e-12)
         assert one.missing is None or np.array_equal(one.missing.average, other.missing.average)
         curves = [
             (each.standard_error, each.individual, getattr(each.quantiles, "values", None))

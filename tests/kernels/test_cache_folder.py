@@ -97,3 +97,12 @@ def test_a_kernel_is_compiled_once_and_then_loaded(tmp_path):
     assert "compiled tally in" in said[0]
     assert "compiled tally in" not in said[1]
     assert {path.suffix for path in tmp_path.rglob("*tally*")} == {".nbi", ".nbc"}
+
+
+def test_a_user_without_a_home_compiles_for_one_process(chosen, caplog):
+    def homeless(path):
+        raise RuntimeError("Could not determine home directory.")
+
+    chosen.setattr(Path, "expanduser", homeless)
+    assert cache_folder.folder() is None
+    assert "Could not determine home directory" in caplog.text

@@ -18,9 +18,16 @@ LOG = logging.getLogger("paribus")
 
 
 def place() -> Path:
-    """Return the folder in which compiled kernels of these sources are kept, if it can be written."""
+    """Return the folder in which compiled kernels of these sources are kept, if it can be written.
+
+    Raises OSError where a user has no home.
+    """
     named = os.environ.get(NUMBA) or os.environ.get(CHOICE)
-    return (Path(named).expanduser() if named else _user_folder() / "paribus") / f"kernels-{_digest()}"
+    try:
+        kept = Path(named).expanduser() if named else _user_folder() / "paribus"
+    except RuntimeError as error:  # as Path has it
+        raise FileNotFoundError(str(error)) from error
+    return kept / f"kernels-{_digest()}"
 
 
 def _user_folder() -> Path:
@@ -36,7 +43,7 @@ def _user_folder() -> Path:
 def _digest() -> str:
     """Return a digest of the sources: numba would notice only a change of the file a kernel is in."""
     own = Path(__file__).parent
-    sources = sorted([own / "program.py", *(own / "jit").glob("*.py")])
+    sources = sorted([*own.glob("*.py"), *(own / "jit").glob("*.py")])
     return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
 
@@ -46,13 +53,14 @@ def folder() -> Path | None:
 
     numba loads from no other: what an image or an installation keeps for its users is copied first.
     """
-    kept = place()
+    kept: Path | None = None
     try:
+        kept = place()
         return _writable(kept)
     except OSError as error:
         why = error
     try:
-        if any(kept.rglob("*.nbi")):
+        if kept is not None and any(kept.rglob("*.nbi")):
             copied = Path(tempfile.mkdtemp(prefix="paribus-"))
             atexit.register(shutil.rmtree, copied, ignore_errors=True)
             shutil.copytree(kept, copied, dirs_exist_ok=True)
@@ -61,7 +69,7 @@ def folder() -> Path | None:
         why = error
     LOG.warning(
         "compiled kernels cannot be kept in %s (%s), so that every process compiles them; set %s to a folder "
-        "that can be written", kept, why, CHOICE
+        "that can be written", kept or "a cache folder", why, CHOICE
     )  # fmt: skip
     return None
 

@@ -82,7 +82,8 @@ class WalkedTrees:
             codes = own.copy()
             for at, values in zip(positions, self.values, strict=True):
                 for column, known in values:
-                    codes[column] = np.where(at > 0, known[at - 1], own[column])
+                    if len(known):
+                        codes[column] = np.where(at > 0, known[at - 1], own[column])
             moved.append(codes)
         plain, lowered, raised = kernels.shift(self.walk, own, *moved)
         changes = np.empty((len(plain), self.moves.size, plain.shape[1]))
@@ -209,6 +210,8 @@ def _ways(passes: Flags, feature: int, known: int) -> tuple[Ints, Bytes, Integer
     The last value, which may be the missing one, goes either way. Where the others go left up to one of them,
     a cut says so; any other way has a table, behind the ``known`` entries of others.
     """
+    if not passes.shape[1]:  # a feature without any value, along which no row is moved
+        passes = np.zeros((len(passes), 1), dtype=bool)
     before, values = passes[:, :-1].sum(axis=1), passes.shape[1]
     plain = (passes[:, :-1] == (np.arange(values - 1) < before[:, None])).all(axis=1)
     # Cuts come first, in rising order.

@@ -12,7 +12,7 @@ from paribus._kernels.compiled.row_memory import CHUNK, NO_WEIGHTS, WORDS
 from paribus._kernels.program import Boxes, CellPoints, Grouped, Ints, Items, Program, Runs
 
 PARTS = 8  # of pairs of features, for threads
-FLAGS = 2**20  # of rows at leaves, held at once
+FLAGS = 2**17  # of rows at leaves, held at once
 
 
 def passing(program: Program, size: Ints, sides: Runs) -> Runs:

@@ -25,7 +25,10 @@ def collect(cells: Ints, numbers: Floats, edges: Floats, widths: Floats, changes
     if len(cells) <= FEW_NUMBERS and not add_rows.loaded:
         return reference.collect(cells, numbers, edges, widths, changes)
     sums = np.zeros((4, len(widths)))
-    add_rows(cells, numbers, edges, widths, changes, sums)
+    # A kernel, compiled for arrays of its own, takes none that cannot be written to or lie apart.
+    add_rows(
+        *(np.require(a, requirements=("C", "W")) for a in (cells, numbers, edges, widths, changes)), sums
+    )
     return sums
 
 
