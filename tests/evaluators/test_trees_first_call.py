@@ -75,14 +75,14 @@ def test_trees_first_call_is_fast(pickled):
 @pytest.mark.alone
 @pytest.mark.slow
 def test_trees_very_first_call_compiles_in_seconds(pickled, tmp_path):
-    """Six seconds of the machine at most."""
+    """Eight seconds of the machine at most."""
     found = []
-    while len(found) < 3 and min(found, default=np.inf) >= 6:
+    while len(found) < 3 and min(found, default=np.inf) >= 8:
         folder = tmp_path / str(len(found))
         _, cpu, imported = first_call(pickled, NUMBA_CACHE_DIR=str(folder))
         found.append(cpu / machine(imported))
         assert any(folder.rglob("*.nbi"))
-    assert min(found) < 6
+    assert min(found) < 8
 
 
 SAYS = """
