@@ -176,7 +176,7 @@ def test_permutation_row_of_weight_zero_is_no_row(scoring, max_rows):
 def test_permutation_weights_count_in_both_roles():
     """In the mean over shuffles a row of weight 3 does what three rows of weight 1 do."""
     x = X[:60, :2]
-    y = x @ [3.0, 2.0] + RNG.normal(size=60)
+    y = x @ [3.0, 2.0] + np.random.default_rng(0).normal(size=60)
     times = np.where(x[:, 0] > 0.6, 5, 1) + (x[:, 1] > 0.5)  # not at random, so that they change the means
     tripled, repeated = np.repeat(x, times, axis=0), np.repeat(y, times)
     # Every pair of rows, which is what the mean over shuffles is.
