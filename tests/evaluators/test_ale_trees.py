@@ -172,3 +172,11 @@ def test_ale_features_without_any_value_and_tables_that_cannot_be_written(leaves
     for key, effect in exact.items():
         same(effect, brute_force[key], 1e-9)
     assert not exact["x2"].ale.any()
+
+
+def test_ale_of_single_precision_columns():
+    X = np.random.default_rng(0).normal(size=(500, 2)).astype(np.float32)
+    model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0] * X[:, 1])
+    exact, brute_force = (ale(model, X, method=method, progress=False) for method in ("exact", "brute"))
+    for key, effect in exact.items():
+        same(effect, brute_force[key], 1e-6)

@@ -160,7 +160,11 @@ class TreeAle(AlePass):
         same = values.dtype == edges.dtype and values.dtype in FLOATS and len(values) == len(column.missing)
         if block.weights is None and same and bins.steps and not bins.nominal and self.trees.link.linear:
             cells = np.asarray(search(edges[1:], values), np.int32)
-            if values.min() >= edges[0] and cells.max() < bins.steps and np.abs(edges[[0, -1]]).max() <= FAR:
+            if (
+                values.min() >= edges[0]
+                and cells.max() < bins.steps
+                and max(abs(float(edges[0])), abs(float(edges[-1]))) <= FAR
+            ):
                 return RowBins(cells, np.ascontiguousarray(values, np.float64))
         return grid.locate(block, search)
 
