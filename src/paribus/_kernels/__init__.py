@@ -32,6 +32,8 @@ def kernels(*, small: bool = False) -> ModuleType:
     if small and not _counts_loaded():
         return import_module(REFERENCE)
     name = COMPILED if why_numpy() is None else REFERENCE
+    if name in sys.modules:
+        return import_module(name)  # which waits for a thread that is still at it
     with uncollected():
         return import_module(name)
 
