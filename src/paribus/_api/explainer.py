@@ -44,6 +44,7 @@ from paribus.errors import FeatureError, ModelError, OptionError, RefusalError, 
 from paribus.results import (
     CostEstimate,
     Effects,
+    Explanation,
     HStatistics,
     Importance,
     LocalEffects,
@@ -244,6 +245,12 @@ class Explainer:
         """Compute how much each feature matters; see `paribus.feature_importance`."""
         result: Importance = self._compute("feature_importance", locals())
         return result
+
+    def explain(self, *, monotone: Any = None, pairs: int = 10, mute: Any = ()) -> Explanation:
+        """Compute every statistic in shared passes; see `paribus.explain`."""
+        from paribus._api.explanation import explain
+
+        return explain(self, monotone=monotone, pairs=pairs, mute=mute)
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Compute several statistics in shared passes over the rows.

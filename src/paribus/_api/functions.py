@@ -21,6 +21,7 @@ from paribus.errors import OptionError
 from paribus.results import (
     CostEstimate,
     Effects,
+    Explanation,
     HStatistics,
     Importance,
     LocalEffects,
@@ -617,6 +618,31 @@ def feature_importance(
     if method == "model" and y is not None:
         raise OptionError("y has no meaning for method='model'; leave it out")
     result: Importance = _computed("feature_importance", locals())
+    return result
+
+
+def explain(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    monotone: Any = None,
+    pairs: int = 10,
+    mute: Any = (),
+    sample_weight: Any = None,
+    categorical_features: Any = None,
+    feature_names: Any = None,
+    response_method: ResponseMethod = "auto",
+    target_names: Any = None,
+    n_jobs: int | None = None,
+    max_memory: float | str | None = None,
+    progress: bool | None = None,
+    executor: Any = None,
+    checkpoint: Any = None,
+    on_error: OnError = "raise",
+) -> Explanation:
+    """Explain a model: every statistic of every feature, in shared passes over the rows."""
+    result: Explanation = _computed("explain", locals())
     return result
 
 

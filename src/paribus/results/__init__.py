@@ -7,6 +7,7 @@ from paribus.results.comparison import Comparison, Comparisons, compare
 from paribus.results.cost_estimate import CostEstimate
 from paribus.results.difference import Difference, Differences
 from paribus.results.effects import Effects
+from paribus.results.explanation import Explanation
 from paribus.results.extrapolation import Extrapolation
 from paribus.results.hstatistics import HStatistics, Interaction
 from paribus.results.ice_quantiles import IceQuantiles
@@ -28,6 +29,7 @@ __all__ = [
     "Differences",
     "Effects",
     "Estimand",
+    "Explanation",
     "Extrapolation",
     "HStatistics",
     "IceQuantiles",

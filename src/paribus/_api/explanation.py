@@ -1,0 +1,67 @@
+"""Every statistic of a model in shared passes, as one `Explanation`."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING, Any
+
+from paribus.results import Effects, HStatistics
+from paribus.results.explanation import Explanation
+from paribus.results.model_record import ColumnRecord, ModelRecord
+
+if TYPE_CHECKING:
+    from paribus._api.explainer import Explainer
+
+GRID = 32  # points of a curve: enough to see it, and few enough for a page of many
+SURFACE_GRID = 16  # points of each axis of a surface
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Explanation:
+    """Compute every statistic of a model."""
+    curves = {"grid_resolution": GRID, "quantiles": QUANTILES}
+    several = len(explainer.header.names) > 1
+    verbs: list[Any] = [("effects", curves), "accumulated_local_effects", "marginal", "feature_importance"]
+    found = explainer.run(*verbs, *(["h_statistic"] if several else []))
+    interactions: HStatistics | None = found.get("h_statistic")
+    surfaces = _surfaces(explainer, interactions, pairs)
+    provenance = found["effects"].provenance
+    model = ModelRecord(
+        provenance.model,
+        provenance.model_library,
+        provenance.model_version,
+        provenance.model_digest,
+        {},
+        None,
+        None,
+        None,
+        provenance.structure,
+        {"paribus": provenance.paribus, "python": provenance.python},
+        platform.platform(),
+    )
+    columns = tuple(
+        ColumnRecord(one.feature_names[0], one.kinds[0], "", None, None, 0.0, None)
+        for one in found["effects"].effects
+    )
+    return Explanation(
+        effects=found["effects"],
+        local_effects=found["accumulated_local_effects"],
+        averages=found["marginal"],
+        importance=found["feature_importance"],
+        interactions=interactions,
+        surfaces=surfaces,
+        shapes=(),
+        performance=None,
+        model=model,
+        columns=columns,
+        verdict=tuple(dict.fromkeys(note for part in found.values() for note in part.notes)),
+        checks=(),
+    )
+
+
+def _surfaces(explainer: Explainer, interactions: HStatistics | None, pairs: int) -> Effects | None:
+    """Return the partial dependence on the strongest pairs."""
+    if interactions is None or pairs == 0:
+        return None
+    strongest = [one.features for one in interactions.strongest(pairs) if one.strength > 0]
+    return explainer.effects(strongest, grid_resolution=SURFACE_GRID) if strongest else None
