@@ -38,11 +38,14 @@ if typing.TYPE_CHECKING:
     from paribus._display.scikit_learn import PartialDependenceDisplay
     from paribus.results import (
         Association,
+        Change,
         Comparison,
         Comparisons,
         CostEstimate,
         Difference,
         Differences,
+        Drift,
+        EffectDrift,
         Effects,
         Estimand,
         Explanation,
@@ -75,6 +78,7 @@ if typing.TYPE_CHECKING:
 
 __all__ = [
     "Association",
+    "Change",
     "CheckpointError",
     "Comparison",
     "Comparisons",
@@ -83,6 +87,8 @@ __all__ = [
     "Difference",
     "Differences",
     "DrawingError",
+    "Drift",
+    "EffectDrift",
     "Effects",
     "Estimand",
     "ExecutorError",
