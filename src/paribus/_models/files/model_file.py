@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from paribus._models.files.binary_json import parsed_ubj
+from paribus._models.files.catboost_file import read_catboost
 from paribus._models.files.file_model import FileModel
 from paribus._models.files.formats import HEAD, READS, FileFormat, recognized
+from paribus._models.files.json_text import parsed_json
 from paribus._models.files.lightgbm_file import read_lightgbm
+from paribus._models.files.xgboost_file import read_xgboost
 from paribus.errors import ModelFileError, ParibusError
 
 MOST_BYTES = 2**30  # of a file; above it reading takes more memory than most machines have
@@ -114,6 +118,24 @@ def _reading(path: Any, kind: FileFormat) -> Iterator[None]:
         ) from error
 
 
+def _read_json(content: bytes) -> FileModel:
+    """Return the model in a JSON, whose keys say which library wrote it."""
+    document = parsed_json(content)
+    if "learner" in document:
+        return read_xgboost(document, "XGBoost JSON")
+    if "oblivious_trees" in document or ("trees" in document and "features_info" in document):
+        return read_catboost(document, "CatBoost JSON")
+    if "tree_info" in document:
+        raise ModelFileError("it is LightGBM's dump_model; save the model by booster.save_model('m.txt')")
+    raise ModelFileError("it is no model of XGBoost or CatBoost, whose JSON has 'learner' or 'features_info'")
+
+
+def _read_ubj(content: bytes) -> FileModel:
+    return read_xgboost(parsed_ubj(content), "XGBoost UBJ")
+
+
 READERS: dict[FileFormat, Callable[[bytes], FileModel]] = {
+    FileFormat.JSON: _read_json,
+    FileFormat.UBJ: _read_ubj,
     FileFormat.LIGHTGBM: read_lightgbm,
 }
