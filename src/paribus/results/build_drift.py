@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from paribus.results.hstatistics import HStatistics
 
 SAME_ROWS = (
-    "both are over the same rows, for which a change is exact; standard errors, of how much it may differ for "
-    "other rows, are the sum of both, an upper bound"
+    "both are over the same rows, for which a change is exact; standard errors, of how much it may differ "
+    "for other rows, are the sum of both, an upper bound"
 )
 SOME_ROWS = (
-    "rows may be in both: standard errors are the sum of both, an upper bound; pass independent=True if these "
-    "are independent samples"
+    "rows may be in both: standard errors are the sum of both, an upper bound; pass independent=True if "
+    "these are independent samples"
 )
 REFITS = "standard errors are of the rows, not of fitting a model again"
 
@@ -68,7 +68,9 @@ def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     names = dict.fromkeys((*old.feature_names, *new.feature_names))
     effects = [_effect(old, new, name, combine) for name in names]
     if all(one.presence != "both" for one in effects):
-        raise InputError("the two explanations have no feature in common; compare those of one set of columns")
+        raise InputError(
+            "the two explanations have no feature in common; compare those of one set of columns"
+        )
     effects.sort(key=lambda one: -float(np.nan_to_num(np.linalg.norm(one.typical), nan=np.inf)))
     notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {REFITS}")]
     uneven = [name for name in names if _interpolated(old, new, name)]
@@ -122,9 +124,7 @@ def _curve(explanation: Explanation, name: str) -> Curve | None:
     return Curve(effect, average, error, centered, shares)
 
 
-def _effect(
-    old: Explanation, new: Explanation, name: str, combine: Callable[[Any, Any], Any]
-) -> EffectDrift:
+def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[Any, Any], Any]) -> EffectDrift:
     """Return the change of one feature."""
     curves = _curve(old, name), _curve(new, name)
     known = next(curve for curve in curves if curve is not None)
@@ -190,9 +190,7 @@ def _has_missing(curve: Curve) -> bool:
     return curve.average.shape[1] > len(curve.grid)
 
 
-def _moved(
-    one: Curve, two: Curve, values: Array, last: bool, combine: Callable[[Any, Any], Any]
-) -> Moved:
+def _moved(one: Curve, two: Curve, values: Array, last: bool, combine: Callable[[Any, Any], Any]) -> Moved:
     """Return the change of the curve beyond that of its level, and beyond what interpolation leaves open."""
     weights = sum(_weights(curve, values, last) for curve in (one, two)) / 2
     weights = np.asarray(weights)
@@ -207,13 +205,15 @@ def _moved(
         combine(*(_at(curve, getattr(curve, name), values, last) for curve in (one, two)))
         for name in ("centered_error", "error")
     )
-    return Moved(change, errors, level if len(values) else np.full(len(level), np.nan), own @ weights, weights)
+    return Moved(
+        change, errors, level if len(values) else np.full(len(level), np.nan), own @ weights, weights
+    )
 
 
 def _weights(curve: Curve, values: Array, last: bool) -> Floats:
     """Return the share of the data at each shared value, as far as it is one of its own."""
     size = len(curve.grid)
-    numbers = {value: share for value, share in zip(curve.grid.tolist(), curve.weights[:size], strict=True)}
+    numbers = dict(zip(curve.grid.tolist(), curve.weights[:size], strict=True))
     shares = np.array([numbers.get(value, 0.0) for value in values.tolist()])
     missing = curve.weights[size:] if last else np.zeros(0)
     shares = shares / shares.sum() if shares.any() else np.full(len(shares), 1 / max(1, len(shares)))
@@ -288,7 +288,9 @@ def _level(old: Explanation, effects: list[EffectDrift]) -> dict[str, Floats]:
         assert curve is not None
         averages.append(curve.average @ curve.weights)
     before = np.mean(averages, axis=0)
-    moved, error = (np.mean([getattr(one, name) for one in common], axis=0) for name in ("level", "level_error"))
+    moved, error = (
+        np.mean([getattr(one, name) for one in common], axis=0) for name in ("level", "level_error")
+    )
     return {"level_old": before, "level_new": before + moved, "level_error": error}
 
 
@@ -309,7 +311,7 @@ def _interactions(
     if old is None or new is None:
         return None
     parts = [_strengths(one) for one in (old, new)]
-    pairs = [pair for pair in dict.fromkeys((*parts[0], *parts[1]))]
+    pairs = list(dict.fromkeys((*parts[0], *parts[1])))
     nothing = np.zeros((2, len(old.output_names)))
     numbers = np.array([[part.get(pair, nothing) for part in parts] for pair in pairs])
     numbers = numbers.reshape(len(pairs), 2, 2, len(old.output_names))

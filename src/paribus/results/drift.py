@@ -274,7 +274,6 @@ class Drift(NotebookReprMixin):
 
     def _changes(self, o: int, measure: str) -> list[Change]:
         """Return the changes of one output."""
-
         spread, name = float(self.spread[o]), self.output_names[o]
 
         def change(
@@ -305,9 +304,9 @@ class Drift(NotebookReprMixin):
         .. math:: z_{1 - \alpha / 2K}, \qquad \alpha = 1 - confidence
 
         the quantile of a normal distribution for :math:`K` comparisons (Bonferroni): level, effects and
-        interactions of every output. If no number has changed, none of all exceeds it with at least the
-        given probability. The typical change of an effect counts as one comparison however many points its curve
-        has: under no change :math:`T^2` is a quadratic form of normal errors whose tail, for given standard
+        interactions of every output. If nothing has changed, none of all exceeds it with at least the given
+        probability. The typical change of an effect counts as one comparison, however many points its curve
+        has: without a change :math:`T^2` is a quadratic form of normal errors whose tail, for given standard
         errors, is longest if all points err together [1]_. The largest change counts once for each point.
 
         Parameters
@@ -391,8 +390,10 @@ class Drift(NotebookReprMixin):
         peaks = {(one.kind, one.features, one.output): one for one in largest}
         rows = [self._row(one, peaks[one.kind, one.features, one.output]) for one in typical]
         rows += [
-            (f"metric: {one.name}", None, None, one.output, one.old, one.new, one.new - one.old)
-            + (one.standard_error, math.nan, math.nan, math.nan, None)
+            (
+                *(f"metric: {one.name}", None, None, one.output, one.old, one.new, one.new - one.old),
+                *(one.standard_error, math.nan, math.nan, math.nan, None),
+            )
             for one in self.metrics
         ]
         columns = zip(COLUMNS, zip(*rows, strict=True), strict=True)

@@ -73,7 +73,9 @@ def _table(drift: Drift, changes: list[Change]) -> list[str]:
         o = drift.output_names.index(change.output)
         rows.append((_name(drift, change), *_cells(effect, change, o)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
 
 
 def _name(drift: Drift, change: Change) -> str:
