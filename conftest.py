@@ -1,7 +1,7 @@
 """Code blocks of the Markdown pages are tests; each page is one session, read from top to bottom.
 
-Blocks of Python and of bash are run. What would install something, or belongs to another machine, is in blocks
-of another language, such as ``sh`` and ``yaml``.
+Blocks of Python and of bash are run. What would install something, or belongs to another machine, is in
+blocks of another language, such as ``sh`` and ``yaml``.
 """
 
 import os
