@@ -204,7 +204,8 @@ class Fold:
     """One pass over the rows: blocks of ``block_rows``, each once per part, are evaluated and merged.
 
     ``name`` distinguishes it from others of the same evaluator, ``settings`` are all that its states depend
-    on besides the rows, the model and how the rows are cut.
+    on besides the rows, the model and how the rows are cut. ``preview`` is what is known of the estimates
+    before it, for statistics that depend on them and share its read.
     """
 
     name: str
@@ -212,6 +213,7 @@ class Fold:
     block_rows: int
     parts: Parts = ONE_PART
     settings: tuple[Any, ...] = ()
+    preview: Any = None
 
 
 Passes: TypeAlias = Generator[Fold, Keyed, Any]
