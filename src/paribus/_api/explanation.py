@@ -5,7 +5,11 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING, Any
 
+from paribus._api.monotone import declared_features, directions_of
+from paribus._api.statistics.effects_statistic import EffectsStatistic
+from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus.results import Effects, HStatistics
+from paribus.results.build_shapes import shapes_of
 from paribus.results.explanation import Explanation
 from paribus.results.model_record import ColumnRecord, ModelRecord
 
@@ -22,7 +26,15 @@ def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Ex
     curves = {"grid_resolution": GRID, "quantiles": QUANTILES}
     several = len(explainer.header.names) > 1
     verbs: list[Any] = [("effects", curves), "accumulated_local_effects", "marginal", "feature_importance"]
-    found = explainer.run(*verbs, *(["h_statistic"] if several else []))
+    statistics = explainer._statistics([*verbs, *(["h_statistic"] if several else [])])
+    effects = statistics["effects"]
+    assert isinstance(effects, EffectsStatistic)
+    statistics["shapes"] = ShapeStatistic.beside(effects, declared_features(monotone, explainer.header))
+    found = explainer._run_named(statistics)
+    covariances = found.pop("shapes")
+    outputs = found["effects"].effects[0].output_names
+    estimator = explainer._estimators[0] if len(explainer._estimators) == 1 else None
+    directions = directions_of(monotone, estimator, explainer.header, outputs)
     interactions: HStatistics | None = found.get("h_statistic")
     surfaces = _surfaces(explainer, interactions, pairs)
     provenance = found["effects"].provenance
@@ -50,7 +62,7 @@ def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Ex
         importance=found["feature_importance"],
         interactions=interactions,
         surfaces=surfaces,
-        shapes=(),
+        shapes=shapes_of(found["effects"], covariances, directions),
         performance=None,
         model=model,
         columns=columns,
