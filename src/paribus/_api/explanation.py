@@ -10,15 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from paribus._api.monotone import declared_features, directions_of
 from paribus._api.options import AUTO, check_flags, check_int, prediction_limit
 from paribus._api.run import Statistic
 from paribus._api.statistics.axis_options import AxisOptions
+from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic
 from paribus._api.statistics.pair_ranking import PairRanking
+from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus._api.statistics.surface_statistic import SurfaceStatistic
+from paribus._data.features import Header
 from paribus._grid import GridOptions
 from paribus.errors import OptionError
 from paribus.results import Effects, Explanation, HStatistics
+from paribus.results.build_shapes import shapes_of
 from paribus.results.model_record import ColumnRecord, ModelRecord
 
 GRID = 20  # points of a curve: those of averages too, so that both are of the same rows
@@ -91,11 +96,11 @@ def statistics_of(
     """
     grid = {"grid_resolution": options.grid_resolution}
     curves = build("effects", **grid, quantiles=options.quantiles, **options.share("effects"))
+    assert isinstance(curves, EffectsStatistic)
     found: dict[str, Statistic] = {
         "effects": curves,
-        "local_effects": build(
-            "accumulated_local_effects", **options.share("accumulated_local_effects")
-        ),
+        "shapes": ShapeStatistic.beside(curves, declared_features(options.monotone, axes.header)),
+        "local_effects": build("accumulated_local_effects", **options.share("accumulated_local_effects")),
         "averages": build("marginal", **grid, **options.share("marginal")),
     }
     drawing = {"subsample": options.subsample, "random_state": options.random_state}
@@ -122,8 +127,8 @@ def crossed_rows(features: int) -> int:
     return max(FEWEST_CROSSED, min(SUBSAMPLE, math.isqrt(CROSSED // crossings)))
 
 
-def explanation_of(found: dict[str, Any]) -> Explanation:
-    """Return an explanation from the results of its statistics."""
+def explanation_of(found: dict[str, Any], monotone: Any, estimator: Any, header: Header) -> Explanation:
+    """Return an explanation from the results of its statistics; ``estimator`` is None for several models."""
     if "interactions" in found:
         found["interactions"], found["importance"] = found["interactions"]
     effects: Effects = found["effects"]
@@ -144,6 +149,8 @@ def explanation_of(found: dict[str, Any]) -> Explanation:
     columns = tuple(
         ColumnRecord(one.feature_names[0], one.kinds[0], "", None, None, 0.0, None) for one in effects.effects
     )
+    covariances = found.pop("shapes")
+    directions = directions_of(monotone, estimator, header, effects.effects[0].output_names)
     parts = [part for part in found.values() if part is not None]
     return Explanation(
         effects=effects,
@@ -152,7 +159,7 @@ def explanation_of(found: dict[str, Any]) -> Explanation:
         importance=found["importance"],
         interactions=found.get("interactions"),
         surfaces=_interacting(found.get("surfaces"), found.get("interactions")),
-        shapes=(),
+        shapes=shapes_of(effects, covariances, directions),
         performance=None,
         model=model,
         columns=columns,

@@ -210,9 +210,7 @@ class InteractionStatistic:
         if self.with_importance:
             statistics_of_pairs = self._noted(work, estimated, builder.h_statistics())
             return statistics_of_pairs, self._noted(work, estimated, builder.importance())
-        return self._noted(
-            work, estimated, builder.h_statistics() if self.pairwise else builder.importance()
-        )
+        return self._noted(work, estimated, builder.h_statistics() if self.pairwise else builder.importance())
 
     def _noted(self, work: Work, estimated: list[Estimated], result: Found) -> Found:
         """Return a result with what is said of rows that were drawn."""
