@@ -14,7 +14,7 @@ from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Figure, Line, Panel, PanelAxis, Points
 from paribus._display.layout import figure_of, single_panel
 from paribus._display.style import INK, color_of, dash_of
-from paribus._display.vector import render, sparkline
+from paribus._display.vector import render
 from paribus._report.markup import Content, Markup, element
 from paribus._report.tables import folded
 from paribus.errors import DrawingError
@@ -24,10 +24,10 @@ from paribus.results.performance import Calibration, TrainingCurve
 DRAWN_OUTPUTS = 4  # of a model with more, figures have those that a feature moves most
 
 
-def figure(drawing: Figure, caption: Content, label: str, numbers: Content = None) -> Markup:
-    """Return a figure with its caption, and its numbers folded below."""
+def figure(drawing: Figure, caption: Content, key: str, numbers: Content = None) -> Markup:
+    """Return a figure with its caption, and its numbers folded below; ids in it begin with ``key``."""
     bare = replace(drawing, notes=(), title=None)
-    image = Markup(render(bare, label=label))
+    image = Markup(render(bare, id_prefix=key))
     table = None if numbers is None else folded("Numbers of this figure", numbers, class_="numbers")
     return element("figure", image, element("figcaption", caption), table)
 
@@ -37,7 +37,13 @@ def spark(effect: PartialDependence) -> Markup:
     if effect.average is None or not effect.average.size:
         return Markup("")
     output = moved_most(effect.average, 1)[0]
-    return Markup(sparkline(effect, output=output))
+    y = effect.average[output]
+    known = np.isfinite(y)
+    if not known.any(): return Markup("")
+    lo, hi = y[known].min(), y[known].max()
+    xs = np.linspace(1, 95, len(y)); ys = 22 - 20*(y-lo)/((hi-lo) or 1)
+    d = "M" + "L".join(f"{a:.0f} {b:.1f}" for a, b in zip(xs[known], ys[known], strict=True))
+    return Markup(f'<svg class="paribus spark" viewBox="0 0 96 24" width="96" height="24" aria-hidden="true"><path fill="none" class="s-c1" stroke-width="1.5" d="{d}"/></svg>')
 
 
 def moved_most(curves: Floats, most: int = DRAWN_OUTPUTS) -> list[int]:

@@ -50,7 +50,7 @@ def _strengths(refs: References, interactions: HStatistics) -> list[Markup | Non
         figure(
             bars,
             joined("The strongest pairs, with ± 2 standard errors.", of, " The table below has the numbers."),
-            "Strengths of the strongest pairs",
+            "pairs-bars",
         )
     ]
     if len(interactions.feature_names) > 2:
@@ -63,7 +63,7 @@ def _heat_map(refs: References, interactions: HStatistics, output: int, of: Mark
     some = "" if few else f" The {MAP_FEATURES} features that interact most."
     drawing = interactions.figure("heatmap", k=MAP_FEATURES, output=output)
     caption = joined("Strengths of pairs; on the diagonal of each feature by itself.", some, of)
-    return figure(drawing, caption, "Map of the strengths of pairs", _map_table(interactions, output))
+    return figure(drawing, caption, "pairs-map", _map_table(interactions, output))
 
 
 def _map_table(interactions: HStatistics, output: int) -> Markup:
@@ -125,7 +125,7 @@ def _surface(refs: References, effect: PartialDependence, opened: bool) -> Marku
     caption = joined("Partial dependence on ", both, of, ". Struck out: what no row combines.")
     numbers = surface_table(effect, output)
     drawing = surface_figure(effect, output)
-    shown = numbers if drawing is None else figure(drawing, caption, f"Surface of {both}", numbers)
+    shown = numbers if drawing is None else figure(drawing, caption, refs.pair(effect.feature_names) + "-map", numbers)
     names = joined((" × " * (place > 0), name_of(name)) for place, name in enumerate(effect.feature_names))
     body = element("div", shown, class_="body", id=refs.pair(effect.feature_names))
     return element(

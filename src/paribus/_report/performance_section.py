@@ -8,7 +8,7 @@ import numpy as np
 
 from paribus._report.figures import calibration_figure, figure, training_figure
 from paribus._report.markup import Content, Markup, element, joined
-from paribus._report.panels import number_table
+from paribus._report.feature_panels import number_table
 from paribus._report.phrases import at, digits, error_digits, measured, name_of, shortened
 from paribus._report.references import References
 from paribus._report.tables import table
@@ -72,7 +72,8 @@ def _calibrations(performance: Performance) -> list[Content]:
     if not performance.calibration:
         return []
     shown = performance.calibration[:DRAWN]
-    drawn = (_calibration(one, len(performance.calibration) > 1) for one in shown)
+    several = len(performance.calibration) > 1
+    drawn = (_calibration(one, several, f"calibration-{place}") for place, one in enumerate(shown))
     rest = performance.calibration[DRAWN:]
     tables = (
         joined(element("h4", "Calibration of ", name_of(one.output)), _calibration_table(one)) for one in rest
@@ -80,11 +81,10 @@ def _calibrations(performance: Performance) -> list[Content]:
     return [element("h3", "Calibration"), element("div", *drawn, class_="figures"), *tables]
 
 
-def _calibration(calibration: Calibration, several: bool) -> Markup:
+def _calibration(calibration: Calibration, several: bool, key: str) -> Markup:
     of = joined(" of ", name_of(calibration.output, 40)) if several else ""
     caption = joined("Observed against predicted averages", of, ", in groups of rows with similar predictions.")
-    label = f"Calibration of {shortened(calibration.output, 40)}"
-    return figure(calibration_figure(calibration), caption, label, _calibration_table(calibration))
+    return figure(calibration_figure(calibration), caption, key, _calibration_table(calibration))
 
 
 def _calibration_table(calibration: Calibration) -> Markup:
@@ -160,10 +160,10 @@ def _training(performance: Performance) -> list[Content]:
         figure(
             training_figure(curves),
             joined("Score by iteration: ", name_of(metric, 40), ". The rows are those of the training."),
-            f"Training curves of {shortened(metric, 40)}",
+            f"training-{place}",
             _training_table(metric, curves),
         )
-        for metric, curves in by_metric.items()
+        for place, (metric, curves) in enumerate(by_metric.items())
     )
     return [element("h3", "Training curves"), element("div", *drawn, class_="figures")]
 

@@ -87,16 +87,17 @@ def _notes(refs: References, name: str) -> Markup | None:
 def _figures(refs: References, name: str) -> Iterator[Markup]:
     """Yield the figures there are of a feature."""
     explanation = refs.explanation
-    yield _one(explanation.effects[name], "Partial dependence", effect_columns)
+    key = f"f{refs.ranks[name]}"
+    yield _one(explanation.effects[name], "Partial dependence", effect_columns, f"{key}-pd")
     if name in explanation.local_effects:
-        yield _one(explanation.local_effects[name], "Accumulated local effects", local_columns)
+        yield _one(explanation.local_effects[name], "Accumulated local effects", local_columns, f"{key}-ale")
     if name in explanation.averages:
         averages = explanation.averages[name]
         both = "Observed and predicted" if averages.observed is not None else "Average prediction"
-        yield _one(averages, f"{both}, over the rows near each value", average_columns)
+        yield _one(averages, f"{both}, over the rows near each value", average_columns, f"{key}-avg")
 
 
-def _one(result: Any, what: str, columns_of: Any) -> Markup:
+def _one(result: Any, what: str, columns_of: Any, key: str) -> Markup:
     """Return a figure of one result; of many outputs those that move most, and all in its table."""
     name, outputs = result.feature_names[0], result.output_names
     curves: Floats = next(result[key] for key in ("average", "ale", "predicted", "observed") if key in result)
@@ -106,7 +107,7 @@ def _one(result: Any, what: str, columns_of: Any) -> Markup:
         f"{what} of ", name_of(name, 40), ".", some if len(drawn) < len(outputs) else "", _bands(result)
     )
     numbers = number_table(f"{what} of {shortened(name, 40)}", columns_of(result))
-    return figure(curves_figure(result, drawn), caption, f"{what} of {shortened(name, 40)}", numbers)
+    return figure(curves_figure(result, drawn), caption, key, numbers)
 
 
 def _bands(result: Any) -> str:
