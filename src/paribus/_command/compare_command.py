@@ -34,10 +34,10 @@ The bound is a share of the standard deviation of the old predictions over the r
                  with --measure largest the largest move at a point
   each pair      strength of the interaction
 
-Over other rows a change also has to exceed its standard error several times; how many is printed, and grows with
-the number of changes that are compared. Over the same rows a change is exact, and the bound decides alone.
-Standard errors are those of rows: a model that is fitted again on other data moves by more. To find a bound,
-compare two fits of the champion on bootstrap samples, and stay above what they show.
+Over other rows a change also has to exceed its standard error several times: how many is printed, and
+grows with the number of changes that are compared. Over the same rows a change is exact, and the bound
+decides alone. Standard errors are those of rows: a model that is fitted again on other data moves by more.
+To find a bound, compare two fits of the champion on bootstrap samples, and stay above what they show.
 """
 FORMATS = ("text", "csv", "json")
 
@@ -108,7 +108,7 @@ def _explanation(path: str) -> Explanation:
     found = load(path)
     if not isinstance(found, Explanation):
         raise InputError(
-            f"{path} holds a {type(found).__name__}; compare takes what paribus explain writes (-o .json or .html)"
+            f"{path} holds a {type(found).__name__}; compare takes what paribus explain writes to .json or .html"
         )
     return found
 
@@ -117,7 +117,7 @@ def _print(drift: Drift, form: str) -> None:
     if form == "text":
         report(repr(drift))
         return
-    from paribus._command.tables import csv_text, json_text
+    from paribus._command.table_text import csv_text, json_text
 
     frame = drift.to_frame(backend="pyarrow")
     report(csv_text(frame) if form == "csv" else json_text(frame))

@@ -75,22 +75,20 @@ def run(arguments: argparse.Namespace) -> int:
     _check(output, saved, arguments)
     monotone = dict(_pair("--monotone", text) for text in arguments.monotone)
     about = dict(_pair("--about", text) for text in arguments.about)
-    from paribus import explain, read_model
+    from paribus import Explainer, read_model
     from paribus._command.data_files import read_data
 
     model = read_model(arguments.model, trusted=arguments.trust)
     data = read_data(arguments.data, arguments.target, arguments.weight)
-    explanation = explain(
+    explainer = Explainer(
         model,
         data.X,
         data.y,
-        features=arguments.features,
         sample_weight=data.sample_weight,
-        monotone=monotone or None,
-        mute=tuple(arguments.mute),
         n_jobs=arguments.jobs,
         progress=False if arguments.quiet else None,
     )
+    explanation = explainer.explain(arguments.features, monotone=monotone or None, mute=tuple(arguments.mute))
     if saved is not None:
         explanation.save(saved)
         complain(f"saved {saved}")

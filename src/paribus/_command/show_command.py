@@ -22,8 +22,8 @@ examples:
   paribus show result.json --feature age -o age.svg
   paribus show result.json -o report.html
 
-Without --format the suffix of -o decides: .txt, .json, .csv, .md, .svg, .png or .html. CSV and JSON hold the table
-of the result (to_frame in Python); png needs matplotlib: pip install "paribus[plot]"
+Without --format the suffix of -o decides: .txt, .json, .csv, .md, .svg, .png or .html. CSV and JSON hold the
+table of the result (to_frame in Python); png needs matplotlib: pip install "paribus[plot]"
 """
 FORMATS = ("text", "json", "csv", "markdown", "svg", "png", "html")
 SUFFIXES = {".txt": "text", ".md": "markdown"} | {
@@ -101,7 +101,7 @@ def _content(result: Any, form: str, output: str | None) -> str | bytes:
         text: str = result.to_markdown()
         return text
     if form in ("csv", "json"):
-        from paribus._command.tables import csv_text, json_text
+        from paribus._command.table_text import csv_text, json_text
 
         _needs(result, "to_frame", form)
         frame = result.to_frame(backend="pyarrow")
