@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, get_args
 from paribus._command.terminal import check_writable, complain, report
 from paribus._text import number, short
 from paribus._typing import DriftMeasure, DriftUnit
-from paribus.errors import InputError, OptionError
+from paribus.errors import OptionError
 
 if TYPE_CHECKING:
-    from paribus.results import Change, Drift, Explanation
+    from paribus.results import Change, Drift
 
 DESCRIPTION = """\
 Compare two explanations: champion and challenger on the same rows, or one model on rows of two times.
@@ -83,7 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
         check_writable(Path(arguments.save), "--save")
         if Path(arguments.save).suffix.lower() != ".json":
             raise OptionError(f"--save {arguments.save} must end in .json")
-    old, new = (_explanation(path) for path in (arguments.old, arguments.new))
+    from paribus._command.saved_files import read_explanation
+
+    old, new = (read_explanation(path) for path in (arguments.old, arguments.new))
     drift = old.compare(new, independent=arguments.independent)
     failed = None
     if arguments.fail_above is not None:
@@ -100,17 +102,6 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     _conclude(drift, failed, arguments)
     return 1 if failed else 0
-
-
-def _explanation(path: str) -> Explanation:
-    from paribus.results import Explanation, load
-
-    found = load(path)
-    if not isinstance(found, Explanation):
-        raise InputError(
-            f"{path} holds a {type(found).__name__}; compare takes what paribus explain writes to .json or .html"
-        )
-    return found
 
 
 def _print(drift: Drift, form: str) -> None:

@@ -19,6 +19,7 @@ examples:
   paribus explain model.json data.csv --target claims --weight exposure -o report.html
   paribus explain model.json year=2025/ -o report.html --save new.json --title "Motor, 2025" \\
       --about owner=pricing --about period=2025
+  paribus explain new.json data.csv -o report.html --compare old.json
   paribus explain model.txt data.csv --features age region --monotone age=rising --mute PAR101
   paribus explain forest.skops data.csv --trust sklearn.tree._tree.Tree -o report.md
 
@@ -62,6 +63,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--mute", action="append", default=[], metavar="CODE", help="leave out notes, as PAR101"
     )
+    parser.add_argument("--compare", metavar="OLD", help="saved explanation to compare with, in the report")
     parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="type in a skops file")
     parser.add_argument("--jobs", type=int, metavar="N", help="number of threads")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -77,6 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
     about = dict(_pair("--about", text) for text in arguments.about)
     from paribus import Explainer, read_model
     from paribus._command.data_files import read_data
+    from paribus._command.saved_files import read_explanation
+
+    old = None if arguments.compare is None else read_explanation(arguments.compare)
 
     model = read_model(arguments.model, trusted=arguments.trust)
     data = read_data(arguments.data, arguments.target, arguments.weight)
@@ -95,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     if output is None:
         report(repr(explanation))
     else:
-        _write(explanation, output, arguments.title, about)
+        _write(explanation, output, {"title": arguments.title, "about": about, "compare": old})
         complain(f"wrote {output}")
     return 0
 
@@ -109,8 +114,11 @@ def _check(output: Path | None, saved: Path | None, arguments: argparse.Namespac
     for option, path in (("-o", output), ("--save", saved)):
         if path is not None:
             check_writable(path, option)
-    if (arguments.title or arguments.about) and (output is None or output.suffix.lower() != ".html"):
-        raise OptionError("--title and --about are for a report; pass -o with a name that ends in .html")
+    of_report = arguments.title or arguments.about or arguments.compare
+    if of_report and (output is None or output.suffix.lower() != ".html"):
+        raise OptionError(
+            "--title, --about and --compare are for a report; pass -o with a name that ends in .html"
+        )
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:
@@ -120,10 +128,10 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     return name, value
 
 
-def _write(explanation: Any, path: Path, title: str | None, about: dict[str, str]) -> None:
+def _write(explanation: Any, path: Path, options: dict[str, Any]) -> None:
     suffix = path.suffix.lower()
     if suffix == ".html":
-        explanation.report(path, title=title, about=about)
+        explanation.report(path, **options)
     elif suffix == ".json":
         explanation.save(path)
     else:
