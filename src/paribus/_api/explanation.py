@@ -12,9 +12,11 @@ import numpy as np
 
 from paribus._api.options import AUTO, check_flags, check_int, prediction_limit
 from paribus._api.run import Statistic
+from paribus._api.statistics.ale_statistic import AleStatistic
 from paribus._api.statistics.axis_options import AxisOptions
+from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic
-from paribus._api.statistics.pair_ranking import PairRanking
+from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
 from paribus._api.statistics.surface_statistic import SurfaceStatistic
 from paribus._grid import GridOptions
 from paribus.errors import OptionError
@@ -89,24 +91,28 @@ def statistics_of(
 
     ``build`` returns the statistic of a method, ``axes`` are those of surfaces of any of the ``features``.
     """
-    grid = {"grid_resolution": options.grid_resolution}
+    paired = len(features) > 1 and options.interactions
+    ranking = PairRanking(features, models) if paired and options.pairs else None
+    varied, grid = VariedFeatures(), {"grid_resolution": options.grid_resolution}
     curves = build("effects", **grid, quantiles=options.quantiles, **options.share("effects"))
+    local = build("accumulated_local_effects", **options.share("accumulated_local_effects"))
+    drawing = {"subsample": options.subsample, "random_state": options.random_state}
+    strengths = build(
+        "h_statistic" if paired else "feature_importance", **drawing, **options.share("h_statistic")
+    )
+    assert isinstance(curves, EffectsStatistic)
+    assert isinstance(local, AleStatistic)
+    assert isinstance(strengths, InteractionStatistic)
+    rows = crossed_rows(len(features)) if paired else SUBSAMPLE
+    # Each stands after those that it waits for, so that it goes on in the same round.
     found: dict[str, Statistic] = {
-        "effects": curves,
-        "local_effects": build(
-            "accumulated_local_effects", **options.share("accumulated_local_effects")
+        "effects": replace(curves, varied=varied),
+        "interactions": replace(
+            strengths, crossed_rows=rows, with_importance=True, ranking=ranking, varied=varied
         ),
+        "local_effects": replace(local, after=ranking),
         "averages": build("marginal", **grid, **options.share("marginal")),
     }
-    drawing = {"subsample": options.subsample, "random_state": options.random_state}
-    if len(features) < 2 or not options.interactions:
-        return found | {"importance": build("feature_importance", **drawing, **options.share("h_statistic"))}
-    strengths = build("h_statistic", **drawing, **options.share("h_statistic"))
-    assert isinstance(strengths, InteractionStatistic)
-    ranking = PairRanking(features, models) if options.pairs else None
-    found["interactions"] = replace(
-        strengths, crossed_rows=crossed_rows(len(features)), with_importance=True, ranking=ranking
-    )
     if ranking is not None:
         found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, **options.share("surfaces"))
     return found
@@ -124,8 +130,7 @@ def crossed_rows(features: int) -> int:
 
 def explanation_of(found: dict[str, Any]) -> Explanation:
     """Return an explanation from the results of its statistics."""
-    if "interactions" in found:
-        found["interactions"], found["importance"] = found["interactions"]
+    found["interactions"], found["importance"] = found["interactions"]
     effects: Effects = found["effects"]
     provenance = effects.provenance
     model = ModelRecord(
