@@ -266,7 +266,9 @@ class Explainer:
         own = {name: value for name, value in locals().items() if name not in ("self", "explanation_of")}
         statistics = self._explaining(own)
         results = self._run(list(statistics.values()))
-        return explanation_of(dict(zip(statistics, results, strict=True)))
+        estimator = None if self._several else self._estimators[0]
+        found = dict(zip(statistics, results, strict=True))
+        return explanation_of(found, monotone, estimator, self._data.header)
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Compute several statistics in shared passes over the rows.
@@ -293,13 +295,19 @@ class Explainer:
         >>> list(explainer.run("effects", "accumulated_local_effects"))
         ['effects', 'accumulated_local_effects']
         """
+        return self._run_named(self._statistics(verbs))
+
+    def _statistics(self, verbs: Sequence[Any]) -> dict[str, Statistic]:
+        """Return what computes each of several verbs, as `run` takes them."""
         requests = _requests(verbs)
         twice = [verb for verb, count in Counter(verb for verb, _ in requests).items() if count > 1]
         if twice:
             raise OptionError(f"{twice[0]!r} is requested twice; run it once more for other arguments")
-        statistics = [self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests]
-        results = self._run(statistics)
-        return {verb: result for (verb, _), result in zip(requests, results, strict=True)}
+        return {verb: self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests}
+
+    def _run_named(self, statistics: Mapping[str, Statistic]) -> dict[str, Any]:
+        """Return the result of each statistic, computed in shared passes."""
+        return dict(zip(statistics, self._run(list(statistics.values())), strict=True))
 
     def estimate_cost(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> CostEstimate:
         """Estimate what `run` would take with the same arguments: passes, time and memory.

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from paribus._api.monotone import declared_features, directions_of
 from paribus._api.options import AUTO, check_flags, check_int, prediction_limit
 from paribus._api.run import Statistic
 from paribus._api.statistics.ale_statistic import AleStatistic
@@ -17,10 +18,13 @@ from paribus._api.statistics.axis_options import AxisOptions
 from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic
 from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
+from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus._api.statistics.surface_statistic import SurfaceStatistic
+from paribus._data.features import Header
 from paribus._grid import GridOptions
 from paribus.errors import OptionError
 from paribus.results import Effects, Explanation, HStatistics
+from paribus.results.build_shapes import shapes_of
 from paribus.results.model_record import ColumnRecord, ModelRecord
 
 GRID = 20  # points of a curve: those of averages too, so that both are of the same rows
@@ -107,6 +111,7 @@ def statistics_of(
     # Each stands after those that it waits for, so that it goes on in the same round.
     found: dict[str, Statistic] = {
         "effects": replace(curves, varied=varied),
+        "shapes": ShapeStatistic.beside(curves, declared_features(options.monotone, axes.header)),
         "interactions": replace(
             strengths, crossed_rows=rows, with_importance=True, ranking=ranking, varied=varied
         ),
@@ -128,8 +133,8 @@ def crossed_rows(features: int) -> int:
     return max(FEWEST_CROSSED, min(SUBSAMPLE, math.isqrt(CROSSED // crossings)))
 
 
-def explanation_of(found: dict[str, Any]) -> Explanation:
-    """Return an explanation from the results of its statistics."""
+def explanation_of(found: dict[str, Any], monotone: Any, estimator: Any, header: Header) -> Explanation:
+    """Return an explanation from the results of its statistics; ``estimator`` is None for several models."""
     found["interactions"], found["importance"] = found["interactions"]
     effects: Effects = found["effects"]
     provenance = effects.provenance
@@ -149,6 +154,8 @@ def explanation_of(found: dict[str, Any]) -> Explanation:
     columns = tuple(
         ColumnRecord(one.feature_names[0], one.kinds[0], "", None, None, 0.0, None) for one in effects.effects
     )
+    covariances = found.pop("shapes")
+    directions = directions_of(monotone, estimator, header, effects.effects[0].output_names)
     parts = [part for part in found.values() if part is not None]
     return Explanation(
         effects=effects,
@@ -157,7 +164,7 @@ def explanation_of(found: dict[str, Any]) -> Explanation:
         importance=found["importance"],
         interactions=found.get("interactions"),
         surfaces=_interacting(found.get("surfaces"), found.get("interactions")),
-        shapes=(),
+        shapes=shapes_of(effects, covariances, directions),
         performance=None,
         model=model,
         columns=columns,

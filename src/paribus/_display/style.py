@@ -5,6 +5,7 @@ from __future__ import annotations
 from paribus._display.figure import Dash, Marker
 
 INK = "ink"  # the color of the theme's own text, so that what is gray on white is gray on black too
+GRAY = "#B3B3B3"  # of what says little
 # Of Okabe and Ito, without their yellow, which is too light to be seen on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1")
 DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
 from hashlib import sha256
 from importlib.util import find_spec
 from io import StringIO
-from textwrap import shorten
 from threading import Lock
 from typing import Any
 from xml.etree import ElementTree
 
-from paribus._display.figure import Contours, Figure, Heat, Panel, Text
+from paribus._display.alt_text import figure_description, figure_title
+from paribus._display.figure import Figure
 from paribus.errors import DrawingError, OptionError
 
 NAMESPACE = "http://www.w3.org/2000/svg"
@@ -21,7 +20,6 @@ IDENTIFIER = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 REFERENCE = re.compile(r"(?<=url\(#)[^)]+(?=\))|(?<=^#).+")  # how attributes refer to ids
 FONTS = ["DejaVu Sans", "Verdana"]  # the one that the layout is made for, and one that is as wide
 STYLE: Any = {"svg.fonttype": "none", "timezone": "UTC", "font.sans-serif": FONTS}
-LONGEST = 120  # characters of a title
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))  # which have versions and dates in them
 LOCK = Lock()  # matplotlib's settings belong to all threads
 
@@ -113,51 +111,3 @@ def _keep_style_inside(root: ElementTree.Element) -> None:
         for style in part.findall("style"):
             root.set("style", (style.text or "").strip("*{} \n"))
             part.remove(style)
-
-
-def figure_title(figure: Figure) -> str:
-    """Return the title of a figure, or else what its first panel shows, in one line."""
-    first, *more = [figure.title] if figure.title is not None else _shown(figure)
-    title = shorten(first, LONGEST, placeholder="…")
-    return f"{title}, and {len(more)} more" if more else title
-
-
-def figure_description(figure: Figure) -> str:
-    """Describe in words what a figure shows, what its legend explains, and its notes."""
-    shown = list(_shown(figure))
-    marks = [mark for panel in figure.panels for mark in panel.marks]
-    labels = dict.fromkeys(label for mark in marks if (label := getattr(mark, "label", None)))
-    lines = [f"{len(shown)} panels: {'; '.join(shown)}" if len(shown) > 1 else shown[0]]
-    if labels:
-        title = "" if figure.legend_title is None else f" ({figure.legend_title})"
-        lines.append(f"Legend{title}: {', '.join(labels)}")
-    return "\n".join(f"{_one_line(line)}." for line in [*lines, *figure.notes])
-
-
-def _shown(figure: Figure) -> Iterator[str]:
-    """Yield what each panel shows; one without numbers along y shares the label of the panel before it."""
-    height = ""
-    for panel in figure.panels:
-        height = panel.y.label if panel.y.label or panel.y.numbers else height
-        title = "" if panel.title is None else f"{panel.title}: "
-        yield _one_line(title + _measured(panel, height))
-
-
-def _measured(panel: Panel, height: str) -> str:
-    """Return what a panel measures, and by what."""
-    units = [mark.unit for mark in panel.marks if isinstance(mark, Heat | Contours) and mark.unit]
-    features = [panel.x.label]
-    if units:
-        height, features = " and ".join(units), [panel.x.label, panel.y.label]
-    elif panel.y.scale == "category":
-        return f"{panel.x.label}: {', '.join(label for _, label in panel.y.ticks or ())}"
-    elif panel.legend == "panel" and panel.legend_title is not None:
-        features.append(panel.legend_title)
-    elif panel.x.scale == "none":
-        return ", ".join(mark.text for mark in panel.marks if isinstance(mark, Text)) or "no data"
-    by = " and ".join(filter(None, features))
-    return f"{height} by {by}" if by else height or "unlabeled"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

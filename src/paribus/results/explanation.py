@@ -17,8 +17,8 @@ from paribus.results.local_effect import LocalEffects
 from paribus.results.marginal import Marginals
 from paribus.results.model_record import ColumnRecord, ModelRecord
 from paribus.results.performance import Performance
-from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
+from paribus.results.report_mixin import ReportMixin
 from paribus.results.schema import record
 from paribus.results.shape import Shape
 from paribus.results.verdict import Check
@@ -32,7 +32,7 @@ PANELS = 9  # of the strongest features
 
 
 @record
-class Explanation(NotebookReprMixin):
+class Explanation(ReportMixin):
     """What a model does with its features: every statistic of one model on one background.
 
     Attributes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import re
+from dataclasses import dataclass, fields, is_dataclass, replace
 from textwrap import wrap
 from typing import Any
 
@@ -12,6 +13,7 @@ from paribus.errors import RefusalCode
 from paribus.meaning import Estimand, Refusal, Scale
 from paribus.notes import Note, NoteCode
 
+FOLDERS = re.compile(r"[^\s,;'\"()]*[/\\](?=[^/\\])")  # of the path of a file
 WIDTH = 100  # characters of a line of the record as text
 
 
@@ -159,6 +161,16 @@ class Provenance:
             lines.extend(" " * margin + line for line in shown[1:])
         return "\n".join(lines)
 
+    def reproducible(self) -> Provenance:
+        """Return the record without what differs between runs that compute the same.
+
+        Date, duration, threads, memory bound, block size and executor are blank, and files have no folders.
+        """
+        blank = {"date": "", "seconds": 0.0, "threads": 0, "max_memory": 0, "block_rows": 0, "executor": ""}
+        source = None if self.source is None else FOLDERS.sub("", self.source)
+        skipped = tuple(FOLDERS.sub("", reason) for reason in self.skipped)
+        return replace(self, **blank, source=source, skipped=skipped)
+
     def background(self) -> str:
         """Return a phrase that describes the background data."""
         if self.estimand is Estimand.PATH_DEPENDENT:
@@ -176,6 +188,21 @@ def _lines(value: Any) -> list[str]:
         return [f"{key}: {entry}" for key, entry in value.items()] or ["none"]
     texts = isinstance(value, tuple) and all(isinstance(entry, str) for entry in value)
     return (list(value) or ["none"]) if texts else [str(value)]
+
+
+def reproducible(part: Any) -> Any:
+    """Return a result whose every provenance is `Provenance.reproducible`."""
+    if isinstance(part, Provenance):
+        return part.reproducible()
+    if isinstance(part, Note) and part.code is NoteCode.FILES_SKIPPED:
+        return Note(part.code, FOLDERS.sub("", part.text), part.feature, part.value)
+    if isinstance(part, tuple) and not isinstance(part, str):
+        return tuple(map(reproducible, part))
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    values = {field.name: getattr(part, field.name) for field in fields(part) if field.init}
+    changed = {name: reproducible(value) for name, value in values.items()}
+    return replace(part, **{name: value for name, value in changed.items() if value is not values[name]})
 
 
 SHOWN = 3  # of what was left out, in a note; the provenance has all

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import json
 import os
+import re
 import stat
 import zlib
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from paribus._codec.records import Format, decode, encode
 from paribus._codec.values import read_array, read_value, write_value
@@ -23,17 +26,48 @@ VERSION = 1
 # What reading a file raises that was made to harm, or was damaged.
 WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError, zlib.error)
 DEEP = "it is nested more deeply than any result"
+PAGE = "<!doctype html>"  # what a report begins with
+RATIO = 100  # of a payload to its compressed bytes, at most: beyond it is stored
+# Nothing but this writes the tag: all text of a page is escaped.
+PAYLOAD = re.compile(
+    r'<template id="paribus-payload" data-bytes="([0-9]{1,12})" data-sha256="([0-9a-f]{64})">([A-Za-z0-9+/=]*)<'
+)
 READABLE = Format(lambda kind: getattr(kind, "stored", None), write_value, read_value, read_array)
+
+
+class Payload(NamedTuple):
+    """A saved result inside a page: base64 of what zlib made of the JSON, and the SHA-256 of that JSON."""
+
+    data: str
+    size: int
+    sha256: str
 
 
 def save(result: object, path: str | PathLike[str]) -> None:
     """Write a result as JSON, if it comes back the same."""
+    write_file(path, _document(result))
+
+
+def payload_of(result: object) -> Payload:
+    """Return a result as it stands in a page, if it comes back the same."""
+    text = _document(result).encode()
+    packed = zlib.compress(text, 9)
+    if len(text) > RATIO * len(packed):
+        packed = zlib.compress(text, 0)
+    return Payload(base64.b64encode(packed).decode(), len(text), hashlib.sha256(text).hexdigest())
+
+
+def _document(result: object) -> str:
     body = encode(result, READABLE)
     lost = _lost(result, body)
     if lost is not None:
         raise FormatError(f"this {type(result).__name__} cannot be saved without loss: {lost}")
     document = {"format": FORMAT, "version": VERSION, "digest": _digest(body), "result": body}
-    text = json.dumps(document, allow_nan=False)
+    return json.dumps(document, allow_nan=False)
+
+
+def write_file(path: str | PathLike[str], text: str) -> None:
+    """Write text to a file, which is replaced only once the new one is complete."""
     try:
         _write(Path(path), text)
     except (OSError, TypeError, ValueError) as error:
@@ -48,7 +82,7 @@ def _write(path: Path, text: str) -> None:
     file = Path(os.path.realpath(path))  # a link stays one
     half = file.with_name(f".paribus.{os.urandom(8).hex()}.half")
     try:
-        with half.open("x", encoding="utf-8") as handle:
+        with half.open("x", encoding="utf-8", newline="\n") as handle:
             handle.write(text)
             handle.flush()
             os.fsync(handle.fileno())
@@ -81,13 +115,14 @@ def load(path: str | PathLike[str]) -> Any:
     Parameters
     ----------
     path : str or path
-        A file written by ``save()`` of a result.
+        A file written by ``save()`` of a result, or a page written by `Explanation.report`.
 
     Returns
     -------
     PartialDependence, Effects, LocalEffect, LocalEffects, Marginal, Marginals, HStatistics, Importance, \
-Comparison, Comparisons, Overlay, Overlays, Difference or Differences
-        Identical to the saved result, including types.
+Comparison, Comparisons, Overlay, Overlays, Difference, Differences or Explanation
+        Identical to the saved result, including types. Of a page, without what differs between runs:
+        see `Provenance.reproducible`.
 
     Raises
     ------
@@ -135,11 +170,34 @@ def _read(path: str | PathLike[str]) -> Any:
         raise FormatError(
             f"path={path!r} cannot be read: {error}; give the path of a saved result"
         ) from error
+    if text[: len(PAGE)].lower() == PAGE:
+        text = _payload_in(text, path)
     try:
         return json.loads(text, parse_constant=_refuse)
     except (RecursionError, ValueError) as error:
         wrong = DEEP if isinstance(error, RecursionError) else _short(str(error))
         raise FormatError(f"{path} is not a result saved by paribus: {wrong}") from error
+
+
+def _payload_in(page: str, path: str | PathLike[str]) -> str:
+    """Return the saved result inside a page, or refuse one that is damaged or unpacks to more than it says."""
+    found = PAYLOAD.findall(page)
+    if len(found) != 1 or page.count('id="paribus-payload"') != 1:
+        raise FormatError(f"{path} is not a page written by paribus: it has {len(found)} saved results, not one")
+    size, digest, data = int(found[0][0]), *found[0][1:]
+    try:
+        packed = base64.b64decode(data, validate=True)
+        if size > RATIO * len(packed):
+            raise ValueError(f"{size:,} bytes cannot be in {len(packed):,}")
+        unpacker = zlib.decompressobj()
+        text = unpacker.decompress(packed, size + 1)
+        if len(text) != size or not unpacker.eof or unpacker.unused_data:
+            raise ValueError(f"it does not have {size:,} bytes")
+        if hashlib.sha256(text).hexdigest() != digest:
+            raise ValueError("it was changed after it was written")
+        return text.decode()
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise FormatError(f"the saved result in {path} is damaged: {_short(str(error))}") from error
 
 
 def _refuse(constant: str) -> None:

@@ -15,7 +15,7 @@ from paribus._display.compose.pairs import heatmap, interaction_text, network
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Figure, Mark, Panel, PanelAxis, Points, Rule, Text
 from paribus._display.layout import figure_of, notes_height, single_panel
-from paribus._display.style import INK, color_of
+from paribus._display.style import GRAY, INK, color_of
 from paribus._display.text_width import inches
 from paribus._text import exactly_zero, number
 from paribus._text import short as short_number
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 NEGLIGIBLE = 1e-3  # of the variance of the prediction: a joint effect below it makes any share meaningless
 LABEL = 44  # characters of a label, over all the features it names
-GRAY = "#B3B3B3"
 REMARK = 0.16  # of the axis: room for what is written beside the longest bar
 MEASURES = {  # what one entry of a statistic is called, and what its bars measure
     "pairwise": ("pair", "strength of the interaction"),

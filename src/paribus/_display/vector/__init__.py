@@ -1,0 +1,6 @@
+"""Figures as SVG for pages, written without any plotting package."""
+
+from paribus._display.vector.colors import DARK, LIGHT, css
+from paribus._display.vector.page import render
+
+__all__ = ["DARK", "LIGHT", "css", "render"]

@@ -1,0 +1,400 @@
+"""Marks become elements of an SVG: a function for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import Floats
+from paribus._display.figure import (
+    Band,
+    Bars,
+    Contours,
+    Hatch,
+    Heat,
+    Line,
+    Marker,
+    Points,
+    Rug,
+    Rule,
+    Strip,
+    Text,
+)
+from paribus._display.mark_helpers import faded, hatched, lined_levels, strip_heights
+from paribus._display.runs import alone, stretches
+from paribus._display.style import INK
+from paribus._display.text_width import text_width
+from paribus._display.vector.axes import Frame, level_texts
+from paribus._display.vector.canvas import (
+    Canvas,
+    Word,
+    attributes,
+    line_path,
+    pixels,
+    rectangle_path,
+    route,
+    segment_path,
+    share,
+    tenths,
+)
+from paribus._display.vector.colors import DATA, PAPER, SHADES, legible, shade_numbers, shades
+from paribus._display.vector.contours import LabelRoom, LineLabel, contour_lines, rings
+
+POINT = 96.0 / 72.0  # in pixels
+# Lengths of dashes and gaps, as multiples of the width of a line.
+DASH = {"dashed": (4.0, 2.0), "dotted": (1.2, 1.7), "dashdot": (6.0, 1.8, 1.2, 1.8)}
+CAP, ERROR = 3.0, 1.5  # pixels of the end of an error bar to each side, and of its width
+RUG = 0.03  # height of a tick of the rug, as a share of the panel
+CELL, SMALLEST = 12.0, 6.5  # pixels of a number in a cell, at most, and of one that can be read
+POINTED = 6.0  # pixels around a point in which a pointer finds it
+CONTOUR_LABEL = 10.5  # pixels
+STAR = np.pi * np.arange(10) / 5
+# Corners around the middle of a marker whose circle has the radius one; circles and bars are none of them.
+SHAPES: dict[Marker, Floats] = {
+    "square": np.array([[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]]),
+    "diamond": np.array([[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]]),
+    "triangle": np.array([[0.0, -1.2], [1.2, 0.95], [-1.2, 0.95]]),
+    "cross": np.array(
+        [[-1.1, -0.6], [-0.6, -1.1], [0.0, -0.5], [0.6, -1.1], [1.1, -0.6], [0.5, 0.0]]
+        + [[1.1, 0.6], [0.6, 1.1], [0.0, 0.5], [-0.6, 1.1], [-1.1, 0.6], [-0.5, 0.0]]
+    ),
+    "star": np.column_stack([np.sin(STAR), -np.cos(STAR)]) * np.where(STAR % (2 * np.pi / 5) > 0.1, 0.6, 1.5)[:, None],
+}
+
+
+def clipped(canvas: Canvas, frame: Frame, x: Any, y: Any) -> dict[str, str]:
+    """Return the attribute that cuts a mark off where its panel ends, if it reaches beyond."""
+    box, slack = frame.box, 0.5
+    known = np.isfinite(x).any() and np.isfinite(y).any()
+    if not known or (
+        np.nanmin(x) >= box.left - slack
+        and np.nanmax(x) <= box.right + slack
+        and np.nanmin(y) >= box.top - slack
+        and np.nanmax(y) <= box.bottom + slack
+    ):
+        return {}
+    path = rectangle_path(box.left, box.top, box.right, box.bottom)
+    return {"clip-path": canvas.define(f'<clipPath ><path d="{path}"/></clipPath>')}
+
+
+def opacity(alpha: float) -> dict[str, str]:
+    """Return the attribute of a line that shows less than all of its color."""
+    return {"stroke-opacity": share(alpha)} if alpha < 1 else {}
+
+
+def dashes(mark: Line) -> dict[str, str]:
+    """Return the attribute of a line with gaps."""
+    lengths = [POINT * mark.width * part for part in DASH.get(mark.dash, ())]
+    return {"stroke-dasharray": " ".join(map(share, lengths))} if lengths else {}
+
+
+def _line(canvas: Canvas, frame: Frame, mark: Line) -> None:
+    x, y = frame.x.at(mark.x), frame.y.at(mark.y)
+    paths: dict[float, list[str]] = {}
+    for first, last, strength in faded(mark):
+        part = slice(first, last + 1)
+        for run in stretches(np.isfinite(x[part] + y[part])):
+            across, up = x[part][run], y[part][run]
+            if len(across) > 1:
+                if mark.steps:
+                    across, up = np.repeat(across, 2)[1:], np.repeat(up, 2)[:-1]
+                paths.setdefault(strength, []).append(line_path(across, up))
+    cut = clipped(canvas, frame, x, y)
+    for strength, some in paths.items():
+        more = opacity(mark.alpha * strength) | dashes(mark) | cut
+        canvas.stroke("".join(some), mark.color, POINT * mark.width, stroke_linejoin="round", **more)
+    single = alone(np.isfinite(x + y))
+    if single:  # a line between fewer than two points cannot be seen
+        points_at(canvas, frame, "dot", x[single], y[single], POINT * 6.0, mark.color, mark.alpha)
+    _targets(canvas, frame, x, y, mark.hover)
+
+
+def _band(canvas: Canvas, frame: Frame, mark: Band) -> None:
+    x, low, high = frame.x.at(mark.x), frame.y.at(mark.low), frame.y.at(mark.high)
+    if mark.steps:  # a height holds until the next point
+        x, low, high = np.repeat(x, 2)[1:], np.repeat(low, 2)[:-1], np.repeat(high, 2)[:-1]
+    runs = [run for run in stretches(np.isfinite(x + low + high)) if run.stop - run.start > 1]
+    outlines = [(np.append(x[run], x[run][::-1]), np.append(low[run], high[run][::-1])) for run in runs]
+    path = "".join(line_path(*outline, close=True) for outline in outlines)
+    canvas.fill(path, mark.color, mark.alpha, **clipped(canvas, frame, x, np.append(low, high)))
+
+
+def _points(canvas: Canvas, frame: Frame, mark: Points) -> None:
+    x, y = frame.x.at(mark.x), frame.y.at(mark.y)
+    if mark.error is not None:
+        side, values = (frame.x, mark.x) if mark.error_along == "x" else (frame.y, mark.y)
+        ends = side.at(values - mark.error), side.at(values + mark.error)
+        _errors(canvas, frame, y if mark.error_along == "x" else x, ends, mark.error_along, mark.color, mark.alpha)
+    marker = "rising" if mark.marker == "bar" and mark.error_along == "x" else mark.marker
+    points_at(canvas, frame, marker, x, y, POINT * np.asarray(mark.size, dtype=float), mark.color, mark.alpha)
+    _targets(canvas, frame, x, y, mark.hover)
+
+
+def _errors(
+    canvas: Canvas, frame: Frame, at: Floats, ends: tuple[Floats, Floats], along: str, color: str, alpha: float
+) -> None:
+    """Draw lines with caps from one end to another, at positions across."""
+    low, high = ends
+    paths = []
+    for middle, first, last in np.column_stack([at, low, high])[np.isfinite(at + low + high)].tolist():
+        caps = ((end, middle - CAP, end, middle + CAP) for end in (first, last))
+        for x0, y0, x1, y1 in ((first, middle, last, middle), *caps):
+            paths.append(segment_path(x0, y0, x1, y1) if along == "x" else segment_path(y0, x0, y1, x1))
+    every = np.concatenate([low, high])
+    both = (every, np.append(at, at)) if along == "x" else (np.append(at, at), every)
+    canvas.stroke("".join(paths), color, ERROR, **opacity(alpha), **clipped(canvas, frame, *both))
+
+
+def points_at(
+    canvas: Canvas, frame: Frame | None, marker: str, x: Floats, y: Floats, size: Any, color: str, alpha: float
+) -> None:
+    """Draw markers of some diameter at positions in pixels, as far as they lie in a panel."""
+    shown = np.isfinite(x + y)
+    if frame is not None:
+        box = frame.box
+        shown &= (x >= box.left - 1) & (x <= box.right + 1) & (y >= box.top - 1) & (y <= box.bottom + 1)
+    radii = np.broadcast_to(np.asarray(size) / 2, x.shape)[shown]
+    spots = [*zip(x[shown].tolist(), y[shown].tolist(), radii.tolist(), strict=True)]
+    if not spots:
+        return
+    if marker in ("circle", "dot"):
+        part = 0.5 if marker == "dot" else 1.0
+        circles = [f'<circle cx="{pixels(a)}" cy="{pixels(b)}" r="{share(part * r)}"/>' for a, b, r in spots]
+        faint = f' fill-opacity="{share(alpha)}"' if alpha < 1 else ""
+        canvas.add(f"<g{canvas.paint(fill=color)}{faint}>{''.join(circles)}</g>")
+    elif marker in ("bar", "rising"):
+        lying, rising = (1.0, 0.0) if marker == "bar" else (0.0, 1.0)
+        ends = ((a - r * lying, b - r * rising, a + r * lying, b + r * rising) for a, b, r in spots)
+        path = "".join(segment_path(*line) for line in ends)
+        canvas.stroke(path, color, 2.0, **opacity(alpha))
+    else:
+        corners = SHAPES[marker]  # type: ignore[index]
+        path = "".join(route(tenths(a + r * corners[:, 0], b + r * corners[:, 1]), close=True) for a, b, r in spots)
+        canvas.fill(path, color, alpha)
+
+
+def _targets(canvas: Canvas, frame: Frame, x: Floats, y: Floats, hover: Sequence[str]) -> None:
+    """Let a pointer find the text of each point."""
+    if canvas.hover:
+        for across, down, text in zip(x.tolist(), y.tolist(), hover, strict=False):
+            if text and np.isfinite(across + down):
+                around = across - POINTED, down - POINTED, across + POINTED, down + POINTED
+                canvas.target(rectangle_path(*around), text)
+
+
+def _bars(canvas: Canvas, frame: Frame, mark: Bars) -> None:
+    base = np.zeros(len(mark.at)) if mark.base is None else mark.base
+    along, up = (frame.y, frame.x) if mark.horizontal else (frame.x, frame.y)
+    sides = along.at(mark.at - mark.width / 2), along.at(mark.at + mark.width / 2)
+    ends = up.at(base), up.at(base + mark.length)
+    if mark.color == INK and mark.base is None and mark.error is None:
+        _data(canvas, frame, sides, float(up.at(0.0)), ends[1], lying=mark.horizontal)
+        return
+    boxes = np.column_stack([sides[0], ends[0], sides[1], ends[1]])
+    boxes = boxes[:, [1, 0, 3, 2]] if mark.horizontal else boxes
+    colors = [mark.color] * len(mark.at) if isinstance(mark.color, str) else list(mark.color)
+    by_color: dict[str, list[str]] = {}
+    for color, corners in zip(colors, boxes.tolist(), strict=True):
+        if np.isfinite(corners).all():
+            by_color.setdefault(color, []).append(rectangle_path(*corners))
+    cut = clipped(canvas, frame, boxes[:, [0, 2]], boxes[:, [1, 3]])
+    for color, paths in by_color.items():
+        canvas.fill("".join(paths), color, mark.alpha, **cut)
+    if mark.error is not None:
+        heights = base + mark.length
+        at = along.at(mark.at)
+        limits = up.at(heights - mark.error), up.at(heights + mark.error)
+        _errors(canvas, frame, at, limits, "x" if mark.horizontal else "y", INK, 1.0)
+    _cell_targets(canvas, boxes.tolist(), mark.hover)
+
+
+def _cell_targets(canvas: Canvas, boxes: Iterable[Sequence[float]], hover: Iterable[str]) -> None:
+    if canvas.hover:
+        for corners, text in zip(boxes, hover, strict=False):
+            if text and np.isfinite(corners).all():
+                canvas.target(rectangle_path(*corners), text)
+
+
+def _strip(canvas: Canvas, frame: Frame, mark: Strip) -> None:
+    side, across = (frame.x, frame.y) if mark.along == "x" else (frame.y, frame.x)
+    low, high = side.at(mark.at - mark.width / 2), side.at(mark.at + mark.width / 2)
+    ends = across.start + strip_heights(mark) * (across.end - across.start)
+    _data(canvas, frame, (low, high), across.start, ends, lying=mark.along == "y")
+    boxes = np.column_stack([low, ends, high, np.full(len(ends), across.start)])
+    _cell_targets(canvas, (boxes if mark.along == "x" else boxes[:, [3, 0, 1, 2]]).tolist(), mark.hover)
+
+
+def _data(
+    canvas: Canvas, frame: Frame, sides: tuple[Floats, Floats], floor: float, ends: Floats, *, lying: bool
+) -> None:
+    """Draw how the data lies: pale bars, those that touch with one outline, which has all of the contrast."""
+    low, high = sides
+    paths = []
+    for run in stretches(np.isfinite(low + high + ends)):
+        breaks = np.flatnonzero(np.abs(low[run][1:] - high[run][:-1]) > 0.05) + 1
+        for part in np.split(np.arange(run.start, run.stop), breaks):
+            along = np.column_stack([low[part], high[part]]).ravel()
+            along, up = along[[0, *range(len(along)), -1]], np.repeat(ends[part], 2)
+            up = np.concatenate([[floor], up, [floor]])
+            paths.append(line_path(up, along) if lying else line_path(along, up))
+    every = np.append(low, high), np.append(ends, ends)
+    if paths:
+        more = clipped(canvas, frame, *(every[::-1] if lying else every))
+        canvas.add(
+            f'<path{canvas.paint(fill=DATA, stroke=DATA)} fill-opacity=".45"{attributes(more)} '
+            f'd="{"".join(paths)}"/>'
+        )
+
+
+def _rug(canvas: Canvas, frame: Frame, mark: Rug) -> None:
+    side, across = (frame.x, frame.y) if mark.along == "x" else (frame.y, frame.x)
+    at, foot = side.at(mark.at), across.start
+    head = foot + RUG * (across.end - foot)
+    lines = [(place, foot, place, head) for place in at[np.isfinite(at)].tolist()]
+    path = "".join(segment_path(*(line if mark.along == "x" else _swapped(line))) for line in lines)
+    if frame.covered:  # seen on any color
+        canvas.stroke(path, PAPER, 3.2, **{"stroke-opacity": ".8"})
+    canvas.stroke(path, INK, 1.3)
+    feet = np.full(len(at), foot)
+    _targets(canvas, frame, *((at, feet) if mark.along == "x" else (feet, at)), mark.hover)
+
+
+def _heat(canvas: Canvas, frame: Frame, mark: Heat) -> None:
+    """Color cells, those of one color as one element."""
+    x, y = frame.x.at(mark.x_edges), frame.y.at(mark.y_edges)
+    colors, numbers = shades(mark.colors), shade_numbers(mark.values, mark.low, mark.high)
+    paths: dict[str, list[str]] = {}
+    for row, shade in enumerate(numbers):
+        starts = np.flatnonzero(np.diff(shade, prepend=np.nan) != 0)  # NaN differs from all
+        for start, stop in zip(starts, [*starts[1:], len(shade)], strict=True):
+            if np.isfinite(shade[start]):
+                cell = rectangle_path(x[start], y[row + 1], x[stop], y[row])
+                paths.setdefault(colors[int(shade[start])], []).append(cell)
+    cut = clipped(canvas, frame, x, np.full(len(x), frame.box.top)) | {"shape-rendering": "crispEdges"}
+    for color, cells in paths.items():
+        canvas.fill("".join(cells), color, **cut)
+    _cell_numbers(canvas, mark, x, y, colors, numbers)
+    if canvas.hover:
+        for row, texts in enumerate(mark.hover):
+            boxes = ((x[place], y[row + 1], x[place + 1], y[row]) for place in range(len(x) - 1))
+            _cell_targets(canvas, boxes, texts)
+
+
+def _cell_numbers(
+    canvas: Canvas, mark: Heat, x: Floats, y: Floats, colors: Sequence[str], numbers: Floats
+) -> None:
+    """Write numbers in cells, in one size that fits all of them, and none where they could not be read."""
+    longest = max((text_width(word) for row in mark.written for word in row), default=0.0)
+    wide, high = np.abs(np.diff(x)).min(), np.abs(np.diff(y)).min()
+    size = float(min(CELL, wide / (1.15 * max(3.0, longest)), high / 1.4))
+    if not mark.written or size < SMALLEST:  # numbers that run into each other say less than colors alone
+        return
+    words: dict[str, list[Word]] = {}
+    for row, texts in enumerate(mark.written):
+        for place, text in enumerate(texts):
+            number = numbers[row, place]
+            color = INK if np.isnan(number) else legible(colors[int(number)])
+            middle = (x[place] + x[place + 1]) / 2, (y[row] + y[row + 1]) / 2
+            words.setdefault(color, []).append(Word(*map(float, middle), text.replace("-", "\N{MINUS SIGN}")))
+    for color, some in words.items():
+        canvas.words(some, size, color=color)
+
+
+def _contours(canvas: Canvas, frame: Frame, mark: Contours) -> None:
+    """Fill what is above each level over what is above the one before it, with lines at some of them."""
+    x, y = frame.x.at(mark.x), frame.y.at(mark.y)
+    colors = level_colors(mark)
+    cut = clipped(canvas, frame, x, np.full(len(x), frame.box.top))
+    for level, color in zip([-np.inf, *mark.levels[1:-1].tolist()], colors, strict=True):
+        outlines = [ring.points for ring in rings(x, y, mark.values, level)]
+        path = "".join(line_path(points[:, 0], points[:, 1], close=True) for points in outlines)
+        canvas.fill(path, color, **cut)
+    _contour_lines(canvas, frame, mark, colors)
+    if canvas.hover:
+        across, down = np.meshgrid(x, y)
+        _targets(canvas, frame, across.ravel(), down.ravel(), [text for row in mark.hover for text in row])
+
+
+def _contour_lines(canvas: Canvas, frame: Frame, mark: Contours, colors: list[str]) -> None:
+    """Draw lines at some levels, and write each level along the longest of its lines that has room."""
+    levels, x, y = lined_levels(mark), frame.x.at(mark.x), frame.y.at(mark.y)
+    lines = [sorted(contour_lines(rings(x, y, mark.values, level)), key=len)[::-1] for level in levels]
+    grounds = [colors[min(int(np.searchsorted(mark.levels, level)), len(colors) - 1)] for level in levels]
+    for some, ground in zip(lines, grounds, strict=True):
+        path = "".join(line_path(line[:, 0], line[:, 1]) for line in some)
+        canvas.stroke(path, legible(ground), 0.8, **{"stroke-opacity": ".7"})
+    taken: list[LineLabel] = []
+    for place, (text, ground) in enumerate(zip(level_texts(levels), grounds, strict=True)):
+        others = [line for some in (*lines[:place], *lines[place + 1 :]) for line in some]
+        room = LabelRoom(CONTOUR_LABEL * (text_width(text) + 0.6), CONTOUR_LABEL, frame.box, others)
+        spot = next((spot for line in lines[place] if (spot := room.along(line, taken))), None)
+        if spot is not None:
+            taken.append(spot)
+            halo = {"paint-order": "stroke", "stroke": ground, "stroke-width": "3"}
+            word = Word(spot.x, spot.y, text)
+            canvas.words([word], CONTOUR_LABEL, turn=spot.turn, color=legible(ground), **halo)
+
+
+def level_colors(mark: Contours) -> list[str]:
+    """Return the color between each two levels."""
+    colors, count = shades(mark.colors), max(len(mark.levels) - 1, 1)
+    return [colors[round((place + 0.5) / count * (SHADES - 1))] for place in range(count)]
+
+
+def hatch_fill(canvas: Canvas) -> str:
+    """Return the address of the pattern of what is struck out."""
+    lines = f'<path{canvas.paint(stroke=INK)} fill="none" d="M-1 1l2-2M0 7l7-7M6 8l2-2"/>'
+    size = 'patternUnits="userSpaceOnUse" width="7" height="7"'
+    return canvas.define(f"<pattern {size}>{lines}</pattern>")
+
+
+def _hatch(canvas: Canvas, frame: Frame, mark: Hatch) -> None:
+    """Strike cells out; the colors below are veiled as well: the lines alone are lost on dark ones."""
+    paths = []
+    for corners in hatched(mark):
+        x, y = frame.x.at(corners[:, 0]), frame.y.at(corners[:, 1])
+        paths.append(route(tenths(x, y), close=True))
+    if paths:
+        path = "".join(paths)
+        canvas.fill(path, PAPER, 0.45)
+        canvas.add(f'<path fill="{hatch_fill(canvas)}" fill-opacity=".75" d="{path}"/>')
+
+
+def _rule(canvas: Canvas, frame: Frame, mark: Rule) -> None:
+    side, across = (frame.y, frame.x) if mark.along == "y" else (frame.x, frame.y)
+    at = float(side.at(mark.at))
+    if min(side.start, side.end) - 0.5 <= at <= max(side.start, side.end) + 0.5:
+        line = (across.start, at, across.end, at)
+        canvas.stroke(segment_path(*(line if mark.along == "y" else _swapped(line))), DATA, 1.0)
+
+
+def _swapped(line: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    """Return a line from one position to another with its directions swapped."""
+    return line[1], line[0], line[3], line[2]
+
+
+def _text(canvas: Canvas, frame: Frame, mark: Text) -> None:
+    x = float(frame.x.at(mark.x)) + POINT * mark.offset[0]
+    y = float(frame.y.at(mark.y)) - POINT * mark.offset[1]
+    if np.isfinite(x + y):
+        look = {"fill-opacity": share(mark.alpha)} if mark.alpha < 1 else {}
+        color = None if mark.color == INK else mark.color
+        turn = (mark.rotation + 180) % 360 - 180
+        canvas.words([Word(x, y, mark.text)], POINT * mark.size, mark.align, mark.upright, turn=turn, color=color, **look)
+
+
+DRAW: dict[type, Callable[[Canvas, Frame, Any], None]] = {
+    Line: _line,
+    Band: _band,
+    Points: _points,
+    Bars: _bars,
+    Strip: _strip,
+    Rug: _rug,
+    Heat: _heat,
+    Contours: _contours,
+    Hatch: _hatch,
+    Rule: _rule,
+    Text: _text,
+}

@@ -1,0 +1,334 @@
+"""The whole image: its panels, legends, title and notes, and the room each of them has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from paribus._display.alt_text import figure_description, figure_title
+from paribus._display.figure import Contours, Figure
+from paribus._display.text_width import text_width
+from paribus._display.vector.axes import (
+    BAR,
+    FONT,
+    GAP,
+    MARK,
+    TITLE,
+    Box,
+    ColorBar,
+    Frame,
+    Rooms,
+    Side,
+    bar_height,
+    frame_of,
+    rooms_of,
+)
+from paribus._display.vector.canvas import (
+    Canvas,
+    ThemeName,
+    Word,
+    fitted_lines,
+    pixels,
+    rectangle_path,
+    segment_path,
+    share,
+    text_height,
+    written,
+)
+from paribus._display.vector.colors import DARK, DATA, FAINT, GRID, LIGHT, ROOT, shades
+from paribus._display.vector.legend import Legend, draw_legend, labeled, legend_above, legend_beside
+from paribus._display.vector.marks import DRAW, level_colors
+from paribus.errors import OptionError
+
+INCH = 96.0  # in pixels
+LEAST = 0.45  # of its share of the image that a panel keeps: what does not fit makes the image larger
+BESIDE = 0.35  # of a panel's share of the image that its own legend takes at most
+HEADING, SMALL = 16.0, 11.5  # pixels of the title and of notes
+NARROWEST = 120.0  # pixels of an image
+PASSES = 2  # that panels and the words around them are fitted to each other
+NOTE_LINES = 6  # of a note, at most
+STOPS = 11  # colors of a color bar between which a browser interpolates
+FONTS = "system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,sans-serif"
+IDENTIFIER = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything stands in an image of some width and height."""
+
+    width: float
+    height: float
+    frames: tuple[Frame, ...]
+    legends: tuple[Legend, ...]
+    above: Legend
+    title: str
+    notes: str
+
+
+def render(
+    figure: Figure,
+    *,
+    id_prefix: str,
+    width: float | None = None,
+    theme: ThemeName = "page",
+    hover: bool = False,
+) -> str:
+    """Render a figure as an SVG element.
+
+    It has no scripts and no styles, refers to nothing outside it, and is the same to the byte each time.
+
+    Parameters
+    ----------
+    figure : Figure
+        What is to be seen.
+    id_prefix : str
+        What the ids in it begin with, so that several SVGs can stand in one page.
+    width : float, optional
+        The pixels it is laid out for: text keeps its size, and panels become narrower or wider. Those of the
+        figure by default.
+    theme : {"page", "light", "dark"}
+        Whose colors it has. Marks in a page have classes, to which `css` gives light and dark colors, and no
+        ground; the others have colors of their own, and one.
+    hover : bool
+        Whether points and cells show their text to a pointer.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element with a title and a description.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paribus._display.figure import Line, Panel
+    >>> line = Line(np.array([0.0, 1.0]), np.array([0.0, 2.0]), "ink")
+    >>> render(Figure((Panel((line,)),)), id_prefix="one")[:38]
+    '<svg xmlns="http://www.w3.org/2000/svg"'
+    """
+    if not IDENTIFIER.fullmatch(id_prefix):
+        raise OptionError(
+            f"id_prefix={id_prefix!r} cannot begin an id; use a letter, then letters, digits, '-', '_' or '.'"
+        )
+    if width is not None and not NARROWEST <= width < 1e5:
+        raise OptionError(f"width={width!r} must be a number of pixels, {NARROWEST:.0f} or more")
+    layout = _layout(figure, INCH * figure.size[0] if width is None else float(width))
+    canvas = Canvas(id_prefix, theme, hover)
+    _draw(canvas, layout)
+    return _element(canvas, layout, figure)
+
+
+def _element(canvas: Canvas, layout: Layout, figure: Figure) -> str:
+    """Return the element around what was drawn, with texts for screen readers."""
+    colors = DARK if canvas.theme == "dark" else LIGHT
+    wide, high = pixels(np.ceil(layout.width)), pixels(np.ceil(layout.height))
+    names = [f"{canvas.prefix}-{part}" for part in ("title", "desc")]
+    texts = written(figure_title(figure)), written(figure_description(figure))
+    ground = f'<path fill="{colors.paper}" d="M0 0h{wide}v{high}H0z"/>' if canvas.theme != "page" else ""
+    named = f' class="{ROOT}"' if canvas.theme == "page" else ""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg"{named} viewBox="0 0 {wide} {high}" width="{wide}" '
+        f'height="{high}" role="img" aria-labelledby="{" ".join(names)}" direction="ltr" '
+        f'font-family="{FONTS}" fill="{colors.ink}">'
+        f'<title id="{names[0]}">{texts[0]}</title><desc id="{names[1]}">{texts[1]}</desc>'
+        f"{'<defs>' if canvas.defs else ''}{''.join(canvas.defs)}{'</defs>' if canvas.defs else ''}"
+        f"{ground}{''.join(canvas.parts)}</svg>"
+    )
+
+
+def _layout(figure: Figure, width: float) -> Layout:
+    """Share out an image: room for words first, and what is left to the panels alike."""
+    columns = max(1, min(figure.columns, len(figure.panels)))
+    rows = max(1, -(-len(figure.panels) // columns))
+    cell = width / columns, INCH * figure.size[1] / rows
+    legends = tuple(
+        legend_beside(labeled([panel]), panel.legend_title, BESIDE * cell[0])
+        if panel.legend == "panel"
+        else Legend()
+        for panel in figure.panels
+    )
+    common = labeled(panel for panel in figure.panels if panel.legend == "figure")
+    above = legend_above(common, figure.legend_title, width - 2 * GAP)
+    title = fitted_lines(figure.title or "", width - 2 * GAP, HEADING, 3)
+    notes = "\n".join(fitted_lines(note, width - 2 * GAP, SMALL, NOTE_LINES) for note in figure.notes)
+    head = text_height(title, HEADING) + GAP * bool(title) + above.height + GAP * bool(common) + GAP
+    foot = text_height(notes, SMALL) + 2 * GAP * bool(notes) + GAP
+    size = 0.75 * cell[0], 0.7 * cell[1]
+    for _ in range(PASSES):
+        boxes, room = [Box(0.0, 0.0, *size)] * len(figure.panels), INCH * figure.size[1] - head - foot
+        boxes, size, image = _boxes(figure, boxes, legends, cell, columns, (width, room))
+    placed = [
+        Box(box.left, box.top + head, box.right, box.bottom + head) for box in boxes[: len(figure.panels)]
+    ]
+    frames = tuple(frame_of(panel, box, cell) for panel, box in zip(figure.panels, placed, strict=True))
+    size = image[0], image[1] + head + foot
+    if len(frames) == 1 and figure.panels[0].equal:
+        size = _cropped(frames[0], placed[0], size, notes)
+    return Layout(*size, frames, legends, above, title, notes)
+
+
+def _cropped(frame: Frame, box: Box, size: tuple[float, float], notes: str) -> tuple[float, float]:
+    """Return the size of an image without what a panel of fixed shape leaves of its box, if notes fit."""
+    right, bottom = box.right - frame.box.right, box.bottom - frame.box.bottom
+    return max(size[0] - right, SMALL * text_width(notes) + 2 * GAP), size[1] - bottom
+
+
+def _boxes(
+    figure: Figure,
+    boxes: list[Box],
+    legends: tuple[Legend, ...],
+    cell: tuple[float, float],
+    columns: int,
+    image: tuple[float, float],
+) -> tuple[list[Box], tuple[float, float], tuple[float, float]]:
+    """Return the place of each panel, their size and that of all, if words take what they do around boxes."""
+    rows = -(-len(boxes) // columns)
+    rooms = np.zeros((rows * columns, 4))
+    for place, (panel, box) in enumerate(zip(figure.panels, boxes, strict=True)):
+        found: Rooms = rooms_of(frame_of(panel, box, cell), legends[place].width)
+        rooms[place] = found.left, found.right, found.top, found.bottom
+    left, right, top, bottom = np.moveaxis(rooms.reshape(rows, columns, 4), 2, 0)
+    left, right, top, bottom = left.max(0), right.max(0), top.max(1), bottom.max(1)
+    wide = max(LEAST * cell[0], (image[0] - (left + right).sum()) / columns)
+    high = max(LEAST * cell[1], (image[1] - (top + bottom).sum()) / max(rows, 1))
+    ends = (np.cumsum(left + wide + right) - right).tolist()
+    floors = (np.cumsum(top + high + bottom) - bottom).tolist()
+    placed = [Box(end - wide, floor - high, end, floor) for floor in floors for end in ends]
+    whole = columns * wide + float((left + right).sum()), rows * high + float((top + bottom).sum())
+    return placed, (wide, high), whole
+
+
+def _draw(canvas: Canvas, layout: Layout) -> None:
+    """Draw panels, and write what stands above and below them."""
+    y = GAP
+    if layout.title:
+        canvas.words([Word(GAP, y, layout.title)], HEADING, "left", "top", font_weight="600")
+        y += text_height(layout.title, HEADING) + GAP
+    draw_legend(canvas, layout.above, GAP, y)
+    for frame, legend in zip(layout.frames, layout.legends, strict=True):
+        _panel(canvas, frame)
+        aside = max((bar.width for bar in frame.bars), default=0.0) + 2 * GAP
+        draw_legend(canvas, legend, frame.beyond + aside, frame.box.top)
+    if layout.notes:
+        foot = layout.height - GAP - text_height(layout.notes, SMALL)
+        canvas.words([Word(GAP, foot, layout.notes)], SMALL, "left", "top", color=FAINT)
+
+
+def _panel(canvas: Canvas, frame: Frame) -> None:
+    """Draw a panel with its axes, those beside it, and color bars."""
+    _grid(canvas, frame)
+    for part, sides in ((frame, "xy"), (frame.right, "x"), (frame.top, "y")):
+        if part is not None:
+            for mark in part.panel.marks:
+                DRAW[type(mark)](canvas, part, mark)
+            if "x" in sides and part.panel.x.scale != "none":
+                _x_axis(canvas, part)
+            if "y" in sides and part.panel.y.scale != "none":
+                _y_axis(canvas, part)
+    for number, bar in enumerate(frame.bars):
+        _color_bar(canvas, frame, bar, number)
+    if frame.title:
+        top = (frame.top or frame).box.top - GAP
+        canvas.words([Word(frame.box.left, top, frame.title)], TITLE, "left", "bottom", font_weight="600")
+
+
+def _grid(canvas: Canvas, frame: Frame) -> None:
+    """Lay a light grid behind curves and bars."""
+    x, y = frame.panel.x, frame.panel.y
+    lying = y.scale == "category" and x.scale != "category"
+    side, across = (frame.x, frame.y) if lying else (frame.y, frame.x)
+    if frame.covered or x.scale == "none" or side.axis.scale == "none":
+        return
+    reach = across.end if lying or frame.right is None else frame.right.x.end
+    _ticks(canvas, side, (across.start, reach), "x" if lying else "y", GRID)
+
+
+def _ticks(canvas: Canvas, side: Side, ends: tuple[float, float], along: str, color: str) -> None:
+    """Draw lines at ticks, from one end across the axis to another."""
+    paths = []
+    for place, _ in side.ticks.entries:
+        at = float(side.at(place))
+        line = (at, ends[0], at, ends[1]) if along == "x" else (ends[0], at, ends[1], at)
+        paths.append(segment_path(*line))
+    canvas.stroke("".join(paths), color, 1.0)
+
+
+def _x_axis(canvas: Canvas, frame: Frame) -> None:
+    """Draw the lower side of a panel, its ticks, their texts and its label."""
+    side, box = frame.x, frame.box
+    canvas.stroke(segment_path(box.left, box.bottom, box.right, box.bottom), DATA, 1.0)
+    _ticks(canvas, side, (box.bottom, box.bottom + MARK), "x", DATA)
+    label = box.bottom + GAP
+    if side.axis.numbers and side.ticks.entries:
+        top, turned = box.bottom + MARK + 3.0, side.ticks.turned
+        words = [replace(word, y=top) for word in _words(side, along_x=True)]
+        if turned:
+            canvas.words(words, side.ticks.size, "right", turn=90.0)
+        else:
+            canvas.words(words, side.ticks.size, upright="top")
+        label = top + (side.ticks.width if turned else side.ticks.height) + GAP
+    if frame.x_label:
+        middle = (box.left + box.right) / 2
+        full = frame.panel.x.label
+        canvas.words([_short(middle, label, frame.x_label, full)], FONT, upright="top")
+
+
+def _y_axis(canvas: Canvas, frame: Frame) -> None:
+    """Draw the left side of a panel, its ticks, their texts and its label."""
+    side, box = frame.y, frame.box
+    canvas.stroke(segment_path(box.left, box.bottom, box.left, box.top), DATA, 1.0)
+    _ticks(canvas, side, (box.left - MARK, box.left), "y", DATA)
+    label = box.left - GAP
+    if side.axis.numbers and side.ticks.entries:
+        right = box.left - MARK - 4.0
+        words = [replace(word, x=right) for word in _words(side, along_x=False)]
+        canvas.words(words, side.ticks.size, "right")
+        label = right - side.ticks.width - GAP
+    if frame.y_label:
+        middle = (box.top + box.bottom) / 2
+        word = _short(label, middle, frame.y_label, frame.panel.y.label)
+        canvas.words([word], FONT, upright="bottom", turn=90.0)
+
+
+def _words(side: Side, *, along_x: bool) -> list[Word]:
+    """Return the texts at ticks, each at its position along the axis."""
+    found = []
+    for place, (value, text) in enumerate(side.ticks.entries):
+        at = float(side.at(value))
+        full = side.ticks.full[place] if side.ticks.full else text
+        found.append(_short(at if along_x else 0.0, 0.0 if along_x else at, text, full))
+    return found
+
+
+def _short(x: float, y: float, text: str, full: str) -> Word:
+    """Return a text, with all of it where it is shortened."""
+    same = "…" not in text or "".join(text.split()) == "".join(full.split())
+    return Word(x, y, text, None if same else " ".join(full.split()))
+
+
+def _color_bar(canvas: Canvas, frame: Frame, bar: ColorBar, number: int) -> None:
+    """Explain colors beside a panel, each mark's in its own part of the height."""
+    box, count = frame.box, len(frame.bars)
+    tall = bar_height(box.height, count)
+    top = box.top + number * box.height / count
+    left = frame.beyond + 2 * GAP
+    side = Side(frame.y.axis, bar.low, bar.high, top + tall, top, bar.ticks)
+    if isinstance(bar.mark, Contours):
+        edges = side.at(bar.mark.levels)
+        for color, low, high in zip(level_colors(bar.mark), edges[:-1], edges[1:], strict=True):
+            step = rectangle_path(left, float(high), left + BAR, float(low))
+            canvas.fill(step, color, shape_rendering="crispEdges")
+    else:
+        colors = shades(bar.mark.colors)
+        at = np.linspace(0, 1, STOPS)
+        stops = [f'<stop offset="{share(a)}" stop-color="{colors[round(a * (len(colors) - 1))]}"/>' for a in at]
+        fill = canvas.define(f'<linearGradient x2="0" y1="1" y2="0">{"".join(stops)}</linearGradient>')
+        canvas.add(f'<path fill="{fill}" d="{rectangle_path(left, top, left + BAR, top + tall)}"/>')
+    right = left + BAR
+    _ticks(canvas, side, (right, right + MARK), "y", DATA)
+    words = [replace(word, x=right + MARK + 3.0) for word in _words(side, along_x=False)]
+    canvas.words(words, bar.ticks.size, "left")
+    label = right + MARK + 3.0 + bar.ticks.width + GAP
+    word = _short(label, top + tall / 2, bar.unit, bar.mark.unit or "")
+    canvas.words([word], FONT, upright="top", turn=90.0)

@@ -1,0 +1,1 @@
+"""An `Explanation` as a page: one HTML file without requests, or Markdown."""

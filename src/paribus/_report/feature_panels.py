@@ -1,0 +1,213 @@
+"""A panel for each feature: its curves with their numbers, its data, its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from paribus._contracts import Floats
+from paribus._report.figures import DRAWN_OUTPUTS, curves_figure, figure, moved_most
+from paribus._report.findings import note_item
+from paribus._report.markup import Markup, element, joined
+from paribus._report.overview import against, strength, strongest_partner
+from paribus._report.phrases import at, digits, error_digits, measured, name_of, share, shortened
+from paribus._report.references import References
+from paribus._report.tables import facts, table
+from paribus._text import at_value, number
+from paribus.results.local_effect import LocalEffect
+from paribus.results.marginal import Marginal
+from paribus.results.partial_dependence import PartialDependence
+
+Columns = list[tuple[str, list[str]]]  # of a table of numbers: heads, and cells from top to bottom
+
+
+def panels_section(refs: References) -> Markup:
+    """Return a panel for each feature, of which the first is open."""
+    panels = (_panel(refs, name) for name in refs.ranks)
+    return element(
+        "section",
+        element("h2", "Features"),
+        element(
+            "p",
+            "Each panel has the partial dependence (the average prediction with the feature set to a value), "
+            "accumulated local effects (changes between neighboring values, of the rows that are there) and "
+            "averages over the rows near each value. Where they disagree, features are associated.",
+        ),
+        *panels,
+        id="features",
+        aria_label="Features",
+    )
+
+
+def _panel(refs: References, name: str) -> Markup:
+    rank, explanation = refs.ranks[name], refs.explanation
+    shape = refs.widest(name)
+    brief = f"strength {strength(explanation, name)}" + ("" if shape is None else f", {shape.name}")
+    head = element("h3", f"{rank}. ", name_of(name))
+    body = element(
+        "div",
+        _facts(refs, name),
+        _notes(refs, name),
+        element("div", *_figures(refs, name), class_="figures"),
+        _shapes(refs, name),
+        element("p", element("a", "Back to the table", href="#model"), class_="back"),
+        id=f"feature-{rank}",
+        class_="body",
+    )
+    summary = element("summary", head, " ", element("span", brief, class_="brief"))
+    return element("details", summary, body, class_="panel", open=rank == 1)
+
+
+def _facts(refs: References, name: str) -> Markup:
+    explanation = refs.explanation
+    effect, shape = explanation.effects[name], refs.widest(name)
+    partner = strongest_partner(explanation.interactions, name)
+    known: list[tuple[str, Any]] = [("Kind", effect.kinds[0]), ("Strength", strength(explanation, name))]
+    if shape is not None:
+        known += [
+            ("Range", measured(shape.range, shape.range_error)),
+            ("Lowest and highest at", f"{at(shape.lowest)} and {at(shape.highest)}"),
+            ("Movement against its direction", against(shape.monotonicity)),
+        ]
+    if partner is not None:
+        strongest = joined(refs.feature(partner[0]), f", strength {number(partner[1])}")
+        known.append(("Strongest partner", strongest))
+    if effect.extrapolation is not None:
+        known.append(("Curve that combines what does not occur", share(effect.extrapolation.share)))
+    known.append(("Missing", share(0.0 if effect.missing is None else effect.missing.share)))
+    return facts(known)
+
+
+def _notes(refs: References, name: str) -> Markup | None:
+    notes = refs.notes.get(name, ())
+    listed = (note_item(refs, note, with_code=True) for note in notes)
+    return element("ul", *listed, class_="notes") if notes else None
+
+
+def _figures(refs: References, name: str) -> Iterator[Markup]:
+    """Yield the figures there are of a feature."""
+    explanation = refs.explanation
+    key = f"f{refs.ranks[name]}"
+    yield _one(explanation.effects[name], "Partial dependence", effect_columns, f"{key}-pd")
+    if name in explanation.local_effects:
+        yield _one(explanation.local_effects[name], "Accumulated local effects", local_columns, f"{key}-ale")
+    if name in explanation.averages:
+        averages = explanation.averages[name]
+        both = "Observed and predicted" if averages.observed is not None else "Average prediction"
+        yield _one(averages, f"{both}, over the rows near each value", average_columns, f"{key}-avg")
+
+
+def _one(result: Any, what: str, columns_of: Any, key: str) -> Markup:
+    """Return a figure of one result; of many outputs those that move most, and all in its table."""
+    name, outputs = result.feature_names[0], result.output_names
+    curves: Floats = next(result[key] for key in ("average", "ale", "predicted", "observed") if key in result)
+    drawn = moved_most(curves)
+    some = f" Drawn: {len(drawn)} of {len(outputs)} outputs, which it moves most; the table has all."
+    caption = joined(
+        f"{what} of ", name_of(name, 40), ".", some if len(drawn) < len(outputs) else "", _bands(result)
+    )
+    numbers = number_table(f"{what} of {shortened(name, 40)}", columns_of(result))
+    return figure(curves_figure(result, drawn), caption, key, numbers)
+
+
+def _bands(result: Any) -> str:
+    """Return what bands and bars are."""
+    if isinstance(result, PartialDependence):
+        many = len(result.output_names) > DRAWN_OUTPUTS
+        quantiles = None if result.quantiles is None or many else result.quantiles.names
+        rows = f"; {quantiles[0]} to {quantiles[-1]} of the rows" if quantiles else ""
+        return f" Narrow band: ± 2 standard errors{rows}."
+    return " Errors: ± 2 standard errors."
+
+
+def number_table(caption: str, columns: Columns) -> Markup:
+    """Return a table of a row for each value."""
+    rows: Iterable[tuple[str, ...]] = zip(*(cells for _, cells in columns), strict=True)
+    return table(caption, [head for head, _ in columns], rows, shown_caption=False, class_="numeric")
+
+
+def _values(result: Any) -> tuple[str, list[str]]:
+    """Return the first column: the values, and what is missing last."""
+    values = [shortened(at_value(value)) for value in result.grid_values[0].tolist()]
+    if result.grid_values[0].dtype.kind in "mM":
+        values = [at(value) for value in result.grid_values[0]]
+    return "Value", [*values, "missing"] if result.missing is not None else values
+
+
+def _column(result: Any, head: str, curve: Floats, at_missing: Any, write: Any = digits) -> tuple[str, list[str]]:
+    cells = [write(value) for value in curve.tolist()]
+    if result.missing is not None:
+        cells.append("–" if at_missing is None else write(float(at_missing)))
+    return head, cells
+
+
+def _heads(result: Any, output: int) -> str:
+    """Return what columns of an output are preceded by."""
+    return f"{shortened(result.output_names[output], 24)}: " if len(result.output_names) > 1 else ""
+
+
+def effect_columns(effect: PartialDependence) -> Columns:
+    """Return the numbers of a partial dependence: the curve, its error, quantiles of the rows, the data."""
+    missing, columns = effect.missing, [_values(effect)]
+    many = len(effect.output_names) > DRAWN_OUTPUTS
+    for output in range(len(effect.output_names)):
+        head = _heads(effect, output)
+        if effect.average is not None:
+            last = None if missing is None or missing.average is None else missing.average[output]
+            columns.append(_column(effect, f"{head}average", effect.average[output], last))
+        if effect.standard_error is not None:
+            last = None if missing is None or missing.standard_error is None else missing.standard_error[output]
+            curve = effect.standard_error[output]
+            columns.append(_column(effect, f"{head}standard error", curve, last, error_digits))
+        spread = effect.quantiles
+        for place, quantile in enumerate(() if spread is None or many else spread.names):
+            assert spread is not None
+            last = None if spread.missing is None else spread.missing[output, place]
+            columns.append(_column(effect, f"{head}{quantile}", spread.values[output, place], last))
+    last = None if missing is None else missing.support
+    return [*columns, _column(effect, "weight of the data", effect.support, last)]
+
+
+def local_columns(effect: LocalEffect) -> Columns:
+    """Return the numbers of accumulated local effects."""
+    missing, columns = effect.missing, [_values(effect)]
+    for output in range(len(effect.output_names)):
+        head = _heads(effect, output)
+        last = None if missing is None else missing.ale[output]
+        columns.append(_column(effect, f"{head}ALE", effect.ale[output], last))
+        last = None if missing is None else missing.standard_error[output]
+        curve = effect.standard_error[output]
+        columns.append(_column(effect, f"{head}standard error", curve, last, error_digits))
+    return columns
+
+
+def average_columns(averages: Marginal) -> Columns:
+    """Return averages over the rows near each value."""
+    missing, columns = averages.missing, [_values(averages)]
+    many = len(averages.output_names) > DRAWN_OUTPUTS
+    for output in range(len(averages.output_names)):
+        head = _heads(averages, output)
+        for key in ("predicted", "observed", "residual"):
+            if key not in averages or (many and key == "residual"):
+                continue
+            last = None if missing is None else getattr(missing, key)[output]
+            columns.append(_column(averages, f"{head}{key}", averages[key][output], last))
+            if not many or key == "observed":
+                last = None if missing is None else getattr(missing, f"{key}_error")[output]
+                curve = averages[f"{key}_error"][output]
+                columns.append(_column(averages, f"{head}{key} error", curve, last, error_digits))
+    last = None if missing is None else missing.rows
+    return [*columns, _column(averages, "rows", averages.rows, last, lambda rows: f"{rows:.0f}")]
+
+
+def _shapes(refs: References, name: str) -> Markup | None:
+    """Return the shape of each output, of a model that has several."""
+    shapes = refs.shapes.get(name, [])
+    if len(shapes) < 2:
+        return None
+    rows = (
+        [name_of(one.output, 40), one.name, measured(one.range, one.range_error), against(one.monotonicity)]
+        for one in shapes
+    )
+    heads = ("Output", "Shape", "Range", "Largest movement against its direction")
+    return table(f"Shapes of {shortened(name, 40)} by output", heads, rows)

@@ -1,0 +1,100 @@
+"""Figures of the page: what composers make of results, drawn as SVG, each with its numbers as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from paribus._contracts import Floats
+from paribus._display.compose.curves import curve_panel
+from paribus._display.compose.surfaces import surface_panel
+from paribus._display.figure import Figure, Line, Panel, PanelAxis, Points
+from paribus._display.layout import figure_of, single_panel
+from paribus._display.style import INK, color_of, dash_of
+from paribus._display.vector import render
+from paribus._report.markup import Content, Markup, element
+from paribus._report.tables import folded
+from paribus.errors import DrawingError
+from paribus.results.partial_dependence import PartialDependence
+from paribus.results.performance import Calibration, TrainingCurve
+
+DRAWN_OUTPUTS = 4  # of a model with more, figures have those that a feature moves most
+
+
+def figure(drawing: Figure, caption: Content, key: str, numbers: Content = None) -> Markup:
+    """Return a figure with its caption, and its numbers folded below; ids in it begin with ``key``."""
+    bare = replace(drawing, notes=(), title=None)
+    image = Markup(render(bare, id_prefix=key))
+    table = None if numbers is None else folded("Numbers of this figure", numbers, class_="numbers")
+    return element("figure", image, element("figcaption", caption), table)
+
+
+def spark(effect: PartialDependence) -> Markup:
+    """Return the curve of a feature as a word-sized image, of the output that moves most."""
+    if effect.average is None or not effect.average.size:
+        return Markup("")
+    output = moved_most(effect.average, 1)[0]
+    y = effect.average[output]
+    known = np.isfinite(y)
+    if not known.any(): return Markup("")
+    lo, hi = y[known].min(), y[known].max()
+    xs = np.linspace(1, 95, len(y)); ys = 22 - 20*(y-lo)/((hi-lo) or 1)
+    d = "M" + "L".join(f"{a:.0f} {b:.1f}" for a, b in zip(xs[known], ys[known], strict=True))
+    return Markup(f'<svg class="paribus spark" viewBox="0 0 96 24" width="96" height="24" aria-hidden="true"><path fill="none" class="s-c1" stroke-width="1.5" d="{d}"/></svg>')
+
+
+def moved_most(curves: Floats, most: int = DRAWN_OUTPUTS) -> list[int]:
+    """Return the outputs ``(n_outputs, ...)`` that move most, in their own order."""
+    flat = np.nan_to_num(curves.reshape(len(curves), -1))
+    moved = np.ptp(flat, axis=1) if flat.shape[1] else np.zeros(len(curves))
+    return sorted(np.argsort(-moved, kind="stable")[:most].tolist())
+
+
+def curves_figure(result: Any, outputs: Sequence[int]) -> Figure:
+    """Return curves of one feature: a panel for each output where a panel has bands of its own."""
+    if len(result.output_names) > DRAWN_OUTPUTS and isinstance(result, PartialDependence):
+        result = replace(result, quantiles=None)
+    together = not hasattr(result, "residual") and result.get("quantiles") is None
+    groups = [list(outputs)] if together or len(outputs) == 1 else [[output] for output in outputs]
+    panels = [curve_panel(result, group) for group in groups]
+    return figure_of(panels, columns=min(2, len(panels)), share_y=True)
+
+
+def surface_figure(effect: PartialDependence, output: int) -> Figure | None:
+    """Return the surface of two features; None where it cannot be drawn."""
+    try:
+        return figure_of([surface_panel(effect, output)])
+    except DrawingError:
+        return None
+
+
+def calibration_figure(calibration: Calibration) -> Figure:
+    """Return observed against predicted averages, beside the diagonal on which both are equal."""
+    predicted, observed = calibration.predicted, calibration.observed
+    known = np.isfinite(predicted) & np.isfinite(observed)
+    ends = np.array([0.0, 1.0])
+    if known.any():
+        both = np.concatenate([predicted[known], observed[known]])
+        ends = np.array([both.min(), both.max()])
+    marks = (
+        Line(ends, ends, INK, "equal", dash="dashed", width=1.0),
+        Points(
+            predicted[known], observed[known], color_of(0), "groups of rows ± 2 standard errors",
+            error=2 * np.nan_to_num(calibration.observed_error[known]),
+        ),
+    )
+    axes = PanelAxis("predicted average"), PanelAxis("observed average")
+    return single_panel(Panel(marks, *axes), (5.2, 3.8), ())
+
+
+def training_figure(curves: Sequence[TrainingCurve]) -> Figure:
+    """Return scores of one metric by iteration."""
+    marks = tuple(
+        Line(np.arange(1.0, len(curve.values) + 1), curve.values, color_of(place), curve.data, dash_of(place))
+        for place, curve in enumerate(curves)
+    )
+    axes = PanelAxis("iteration"), PanelAxis(curves[0].metric)
+    return single_panel(Panel(marks, *axes), (5.2, 3.2), ())

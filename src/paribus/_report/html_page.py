@@ -1,0 +1,185 @@
+"""The page: a policy that forbids every request, one style, one script, the sections, and the numbers inside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import resources
+from os import PathLike
+from typing import Any
+
+from paribus._display.vector import css
+from paribus._report.findings import findings_section
+from paribus._report.markup import Markup, element, joined
+from paribus._report.overview import overview_section
+from paribus._report.pairs_section import pairs_section
+from paribus._report.feature_panels import panels_section
+from paribus._report.performance_section import performance_section
+from paribus._report.phrases import name_of
+from paribus._report.record_section import record_section
+from paribus._report.references import References
+from paribus._report.tables import facts
+from paribus._text import count
+from paribus.errors import OptionError
+from paribus.results.explanation import Explanation
+from paribus.results.provenance import reproducible
+from paribus.results.storage import PAGE, Payload, payload_of, write_file
+
+SHORT = 90  # characters of a text about the page that stand at its top
+SECTIONS = {
+    "verdict": "Verdict",
+    "model": "The model in a table",
+    "features": "Features",
+    "pairs": "Interactions",
+    "performance": "Performance",
+    "comparison": "Comparison",
+    "record": "Record",
+}
+
+
+def write_page(
+    explanation: Explanation,
+    path: str | PathLike[str],
+    title: str | None,
+    about: Mapping[str, str] | None,
+    compare: Any,
+) -> None:
+    """Write an explanation as a page."""
+    if compare is not None and not isinstance(compare, Explanation):
+        raise OptionError(f"compare={compare!r} must be an Explanation, as explain or load return it")
+    write_file(path, page_of(explanation, title, about, compare))
+
+
+def page_of(
+    explanation: Explanation,
+    title: str | None = None,
+    about: Mapping[str, str] | None = None,
+    compare: Explanation | None = None,
+) -> str:
+    """Return the page as text: the same to the byte for the same explanation."""
+    title, about = check_title(title), _checked_about(about)
+    explanation = reproducible(explanation)
+    refs, payload = References(explanation), payload_of(explanation)
+    sections = {
+        "verdict": findings_section(refs),
+        "model": overview_section(refs),
+        "features": panels_section(refs),
+        "pairs": pairs_section(refs),
+        "performance": performance_section(refs),
+        "record": record_section(refs, about, payload),
+    }
+    shown = {name: section for name, section in sections.items() if section is not None}
+    heading = title_of(explanation) if title is None else title
+    body = joined(
+        element("a", "Skip to the verdict", href="#verdict", class_="skip"),
+        _header(explanation, heading, about),
+        _navigation(list(shown)),
+        element("main", *(joined(section, "\n") for section in shown.values())),
+        _footer(explanation),
+    )
+    return _document(heading, body, payload)
+
+
+def check_title(title: Any) -> str | None:
+    """Return a title, or refuse what is no text."""
+    if title is not None and not isinstance(title, str):
+        raise OptionError(f"title={title!r} must be text")
+    return title
+
+
+def title_of(explanation: Explanation) -> str:
+    """Return the title of a page that was given none."""
+    return f"What {explanation.model.name} does with its features"
+
+
+def _checked_about(about: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the texts of the user, with the date of the environment if there is none."""
+    if about is not None and not isinstance(about, Mapping):
+        raise OptionError(f"about={about!r} must be a mapping from names to texts, such as {{'owner': 'A. Smith'}}")
+    texts = dict(about or {})
+    for name, text in texts.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise OptionError(f"about={{{name!r}: {text!r}}} must map text to text")
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if "date" not in texts and epoch.isdecimal() and len(epoch) < 12:
+        texts["date"] = datetime.fromtimestamp(int(epoch), UTC).date().isoformat()
+    return texts
+
+
+def _header(explanation: Explanation, heading: str, about: Mapping[str, str]) -> Markup:
+    model, provenance = explanation.model, explanation.provenance
+    known = [
+        ("Model", joined(name_of(model.name, 80), f", {model.library} {model.version}".rstrip())),
+        ("Data", f"{provenance.background()}, {count(len(explanation.effects), 'feature')}"),
+        ("Scale", str(provenance.scale)),
+    ]
+    outputs = explanation.output_names
+    if len(outputs) > 1:
+        known.append(("Outputs", joined(str(len(outputs)), ": ", _some(outputs))))
+    given = [(name_of(key), element("bdi", text)) for key, text in about.items() if len(text) <= SHORT]
+    return element(
+        "header",
+        element("h1", element("bdi", heading[:300])),
+        facts([*known, *given], "facts top"),
+    )
+
+
+def _some(names: tuple[str, ...], most: int = 8) -> Markup:
+    shown = (joined(", " * (place > 0), name_of(name, 30)) for place, name in enumerate(names[:most]))
+    return joined(*shown, f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _navigation(shown: list[str]) -> Markup:
+    links = (element("li", element("a", SECTIONS[name], href=f"#{name}")) for name in shown)
+    return element("nav", element("ul", *links), aria_label="Sections")
+
+
+def _footer(explanation: Explanation) -> Markup:
+    made = f"Written by paribus {explanation.provenance.paribus} from the numbers inside this file."
+    return element("footer", element("p", made, " Names come from the data and the model."))
+
+
+def _document(heading: str, body: Markup, payload: Payload) -> str:
+    """Return the file: what may run is named by its hash, and nothing may be requested."""
+    style, script = css() + _resource("page.css"), _resource("page.js")
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src '{_hash(style)}'",
+            f"script-src '{_hash(script)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", heading[:300]),
+        element("style", Markup(style)),
+    )
+    # A template is inert: it is neither rendered nor executed, whatever the policy says.
+    packed = element(
+        "template",
+        Markup(payload.data),
+        id="paribus-payload",
+        data_bytes=payload.size,
+        data_sha256=payload.sha256,
+    )
+    code = element("script", Markup(script))
+    return f"{PAGE}\n{element('html', head, element('body', body, packed, code), lang='en')}\n"
+
+
+def _resource(name: str) -> str:
+    return resources.files("paribus._report").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def _hash(text: str) -> str:
+    """Return a hash as a policy names it."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

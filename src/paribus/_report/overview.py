@@ -1,0 +1,131 @@
+"""The model in a table: one row for each feature, the strongest first."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from paribus._report.figures import spark
+from paribus._report.markup import Markup, element, joined
+from paribus._report.phrases import NONE, at, measured, name_of, share
+from paribus._report.references import References
+from paribus._report.tables import table
+from paribus._text import number
+from paribus.results.explanation import Explanation
+from paribus.results.hstatistics import HStatistics
+from paribus.results.shape import Monotonicity, Shape
+
+HEADS = (
+    "Rank",
+    "Feature",
+    "Curve",
+    "Strength",
+    "Shape",
+    "Range",
+    "Largest movement against its direction",
+    "Strongest partner",
+    "Data on the curve",
+    "Missing",
+)
+
+
+def overview_section(refs: References) -> Markup:
+    """Return the table of all features."""
+    explanation = refs.explanation
+    several = len(explanation.output_names) > 1
+    outputs = " Where a model has several outputs, shape and range are of the one that moves most." * several
+    return element(
+        "section",
+        element("h2", "The model in a table"),
+        element(
+            "p",
+            f"Strength is the standard deviation of the partial dependence over the data, in units of the "
+            f"{explanation.provenance.scale}, with its standard error.{outputs}",
+        ),
+        table(
+            "Every feature, the strongest first",
+            HEADS,
+            (overview_row(refs, name) for name in refs.ranks),
+            row_heads=2,
+            sortable=True,
+            class_="overview",
+        ),
+        _skipped(explanation),
+        id="model",
+        aria_label="The model in a table",
+    )
+
+
+def overview_row(refs: References, name: str) -> list[str]:
+    """Return the cells of a feature."""
+    explanation = refs.explanation
+    effect, shape = explanation.effects[name], refs.widest(name)
+    partner = strongest_partner(explanation.interactions, name)
+    averages = explanation.averages.get(name)
+    missing = 0.0 if effect.missing is None else effect.missing.share
+    on_curve = math.nan if averages is None else 1 - averages.outside - missing
+    return [
+        str(refs.ranks[name]),
+        refs.feature(name),
+        spark(effect),
+        strength(explanation, name),
+        NONE if shape is None else _shape(shape, explanation),
+        NONE if shape is None else measured(shape.range, shape.range_error),
+        NONE if shape is None else against(shape.monotonicity),
+        NONE if partner is None else joined(refs.feature(partner[0], 24), f" {number(partner[1])}"),
+        share(max(on_curve, 0.0)) if on_curve == on_curve else NONE,
+        share(missing),
+    ]
+
+
+def strength(explanation: Explanation, name: str) -> str:
+    """Return the strength of a feature with its error, that of the output where it is largest."""
+    importance = explanation.importance
+    value, error = explanation.effects[name].strength, math.nan
+    if importance.values.ndim == 1 and name in importance.feature_names:
+        error = float(importance.standard_error[importance.feature_names.index(name)])
+    return measured(value, error)
+
+
+def _shape(shape: Shape, explanation: Explanation) -> Markup:
+    output = joined(" (", name_of(shape.output, 24), ")") if len(explanation.output_names) > 1 else None
+    return joined(element("strong", shape.name), output)
+
+
+def against(monotonicity: Monotonicity | None) -> str:
+    """Return the largest movement against a direction: how far, how sure, where, and how much data is there."""
+    if monotonicity is None:
+        return "no order"
+    held = f"{'declared' if monotonicity.is_declared else 'prevailing'}: {monotonicity.direction}"
+    if monotonicity.violation == 0 or monotonicity.start is None:
+        return f"none ({held})"
+    errors = ""
+    if monotonicity.standard_error > 0:
+        errors = f", {number(monotonicity.violation / monotonicity.standard_error)} standard errors"
+    moved = measured(monotonicity.violation, monotonicity.standard_error)
+    where = f"from {at(monotonicity.start)} to {at(monotonicity.stop)}"
+    return f"{moved}{errors}, {where}, {share(monotonicity.support)} of the data ({held})"
+
+
+def strongest_partner(interactions: HStatistics | None, name: str) -> tuple[str, float] | None:
+    """Return the feature with which one interacts most, and how strongly; None if with none."""
+    if interactions is None or name not in interactions.feature_names:
+        return None
+    own = interactions.feature_names.index(name)
+    strengths = np.nanmax(np.nan_to_num(interactions.pairwise.strength), axis=1, initial=0.0)
+    entries = [
+        (float(strengths[place]), pair[0] if pair[1] == own else pair[1])
+        for place, pair in enumerate(interactions.pairs)
+        if own in pair
+    ]
+    most, partner = max(entries, key=lambda entry: (entry[0], -entry[1]), default=(0.0, 0))
+    return (interactions.feature_names[partner], most) if most > 0 else None
+
+
+def _skipped(explanation: Explanation) -> Markup | None:
+    skipped = explanation.effects.skipped
+    if not skipped:
+        return None
+    listed = (element("li", element("bdi", reason)) for reason in skipped)
+    return joined(element("p", "Features that were left out:"), element("ul", *listed))

@@ -1,0 +1,178 @@
+"""How well the model predicts the rows it is explained on, and where it does not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from paribus._report.figures import calibration_figure, figure, training_figure
+from paribus._report.markup import Content, Markup, element, joined
+from paribus._report.feature_panels import number_table
+from paribus._report.phrases import at, digits, error_digits, measured, name_of, shortened
+from paribus._report.references import References
+from paribus._report.tables import table
+from paribus.results.explanation import Explanation
+from paribus.results.performance import Calibration, Performance, TrainingCurve
+
+WORST = 20  # cells in the table of observed against expected
+DRAWN = 4  # outputs whose calibration is drawn
+STEPS = 60  # iterations in the table of a training curve
+
+
+class Cell(NamedTuple):
+    """Rows near one value of a feature, and how far the model is off there."""
+
+    feature: str
+    output: str
+    value: str
+    rows: int
+    observed: float
+    predicted: float
+    residual: float
+    error: float
+
+    @property
+    def errors(self) -> float:
+        """The residual in standard errors."""
+        return abs(self.residual) / self.error
+
+
+def performance_section(refs: References) -> Markup:
+    """Return metrics, calibration, the worst cells and training curves."""
+    performance, cells = refs.explanation.performance, worst_cells(refs.explanation)
+    content: list[Content] = []
+    if performance is not None:
+        content += [_metrics(performance), *_calibrations(performance)]
+    if cells:
+        content.append(_cells(refs, cells))
+    if performance is not None:
+        content += _training(performance)
+    if not content:
+        content = [element("p", "Not shown: no target was given, so nothing was compared with it.")]
+    title = "Performance on the same rows"
+    return element("section", element("h2", title), *content, id="performance", aria_label=title)
+
+
+def _metrics(performance: Performance) -> Markup:
+    several = any(metric.output is not None for metric in performance.metrics)
+    rows = [
+        [
+            metric.name,
+            *([name_of(metric.output or "all", 40)] if several else []),
+            measured(metric.value, metric.standard_error),
+            metric.better,
+        ]
+        for metric in performance.metrics
+    ]
+    return table("Metrics", ["Metric", *["Output"] * several, "Value", "Better"], rows)
+
+
+def _calibrations(performance: Performance) -> list[Content]:
+    if not performance.calibration:
+        return []
+    shown = performance.calibration[:DRAWN]
+    several = len(performance.calibration) > 1
+    drawn = (_calibration(one, several, f"calibration-{place}") for place, one in enumerate(shown))
+    rest = performance.calibration[DRAWN:]
+    tables = (
+        joined(element("h4", "Calibration of ", name_of(one.output)), _calibration_table(one)) for one in rest
+    )
+    return [element("h3", "Calibration"), element("div", *drawn, class_="figures"), *tables]
+
+
+def _calibration(calibration: Calibration, several: bool, key: str) -> Markup:
+    of = joined(" of ", name_of(calibration.output, 40)) if several else ""
+    caption = joined("Observed against predicted averages", of, ", in groups of rows with similar predictions.")
+    return figure(calibration_figure(calibration), caption, key, _calibration_table(calibration))
+
+
+def _calibration_table(calibration: Calibration) -> Markup:
+    columns = [
+        ("Group", [str(place + 1) for place in range(len(calibration.predicted))]),
+        ("predicted", [digits(value) for value in calibration.predicted]),
+        ("observed", [digits(value) for value in calibration.observed]),
+        ("standard error", [error_digits(value) for value in calibration.observed_error]),
+        ("weight", [digits(value) for value in calibration.weight]),
+    ]
+    return number_table(f"Calibration of {shortened(calibration.output, 40)}", columns)
+
+
+def worst_cells(explanation: Explanation, most: int = WORST) -> list[Cell]:
+    """Return where observed and predicted averages are furthest apart, in standard errors."""
+    found: list[Cell] = []
+    for name, averages in explanation.averages.items():
+        if averages.residual is None:
+            continue
+        assert averages.residual_error is not None  # one does not come without the other
+        values = averages.grid_values[0]
+        known = np.isfinite(averages.residual) & (averages.residual_error > 0)
+        for output, place in zip(*np.nonzero(known), strict=True):
+            numbers = (averages.observed, averages.predicted, averages.residual, averages.residual_error)
+            found.append(
+                Cell(
+                    str(name),
+                    averages.output_names[output],
+                    at(values[place]),
+                    int(averages.rows[place]),
+                    *(float(one[output, place]) for one in numbers if one is not None),
+                )
+            )
+    return sorted(found, key=lambda cell: (-cell.errors, cell.feature, cell.value))[:most]
+
+
+def _cells(refs: References, cells: list[Cell]) -> Markup:
+    several = len(refs.explanation.output_names) > 1
+    rows = [
+        [
+            refs.feature(cell.feature),
+            *([name_of(cell.output, 40)] if several else []),
+            element("bdi", cell.value),
+            f"{cell.rows:,}",
+            digits(cell.observed),
+            digits(cell.predicted),
+            measured(cell.residual, cell.error),
+            f"{cell.errors:.1f}",
+        ]
+        for cell in cells
+    ]
+    heads = ["Feature", *["Output"] * several, "Rows near", "Rows", "Observed", "Predicted"]
+    heads += ["Observed minus predicted", "Standard errors"]
+    return joined(
+        element("h3", "Observed against expected"),
+        element(
+            "p",
+            f"The {len(cells)} cells over all features in which the averages are furthest apart. Of many "
+            "cells a few are several standard errors off by chance.",
+        ),
+        table("Cells that are furthest off, worst first", heads, rows, sortable=True),
+    )
+
+
+def _training(performance: Performance) -> list[Content]:
+    by_metric: dict[str, list[TrainingCurve]] = {}
+    for curve in performance.training_curves:
+        if len(curve.values):
+            by_metric.setdefault(curve.metric, []).append(curve)
+    if not by_metric:
+        return []
+    drawn = (
+        figure(
+            training_figure(curves),
+            joined("Score by iteration: ", name_of(metric, 40), ". The rows are those of the training."),
+            f"training-{place}",
+            _training_table(metric, curves),
+        )
+        for place, (metric, curves) in enumerate(by_metric.items())
+    )
+    return [element("h3", "Training curves"), element("div", *drawn, class_="figures")]
+
+
+def _training_table(metric: str, curves: list[TrainingCurve]) -> Markup:
+    longest = max(len(curve.values) for curve in curves)
+    shown = sorted({*np.linspace(0, longest - 1, min(STEPS, longest)).round().astype(int).tolist()})
+    columns = [("Iteration", [str(step + 1) for step in shown])]
+    for curve in curves:
+        cells = [digits(curve.values[step]) if step < len(curve.values) else "–" for step in shown]
+        columns.append((shortened(curve.data, 24), cells))
+    return number_table(f"{shortened(metric, 40)} by iteration", columns)

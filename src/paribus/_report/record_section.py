@@ -1,0 +1,198 @@
+"""The record: how every number was made, of which model, on which data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from paribus._report.definitions import definitions, not_shown
+from paribus._report.markup import Content, Markup, element, joined
+from paribus._report.phrases import NONE, at, fact, full_name, name_of, share, shortened
+from paribus._report.references import References, badge
+from paribus._report.tables import facts, folded, table
+from paribus.notes import NoteCode
+from paribus.results.explanation import Explanation
+from paribus.results.provenance import Provenance
+from paribus.results.storage import Payload
+
+LONG = 400  # characters of a fact that are not folded
+
+
+def record_section(refs: References, about: Mapping[str, str], payload: Payload) -> Markup:
+    """Return the record."""
+    explanation = refs.explanation
+    title = "Record"
+    return element(
+        "section",
+        element("h2", title),
+        *_about(about),
+        element("h3", "Model"),
+        facts((name, _long(value)) for name, value in _model(explanation)),
+        _parameters(explanation),
+        element("h3", "Data"),
+        facts((name, _long(value)) for name, value in _data(explanation.provenance)),
+        _columns(explanation),
+        element("h3", "How the numbers were made"),
+        facts((name, _long(value)) for name, value in _estimation(explanation.provenance)),
+        _parts(explanation),
+        _refusals(explanation.provenance),
+        element("h3", "Definitions"),
+        definitions(),
+        element("h3", "Codes of notes"),
+        _codes(explanation),
+        element("h3", "This file"),
+        _file(payload),
+        not_shown(),
+        id="record",
+        aria_label=title,
+    )
+
+
+def _about(about: Mapping[str, str]) -> list[Content]:
+    if not about:
+        return []
+    given = facts((name_of(key), element("bdi", text, class_="long")) for key, text in about.items())
+    note = "Given by whoever made this page, and printed as it is."
+    return [element("h3", "About"), element("p", note, class_="small"), given]
+
+
+def _long(value: str) -> Markup:
+    """Return a fact, folded if it is long."""
+    if len(value) <= LONG:
+        return element("bdi", value, class_="long")
+    return folded(element("bdi", shortened(value, LONG // 4)), element("bdi", value, class_="long"))
+
+
+def _model(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    model = explanation.model
+    yield "Class", model.name
+    yield "Library", f"{model.library} {model.version}".strip()
+    yield "Digest of its predictions", model.digest
+    yield "Read as", fact(model.structure)
+    for name, size in (("Trees", model.trees), ("Leaves", model.leaves), ("Depth", model.depth)):
+        if size is not None:
+            yield name, fact(size)
+    for name, version in sorted(model.versions.items()):
+        yield f"Version of {name}", version
+    yield "Platform", model.platform
+
+
+def _parameters(explanation: Explanation) -> Markup | None:
+    parameters = explanation.model.parameters
+    if not parameters:
+        return None
+    rows = ([name_of(name), _long(value)] for name, value in parameters.items())
+    return folded("Hyperparameters", table("Hyperparameters", ["Name", "Value"], rows, shown_caption=False))
+
+
+def _data(provenance: Provenance) -> Iterator[tuple[str, str]]:
+    yield "Rows", fact(provenance.rows)
+    yield "Columns", fact(provenance.columns)
+    yield "Table", provenance.backend
+    yield "Source", "memory" if provenance.source is None else provenance.source
+    yield "Digest of the data", provenance.fingerprint
+    yield "Weights", "none" if provenance.weights is None else fact(provenance.weights)
+    sampled = provenance.sampled_rows
+    yield "Rows drawn", "no, all were used" if sampled is None else f"{sampled:,} of {provenance.rows:,}"
+    yield "Seed", fact(provenance.seed)
+    yield "Columns that the model was not fitted on", fact(provenance.unused_columns)
+    yield "Columns with unknown categories", fact(provenance.unknown_categories)
+    yield "Files skipped", fact(provenance.skipped)
+
+
+def _columns(explanation: Explanation) -> Markup:
+    rows = (
+        [
+            full_name(column.name),
+            column.kind,
+            column.dtype or NONE,
+            element("bdi", at(column.lowest)),
+            element("bdi", at(column.highest)),
+            share(column.missing),
+            fact(column.categories),
+        ]
+        for column in explanation.columns
+    )
+    heads = ("Column", "Kind", "Type", "Lowest", "Highest", "Missing", "Categories")
+    made = table("Columns of the data", heads, rows, shown_caption=False, sortable=True)
+    return folded(f"{len(explanation.columns)} columns", made, open_=len(explanation.columns) <= 30)
+
+
+def _estimation(provenance: Provenance) -> Iterator[tuple[str, str]]:
+    yield "Estimand", provenance.estimand.value
+    yield "Scale", str(provenance.scale)
+    yield "Method of the model", provenance.response
+    yield "Evaluator", f"{provenance.evaluator}: {provenance.how}"
+    yield "Why", provenance.why
+    yield "Passes over the rows", fact(provenance.passes)
+    yield "Predicted rows", fact(provenance.predictions)
+    yield "Grid", f"{fact(provenance.grid_resolution)} values, percentiles {fact(provenance.percentiles)}"
+    yield "Rows of standard errors", fact(provenance.standard_error_rows)
+    yield "Error of quantile ranks", "0, exact" if provenance.rank_error == 0 else fact(provenance.rank_error)
+    verified = provenance.verified_difference
+    yield "Compared with brute force", "not requested" if verified is None else f"largest difference {verified:.3g}"
+
+
+def _parts(explanation: Explanation) -> Markup:
+    """Return what differs between the parts: each has an evaluator of its own."""
+    parts = {
+        "Partial dependence": explanation.effects,
+        "Accumulated local effects": explanation.local_effects,
+        "Averages": explanation.averages,
+        "Importance": explanation.importance,
+        "Interactions": explanation.interactions,
+        "Surfaces": explanation.surfaces,
+        "Performance": explanation.performance,
+    }
+    known = {name: part.provenance for name, part in parts.items() if part is not None}
+    rows = (
+        [
+            name,
+            one.estimand.value,
+            one.evaluator,
+            one.how,
+            fact(one.standard_error_rows),
+            "all" if one.sampled_rows is None else fact(one.sampled_rows),
+            fact(one.seed),
+        ]
+        for name, one in known.items()
+    )
+    heads = ("Part", "Estimand", "Evaluator", "What it does", "Rows of errors", "Rows", "Seed")
+    return table("Evaluators of the parts", heads, rows)
+
+
+def _refusals(provenance: Provenance) -> Markup:
+    if not provenance.refusals:
+        return element("p", "No evaluator was refused.")
+    rows = ([name, reason.code.value, element("bdi", str(reason))] for name, reason in provenance.refusals.items())
+    return table("Evaluators that were not used, and why", ("Evaluator", "Code", "Reason"), rows)
+
+
+def _codes(explanation: Explanation) -> Markup:
+    """Return what each code means: the definitions that the verdict links to."""
+    checks = {check.code: check for check in explanation.checks}
+    listed = {note.code for note in explanation.verdict}
+    rows = []
+    for code in NoteCode:
+        check = checks.get(code)
+        state = "found" if code in listed else "not looked for"
+        if check is not None:
+            state = f"{check.found} found" + ", muted" * check.muted if check.found or check.muted else "none found"
+        rows.append([element("span", code.value, id=code.value), badge(code), code.meaning, state])
+    return table("Codes of notes, which never change their meaning", ("Code", "Severity", "Meaning", "Here"), rows)
+
+
+def _file(payload: Payload) -> Markup:
+    """Return how the numbers are taken out of the page, and how it is checked."""
+    load = element("code", 'paribus.load("report.html")')
+    return joined(
+        facts([("SHA-256 of the payload", element("code", payload.sha256, class_="long"))]),
+        element(
+            "p",
+            "The file has every number inside, in full precision: ",
+            load,
+            " returns them without the model or the data, and refuses a payload that was changed. Written again "
+            "from them with the same title and text, the page is the same to the byte: that is how a page is "
+            "checked whose text may have been edited. Dates, durations, threads and folders of the run are not "
+            "part of it.",
+        ),
+    )
