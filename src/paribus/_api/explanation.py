@@ -12,6 +12,7 @@ from paribus.results import Effects, HStatistics
 from paribus.results.build_shapes import shapes_of
 from paribus.results.explanation import Explanation
 from paribus.results.model_record import ColumnRecord, ModelRecord
+from paribus.results.verdict import Parts, muted_codes, verdict_of
 
 if TYPE_CHECKING:
     from paribus._api.explainer import Explainer
@@ -23,6 +24,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 
 def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Explanation:
     """Compute every statistic of a model."""
+    muted_codes(mute)  # refused before anything is computed
     curves = {"grid_resolution": GRID, "quantiles": QUANTILES}
     several = len(explainer.header.names) > 1
     verbs: list[Any] = [("effects", curves), "accumulated_local_effects", "marginal", "feature_importance"]
@@ -37,6 +39,19 @@ def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Ex
     directions = directions_of(monotone, estimator, explainer.header, outputs)
     interactions: HStatistics | None = found.get("h_statistic")
     surfaces = _surfaces(explainer, interactions, pairs)
+    performance = None
+    shapes = shapes_of(found["effects"], covariances, directions)
+    parts = Parts(
+        found["effects"],
+        found["accumulated_local_effects"],
+        found["marginal"],
+        found["feature_importance"],
+        interactions,
+        surfaces,
+        shapes,
+        performance,
+    )
+    verdict, checks = verdict_of(parts, mute)
     provenance = found["effects"].provenance
     model = ModelRecord(
         provenance.model,
@@ -62,12 +77,12 @@ def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Ex
         importance=found["feature_importance"],
         interactions=interactions,
         surfaces=surfaces,
-        shapes=shapes_of(found["effects"], covariances, directions),
-        performance=None,
+        shapes=shapes,
+        performance=performance,
         model=model,
         columns=columns,
-        verdict=tuple(dict.fromkeys(note for part in found.values() for note in part.notes)),
-        checks=(),
+        verdict=verdict,
+        checks=checks,
     )
 
 
