@@ -25,7 +25,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Explanation:
     """Compute every statistic of a model."""
     muted_codes(mute)  # refused before anything is computed
-    curves = {"grid_resolution": GRID, "quantiles": QUANTILES}
+    curves = {"grid_resolution": GRID, "quantiles": None if explainer._several else QUANTILES}
     several = len(explainer.header.names) > 1
     verbs: list[Any] = [("effects", curves), "accumulated_local_effects", "marginal", "feature_importance"]
     statistics = explainer._statistics([*verbs, *(["h_statistic"] if several else [])])
