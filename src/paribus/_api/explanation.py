@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 from typing import TYPE_CHECKING, Any
 
+from paribus._api.model_facts import column_records, model_record
+from paribus._api.statistics.marginal_statistic import MarginalStatistic
+from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus.results import Effects, HStatistics
 from paribus.results.explanation import Explanation
-from paribus.results.model_record import ColumnRecord, ModelRecord
 
 if TYPE_CHECKING:
     from paribus._api.explainer import Explainer
@@ -21,40 +22,31 @@ def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Ex
     """Compute every statistic of a model."""
     curves = {"grid_resolution": GRID, "quantiles": QUANTILES}
     several = len(explainer.header.names) > 1
-    verbs: list[Any] = [("effects", curves), "accumulated_local_effects", "marginal", "feature_importance"]
-    found = explainer.run(*verbs, *(["h_statistic"] if several else []))
+    verbs: dict[str, Any] = {"effects": curves, "accumulated_local_effects": {}, "feature_importance": {}}
+    if several:
+        verbs["h_statistic"] = {}
+    averages, *statistics = explainer._statistics("marginal", *verbs.items())
+    assert isinstance(averages, MarginalStatistic)
+    (means, performance), *results = explainer._run([PerformanceStatistic.of(averages), *statistics])
+    found = dict(zip(verbs, results, strict=True))
     interactions: HStatistics | None = found.get("h_statistic")
     surfaces = _surfaces(explainer, interactions, pairs)
     provenance = found["effects"].provenance
-    model = ModelRecord(
-        provenance.model,
-        provenance.model_library,
-        provenance.model_version,
-        provenance.model_digest,
-        {},
-        None,
-        None,
-        None,
-        provenance.structure,
-        {"paribus": provenance.paribus, "python": provenance.python},
-        platform.platform(),
-    )
-    columns = tuple(
-        ColumnRecord(one.feature_names[0], one.kinds[0], "", None, None, 0.0, None)
-        for one in found["effects"].effects
-    )
+    data = explainer._data
+    model = model_record(explainer._estimators, explainer._models or (), data.rows, provenance)
+    columns = column_records(data, averages.wanted)
     return Explanation(
         effects=found["effects"],
         local_effects=found["accumulated_local_effects"],
-        averages=found["marginal"],
+        averages=means,
         importance=found["feature_importance"],
         interactions=interactions,
         surfaces=surfaces,
         shapes=(),
-        performance=None,
+        performance=performance,
         model=model,
         columns=columns,
-        verdict=tuple(dict.fromkeys(note for part in found.values() for note in part.notes)),
+        verdict=tuple(dict.fromkeys(note for part in (*found.values(), means) for note in part.notes)),
         checks=(),
     )
 
