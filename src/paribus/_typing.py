@@ -23,5 +23,6 @@ InteractionPlot: TypeAlias = Literal["bars", "heatmap", "network", "panels"]  # 
 
 # Fields of results.
 Severity: TypeAlias = Literal["issue", "tip"]  # of a note: it may make a reading wrong, or explains
+Better: TypeAlias = Literal["lower", "higher", "near 1", "near 0"]  # which values of a metric are good
 ErrorBasis: TypeAlias = Literal["upper bound", "row by row", "independent"]  # errors of a difference
 BandRole: TypeAlias = Literal["standard_error", "models", "rows"]  # what a band in a picture is of

@@ -83,7 +83,9 @@ def _calibrations(performance: Performance) -> list[Content]:
 
 def _calibration(calibration: Calibration, several: bool, key: str) -> Markup:
     of = joined(" of ", name_of(calibration.output, 40)) if several else ""
-    caption = joined("Observed against predicted averages", of, ", in groups of rows with similar predictions.")
+    caption = joined(
+        "Observed against predicted averages", of, ", in groups of rows with similar predictions."
+    )
     return figure(calibration_figure(calibration), caption, key, _calibration_table(calibration))
 
 
