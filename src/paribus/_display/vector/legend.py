@@ -11,8 +11,16 @@ import numpy as np
 from paribus._display.figure import Band, Bars, Hatch, Line, Panel, Points
 from paribus._display.text_width import text_width
 from paribus._display.vector.axes import GAP, KEY, LEGEND_LINE
-from paribus._display.vector.canvas import Canvas, Word, fitted_lines, rectangle_path, share, text_height
-from paribus._display.vector.marks import POINT, dashes, hatch_fill, opacity, points_at
+from paribus._display.vector.canvas import (
+    BOLD,
+    Canvas,
+    Word,
+    fitted_lines,
+    rectangle_path,
+    segment_path,
+    text_height,
+)
+from paribus._display.vector.marks import POINT, dashes, hatch_fill, points_at
 
 Labeled: TypeAlias = Line | Band | Points | Bars | Hatch
 SIZE = 12.0  # pixels of its text
@@ -104,7 +112,7 @@ def _entry(mark: Labeled, label: str, width: float) -> Entry:
 def draw_legend(canvas: Canvas, legend: Legend, left: float, top: float) -> None:
     """Draw a legend with its upper left corner at a place."""
     if legend.title:
-        canvas.words([Word(left, top + 2.0, legend.title)], SIZE, "left", "top", font_weight="600")
+        canvas.words([Word(left, top + 2.0, legend.title)], SIZE, "left", "top", more=BOLD)
     words = []
     for entry in legend.entries:
         x, y = left + entry.x, top + entry.y + LEGEND_LINE / 2
@@ -119,8 +127,8 @@ def _sample(canvas: Canvas, mark: Labeled, x: float, y: float) -> None:
     """Draw what an entry explains as it looks in a panel."""
     area = rectangle_path(x, y - 5.0, x + SAMPLE, y + 5.0)
     if isinstance(mark, Line):
-        path = f"M{share(x)} {share(y)}h{share(SAMPLE)}"
-        canvas.stroke(path, mark.color, POINT * mark.width, **opacity(mark.alpha), **dashes(mark))
+        path = segment_path(x, y, x + SAMPLE, y)
+        canvas.stroke(path, mark.color, POINT * mark.width, mark.alpha, dashes(mark))
     elif isinstance(mark, Points):
         size = POINT * float(np.median(mark.size))
         middle = np.array([x + SAMPLE / 2]), np.array([y])

@@ -26,6 +26,7 @@ from paribus._display.vector.axes import (
     rooms_of,
 )
 from paribus._display.vector.canvas import (
+    BOLD,
     Canvas,
     ThemeName,
     Word,
@@ -203,7 +204,7 @@ def _draw(canvas: Canvas, layout: Layout) -> None:
     """Draw panels, and write what stands above and below them."""
     y = GAP
     if layout.title:
-        canvas.words([Word(GAP, y, layout.title)], HEADING, "left", "top", font_weight="600")
+        canvas.words([Word(GAP, y, layout.title)], HEADING, "left", "top", more=BOLD)
         y += text_height(layout.title, HEADING) + GAP
     draw_legend(canvas, layout.above, GAP, y)
     for frame, legend in zip(layout.frames, layout.legends, strict=True):
@@ -230,7 +231,7 @@ def _panel(canvas: Canvas, frame: Frame) -> None:
         _color_bar(canvas, frame, bar, number)
     if frame.title:
         top = (frame.top or frame).box.top - GAP
-        canvas.words([Word(frame.box.left, top, frame.title)], TITLE, "left", "bottom", font_weight="600")
+        canvas.words([Word(frame.box.left, top, frame.title)], TITLE, "left", "bottom", more=BOLD)
 
 
 def _grid(canvas: Canvas, frame: Frame) -> None:
@@ -318,11 +319,13 @@ def _color_bar(canvas: Canvas, frame: Frame, bar: ColorBar, number: int) -> None
         edges = side.at(bar.mark.levels)
         for color, low, high in zip(level_colors(bar.mark), edges[:-1], edges[1:], strict=True):
             step = rectangle_path(left, float(high), left + BAR, float(low))
-            canvas.fill(step, color, shape_rendering="crispEdges")
+            canvas.fill(step, color, more={"shape-rendering": "crispEdges"})
     else:
         colors = shades(bar.mark.colors)
         at = np.linspace(0, 1, STOPS)
-        stops = [f'<stop offset="{share(a)}" stop-color="{colors[round(a * (len(colors) - 1))]}"/>' for a in at]
+        stops = [
+            f'<stop offset="{share(a)}" stop-color="{colors[round(a * (len(colors) - 1))]}"/>' for a in at
+        ]
         fill = canvas.define(f'<linearGradient x2="0" y1="1" y2="0">{"".join(stops)}</linearGradient>')
         canvas.add(f'<path fill="{fill}" d="{rectangle_path(left, top, left + BAR, top + tall)}"/>')
     right = left + BAR
