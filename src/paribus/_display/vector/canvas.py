@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from paribus._contracts import Floats
+from paribus._display.compose.axis import short
 from paribus._display.text_width import text_width, wide
 from paribus._display.vector.colors import DARK, LIGHT, ROLES, in_dark
 
@@ -22,6 +23,9 @@ ThemeName: TypeAlias = Literal["page", "light", "dark"]
 Places: TypeAlias = list[tuple[int, int]]  # in tenths of a pixel
 
 ANCHORS = {"left": "start", "center": "middle", "right": "end"}
+LONGEST = 300  # characters of what a shortened text is short for
+NARROW = 0.36  # em of the narrowest characters
+BOLDER = 1.1  # times as wide as other text
 NO_MORE: Mapping[str, str] = MappingProxyType({})  # attributes
 BOLD = {"font-weight": "600"}
 LEADING = 1.25  # height of a line of text
@@ -161,7 +165,8 @@ def _within(text: str, em: float) -> str:
 def fitted_lines(text: str, length: float, size: float, most: int) -> str:
     """Break text into at most so many lines of some pixels, and shorten what has no room there."""
     room = max(length, 4 * size)
-    text = fitted(text, most * room, size) if "\n" not in text and len(text) > 200 else text
+    surely = int(most * room / (NARROW * size)) + 1  # characters that do not fit any more
+    text = text if len(text) <= 2 * surely else text[:surely] + text[-surely:]
     lines = [part for line in text.split("\n") for part in _broken(line, room, size)]
     if len(lines) > most:
         lines = [*lines[: most - 1], fitted(" ".join(lines[most - 1 :]), room, size)]
@@ -173,13 +178,12 @@ def _broken(line: str, length: float, size: float) -> list[str]:
     if size * text_width(line) <= length:
         return [line]
     lines, taken = [""], 0.0
-    for part in re.findall(r"[^\s_./-]*[_./-]?\s*", line):
-        long = size * text_width(part.rstrip()) if part else 0.0
-        if lines[-1] and taken + long > length:
+    for part in re.findall(r"[^\s_./-]*[_./-]?\s*", line)[:-1]:  # the last one is always empty
+        if lines[-1] and taken + size * text_width(part.rstrip()) > length:
             lines.append("")
             taken = 0.0
         lines[-1] += part
-        taken += size * text_width(part) if part else 0.0
+        taken += size * text_width(part)
     return [line.rstrip() for line in lines]
 
 
@@ -297,7 +301,8 @@ def _text(word: Word, size: float, upright: Upright, turn: float) -> str:
     if turn:
         where = f' y="{pixels(y)}" transform="translate({pixels(word.x)} {pixels(word.y)})'
         where += f'rotate({share(-turn)})"'
-    full = "" if word.full is None or word.full == word.text else f"<title>{written(word.full)}</title>"
+    differs = word.full is not None and word.full != word.text
+    full = f"<title>{written(short(word.full or '', LONGEST))}</title>" if differs else ""
     return f"<text{where}>{full}{_lines(lines, x, size)}</text>"
 
 

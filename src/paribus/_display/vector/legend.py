@@ -13,6 +13,7 @@ from paribus._display.text_width import text_width
 from paribus._display.vector.axes import GAP, KEY, LEGEND_LINE
 from paribus._display.vector.canvas import (
     BOLD,
+    BOLDER,
     Canvas,
     Word,
     fitted_lines,
@@ -75,10 +76,10 @@ def legend_above(marks: dict[str, Labeled], title: str | None, width: float) -> 
     """Lay out a legend in rows, as many entries in each as fit into a width."""
     if not marks:
         return Legend()
-    heading = fitted_lines(title or "", width, SIZE, 2)
+    heading = fitted_lines(title or "", width, BOLDER * SIZE, 2)
     x, y, row = 0.0, 0.0, LEGEND_LINE
     entries = [_entry(mark, label, width - KEY) for label, mark in marks.items()]
-    head = SIZE * text_width(heading) + APART if heading else 0.0
+    head = BOLDER * SIZE * text_width(heading) + APART if heading else 0.0
     if head and head + sum(entry.width + APART for entry in entries) <= width and "\n" not in heading:
         x = head
     elif head:
@@ -96,12 +97,12 @@ def legend_beside(marks: dict[str, Labeled], title: str | None, width: float) ->
     """Lay out a legend whose entries stand one below the other, its words no wider than some pixels."""
     if not marks:
         return Legend()
-    heading = fitted_lines(title or "", width, SIZE, LINES)
+    heading = fitted_lines(title or "", width, BOLDER * SIZE, LINES)
     y, placed = (text_height(heading, SIZE) + 4.0) if heading else 0.0, []
     for entry in (_entry(mark, label, width - KEY) for label, mark in marks.items()):
         placed.append(replace(entry, y=y))
         y += entry.height
-    widest = max([SIZE * text_width(heading), *(entry.width for entry in placed)])
+    widest = max([BOLDER * SIZE * text_width(heading), *(entry.width for entry in placed)])
     return Legend(heading, tuple(placed), widest + GAP, y)
 
 

@@ -27,6 +27,7 @@ from paribus._display.vector.axes import (
 )
 from paribus._display.vector.canvas import (
     BOLD,
+    BOLDER,
     Canvas,
     ThemeName,
     Word,
@@ -48,7 +49,7 @@ LEAST = 0.45  # of its share of the image that a panel keeps: what does not fit 
 BESIDE = 0.35  # of a panel's share of the image that its own legend takes at most
 HEADING, SMALL = 16.0, 11.5  # pixels of the title and of notes
 NARROWEST = 120.0  # pixels of an image
-PASSES = 2  # that panels and the words around them are fitted to each other
+PASSES = 6  # in which panels and the words around them are fitted to each other, at most
 NOTE_LINES = 6  # of a note, at most
 STOPS = 11  # colors of a color bar between which a browser interpolates
 FONTS = "system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,sans-serif"
@@ -151,14 +152,18 @@ def _layout(figure: Figure, width: float) -> Layout:
     )
     common = labeled(panel for panel in figure.panels if panel.legend == "figure")
     above = legend_above(common, figure.legend_title, width - 2 * GAP)
-    title = fitted_lines(figure.title or "", width - 2 * GAP, HEADING, 3)
+    title = fitted_lines(figure.title or "", width - 2 * GAP, BOLDER * HEADING, 3)
     notes = "\n".join(fitted_lines(note, width - 2 * GAP, SMALL, NOTE_LINES) for note in figure.notes)
     head = text_height(title, HEADING) + GAP * bool(title) + above.height + GAP * bool(common) + GAP
     foot = text_height(notes, SMALL) + 2 * GAP * bool(notes) + GAP
     size = 0.75 * cell[0], 0.7 * cell[1]
+    room = width, INCH * figure.size[1] - head - foot
     for _ in range(PASSES):
-        boxes, room = [Box(0.0, 0.0, *size)] * len(figure.panels), INCH * figure.size[1] - head - foot
-        boxes, size, image = _boxes(figure, boxes, legends, cell, columns, (width, room))
+        before = size
+        alike = [Box(0.0, 0.0, *size)] * len(figure.panels)
+        boxes, size, image = _boxes(figure, alike, legends, cell, columns, room)
+        if max(abs(size[0] - before[0]), abs(size[1] - before[1])) < 0.1:
+            break
     placed = [
         Box(box.left, box.top + head, box.right, box.bottom + head) for box in boxes[: len(figure.panels)]
     ]
