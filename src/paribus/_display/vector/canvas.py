@@ -31,8 +31,6 @@ BOLD = {"font-weight": "600"}
 LEADING = 1.25  # height of a line of text
 FARTHEST = 1e5  # pixels: what lies beyond cannot be seen, and some browsers count no further
 WITHIN = 0.6  # tenths of a pixel that a line may be off a point that is left out
-# Characters that turn the direction of the text around them are written out, so that all is read as it is.
-DIRECTIONS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def units(tenths: int) -> str:
@@ -139,8 +137,8 @@ def rectangle_path(left: float, top: float, right: float, bottom: float) -> str:
 
 
 def written(text: str) -> str:
-    """Return text as an SVG has to contain it, to be read as it is from left to right."""
-    return escape(DIRECTIONS.sub(lambda found: f"\\u{ord(found[0]):04x}", text), quote=True)
+    """Return text as an SVG has to contain it, to be read as it is."""
+    return escape(text, quote=True)
 
 
 def fitted(text: str, length: float, size: float) -> str:
