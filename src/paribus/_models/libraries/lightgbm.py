@@ -150,11 +150,13 @@ def ensemble_in(
     values = text.numbers("leaf_value")
     if len(sizes) and (sizes.min() < 1 or sizes.max() > len(values) or sizes.sum() != len(values)):
         raise RefusalError("its trees cannot be read: they have other leaves than they say")
+    tests = _Tests.of(text)
+    if len(tests.threshold) != len(values) - len(sizes):  # before room is made for all nodes
+        raise RefusalError("its trees cannot be read: they have other nodes than they say")
     layout = _Layout.of(sizes)
     margins = counted("a number of margins", int(text.header["num_tree_per_iteration"]), 1, MOST_MARGINS)
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
     raw = {"decision_function": Link("identity", float(iterations))} if iterations > 1 else {}
-    tests = _Tests.of(text)
     codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
     level_set, level_sets = _category_sets(text, layout, tests)
     return Ensemble(
