@@ -48,7 +48,9 @@ def hostile_page(tmp_path_factory):
 def tree_of(tab):
     """Return the text of what assistive technology is given, without a script of the page."""
     nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
-    return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if "role" in node]
+    return [
+        (node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if "role" in node
+    ]
 
 
 @pytest.mark.parametrize("scripts", [False, True], ids=["without scripts", "with scripts"])
@@ -66,7 +68,9 @@ def test_every_section_is_reached_by_keyboard_without_scripts(tab, page):
     tab.open(page, scripts=False)
     document = tab.call("DOM.getDocument")["root"]["nodeId"]
     headings = [name for role, name in tree_of(tab) if role == "heading"]
-    assert ["Verdict", "Features", "Interactions", "Record"] == [name for name in headings if name in ("Verdict", "Features", "Interactions", "Record")]
+    assert [
+        name for name in headings if name in ("Verdict", "Features", "Interactions", "Record")
+    ] == ["Verdict", "Features", "Interactions", "Record"]
     seen = []
     for _ in range(400):
         tab.press("Tab", 9)
@@ -100,9 +104,7 @@ def test_narrow_windows_do_not_scroll_sideways(tab, page, hostile_page, width):
         assert wide <= window
 
 
-@pytest.mark.parametrize(
-    "dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"]
-)
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"])
 def test_axe_finds_nothing_serious(tab, page, dark):
     try:
         source = axe.source()
@@ -124,7 +126,12 @@ def test_printed_page_has_all_sections_open(tab, page):
     pages = pypdf.PdfReader(io.BytesIO(base64.b64decode(printed))).pages
     text = " ".join(" ".join(page.extract_text() for page in pages).split())
     last = complete().feature_names[-1]
-    for words in (f"Partial dependence of {last}", "What this page does not show", "weight of the data", "squared_error"):
+    for words in (
+        f"Partial dependence of {last}",
+        "What this page does not show",
+        "weight of the data",
+        "squared_error",
+    ):
         assert words in text
 
 
@@ -132,11 +139,16 @@ def test_names_are_text_and_nothing_is_executed(tab, hostile_page):
     tab.open(hostile_page)
     assert tab.complaints() == []
     assert not [event for event in tab.events if event["method"] == "Page.javascriptDialogOpening"]
-    assert tab.run("document.images.length + document.querySelectorAll('iframe, object, embed, link').length") == 0
+    assert (
+        tab.run("document.images.length + document.querySelectorAll('iframe, object, embed, link').length")
+        == 0
+    )
     assert tab.run("document.scripts.length") == 1
     assert tab.run("document.querySelector('h1').textContent") == HOSTILE[1]
     assert tab.run(f"document.body.textContent.includes({json.dumps(HOSTILE[0])})")
-    assert tab.run(f"document.body.textContent.includes({json.dumps(HOSTILE[4].strip())})")  # in full somewhere
+    assert tab.run(
+        f"document.body.textContent.includes({json.dumps(HOSTILE[4].strip())})"
+    )  # in full somewhere
 
 
 def test_tables_can_be_sorted_and_features_filtered_where_scripts_run(tab, page):
@@ -146,5 +158,7 @@ def test_tables_can_be_sorted_and_features_filtered_where_scripts_run(tab, page)
     tab.run("document.querySelectorAll('.overview .sort')[1].click()")
     assert tab.run(order) == sorted(complete().feature_names)
     assert tab.run("document.querySelectorAll('.overview th')[1].getAttribute('aria-sort')") == "ascending"
-    tab.run("(() => { const box = document.querySelector('.tools input'); box.value = 'inc'; box.dispatchEvent(new Event('input')); })()")
+    tab.run(
+        "(() => { const box = document.querySelector('.tools input'); box.value = 'inc'; box.dispatchEvent(new Event('input')); })()"
+    )
     assert tab.run("document.querySelectorAll('#features > .panel:not([hidden])').length") == 1

@@ -54,7 +54,11 @@ class Tab:
     def resize(self, width, height):
         """Set the size of the window."""
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     def press(self, key, code, text=None):
@@ -65,7 +69,9 @@ class Tab:
 
     def complaints(self):
         """Return what the page wrote to the console, and what was logged of it."""
-        told = [event for event in self.events if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")]
+        told = [
+            event for event in self.events if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
+        ]
         written = [event for event in self.events if event["method"] == "Runtime.consoleAPICalled"]
         return [json.dumps(event["params"])[:500] for event in (*told, *written)]
 
@@ -81,7 +87,13 @@ class Chrome:
         commands, self.write = os.pipe()
         self.read, answers = os.pipe()
         basics = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
-        command = [browser.browser(), *basics, *browser.QUIET, f"--user-data-dir={self.folder.name}", *self.options]
+        command = [
+            browser.browser(),
+            *basics,
+            *browser.QUIET,
+            f"--user-data-dir={self.folder.name}",
+            *self.options,
+        ]
         started = [sys.executable, "-S", "-c", PLACED, str(commands), str(answers), *command]
         quiet = subprocess.DEVNULL
         self.process = subprocess.Popen(

@@ -53,7 +53,9 @@ def of_classes():
     """Return an explanation of six classes, more than are drawn."""
     X, y = rows_of(300)
     X, classes = encoded(X), pd.qcut(y, 6, labels=list("abcdef")).astype(str)
-    return paribus.explain(DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, classes), X, classes, pairs=1)
+    return paribus.explain(
+        DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, classes), X, classes, pairs=1
+    )
 
 
 @cache
@@ -67,7 +69,9 @@ def with_parts(explanation):
     shapes = []
     for place, name in enumerate(explanation.feature_names):
         effect = explanation.effects[name]
-        broken = Monotonicity("rising", place == 0, 0.25, 0.05, effect.grid_values[0][0], effect.grid_values[0][-1], 0.4)
+        broken = Monotonicity(
+            "rising", place == 0, 0.25, 0.05, effect.grid_values[0][0], effect.grid_values[0][-1], 0.4
+        )
         for output in range(len(effect.output_names)):
             curve = effect.average[output]
             low, high = (effect.grid_values[0][at] for at in (curve.argmin(), curve.argmax()))
@@ -77,15 +81,23 @@ def with_parts(explanation):
             order = None if words == "categories" else broken
             errors = np.zeros(len(curve))
             shapes.append(Shape(name, label, words, moved, 0.01, low, high, order, errors, 200))
-    metrics = (Metric("mean squared error", None, 1.25, 0.05, "lower"), Metric("R²", None, 0.61, np.nan, "near 1"))
+    metrics = (
+        Metric("mean squared error", None, 1.25, 0.05, "lower"),
+        Metric("R²", None, 0.61, np.nan, "near 1"),
+    )
     groups = np.linspace(0.1, 0.9, 5)
     calibrations = tuple(
         Calibration(output, groups, groups + 0.02, np.full(5, 0.01), np.full(5, 40.0))
         for output in explanation.output_names
     )
-    curves = tuple(TrainingCurve(data, "l2", np.linspace(2, 1, 80) + place) for place, data in enumerate(("train", "valid")))
+    curves = tuple(
+        TrainingCurve(data, "l2", np.linspace(2, 1, 80) + place)
+        for place, data in enumerate(("train", "valid"))
+    )
     performance = Performance(metrics, calibrations, curves, (), explanation.provenance)
-    columns = tuple(ColumnRecord(name, "numeric", "float64", -1.5, 2.5, 0.1, None) for name in explanation.feature_names)
+    columns = tuple(
+        ColumnRecord(name, "numeric", "float64", -1.5, 2.5, 0.1, None) for name in explanation.feature_names
+    )
     first = explanation.feature_names[0]
     found = tuple(
         Note(NoteCode.EXTRAPOLATION, f"{name}: 12% of the curve combines what does not occur", name, 0.12)
@@ -100,10 +112,20 @@ def with_parts(explanation):
         Check(NoteCode.ALE_DIFFERS, 2, True),
     )
     model = replace(
-        explanation.model, parameters={"max_depth": "4", "criterion": "squared_error"}, trees=1, leaves=16, depth=4
+        explanation.model,
+        parameters={"max_depth": "4", "criterion": "squared_error"},
+        trees=1,
+        leaves=16,
+        depth=4,
     )
     return replace(
-        explanation, shapes=tuple(shapes), performance=performance, columns=columns, verdict=verdict, checks=checks, model=model
+        explanation,
+        shapes=tuple(shapes),
+        performance=performance,
+        columns=columns,
+        verdict=verdict,
+        checks=checks,
+        model=model,
     )
 
 
@@ -123,4 +145,6 @@ def hostile():
 
     predict.__name__ = predict.__qualname__ = names[0]
     explanation = with_parts(paribus.explain(predict, X, pairs=2, target_names=[names[1]]))
-    return replace(explanation, model=replace(explanation.model, name=names[1], parameters={names[0]: names[2]}))
+    return replace(
+        explanation, model=replace(explanation.model, name=names[1], parameters={names[0]: names[2]})
+    )

@@ -122,7 +122,9 @@ def _values(result: Any) -> tuple[str, list[str]]:
     return "Value", [*values, "missing"] if result.missing is not None else values
 
 
-def _column(result: Any, head: str, curve: Floats, at_missing: Any, write: Any = digits) -> tuple[str, list[str]]:
+def _column(
+    result: Any, head: str, curve: Floats, at_missing: Any, write: Any = digits
+) -> tuple[str, list[str]]:
     cells = [write(value) for value in curve.tolist()]
     if result.missing is not None:
         cells.append("–" if at_missing is None else write(float(at_missing)))
@@ -144,7 +146,9 @@ def effect_columns(effect: PartialDependence) -> Columns:
             last = None if missing is None or missing.average is None else missing.average[output]
             columns.append(_column(effect, f"{head}average", effect.average[output], last))
         if effect.standard_error is not None:
-            last = None if missing is None or missing.standard_error is None else missing.standard_error[output]
+            last = (
+                None if missing is None or missing.standard_error is None else missing.standard_error[output]
+            )
             curve = effect.standard_error[output]
             columns.append(_column(effect, f"{head}standard error", curve, last, error_digits))
         spread = effect.quantiles

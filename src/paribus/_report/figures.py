@@ -41,11 +41,15 @@ def spark(effect: PartialDependence) -> Markup:
     output = moved_most(effect.average, 1)[0]
     y = effect.average[output]
     known = np.isfinite(y)
-    if not known.any(): return Markup("")
+    if not known.any():
+        return Markup("")
     lo, hi = y[known].min(), y[known].max()
-    xs = np.linspace(1, 95, len(y)); ys = 22 - 20*(y-lo)/((hi-lo) or 1)
+    xs = np.linspace(1, 95, len(y))
+    ys = 22 - 20 * (y - lo) / ((hi - lo) or 1)
     d = "M" + "L".join(f"{a:.0f} {b:.1f}" for a, b in zip(xs[known], ys[known], strict=True))
-    return Markup(f'<svg class="paribus spark" viewBox="0 0 96 24" width="96" height="24" aria-hidden="true"><path fill="none" class="s-c1" stroke-width="1.5" d="{d}"/></svg>')
+    return Markup(
+        f'<svg class="paribus spark" viewBox="0 0 96 24" width="96" height="24" aria-hidden="true"><path fill="none" class="s-c1" stroke-width="1.5" d="{d}"/></svg>'
+    )
 
 
 def drawn_outputs(curves: Floats) -> list[int]:
@@ -90,7 +94,10 @@ def calibration_figure(calibration: Calibration) -> Figure:
     marks = (
         Line(ends, ends, INK, "equal", dash="dashed", width=1.0),
         Points(
-            predicted[known], observed[known], color_of(0), "groups of rows ± 2 standard errors",
+            predicted[known],
+            observed[known],
+            color_of(0),
+            "groups of rows ± 2 standard errors",
             error=2 * np.nan_to_num(calibration.observed_error[known]),
         ),
     )

@@ -26,7 +26,9 @@ def summary(explanation: Explanation) -> str:
     issues = sum(code.severity == "issue" for code in kinds)
     clear = sum(check.found == 0 for check in explanation.checks)
     found = f"{count(issues, 'kind')} of issue and {count(len(kinds) - issues, 'kind')} of tip were found"
-    checks = f"; {clear} of {count(len(explanation.checks), 'check')} found nothing" if explanation.checks else ""
+    checks = (
+        f"; {clear} of {count(len(explanation.checks), 'check')} found nothing" if explanation.checks else ""
+    )
     return f"{found}{checks}."
 
 

@@ -130,12 +130,14 @@ def _surface(refs: References, effect: PartialDependence, opened: bool) -> Marku
     caption = joined("Partial dependence on ", both, of, ". Struck out: what no row combines.")
     numbers = surface_table(effect, output)
     drawing = surface_figure(effect, output)
-    shown = numbers if drawing is None else figure(drawing, caption, refs.pair(effect.feature_names) + "-map", numbers)
+    shown = (
+        numbers
+        if drawing is None
+        else figure(drawing, caption, refs.pair(effect.feature_names) + "-map", numbers)
+    )
     names = joined((" × " * (place > 0), name_of(name)) for place, name in enumerate(effect.feature_names))
     body = element("div", shown, class_="body", id=refs.pair(effect.feature_names))
-    return element(
-        "details", element("summary", element("h4", names)), body, class_="panel", open=opened
-    )
+    return element("details", element("summary", element("h4", names)), body, class_="panel", open=opened)
 
 
 def surface_table(effect: PartialDependence, output: int) -> Markup:

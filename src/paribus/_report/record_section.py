@@ -120,7 +120,10 @@ def _estimation(provenance: Provenance) -> Iterator[tuple[str, str]]:
     yield "Rows of standard errors", fact(provenance.standard_error_rows)
     yield "Error of quantile ranks", "0, exact" if provenance.rank_error == 0 else fact(provenance.rank_error)
     verified = provenance.verified_difference
-    yield "Compared with brute force", "not requested" if verified is None else f"largest difference {verified:.3g}"
+    yield (
+        "Compared with brute force",
+        "not requested" if verified is None else f"largest difference {verified:.3g}",
+    )
 
 
 def _parts(explanation: Explanation) -> Markup:
@@ -154,7 +157,9 @@ def _parts(explanation: Explanation) -> Markup:
 def _refusals(provenance: Provenance) -> Markup:
     if not provenance.refusals:
         return element("p", "No evaluator was refused.")
-    rows = ([name, reason.code.value, element("bdi", str(reason))] for name, reason in provenance.refusals.items())
+    rows = (
+        [name, reason.code.value, element("bdi", str(reason))] for name, reason in provenance.refusals.items()
+    )
     return table("Evaluators that were not used, and why", ("Evaluator", "Code", "Reason"), rows)
 
 
@@ -167,9 +172,15 @@ def _codes(explanation: Explanation) -> Markup:
         check = checks.get(code)
         state = "found" if code in listed else "not looked for"
         if check is not None:
-            state = f"{check.found} found" + ", muted" * check.muted if check.found or check.muted else "none found"
+            state = (
+                f"{check.found} found" + ", muted" * check.muted
+                if check.found or check.muted
+                else "none found"
+            )
         rows.append([element("span", code.value, id=code.value), badge(code), code.meaning, state])
-    return table("Codes of notes, which never change their meaning", ("Code", "Severity", "Meaning", "Here"), rows)
+    return table(
+        "Codes of notes, which never change their meaning", ("Code", "Severity", "Meaning", "Here"), rows
+    )
 
 
 def _file(payload: Payload) -> Markup:

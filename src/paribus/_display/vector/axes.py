@@ -94,7 +94,15 @@ class ColorBar:
     @property
     def width(self) -> float:
         """Pixels it takes beside a panel, with all that stands beside it."""
-        return 2 * GAP + BAR + MARK + 3.0 + self.ticks.width + GAP * bool(self.unit) + text_height(self.unit, FONT)
+        return (
+            2 * GAP
+            + BAR
+            + MARK
+            + 3.0
+            + self.ticks.width
+            + GAP * bool(self.unit)
+            + text_height(self.unit, FONT)
+        )
 
 
 @dataclass(frozen=True)

@@ -83,9 +83,7 @@ def _leads(values: Floats, level: float) -> dict[int, int]:
     return leads
 
 
-def _positions(
-    x: Floats, y: Floats, values: Floats, level: float, edges: Integers
-) -> tuple[Floats, Flags]:
+def _positions(x: Floats, y: Floats, values: Floats, level: float, edges: Integers) -> tuple[Floats, Flags]:
     """Return where a level is reached on edges of the grid, and whether both of their ends are known."""
     upright = edges >= values.size
     row, column = np.divmod(edges % values.size, values.shape[1])

@@ -58,7 +58,8 @@ SHAPES: dict[Marker, Floats] = {
         [[-1.1, -0.6], [-0.6, -1.1], [0.0, -0.5], [0.6, -1.1], [1.1, -0.6], [0.5, 0.0]]
         + [[1.1, 0.6], [0.6, 1.1], [0.0, 0.5], [-0.6, 1.1], [-1.1, 0.6], [-0.5, 0.0]]
     ),
-    "star": np.column_stack([np.sin(STAR), -np.cos(STAR)]) * np.where(STAR % (2 * np.pi / 5) > 0.1, 0.6, 1.5)[:, None],
+    "star": np.column_stack([np.sin(STAR), -np.cos(STAR)])
+    * np.where(STAR % (2 * np.pi / 5) > 0.1, 0.6, 1.5)[:, None],
 }
 
 
@@ -124,21 +125,31 @@ def _points(canvas: Canvas, frame: Frame, mark: Points) -> None:
     if mark.error is not None:
         side, values = (frame.x, mark.x) if mark.error_along == "x" else (frame.y, mark.y)
         ends = side.at(values - mark.error), side.at(values + mark.error)
-        _errors(canvas, frame, y if mark.error_along == "x" else x, ends, mark.error_along, mark.color, mark.alpha)
+        _errors(
+            canvas, frame, y if mark.error_along == "x" else x, ends, mark.error_along, mark.color, mark.alpha
+        )
     marker = "rising" if mark.marker == "bar" and mark.error_along == "x" else mark.marker
     points_at(canvas, frame, marker, x, y, POINT * np.asarray(mark.size, dtype=float), mark.color, mark.alpha)
     _targets(canvas, frame, x, y, mark.hover)
 
 
 def _errors(
-    canvas: Canvas, frame: Frame, at: Floats, ends: tuple[Floats, Floats], along: str, color: str, alpha: float
+    canvas: Canvas,
+    frame: Frame,
+    at: Floats,
+    ends: tuple[Floats, Floats],
+    along: str,
+    color: str,
+    alpha: float,
 ) -> None:
     """Draw lines with caps from one end to another, at positions across."""
     low, high = ends
     paths = []
     for place in np.flatnonzero(np.isfinite(at + low + high)):
         stem = np.array([[low[place], at[place]], [high[place], at[place]]])
-        caps = [np.array([[end, at[place] - CAP], [end, at[place] + CAP]]) for end in (low[place], high[place])]
+        caps = [
+            np.array([[end, at[place] - CAP], [end, at[place] + CAP]]) for end in (low[place], high[place])
+        ]
         for part in (stem, *caps):
             part = part if along == "x" else part[:, ::-1]
             paths.append(route(tenths(part[:, 0], part[:, 1])))
@@ -148,7 +159,14 @@ def _errors(
 
 
 def points_at(
-    canvas: Canvas, frame: Frame | None, marker: str, x: Floats, y: Floats, size: Any, color: str, alpha: float
+    canvas: Canvas,
+    frame: Frame | None,
+    marker: str,
+    x: Floats,
+    y: Floats,
+    size: Any,
+    color: str,
+    alpha: float,
 ) -> None:
     """Draw markers of some diameter at positions in pixels, as far as they lie in a panel."""
     shown = np.isfinite(x + y)
@@ -170,7 +188,9 @@ def points_at(
         canvas.stroke(path, color, 2.0, **opacity(alpha))
     else:
         corners = SHAPES[marker]  # type: ignore[index]
-        path = "".join(route(tenths(a + r * corners[:, 0], b + r * corners[:, 1]), close=True) for a, b, r in spots)
+        path = "".join(
+            route(tenths(a + r * corners[:, 0], b + r * corners[:, 1]), close=True) for a, b, r in spots
+        )
         canvas.fill(path, color, alpha)
 
 
@@ -311,9 +331,7 @@ def _contours(canvas: Canvas, frame: Frame, mark: Contours) -> None:
         _targets(canvas, frame, across.ravel(), down.ravel(), [text for row in mark.hover for text in row])
 
 
-def _line_label(
-    canvas: Canvas, lines: list[Floats], text: str, ground: str, taken: list[LineLabel]
-) -> None:
+def _line_label(canvas: Canvas, lines: list[Floats], text: str, ground: str, taken: list[LineLabel]) -> None:
     """Write a level along the longest of its lines, on the color that is around it."""
     spot = place_along(lines[0], CONTOUR_LABEL * (text_width(text) + 0.6), taken) if lines else None
     if spot is not None:
@@ -364,7 +382,15 @@ def _text(canvas: Canvas, frame: Frame, mark: Text) -> None:
         look = {"fill-opacity": share(mark.alpha)} if mark.alpha < 1 else {}
         color = None if mark.color == INK else mark.color
         turn = (mark.rotation + 180) % 360 - 180
-        canvas.words([Word(x, y, mark.text)], POINT * mark.size, mark.align, mark.upright, turn=turn, color=color, **look)
+        canvas.words(
+            [Word(x, y, mark.text)],
+            POINT * mark.size,
+            mark.align,
+            mark.upright,
+            turn=turn,
+            color=color,
+            **look,
+        )
 
 
 DRAW: dict[type, Callable[[Canvas, Frame, Any], None]] = {

@@ -319,7 +319,9 @@ def _color_bar(canvas: Canvas, frame: Frame, bar: ColorBar, number: int) -> None
     else:
         colors = shades(bar.mark.colors)
         at = np.linspace(0, 1, STOPS)
-        stops = [f'<stop offset="{share(a)}" stop-color="{colors[round(a * (len(colors) - 1))]}"/>' for a in at]
+        stops = [
+            f'<stop offset="{share(a)}" stop-color="{colors[round(a * (len(colors) - 1))]}"/>' for a in at
+        ]
         fill = canvas.define(f'<linearGradient x2="0" y1="1" y2="0">{"".join(stops)}</linearGradient>')
         canvas.add(f'<path fill="{fill}" d="{rectangle_path(left, top, left + BAR, top + tall)}"/>')
     right = left + BAR
