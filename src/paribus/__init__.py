@@ -15,6 +15,7 @@ from paribus.errors import (
     InputError,
     MemoryBoundError,
     ModelError,
+    ModelFileError,
     OptionError,
     ParibusError,
     RefusalError,
@@ -36,6 +37,7 @@ if typing.TYPE_CHECKING:
         partial_dependence,
     )
     from paribus._display.scikit_learn import PartialDependenceDisplay
+    from paribus._models.files.model_file import read_model
     from paribus.results import (
         Association,
         Comparison,
@@ -105,6 +107,7 @@ __all__ = [
     "Marginals",
     "MemoryBoundError",
     "ModelError",
+    "ModelFileError",
     "ModelSpread",
     "Note",
     "NoteCode",
@@ -135,6 +138,7 @@ __all__ = [
     "marginal",
     "overlay",
     "partial_dependence",
+    "read_model",
 ]
 
 _FUNCTIONS = (
@@ -148,15 +152,17 @@ _FUNCTIONS = (
     "marginal",
     "partial_dependence",
 )
+_ELSEWHERE = {
+    "PartialDependenceDisplay": "_display.scikit_learn",
+    "read_model": "_models.files.model_file",
+}
 
 
 def __getattr__(name: str) -> typing.Any:
-    """Load the functions, the results and scikit-learn's display, with all that they need, on first use."""
+    """Load functions, results, scikit-learn's display and readers of files, with all that they need, on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'paribus' has no attribute {name!r}")
-    home = "_api" if name in _FUNCTIONS else "results"
-    if name == "PartialDependenceDisplay":
-        home = "_display.scikit_learn"
+    home = _ELSEWHERE.get(name, "_api" if name in _FUNCTIONS else "results")
     from paribus._loading import uncollected
 
     with uncollected():

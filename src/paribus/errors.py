@@ -9,7 +9,8 @@
     │   │   └── SourceError                 a file or stream of X cannot be read
     │   ├── FeatureError                    a feature is not in X, or cannot be varied
     │   ├── WeightError                     sample_weight is not a set of weights
-    │   └── GridError                       a requested grid value is invalid for the feature
+    │   ├── GridError                       a requested grid value is invalid for the feature
+    │   └── ModelFileError                  a model file cannot be read, or is of a kind that is not read
     ├── ModelError                          prediction failed, or returned an unexpected type or shape
     ├── RefusalError                        the requested method does not apply to this model
     ├── MemoryBoundError (also a MemoryError)  the result itself exceeds max_memory
@@ -61,6 +62,10 @@ class WeightError(InputError):
 
 class GridError(InputError):
     """A requested grid value is invalid for the feature."""
+
+
+class ModelFileError(InputError):
+    """A model file cannot be read, or is of a kind that is not read."""
 
 
 class ModelError(ParibusError):

@@ -246,11 +246,29 @@ class Explainer:
         result: Importance = self._compute("feature_importance", locals())
         return result
 
-    def explain(self, *, monotone: Any = None, pairs: int = 10, mute: Any = ()) -> Explanation:
+    def explain(
+        self,
+        features: Any = None,
+        *,
+        monotone: Any = None,
+        pairs: int = 10,
+        mute: Any = (),
+        grid_resolution: GridResolution = 20,
+        quantiles: Any = "auto",
+        interactions: bool = True,
+        subsample: int | str | None = "auto",
+        random_state: Any = None,
+        max_predictions: int | None = None,
+    ) -> Explanation:
         """Compute every statistic in shared passes; see `paribus.explain`."""
-        from paribus._api.explanation import explain
+        from paribus._api.explanation import explanation_of
 
-        return explain(self, monotone=monotone, pairs=pairs, mute=mute)
+        own = {name: value for name, value in locals().items() if name not in ("self", "explanation_of")}
+        statistics = self._explaining(own)
+        results = self._run(list(statistics.values()))
+        estimator = None if self._several else self._estimators[0]
+        found = dict(zip(statistics, results, strict=True))
+        return explanation_of(found, monotone, estimator, self._data.header)
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Compute several statistics in shared passes over the rows.
@@ -277,13 +295,19 @@ class Explainer:
         >>> list(explainer.run("effects", "accumulated_local_effects"))
         ['effects', 'accumulated_local_effects']
         """
+        return self._run_named(self._statistics(verbs))
+
+    def _statistics(self, verbs: Sequence[Any]) -> dict[str, Statistic]:
+        """Return what computes each of several verbs, as `run` takes them."""
         requests = _requests(verbs)
         twice = [verb for verb, count in Counter(verb for verb, _ in requests).items() if count > 1]
         if twice:
             raise OptionError(f"{twice[0]!r} is requested twice; run it once more for other arguments")
-        statistics = [self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests]
-        results = self._run(statistics)
-        return {verb: result for (verb, _), result in zip(requests, results, strict=True)}
+        return {verb: self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests}
+
+    def _run_named(self, statistics: Mapping[str, Statistic]) -> dict[str, Any]:
+        """Return the result of each statistic, computed in shared passes."""
+        return dict(zip(statistics, self._run(list(statistics.values())), strict=True))
 
     def estimate_cost(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> CostEstimate:
         """Estimate what `run` would take with the same arguments: passes, time and memory.
@@ -331,6 +355,22 @@ class Explainer:
 
     def _statistic(self, verb: str, arguments: dict[str, Any]) -> Statistic:
         return BUILDERS[verb](self, **arguments)
+
+    def _explaining(self, arguments: dict[str, Any]) -> dict[str, Statistic]:
+        """Return the statistics of an explanation."""
+        from paribus._api.explanation import ExplainOptions, statistics_of
+
+        options = ExplainOptions.of(arguments, several=self._several)
+        self._needs_model("explain")
+        self._check_no_target(options.features)
+        features, _ = resolve_each(options.features, self._data.header, self._data.named)
+        groups = tuple((feature,) for feature in features)
+        axes = self._axes(options.features, groups, options.surface_grid, None)
+
+        def build(verb: str, **own: Any) -> Statistic:
+            return self._statistic(verb, _bound(verb, {"features": options.features, **own}))
+
+        return statistics_of(options, build, axes, features, len(self._estimators))
 
     def _run(self, statistics: Sequence[Statistic]) -> list[Any]:
         self._runner.begin()

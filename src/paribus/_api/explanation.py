@@ -2,30 +2,142 @@
 
 from __future__ import annotations
 
+import math
 import platform
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
-from paribus.results import Effects, HStatistics
-from paribus.results.explanation import Explanation
+import numpy as np
+
+from paribus._api.monotone import declared_features, directions_of
+from paribus._api.options import AUTO, check_flags, check_int, prediction_limit
+from paribus._api.run import Statistic
+from paribus._api.statistics.ale_statistic import AleStatistic
+from paribus._api.statistics.axis_options import AxisOptions
+from paribus._api.statistics.effects_statistic import EffectsStatistic
+from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic
+from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
+from paribus._api.statistics.shape_statistic import ShapeStatistic
+from paribus._api.statistics.surface_statistic import SurfaceStatistic
+from paribus._data.features import Header
+from paribus._grid import GridOptions
+from paribus.errors import OptionError
+from paribus.results import Effects, Explanation, HStatistics
+from paribus.results.build_shapes import shapes_of
 from paribus.results.model_record import ColumnRecord, ModelRecord
 
-if TYPE_CHECKING:
-    from paribus._api.explainer import Explainer
-
-GRID = 32  # points of a curve: enough to see it, and few enough for a page of many
-SURFACE_GRID = 16  # points of each axis of a surface
+GRID = 20  # points of a curve: those of averages too, so that both are of the same rows
+SURFACE_GRID = 12  # points of each axis of a surface
+PAIRS = 10  # surfaces
 QUANTILES = (0.1, 0.5, 0.9)
+# Rows that are crossed with each other for interactions where nothing is read off the model: so few that
+# this takes about as long as the curves of many rows, and enough to find which pairs are strong.
+CROSSED, FEWEST_CROSSED = 10_000_000, 64
+# How a bound on predictions is divided: curves and interactions take most.
+SHARES = {"effects": 6, "accumulated_local_effects": 2, "marginal": 1, "h_statistic": 6, "surfaces": 5}
 
 
-def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Explanation:
-    """Compute every statistic of a model."""
-    curves = {"grid_resolution": GRID, "quantiles": QUANTILES}
-    several = len(explainer.header.names) > 1
-    verbs: list[Any] = [("effects", curves), "accumulated_local_effects", "marginal", "feature_importance"]
-    found = explainer.run(*verbs, *(["h_statistic"] if several else []))
-    interactions: HStatistics | None = found.get("h_statistic")
-    surfaces = _surfaces(explainer, interactions, pairs)
-    provenance = found["effects"].provenance
+@dataclass(frozen=True, eq=False)
+class ExplainOptions:
+    """What is requested of `explain`, checked."""
+
+    features: Any
+    monotone: Any
+    pairs: int
+    mute: Any
+    grid_resolution: Any
+    quantiles: Any
+    interactions: bool
+    subsample: Any
+    random_state: Any
+    max_predictions: int | None
+
+    @classmethod
+    def of(cls, arguments: dict[str, Any], *, several: bool) -> ExplainOptions:
+        """Check the arguments of `explain` that no statistic checks; ``several`` says that models are."""
+        own = dict(arguments)
+        own["pairs"] = check_int("pairs", own["pairs"], 0)
+        check_flags(interactions=own["interactions"])
+        own["max_predictions"] = prediction_limit(own["max_predictions"])
+        if isinstance(own["quantiles"], str) and own["quantiles"] == AUTO:
+            own["quantiles"] = None if several else QUANTILES
+        if isinstance(own["features"], (str, int, np.integer)):
+            own["features"] = [own["features"]]
+        return cls(**own)
+
+    @property
+    def surface_grid(self) -> GridOptions:
+        """How the axes of surfaces are laid out."""
+        return GridOptions(resolution=SURFACE_GRID)
+
+    def share(self, part: str) -> dict[str, int | None]:
+        """Return the argument that says how many predictions one part may make."""
+        if self.max_predictions is None:
+            return {"max_predictions": None}
+        share = self.max_predictions * SHARES[part] // sum(SHARES.values())
+        if share < 1:
+            raise OptionError(
+                f"max_predictions={self.max_predictions} is divided among {len(SHARES)} statistics, and "
+                f"leaves none for {part}; raise it"
+            )
+        return {"max_predictions": share}
+
+
+def statistics_of(
+    options: ExplainOptions,
+    build: Callable[..., Statistic],
+    axes: AxisOptions,
+    features: tuple[int, ...],
+    models: int,
+) -> dict[str, Statistic]:
+    """Return the statistics that an explanation consists of, which are run together.
+
+    ``build`` returns the statistic of a method, ``axes`` are those of surfaces of any of the ``features``.
+    """
+    paired = len(features) > 1 and options.interactions
+    ranking = PairRanking(features, models) if paired and options.pairs else None
+    varied, grid = VariedFeatures(), {"grid_resolution": options.grid_resolution}
+    curves = build("effects", **grid, quantiles=options.quantiles, **options.share("effects"))
+    local = build("accumulated_local_effects", **options.share("accumulated_local_effects"))
+    drawing = {"subsample": options.subsample, "random_state": options.random_state}
+    strengths = build(
+        "h_statistic" if paired else "feature_importance", **drawing, **options.share("h_statistic")
+    )
+    assert isinstance(curves, EffectsStatistic)
+    assert isinstance(local, AleStatistic)
+    assert isinstance(strengths, InteractionStatistic)
+    rows = crossed_rows(len(features)) if paired else SUBSAMPLE
+    # Each stands after those that it waits for, so that it goes on in the same round.
+    found: dict[str, Statistic] = {
+        "effects": replace(curves, varied=varied),
+        "shapes": ShapeStatistic.beside(curves, declared_features(options.monotone, axes.header)),
+        "interactions": replace(
+            strengths, crossed_rows=rows, with_importance=True, ranking=ranking, varied=varied
+        ),
+        "local_effects": replace(local, after=ranking),
+        "averages": build("marginal", **grid, **options.share("marginal")),
+    }
+    if ranking is not None:
+        found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, **options.share("surfaces"))
+    return found
+
+
+def crossed_rows(features: int) -> int:
+    """Return how many rows are crossed with each other for all pairs of so many features.
+
+    >>> crossed_rows(5), crossed_rows(30), crossed_rows(200)
+    (500, 146, 64)
+    """
+    crossings = features + math.comb(features, 2)
+    return max(FEWEST_CROSSED, min(SUBSAMPLE, math.isqrt(CROSSED // crossings)))
+
+
+def explanation_of(found: dict[str, Any], monotone: Any, estimator: Any, header: Header) -> Explanation:
+    """Return an explanation from the results of its statistics; ``estimator`` is None for several models."""
+    found["interactions"], found["importance"] = found["interactions"]
+    effects: Effects = found["effects"]
+    provenance = effects.provenance
     model = ModelRecord(
         provenance.model,
         provenance.model_library,
@@ -40,28 +152,36 @@ def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Ex
         platform.platform(),
     )
     columns = tuple(
-        ColumnRecord(one.feature_names[0], one.kinds[0], "", None, None, 0.0, None)
-        for one in found["effects"].effects
+        ColumnRecord(one.feature_names[0], one.kinds[0], "", None, None, 0.0, None) for one in effects.effects
     )
+    covariances = found.pop("shapes")
+    directions = directions_of(monotone, estimator, header, effects.effects[0].output_names)
+    parts = [part for part in found.values() if part is not None]
     return Explanation(
-        effects=found["effects"],
-        local_effects=found["accumulated_local_effects"],
-        averages=found["marginal"],
-        importance=found["feature_importance"],
-        interactions=interactions,
-        surfaces=surfaces,
-        shapes=(),
+        effects=effects,
+        local_effects=found["local_effects"],
+        averages=found["averages"],
+        importance=found["importance"],
+        interactions=found.get("interactions"),
+        surfaces=_interacting(found.get("surfaces"), found.get("interactions")),
+        shapes=shapes_of(effects, covariances, directions),
         performance=None,
         model=model,
         columns=columns,
-        verdict=tuple(dict.fromkeys(note for part in found.values() for note in part.notes)),
+        verdict=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         checks=(),
     )
 
 
-def _surfaces(explainer: Explainer, interactions: HStatistics | None, pairs: int) -> Effects | None:
-    """Return the partial dependence on the strongest pairs."""
-    if interactions is None or pairs == 0:
+def _interacting(surfaces: Effects | None, interactions: HStatistics | None) -> Effects | None:
+    """Return the surfaces of pairs that interact by more than rounding."""
+    if surfaces is None or interactions is None:
         return None
-    strongest = [one.features for one in interactions.strongest(pairs) if one.strength > 0]
-    return explainer.effects(strongest, grid_resolution=SURFACE_GRID) if strongest else None
+    names, strength = interactions.feature_names, interactions.pairwise.strength
+    strong = {
+        frozenset((names[one], names[other]))
+        for (one, other), own in zip(interactions.pairs, strength, strict=True)
+        if own.any()
+    }
+    kept = tuple(one for one in surfaces.effects if frozenset(one.feature_names) in strong)
+    return Effects(kept, surfaces.skipped) if kept else None

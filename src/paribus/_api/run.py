@@ -257,11 +257,13 @@ def evaluated(
     settings: tuple[Any, ...] = (),
     sample: Callable[[int], Rounds] | None = None,
     bound: PredictionBound | None = None,
+    observe: Callable[[Any], None] | None = None,
 ) -> Rounds:
     """Choose evaluators and run their passes; one that refuses the rows makes way for the next.
 
     ``beside`` are evaluated in the first pass, for which a kept state depends on ``settings`` too. ``sample``
-    draws rows in memory that a request may need, or a ``bound`` on predictions.
+    draws rows in memory that a request may need, or a ``bound`` on predictions. ``observe`` is called with
+    what is known of the estimates before the last pass.
     """
     refused: dict[str, Refusal] = {}
     while True:
@@ -274,7 +276,7 @@ def evaluated(
         names = [_name(name, plan, several=len(plans) > 1 or bool(refused)) for plan in plans]
         count = sum(len(plan.numbers) for plan in plans)
         driven = [
-            _driven(work, model, plan, own, beside if index == 0 else (), settings, count)
+            _driven(work, model, plan, own, beside if index == 0 else (), settings, count, observe)
             for index, (plan, own) in enumerate(zip(plans, names, strict=True))
         ]
         results = yield from lockstep(driven)
@@ -315,6 +317,7 @@ def _driven(
     beside: tuple[CheckpointableEvaluator[Any, Keyed], ...],
     settings: tuple[Any, ...],
     count: int,
+    observe: Callable[[Any], None] | None = None,
 ) -> Rounds:
     """Run the passes of one evaluator; return its estimates and the first state, or why it refused.
 
@@ -330,6 +333,8 @@ def _driven(
     if apart:
         beside, settings = (), ()
     while True:
+        if observe is not None and fold.preview is not None:
+            observe(fold.preview)
         evaluating = fold.evaluator if not beside else Together((fold.evaluator, *beside))
         cut = evaluator.name, fold.name, fold.block_rows, fold.parts
         one = Pass(

@@ -65,11 +65,11 @@ class EvaluationRequest:
     What is worked on at once has fixed sizes, so that memory changes no number, divided by ``cut``, a power
     of two: first what one call or drawing takes, and beyond `CALLS_FIRST` also blocks, which changes how sums
     are rounded. Blocks are only cut for a bound that was ``given``. ``few_calls`` says that a call of the
-    model is dear however few rows it predicts.
+    model is dear however few rows it predicts. ``background`` are the rows that passes go through, None for
+    all rows of the run.
     """
 
     statistic: ClassVar[str] = "effects"
-    background: ClassVar[None] = None  # passes go through all rows of the run
     grids: tuple[Grid, ...]
     kind: Curves
     rows: int
@@ -84,6 +84,7 @@ class EvaluationRequest:
     given: bool = True
     cut: int = 1
     few_calls: bool = False
+    background: Background | None = None
 
     def among(self, rows: Rows) -> Self:
         """Return the request for some rows in memory, all of which count."""
@@ -204,7 +205,8 @@ class Fold:
     """One pass over the rows: blocks of ``block_rows``, each once per part, are evaluated and merged.
 
     ``name`` distinguishes it from others of the same evaluator, ``settings`` are all that its states depend
-    on besides the rows, the model and how the rows are cut.
+    on besides the rows, the model and how the rows are cut. ``preview`` is what is known of the estimates
+    before it, for statistics that depend on them and share its read.
     """
 
     name: str
@@ -212,6 +214,7 @@ class Fold:
     block_rows: int
     parts: Parts = ONE_PART
     settings: tuple[Any, ...] = ()
+    preview: Any = None
 
 
 Passes: TypeAlias = Generator[Fold, Keyed, Any]

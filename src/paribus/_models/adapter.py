@@ -309,5 +309,9 @@ def named_outputs(target_names: Any, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def library_of(estimator: Any) -> tuple[str, str]:
     """Return the library a model comes from and its version, which is empty for the user's own code."""
+    known = library_for(estimator)
+    written_by = None if known is None else known.written_by(estimator)
+    if written_by is not None:
+        return written_by
     library = type(estimator).__module__.split(".")[0]
     return library, str(getattr(sys.modules.get(library), "__version__", ""))

@@ -223,7 +223,7 @@ def read_trees(target: Any, table: Table) -> Ensemble:
 def _check_own(model: Any, library: Library) -> None:
     """Refuse what may customize its predictions: a subclass, or an instance whose methods were replaced."""
     name = type(model).__name__
-    if type(model).__module__.split(".")[0] != library.module:
+    if not library.is_own(model):
         raise RefusalError(
             f"{name} is not a class of {library.title}, so its predictions may be customized",
             RefusalCode.NO_STRUCTURE,

@@ -8,6 +8,7 @@ from typing import Any
 
 from paribus._models.additive import Additive
 from paribus._models.combination import Combination, Structure
+from paribus._models.libraries import library_for
 from paribus._models.model import Model
 from paribus._models.preprocessing.dependencies import acting_steps, is_pipeline
 from paribus._models.preprocessing.preparation import Preparation
@@ -22,21 +23,23 @@ SHOWN = 3  # features that own several columns
 def structure_text(model: Model) -> str:
     """Return what was read of a model, such as ``Pipeline > OneHotEncoder > Ridge: city owns 41 columns``."""
     structure = structure_of(model)
-    path = " > ".join(_path(model.predictor.target, model.response))
-    facts = [*_parts(structure), *_owned(structure)]
+    *_, last = targets = list(_path(model.predictor.target, model.response))
+    path = " > ".join(type(target).__name__ for target in targets)
+    library = library_for(last)
+    facts = [*_parts(structure), *_owned(structure), *([] if library is None else library.remarks(last))]
     return f"{path}: {'; '.join(facts)}" if facts else path
 
 
-def _path(target: Any, response: str) -> Iterator[str]:
-    """Yield the classes from the outermost to the one that predicts."""
+def _path(target: Any, response: str) -> Iterator[Any]:
+    """Yield the models and steps from the outermost to the one that predicts."""
     while True:
-        yield type(target).__name__
+        yield target
         inner = handed_to(target, response)
         if inner is not None:
             target = inner
         elif is_pipeline(target):
             *before, target = acting_steps(target)
-            yield from (type(step).__name__ for step in before)
+            yield from before
         else:
             return
 

@@ -9,7 +9,16 @@ from paribus.results.schema import Record, array, record
 
 Direction: TypeAlias = Literal["rising", "falling"]
 ShapeName: TypeAlias = Literal[
-    "flat", "rising", "falling", "steps up", "steps down", "U", "inverted U", "wavy", "categories"
+    "flat",
+    "rising",
+    "falling",
+    "steps up",
+    "steps down",
+    "U",
+    "inverted U",
+    "wavy",
+    "categories",
+    "undefined",
 ]
 
 
@@ -26,7 +35,8 @@ class Monotonicity(Record):
     direction : {"rising", "falling"}
         The direction that the curve is held to.
     is_declared : bool
-        Whether it was declared; else it is the prevailing one.
+        Whether it was declared, by the user or by constraints of the model; else it is the prevailing one,
+        the sign of the covariance of the curve with the rank of the value in the data.
     violation : float
         The largest movement against it, in units of the prediction; 0 for a monotone curve.
     standard_error : float
@@ -34,7 +44,7 @@ class Monotonicity(Record):
     start, stop : value
         Where the movement begins and ends; None for a monotone curve.
     support : float
-        Share of the weight of the data between the two, both included.
+        Share of the data with a value that lies between the two, both included.
     """
 
     direction: Direction
@@ -48,27 +58,41 @@ class Monotonicity(Record):
 
 @record
 class Shape(Record):
-    """What one curve looks like: the partial dependence of a feature, for one output.
+    r"""What one curve looks like: the partial dependence of a feature, for one output.
 
     Attributes
     ----------
     feature, output : str
         Which curve.
     name : str
-        In words: ``"flat"``, ``"rising"``, ``"falling"``, ``"steps up"``, ``"steps down"``, ``"U"``,
-        ``"inverted U"``, ``"wavy"``, or ``"categories"`` for values without an order.
+        In words, see below.
     range : float
         Highest minus lowest value of the curve, in units of the prediction.
     range_error : float
         Sampling error of that difference, from the same rows at both points.
     lowest, highest : value
-        Where the curve is lowest and highest.
+        Where the curve is lowest and highest; None where no point is finite.
     monotonicity : Monotonicity or None
         None for values without an order.
     centered_error : ndarray of shape (g,)
         Sampling error of the curve relative to its average over the data, at each grid point.
     rows : int
-        Number of rows that the standard errors are of.
+        Number of rows whose individual curves give the standard errors; 0, and errors NaN, without any.
+
+    Notes
+    -----
+    Two points differ if their distance exceeds two standard errors, paired by rows, and 5 % of the range. A
+    curve without two such points is ``"flat"``. Followed from left to right, without the first and the last
+    1 % of the data, it is ``"rising"`` or ``"falling"`` if it never turns back by so much, ``"U"`` or
+    ``"inverted U"`` if it does once, ``"wavy"`` if more often. A movement of which at least 80 % happens at
+    one to four gaps between grid points, one gap in eight and a quarter of the axis at most, is
+    ``"steps up"`` or ``"steps down"``. Values without an order are ``"categories"``; a curve without a finite
+    point is ``"undefined"``.
+
+    Errors are of differences of the same rows: with individual curves :math:`f_{ig}`,
+
+    .. math:: \operatorname{se}^2(PD_g - PD_h) = \frac{n}{n - 1} \frac{1}{W^2} \sum_i w_i^2
+        \big(f_{ig} - f_{ih} - (PD_g - PD_h)\big)^2
     """
 
     feature: str

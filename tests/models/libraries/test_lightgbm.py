@@ -496,18 +496,18 @@ def test_a_predict_of_ones_own_is_refused():
 
 def test_an_objective_nobody_knows_is_refused():
     with pytest.raises(RefusalError, match="'hinge'"):
-        reader._link(["hinge"])
+        reader.link_of(["hinge"])
 
 
 def test_lines_that_are_not_known_are_refused_and_the_installed_version_has_none():
     X, y = numeric()
     text = train().model_to_string()
     for rows in (text, train(boosting="rf", bagging_fraction=0.5, bagging_freq=1).model_to_string()):
-        found = reader._Text.of(rows)
+        found = reader.LightGBMText.of(rows)
         assert set(found.header) <= reader.HEADER
         assert set(found.lines) <= reader.LINES
     linear = lgb.LGBMRegressor(linear_tree=True, verbose=-1, n_estimators=2).fit(np.nan_to_num(X), y)
-    assert set(reader._Text.of(linear.booster_.model_to_string()).lines) <= reader.LINES
+    assert set(reader.LightGBMText.of(linear.booster_.model_to_string()).lines) <= reader.LINES
     for old, new in (
         ("\nnum_cat=", "\nleaf_slope=1 2\nnum_cat="),
         ("\nnum_class=", "\nleaf_slope=1\nnum_class="),

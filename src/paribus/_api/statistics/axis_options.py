@@ -32,7 +32,10 @@ def groups_of(features: Any, header: Header) -> Groups:
 
 @dataclass(frozen=True)
 class AxisOptions:
-    """Which features need an axis, and what is said about how to lay it out."""
+    """Which features need an axis, and what is said about how to lay it out.
+
+    ``surveyed`` are the features that a survey looks at, where those that need an axis are found out later.
+    """
 
     header: Header
     features: tuple[int, ...]
@@ -41,6 +44,7 @@ class AxisOptions:
     given: dict[int, Any]
     skip: bool
     bins: tuple[int, ...] = ()
+    surveyed: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -65,7 +69,7 @@ class AxisOptions:
         options = self.grid.resolution, self.grid.percentiles
         return {
             j: SummarySpec(j in self.nominal, *options, given=j in self.given, bins=self.bins)
-            for j in self.features
+            for j in self.surveyed or self.features
         }
 
     def laid_out(self, work: Work) -> tuple[dict[int, Axis], tuple[str, ...]]:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from itertools import combinations
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from paribus._api.combine import combine_facts, label, mean_statistics
 from paribus._api.options import AUTO
 from paribus._api.prediction_budget import PredictionBudget, bound_note, share_of_largest
 from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
+from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
 from paribus._data.background import Background
 from paribus._data.features import Feature
 from paribus._data.rows import Rows
@@ -32,6 +34,7 @@ from paribus.results.build_interactions import InteractionBuilder
 
 VERIFIED = 40  # rows on which strengths of trees are compared with the definition
 SUBSAMPLE = 500  # rows where they are crossed with each other, by default
+Found = TypeVar("Found", HStatistics, Importance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,10 @@ class InteractionStatistic:
     method: str = AUTO
     verify: bool = False
     max_predictions: int | None = None
+    crossed_rows: int = SUBSAMPLE
+    with_importance: bool = False
+    ranking: PairRanking | None = None
+    varied: VariedFeatures | None = None
     _drawn: dict[tuple[Work, int], Rows] = field(default_factory=dict)
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
@@ -67,6 +74,8 @@ class InteractionStatistic:
 
     def evaluate(self, work: Work) -> Rounds:
         """Evaluate every model as often as it takes."""
+        if self.varied is not None and self.varied.features is not None:
+            return (yield from self._among(self.varied.features).evaluate(work))
         budget = PredictionBudget.of(self.max_predictions, work, self.seed, self.verb)
         if self.threeway and work.several:
             raise OptionError(
@@ -79,11 +88,25 @@ class InteractionStatistic:
             )
         except FeatureError as error:
             raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
+        if self.ranking is not None:
+            for index, one in enumerate(estimated):
+                ratio = one.estimates[0].pairwise
+                squares = np.zeros((0, 1)) if ratio is None else ratio.numerator
+                self.ranking.finished(index, self._pairs, squares)
         verified = None
         if self.verify:
             some = yield from work.subsample(VERIFIED, self.seed, self.verb)
             verified = [self._verified(work, one, some) for one in estimated]
         return partial(self._result, work, estimated, verified)
+
+    def _among(self, features: tuple[int, ...]) -> InteractionStatistic:
+        """Return the statistics of those features that can be varied; a single one has no interactions."""
+        kept = [one for one in zip(self.features, self.tokens, strict=True) if one[0] in features]
+        chosen, tokens = (tuple(part) for part in zip(*kept, strict=True))
+        if self.ranking is not None:
+            self.ranking.features = chosen
+        pairwise = self.pairwise and len(chosen) > 1
+        return replace(self, features=chosen, tokens=tokens, pairwise=pairwise, varied=None)
 
     def _evaluated(self, work: Work, index: int, budget: PredictionBudget | None) -> Rounds:
         model = work.models[index]
@@ -94,6 +117,7 @@ class InteractionStatistic:
             self.method,
             label(self.verb, index, len(work.models)),
             sample=partial(self._sample, work),
+            observe=None if self.ranking is None else partial(self.ranking.previewed, index),
         )
         return estimated
 
@@ -162,7 +186,7 @@ class InteractionStatistic:
     def _rows(self, work: Work, bound: PredictionBound | None, crosses: bool, predicts: bool) -> Background:
         """Return the rows to use: those with positive weight, or a sample where they are crossed."""
         rows = work.rows
-        size = SUBSAMPLE if self.size == AUTO and crosses else self.size
+        size = self.crossed_rows if self.size == AUTO and crosses else self.size
         if bound is not None:
             size = self._within(bound, size, predicts)
         if isinstance(size, int):
@@ -189,7 +213,7 @@ class InteractionStatistic:
 
     def _result(
         self, work: Work, estimated: list[Estimated], verified: list[float] | None
-    ) -> HStatistics | Importance:
+    ) -> HStatistics | Importance | tuple[HStatistics | None, Importance]:
         provenance = self._provenance(work, estimated, verified)
         statistics: list[InteractionStatistics] = [one.estimates[0] for one in estimated]
         request = estimated[0].plans[0].evaluator.request
@@ -197,15 +221,26 @@ class InteractionStatistic:
         joined = mean_statistics(statistics) if work.several else statistics[0]
         every = statistics if work.several else []
         builder = InteractionBuilder(joined, request, self.tokens, work.models, provenance, every)
-        result = builder.h_statistics() if self.pairwise else builder.importance()
+        if self.with_importance:
+            pairs = self._noted(work, estimated, builder.h_statistics()) if self.pairwise else None
+            return pairs, self._noted(work, estimated, builder.importance())
+        return self._noted(work, estimated, builder.h_statistics() if self.pairwise else builder.importance())
+
+    def _noted(self, work: Work, estimated: list[Estimated], result: Found) -> Found:
+        """Return a result with what is said of rows that were drawn."""
         note = self._bound_note(work, estimated, result)
         return result if note is None else replace(result, notes=(*result.notes, note))
+
+    @property
+    def _pairs(self) -> tuple[tuple[int, int], ...]:
+        """The pairs, as positions among the features, in the order of what is found of them."""
+        return tuple(combinations(range(len(self.features)), 2)) if self.pairwise else ()
 
     def _bound_note(
         self, work: Work, estimated: list[Estimated], result: HStatistics | Importance
     ) -> Note | None:
         """Return what is said where fewer rows than requested were used to keep ``max_predictions``."""
-        requested = SUBSAMPLE if self.size == AUTO else self.size
+        requested = self.crossed_rows if self.size == AUTO else self.size
         wanted = min(requested, work.rows.n_weighted) if isinstance(requested, int) else work.rows.n_weighted
         brute = any(not one.plans[0].evaluator.shortcut for one in estimated)
         used = result.provenance.sampled_rows

@@ -41,7 +41,11 @@ def units(tenths: int) -> str:
 
 def pixels(value: float) -> str:
     """Write a length in pixels."""
-    return units(round(10 * min(max(value, -FARTHEST), FARTHEST)))
+    return units(_tenths(value))
+
+
+def _tenths(value: float) -> int:
+    return round(10 * min(max(value, -FARTHEST), FARTHEST))
 
 
 def share(value: float) -> str:
@@ -116,9 +120,14 @@ def line_path(x: Floats, y: Floats, *, close: bool = False) -> str:
     return route(simplified(tenths(x, y)), close=close)
 
 
+def segment_path(x0: float, y0: float, x1: float, y1: float) -> str:
+    """Return the path from one position in pixels to another."""
+    return route([(_tenths(x0), _tenths(y0)), (_tenths(x1), _tenths(y1))])
+
+
 def rectangle_path(left: float, top: float, right: float, bottom: float) -> str:
     """Return the path around a rectangle in pixels."""
-    (x0, y0), (x1, y1) = tenths(np.array([left, right]), np.array([top, bottom]))
+    x0, y0, x1, y1 = map(_tenths, (left, top, right, bottom))
     return f"M{_pair(x0, y0)}h{units(x1 - x0)}v{units(y1 - y0)}h{units(x0 - x1)}z"
 
 
@@ -228,14 +237,14 @@ class Canvas:
         if path:
             self.add(
                 f'<path{self.paint(stroke=color)} fill="none" stroke-width="{share(width)}"'
-                f'{_attributes(more)} d="{path}"/>'
+                f'{attributes(more)} d="{path}"/>'
             )
 
     def fill(self, path: str, color: str, alpha: float = 1.0, **more: str) -> None:
         """Fill what a path encloses."""
         if path:
             more = ({"fill-opacity": share(alpha)} if alpha < 1 else {}) | more
-            self.add(f'<path{self.paint(fill=color)}{_attributes(more)} d="{path}"/>')
+            self.add(f'<path{self.paint(fill=color)}{attributes(more)} d="{path}"/>')
 
     def target(self, path: str, text: str) -> None:
         """Let a pointer find a text somewhere, without anything to be seen there."""
@@ -257,14 +266,15 @@ class Canvas:
         if drawn:
             look = self.paint(fill=color) if color is not None else ""
             anchor = {} if align == "left" else {"text-anchor": ANCHORS[align]}
-            attributes = _attributes({"font-size": share(size)} | anchor | more)
+            look += attributes({"font-size": share(size)} | anchor | more)
             if len(drawn) == 1:
-                self.add(drawn[0].replace("<text", f"<text{look}{attributes}", 1))
+                self.add(drawn[0].replace("<text", f"<text{look}", 1))
             else:
-                self.add(f"<g{look}{attributes}>{''.join(drawn)}</g>")
+                self.add(f"<g{look}>{''.join(drawn)}</g>")
 
 
-def _attributes(values: dict[str, str]) -> str:
+def attributes(values: dict[str, str]) -> str:
+    """Write attributes of an element."""
     return "".join(f' {name.replace("_", "-")}="{value}"' for name, value in values.items())
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
 from paribus._display.runs import stretches
+from paribus._display.vector.axes import Box
 
 # Edges of a cell that a contour connects, by the corners that are high: 1, 2, 4 and 8 for its corners A, B, C, D
 # around it, whose edges AB, BC, CD, DA are 0, 1, 2, 3. What is high is always on the same side.
@@ -117,20 +118,38 @@ class LineLabel:
     turn: float
 
 
-def place_along(line: Floats, wide: float, taken: list[LineLabel]) -> LineLabel | None:
-    """Return where a line has room for a label so many pixels wide, off those that stand already."""
-    ways = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
-    if ways[-1] < 1.6 * wide:
+@dataclass(frozen=True)
+class LabelRoom:
+    """What a label needs along a line: its width and height in pixels, inside of a box, off other lines."""
+
+    width: float
+    height: float
+    box: Box
+    others: list[Floats]
+
+    def along(self, line: Floats, taken: list[LineLabel]) -> LineLabel | None:
+        """Return where a line has room for the label, off the labels that stand already."""
+        ways = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+        for place in PLACES if ways[-1] >= 1.6 * self.width else ():
+            ends = place * ways[-1] - self.width / 2, place * ways[-1] + self.width / 2
+            if ends[0] < 0 or ends[1] > ways[-1]:
+                continue
+            (x0, x1), (y0, y1) = (np.interp(ends, ways, side).tolist() for side in line.T)
+            if x1 < x0:
+                x0, y0, x1, y1 = x1, y1, x0, y0
+            spot = LineLabel((x0 + x1) / 2, (y0 + y1) / 2, degrees(atan2(y0 - y1, x1 - x0)))
+            apart = all(hypot(spot.x - other.x, spot.y - other.y) > 1.3 * self.width for other in taken)
+            straight = hypot(x1 - x0, y1 - y0) >= STRAIGHT * self.width
+            if apart and straight and self._is_free([(x0, y0), (spot.x, spot.y), (x1, y1)]):
+                return spot
         return None
-    for place in PLACES:
-        ends = place * ways[-1] - wide / 2, place * ways[-1] + wide / 2
-        if ends[0] < 0 or ends[1] > ways[-1]:
-            continue
-        (x0, x1), (y0, y1) = (np.interp(ends, ways, side).tolist() for side in line.T)
-        if x1 < x0:
-            x0, y0, x1, y1 = x1, y1, x0, y0
-        spot = LineLabel((x0 + x1) / 2, (y0 + y1) / 2, degrees(atan2(y0 - y1, x1 - x0)))
-        apart = all(hypot(spot.x - other.x, spot.y - other.y) > 1.3 * wide for other in taken)
-        if apart and hypot(x1 - x0, y1 - y0) >= STRAIGHT * wide:
-            return spot
-    return None
+
+    def _is_free(self, places: list[tuple[float, float]]) -> bool:
+        """Return whether places are far enough from the box and from other lines."""
+        half, box = 0.75 * self.height, self.box
+        for x, y in places:
+            if not (box.left + half <= x <= box.right - half and box.top + half <= y <= box.bottom - half):
+                return False
+            if any((np.hypot(line[:, 0] - x, line[:, 1] - y) < half).any() for line in self.others):
+                return False
+        return True

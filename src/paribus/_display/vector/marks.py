@@ -30,15 +30,17 @@ from paribus._display.vector.axes import Frame, level_texts
 from paribus._display.vector.canvas import (
     Canvas,
     Word,
+    attributes,
     line_path,
     pixels,
     rectangle_path,
     route,
+    segment_path,
     share,
     tenths,
 )
 from paribus._display.vector.colors import DATA, PAPER, SHADES, legible, shade_numbers, shades
-from paribus._display.vector.contours import LineLabel, contour_lines, place_along, rings
+from paribus._display.vector.contours import LabelRoom, LineLabel, contour_lines, rings
 
 POINT = 96.0 / 72.0  # in pixels
 # Lengths of dashes and gaps, as multiples of the width of a line.
@@ -58,8 +60,7 @@ SHAPES: dict[Marker, Floats] = {
         [[-1.1, -0.6], [-0.6, -1.1], [0.0, -0.5], [0.6, -1.1], [1.1, -0.6], [0.5, 0.0]]
         + [[1.1, 0.6], [0.6, 1.1], [0.0, 0.5], [-0.6, 1.1], [-1.1, 0.6], [-0.5, 0.0]]
     ),
-    "star": np.column_stack([np.sin(STAR), -np.cos(STAR)])
-    * np.where(STAR % (2 * np.pi / 5) > 0.1, 0.6, 1.5)[:, None],
+    "star": np.column_stack([np.sin(STAR), -np.cos(STAR)]) * np.where(STAR % (2 * np.pi / 5) > 0.1, 0.6, 1.5)[:, None],
 }
 
 
@@ -125,48 +126,29 @@ def _points(canvas: Canvas, frame: Frame, mark: Points) -> None:
     if mark.error is not None:
         side, values = (frame.x, mark.x) if mark.error_along == "x" else (frame.y, mark.y)
         ends = side.at(values - mark.error), side.at(values + mark.error)
-        _errors(
-            canvas, frame, y if mark.error_along == "x" else x, ends, mark.error_along, mark.color, mark.alpha
-        )
+        _errors(canvas, frame, y if mark.error_along == "x" else x, ends, mark.error_along, mark.color, mark.alpha)
     marker = "rising" if mark.marker == "bar" and mark.error_along == "x" else mark.marker
     points_at(canvas, frame, marker, x, y, POINT * np.asarray(mark.size, dtype=float), mark.color, mark.alpha)
     _targets(canvas, frame, x, y, mark.hover)
 
 
 def _errors(
-    canvas: Canvas,
-    frame: Frame,
-    at: Floats,
-    ends: tuple[Floats, Floats],
-    along: str,
-    color: str,
-    alpha: float,
+    canvas: Canvas, frame: Frame, at: Floats, ends: tuple[Floats, Floats], along: str, color: str, alpha: float
 ) -> None:
     """Draw lines with caps from one end to another, at positions across."""
     low, high = ends
     paths = []
-    for place in np.flatnonzero(np.isfinite(at + low + high)):
-        stem = np.array([[low[place], at[place]], [high[place], at[place]]])
-        caps = [
-            np.array([[end, at[place] - CAP], [end, at[place] + CAP]]) for end in (low[place], high[place])
-        ]
-        for part in (stem, *caps):
-            part = part if along == "x" else part[:, ::-1]
-            paths.append(route(tenths(part[:, 0], part[:, 1])))
+    for middle, first, last in np.column_stack([at, low, high])[np.isfinite(at + low + high)].tolist():
+        caps = ((end, middle - CAP, end, middle + CAP) for end in (first, last))
+        for x0, y0, x1, y1 in ((first, middle, last, middle), *caps):
+            paths.append(segment_path(x0, y0, x1, y1) if along == "x" else segment_path(y0, x0, y1, x1))
     every = np.concatenate([low, high])
     both = (every, np.append(at, at)) if along == "x" else (np.append(at, at), every)
     canvas.stroke("".join(paths), color, ERROR, **opacity(alpha), **clipped(canvas, frame, *both))
 
 
 def points_at(
-    canvas: Canvas,
-    frame: Frame | None,
-    marker: str,
-    x: Floats,
-    y: Floats,
-    size: Any,
-    color: str,
-    alpha: float,
+    canvas: Canvas, frame: Frame | None, marker: str, x: Floats, y: Floats, size: Any, color: str, alpha: float
 ) -> None:
     """Draw markers of some diameter at positions in pixels, as far as they lie in a panel."""
     shown = np.isfinite(x + y)
@@ -183,14 +165,13 @@ def points_at(
         faint = f' fill-opacity="{share(alpha)}"' if alpha < 1 else ""
         canvas.add(f"<g{canvas.paint(fill=color)}{faint}>{''.join(circles)}</g>")
     elif marker in ("bar", "rising"):
-        ways = np.array([[-1.0, 0.0], [1.0, 0.0]] if marker == "bar" else [[0.0, -1.0], [0.0, 1.0]])
-        path = "".join(route(tenths(a + r * ways[:, 0], b + r * ways[:, 1])) for a, b, r in spots)
+        lying, rising = (1.0, 0.0) if marker == "bar" else (0.0, 1.0)
+        ends = ((a - r * lying, b - r * rising, a + r * lying, b + r * rising) for a, b, r in spots)
+        path = "".join(segment_path(*line) for line in ends)
         canvas.stroke(path, color, 2.0, **opacity(alpha))
     else:
         corners = SHAPES[marker]  # type: ignore[index]
-        path = "".join(
-            route(tenths(a + r * corners[:, 0], b + r * corners[:, 1]), close=True) for a, b, r in spots
-        )
+        path = "".join(route(tenths(a + r * corners[:, 0], b + r * corners[:, 1]), close=True) for a, b, r in spots)
         canvas.fill(path, color, alpha)
 
 
@@ -208,6 +189,9 @@ def _bars(canvas: Canvas, frame: Frame, mark: Bars) -> None:
     along, up = (frame.y, frame.x) if mark.horizontal else (frame.x, frame.y)
     sides = along.at(mark.at - mark.width / 2), along.at(mark.at + mark.width / 2)
     ends = up.at(base), up.at(base + mark.length)
+    if mark.color == INK and mark.base is None and mark.error is None:
+        _data(canvas, frame, sides, float(up.at(0.0)), ends[1], lying=mark.horizontal)
+        return
     boxes = np.column_stack([sides[0], ends[0], sides[1], ends[1]])
     boxes = boxes[:, [1, 0, 3, 2]] if mark.horizontal else boxes
     colors = [mark.color] * len(mark.at) if isinstance(mark.color, str) else list(mark.color)
@@ -217,9 +201,7 @@ def _bars(canvas: Canvas, frame: Frame, mark: Bars) -> None:
             by_color.setdefault(color, []).append(rectangle_path(*corners))
     cut = clipped(canvas, frame, boxes[:, [0, 2]], boxes[:, [1, 3]])
     for color, paths in by_color.items():
-        # Gray has a contrast of its own, which it would lose with some of its ink.
-        look = (DATA, 1.0) if color == INK else (color, mark.alpha)
-        canvas.fill("".join(paths), *look, **cut)
+        canvas.fill("".join(paths), color, mark.alpha, **cut)
     if mark.error is not None:
         heights = base + mark.length
         at = along.at(mark.at)
@@ -236,10 +218,19 @@ def _cell_targets(canvas: Canvas, boxes: Iterable[Sequence[float]], hover: Itera
 
 
 def _strip(canvas: Canvas, frame: Frame, mark: Strip) -> None:
-    """Draw the outline of bars that touch, which is shorter than that of each."""
     side, across = (frame.x, frame.y) if mark.along == "x" else (frame.y, frame.x)
     low, high = side.at(mark.at - mark.width / 2), side.at(mark.at + mark.width / 2)
-    floor, ends = across.start, across.start + strip_heights(mark) * (across.end - across.start)
+    ends = across.start + strip_heights(mark) * (across.end - across.start)
+    _data(canvas, frame, (low, high), across.start, ends, lying=mark.along == "y")
+    boxes = np.column_stack([low, ends, high, np.full(len(ends), across.start)])
+    _cell_targets(canvas, (boxes if mark.along == "x" else boxes[:, [3, 0, 1, 2]]).tolist(), mark.hover)
+
+
+def _data(
+    canvas: Canvas, frame: Frame, sides: tuple[Floats, Floats], floor: float, ends: Floats, *, lying: bool
+) -> None:
+    """Draw how the data lies: pale bars, those that touch with one outline, which has all of the contrast."""
+    low, high = sides
     paths = []
     for run in stretches(np.isfinite(low + high + ends)):
         breaks = np.flatnonzero(np.abs(low[run][1:] - high[run][:-1]) > 0.05) + 1
@@ -247,25 +238,26 @@ def _strip(canvas: Canvas, frame: Frame, mark: Strip) -> None:
             along = np.column_stack([low[part], high[part]]).ravel()
             along, up = along[[0, *range(len(along)), -1]], np.repeat(ends[part], 2)
             up = np.concatenate([[floor], up, [floor]])
-            both = (along, up) if mark.along == "x" else (up, along)
-            paths.append(line_path(*both, close=True))
-    every = (np.append(low, high), np.append(ends, ends))
-    both = every if mark.along == "x" else every[::-1]
-    canvas.fill("".join(paths), DATA, **clipped(canvas, frame, *both))
-    boxes = np.column_stack([low, ends, high, np.full(len(ends), floor)])
-    _cell_targets(canvas, (boxes if mark.along == "x" else boxes[:, [3, 0, 1, 2]]).tolist(), mark.hover)
+            paths.append(line_path(up, along) if lying else line_path(along, up))
+    every = np.append(low, high), np.append(ends, ends)
+    if paths:
+        more = clipped(canvas, frame, *(every[::-1] if lying else every))
+        canvas.add(
+            f'<path{canvas.paint(fill=DATA, stroke=DATA)} fill-opacity=".45"{attributes(more)} '
+            f'd="{"".join(paths)}"/>'
+        )
 
 
 def _rug(canvas: Canvas, frame: Frame, mark: Rug) -> None:
     side, across = (frame.x, frame.y) if mark.along == "x" else (frame.y, frame.x)
-    at, ends = side.at(mark.at), np.array([across.start, across.start + RUG * (across.end - across.start)])
-    ticks = [np.column_stack([np.full(2, place), ends]) for place in at[np.isfinite(at)].tolist()]
-    ways = [tick if mark.along == "x" else tick[:, ::-1] for tick in ticks]
-    path = "".join(route(tenths(way[:, 0], way[:, 1])) for way in ways)
+    at, foot = side.at(mark.at), across.start
+    head = foot + RUG * (across.end - foot)
+    lines = [(place, foot, place, head) for place in at[np.isfinite(at)].tolist()]
+    path = "".join(segment_path(*(line if mark.along == "x" else _swapped(line))) for line in lines)
     if frame.covered:  # seen on any color
         canvas.stroke(path, PAPER, 3.2, **{"stroke-opacity": ".8"})
     canvas.stroke(path, INK, 1.3)
-    feet = np.full(len(at), ends[0])
+    feet = np.full(len(at), foot)
     _targets(canvas, frame, *((at, feet) if mark.along == "x" else (feet, at)), mark.hover)
 
 
@@ -319,26 +311,30 @@ def _contours(canvas: Canvas, frame: Frame, mark: Contours) -> None:
         outlines = [ring.points for ring in rings(x, y, mark.values, level)]
         path = "".join(line_path(points[:, 0], points[:, 1], close=True) for points in outlines)
         canvas.fill(path, color, **cut)
-    levels, taken = lined_levels(mark), list[LineLabel]()
-    for level, text in zip(levels, level_texts(levels), strict=True):
-        ground = colors[int(np.clip(np.searchsorted(mark.levels, level), 1, len(colors)) - 1)]
-        lines = sorted(contour_lines(rings(x, y, mark.values, level)), key=len, reverse=True)
-        path = "".join(line_path(line[:, 0], line[:, 1]) for line in lines)
-        canvas.stroke(path, legible(ground), 0.8, **{"stroke-opacity": ".7"}, **cut)
-        _line_label(canvas, lines, text, ground, taken)
+    _contour_lines(canvas, frame, mark, colors)
     if canvas.hover:
         across, down = np.meshgrid(x, y)
         _targets(canvas, frame, across.ravel(), down.ravel(), [text for row in mark.hover for text in row])
 
 
-def _line_label(canvas: Canvas, lines: list[Floats], text: str, ground: str, taken: list[LineLabel]) -> None:
-    """Write a level along the longest of its lines, on the color that is around it."""
-    spot = place_along(lines[0], CONTOUR_LABEL * (text_width(text) + 0.6), taken) if lines else None
-    if spot is not None:
-        taken.append(spot)
-        halo = {"paint-order": "stroke", "stroke": ground, "stroke-width": "3"}
-        word = Word(spot.x, spot.y, text)
-        canvas.words([word], CONTOUR_LABEL, turn=spot.turn, color=legible(ground), **halo)
+def _contour_lines(canvas: Canvas, frame: Frame, mark: Contours, colors: list[str]) -> None:
+    """Draw lines at some levels, and write each level along the longest of its lines that has room."""
+    levels, x, y = lined_levels(mark), frame.x.at(mark.x), frame.y.at(mark.y)
+    lines = [sorted(contour_lines(rings(x, y, mark.values, level)), key=len)[::-1] for level in levels]
+    grounds = [colors[min(int(np.searchsorted(mark.levels, level)), len(colors) - 1)] for level in levels]
+    for some, ground in zip(lines, grounds, strict=True):
+        path = "".join(line_path(line[:, 0], line[:, 1]) for line in some)
+        canvas.stroke(path, legible(ground), 0.8, **{"stroke-opacity": ".7"})
+    taken: list[LineLabel] = []
+    for place, (text, ground) in enumerate(zip(level_texts(levels), grounds, strict=True)):
+        others = [line for some in (*lines[:place], *lines[place + 1 :]) for line in some]
+        room = LabelRoom(CONTOUR_LABEL * (text_width(text) + 0.6), CONTOUR_LABEL, frame.box, others)
+        spot = next((spot for line in lines[place] if (spot := room.along(line, taken))), None)
+        if spot is not None:
+            taken.append(spot)
+            halo = {"paint-order": "stroke", "stroke": ground, "stroke-width": "3"}
+            word = Word(spot.x, spot.y, text)
+            canvas.words([word], CONTOUR_LABEL, turn=spot.turn, color=legible(ground), **halo)
 
 
 def level_colors(mark: Contours) -> list[str]:
@@ -370,9 +366,13 @@ def _rule(canvas: Canvas, frame: Frame, mark: Rule) -> None:
     side, across = (frame.y, frame.x) if mark.along == "y" else (frame.x, frame.y)
     at = float(side.at(mark.at))
     if min(side.start, side.end) - 0.5 <= at <= max(side.start, side.end) + 0.5:
-        ways = np.array([[across.start, at], [across.end, at]])
-        ways = ways if mark.along == "y" else ways[:, ::-1]
-        canvas.stroke(route(tenths(ways[:, 0], ways[:, 1])), DATA, 1.0)
+        line = (across.start, at, across.end, at)
+        canvas.stroke(segment_path(*(line if mark.along == "y" else _swapped(line))), DATA, 1.0)
+
+
+def _swapped(line: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    """Return a line from one position to another with its directions swapped."""
+    return line[1], line[0], line[3], line[2]
 
 
 def _text(canvas: Canvas, frame: Frame, mark: Text) -> None:
@@ -382,15 +382,7 @@ def _text(canvas: Canvas, frame: Frame, mark: Text) -> None:
         look = {"fill-opacity": share(mark.alpha)} if mark.alpha < 1 else {}
         color = None if mark.color == INK else mark.color
         turn = (mark.rotation + 180) % 360 - 180
-        canvas.words(
-            [Word(x, y, mark.text)],
-            POINT * mark.size,
-            mark.align,
-            mark.upright,
-            turn=turn,
-            color=color,
-            **look,
-        )
+        canvas.words([Word(x, y, mark.text)], POINT * mark.size, mark.align, mark.upright, turn=turn, color=color, **look)
 
 
 DRAW: dict[type, Callable[[Canvas, Frame, Any], None]] = {

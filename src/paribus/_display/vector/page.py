@@ -9,6 +9,7 @@ import numpy as np
 
 from paribus._display.alt_text import figure_description, figure_title
 from paribus._display.figure import Contours, Figure
+from paribus._display.text_width import text_width
 from paribus._display.vector.axes import (
     BAR,
     FONT,
@@ -31,9 +32,8 @@ from paribus._display.vector.canvas import (
     fitted_lines,
     pixels,
     rectangle_path,
-    route,
+    segment_path,
     share,
-    tenths,
     text_height,
     written,
 )
@@ -162,7 +162,16 @@ def _layout(figure: Figure, width: float) -> Layout:
         Box(box.left, box.top + head, box.right, box.bottom + head) for box in boxes[: len(figure.panels)]
     ]
     frames = tuple(frame_of(panel, box, cell) for panel, box in zip(figure.panels, placed, strict=True))
-    return Layout(image[0], image[1] + head + foot, frames, legends, above, title, notes)
+    size = image[0], image[1] + head + foot
+    if len(frames) == 1 and figure.panels[0].equal:
+        size = _cropped(frames[0], placed[0], size, notes)
+    return Layout(*size, frames, legends, above, title, notes)
+
+
+def _cropped(frame: Frame, box: Box, size: tuple[float, float], notes: str) -> tuple[float, float]:
+    """Return the size of an image without what a panel of fixed shape leaves of its box, if notes fit."""
+    right, bottom = box.right - frame.box.right, box.bottom - frame.box.bottom
+    return max(size[0] - right, SMALL * text_width(notes) + 2 * GAP), size[1] - bottom
 
 
 def _boxes(
@@ -240,16 +249,15 @@ def _ticks(canvas: Canvas, side: Side, ends: tuple[float, float], along: str, co
     paths = []
     for place, _ in side.ticks.entries:
         at = float(side.at(place))
-        ways = np.array([[at, ends[0]], [at, ends[1]]])
-        ways = ways if along == "x" else ways[:, ::-1]
-        paths.append(route(tenths(ways[:, 0], ways[:, 1])))
+        line = (at, ends[0], at, ends[1]) if along == "x" else (ends[0], at, ends[1], at)
+        paths.append(segment_path(*line))
     canvas.stroke("".join(paths), color, 1.0)
 
 
 def _x_axis(canvas: Canvas, frame: Frame) -> None:
     """Draw the lower side of a panel, its ticks, their texts and its label."""
     side, box = frame.x, frame.box
-    _line(canvas, (box.left, box.bottom), (box.right, box.bottom))
+    canvas.stroke(segment_path(box.left, box.bottom, box.right, box.bottom), DATA, 1.0)
     _ticks(canvas, side, (box.bottom, box.bottom + MARK), "x", DATA)
     label = box.bottom + GAP
     if side.axis.numbers and side.ticks.entries:
@@ -269,7 +277,7 @@ def _x_axis(canvas: Canvas, frame: Frame) -> None:
 def _y_axis(canvas: Canvas, frame: Frame) -> None:
     """Draw the left side of a panel, its ticks, their texts and its label."""
     side, box = frame.y, frame.box
-    _line(canvas, (box.left, box.bottom), (box.left, box.top))
+    canvas.stroke(segment_path(box.left, box.bottom, box.left, box.top), DATA, 1.0)
     _ticks(canvas, side, (box.left - MARK, box.left), "y", DATA)
     label = box.left - GAP
     if side.axis.numbers and side.ticks.entries:
@@ -281,11 +289,6 @@ def _y_axis(canvas: Canvas, frame: Frame) -> None:
         middle = (box.top + box.bottom) / 2
         word = _short(label, middle, frame.y_label, frame.panel.y.label)
         canvas.words([word], FONT, upright="bottom", turn=90.0)
-
-
-def _line(canvas: Canvas, start: tuple[float, float], end: tuple[float, float]) -> None:
-    ways = np.array([start, end])
-    canvas.stroke(route(tenths(ways[:, 0], ways[:, 1])), DATA, 1.0)
 
 
 def _words(side: Side, *, along_x: bool) -> list[Word]:

@@ -213,10 +213,16 @@ class TreeInteractions(ExactInteractions):
         read += rows * self.ensemble.prepared_bytes
         return read + int(FLOAT * max(self.state_numbers + rows * (functions + lists), curves, tables))
 
-    def _fold(self, name: str, evaluator: CoveragePass | PredictionPass | TuplePass, block_rows: int) -> Fold:
+    def _fold(
+        self,
+        name: str,
+        evaluator: CoveragePass | PredictionPass | TuplePass,
+        block_rows: int,
+        preview: JointMoments | None = None,
+    ) -> Fold:
         rowwise = getattr(evaluator, "pairs", ()) is None
         settings = (self.request.settings, rowwise), self.sample.numbers
-        return Fold(name, evaluator, block_rows, settings=settings)
+        return Fold(name, evaluator, block_rows, settings=settings, preview=preview)
 
     def passes(self, threads: int) -> Passes:
         """Find which tuples of codes occur where one feature owns many columns, and go on."""
@@ -248,13 +254,14 @@ class TreeInteractions(ExactInteractions):
         state = yield self._fold("coverage", self.counting, self.block_rows)
         tables = CoverageTables.of(self.counting, state)
         walking = self._walking(tables)
-        sums = yield self._fold("predictions", walking, min(BLOCK_ROWS, self.block_rows))
         witnesses = InfluenceSample.of(self.sample, self.request.rows.total, self.request.rows.n_weighted)
+        # Which pairs are strongest is known before the second pass, which their surfaces can share.
+        joint = self._joint(tables, witnesses, threads) if self.groups else None
+        sums = yield self._fold("predictions", walking, min(BLOCK_ROWS, self.block_rows), joint)
         evidence = self._evidence(tables, walking, sums)
         # Averages are of sums in double precision, whatever the library does.
         predictions, single = evidence.full.T + walking.center, self.ensemble.single_sum
         zero = ZeroThresholds.of(evidence.variance, predictions, single=False, single_own=single)
-        joint = self._joint(tables, witnesses, threads) if self.groups else None
         ratios = ratios_of(evidence, joint, witnesses, zero, threads)
         if self.request.pairwise:
             together = sums.parts["together", 0].cells / tables.total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paribus._models.estimators import steps_of
+from paribus._models.estimators import attribute, steps_of
 from paribus._models.libraries.catboost import CatBoost
 from paribus._models.libraries.interpret import Interpret
 from paribus._models.libraries.library import Library
@@ -16,7 +16,13 @@ LIBRARIES: tuple[Library, ...] = (Sklearn(), XGBoost(), LightGBM(), CatBoost(), 
 
 
 def library_for(model: Any, *, boosting: bool = False) -> Library | None:
-    """Return the nearest library that the class of a model derives from, among all or boosting ones."""
+    """Return the nearest library that the class of a model derives from, among all or boosting ones.
+
+    A model that was read from a file says itself which library wrote it.
+    """
+    of_file = attribute(model, "file_library")
+    if isinstance(of_file, Library):
+        return of_file
     known = {library.module: library for library in LIBRARIES if library.boosts or not boosting}
     modules = (base.__module__.split(".")[0] for base in type(model).__mro__)
     return next((known[module] for module in modules if module in known), None)

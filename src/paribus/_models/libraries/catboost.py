@@ -81,13 +81,17 @@ def read(estimator: Any) -> Ensemble:
 def parsed(estimator: Any, text: bytes) -> Ensemble:
     """Return the ensemble in the JSON that a model exports."""
     model = json.loads(text)
+    return ensemble_in(model, *_links(estimator, model.get("model_info") or {}))
+
+
+def ensemble_in(model: Mapping[str, Any], links: Mapping[str, Link], refused: Mapping[str, str]) -> Ensemble:
+    """Return the ensemble of a model as it is exported."""
     CatBoost.refuse_unknown("models", model, MODEL)
     columns = Columns.of(model["features_info"])
     forest = _forest(model, columns)
     scale, bias = model["scale_and_bias"]
     value = forest.value * scale
     below = np.array([encoding.missing < 0 for encoding in columns.encodings] + [True])  # LEAF is the last
-    links, refused = _links(estimator, model.get("model_info") or {})
     return Ensemble(
         roots=forest.roots.astype(np.int32),
         column=forest.column.astype(np.int32),
@@ -125,9 +129,15 @@ def _exported(estimator: Any) -> bytes:
         return path.read_bytes()
 
 
+def loss_in(info: Mapping[str, Any]) -> str:
+    """Return the loss a model was fitted for, in the words of CatBoost; a sum of models has none."""
+    loss: str = info.get("params", {}).get("loss_function", {}).get("type", "(none recorded)")
+    return loss
+
+
 def _links(estimator: Any, info: Mapping[str, Any]) -> tuple[dict[str, Link], dict[str, str]]:
-    """Return how margins become responses, and which ones do not; a sum of models has no loss."""
-    loss = info.get("params", {}).get("loss_function", {}).get("type", "(none recorded)")
+    """Return how margins become responses, and which ones do not."""
+    loss = loss_in(info)
     links = {"decision_function": Link()}
     if hasattr(estimator, "predict_proba"):
         refused = {
@@ -270,6 +280,9 @@ def _forest(model: Mapping[str, Any], columns: Columns) -> CatBoostForest:
         CatBoost.refuse_unknown("trees", tree, SYMMETRIC)
     depths = np.array([len(tree.get("splits") or ()) for tree in trees])
     counted("a number of splits", int(depths.max()), 0, MOST_SPLITS)
+    sizes = np.array([len(tree["leaf_values"]) for tree in trees])
+    if (sizes == 0).any() or (sizes % 2**depths).any():  # before room is made for all leaves
+        raise RefusalError("its trees cannot be read: they have other leaves than their splits make")
     found = np.unique(depths).tolist()
     parts = [_symmetric([trees[t] for t in np.flatnonzero(depths == d)], d, columns) for d in found]
     starts = np.cumsum([0, *(len(part.column) for part in parts)])[:-1].tolist()

@@ -62,6 +62,18 @@ class Library(ABC):
         kind = type(model)
         return kind.__name__ == self.native and kind.__module__.split(".")[0] == self.module
 
+    def is_own(self, model: Any) -> bool:
+        """Return whether the class of a model is one of the library, and no subclass of another."""
+        return type(model).__module__.split(".")[0] == self.module
+
+    def written_by(self, model: Any) -> tuple[str, str] | None:
+        """Return the library that wrote a model and its version, None for a model of the one imported."""
+        return None
+
+    def remarks(self, model: Any) -> list[str]:
+        """Return what is to be said of where the structure of a model comes from."""
+        return []
+
     def margin(self, model: Any) -> Mapping[str, Any]:
         """Return the keywords that make ``predict`` of a boosted model return the margin, before any link."""
         return {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -28,9 +30,11 @@ EXP = ("poisson", "gamma", "tweedie")
 SIGMOID = ("binary", "multiclassova")
 LABELS = "predict returns class labels, which have no average; request predict_proba"
 TWO_MARGINS = "predict_proba of two classes with a margin each is not the same in all versions of LightGBM"
-# Names of the lines before the trees, and of the lines of a tree; an empty line has none.
+LINE = re.compile(r"[^\n]+")
+MOST_LINES = 25_000_000  # of a million trees
+MOST_FITS = 10_000_000  # columns times lists of categories, of which each may be that of each
+# Names of the lines before the trees, and of the lines of a tree.
 HEADER = {
-    "",
     "average_output",
     "feature_infos",
     "feature_names",
@@ -45,7 +49,6 @@ HEADER = {
     "version",
 }
 LINES = {
-    "",
     "Tree",
     "cat_boundaries",
     "cat_threshold",
@@ -98,8 +101,12 @@ class LightGBM(Library):
     def categories(self, model: Any) -> Mapping[int, Any]:
         """Return those of each pandas category column; `RefusalError` where it does not say which."""
         booster = getattr(model, "booster_", model)
-        lists = [_plain(categories) for categories in booster.pandas_categorical or []]
-        return _pandas_categories(lists, _Text.of(booster.model_to_string(num_iteration=1))) if lists else {}
+        lists = [plain_categories(categories) for categories in booster.pandas_categorical or []]
+        return (
+            pandas_categories(lists, LightGBMText.of(booster.model_to_string(num_iteration=1)))
+            if lists
+            else {}
+        )
 
     def importance(self, model: Any) -> Any:
         """Return that of a wrapper, or the gain of a booster."""
@@ -118,15 +125,20 @@ def read(estimator: Any) -> Ensemble:
     """
     _check_own(estimator)
     booster = getattr(estimator, "booster_", estimator)
-    lists = [_plain(categories) for categories in booster.pandas_categorical or []]
+    lists = [plain_categories(categories) for categories in booster.pandas_categorical or []]
     return parsed(estimator, booster.model_to_string(), lists)
 
 
 def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
     """Return the trees in the text of a model, given the ``lists`` of categories of its pandas columns."""
-    text = _Text.of(model_text)
-    LightGBM.refuse_unknown("a header", text.header, HEADER)
-    LightGBM.refuse_unknown("trees", text.lines, LINES)
+    text = LightGBMText.of(model_text)
+    return ensemble_in(text, lists, **_responses(estimator, text))
+
+
+def ensemble_in(
+    text: LightGBMText, lists: list[list[Any]], links: Mapping[str, Link], refused: Mapping[str, str]
+) -> Ensemble:
+    """Return the trees in a text; the links are those of margins that are not averaged."""
     if "1" in text.lines["is_linear"]:
         raise RefusalError("it has linear trees, whose leaves are linear functions instead of constants")
     sizes = text.integers("num_leaves")
@@ -136,6 +148,7 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
     layout = _Layout.of(sizes)
     margins = counted("a number of margins", int(text.header["num_tree_per_iteration"]), 1, MOST_MARGINS)
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
+    raw = {"decision_function": Link("identity", float(iterations))} if iterations > 1 else {}
     tests = _Tests.of(text)
     codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
     level_set, level_sets = _category_sets(text, layout, tests)
@@ -149,36 +162,52 @@ def parsed(estimator: Any, model_text: str, lists: list[list[Any]]) -> Ensemble:
         value=layout.spread([], 0.0, np.float64, values / iterations)[:, None],
         output=(np.arange(len(sizes)) % margins).astype(np.int32),
         base=np.zeros(margins),
-        encodings=_encodings(codes, tests, _pandas_categories(lists, text)),
+        encodings=_encodings(codes, tests, pandas_categories(lists, text)),
         level_set=layout.spread(level_set, -1, np.int32),
         level_sets=level_sets,
         cover=layout.spread(text.numbers("internal_count"), 0.0, np.float64, text.numbers("leaf_count", "0")),
-        **_responses(estimator, text, iterations),
+        links={**links, **raw},
+        refused=refused,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Text:
+class LightGBMText:
     """The lines of the header by name, and of each name the lines of all trees."""
 
     header: Mapping[str, str]
     lines: Mapping[str, list[str]]
 
     @classmethod
-    def of(cls, text: str) -> _Text:
+    def of(cls, text: str) -> LightGBMText:
+        """Read the lines one by one: a damaged text may have more of them than there is memory for."""
         end = text.index("\nend of trees")
         start = text.find("\nTree=0\n", 0, end)
         start = end if start < 0 else start
+        header = dict(_named(text, 0, start, "a header", HEADER))
         lines: defaultdict[str, list[str]] = defaultdict(list)
-        for line in text[start:end].split("\n"):
-            name, _, value = line.partition("=")
+        for name, value in _named(text, start, end, "trees", LINES):
             lines[name].append(value)
-        parts = (line.partition("=") for line in text[:start].split("\n"))
-        return cls({name: value for name, _, value in parts}, lines)
+        return cls(header, lines)
+
+    @property
+    def objective(self) -> list[str]:
+        """The words of the objective; there are none where it was a function."""
+        return self.header.get("objective", "").split()
 
     def numbers(self, name: str, absent: str = "") -> Floats:
-        """Return the numbers of all trees; a tree of one leaf may have none, or the one in ``absent``."""
-        return np.array(" ".join(line or absent for line in self.lines[name]).split(), dtype=np.float64)
+        """Return the numbers of all trees; a tree of one leaf may have none, or the one in ``absent``.
+
+        Reading them at once takes the memory of the numbers; text of its own for each would take five times as
+        much.
+        """
+        text = " ".join(filter(None, (line.strip() or absent for line in self.lines[name])))
+        with warnings.catch_warnings():  # of what follows the last number, an error since NumPy 2.3
+            warnings.simplefilter("error", DeprecationWarning)
+            numbers = np.fromstring(text, sep=" ") if text else np.empty(0)
+        if text and len(numbers) != text.count(" ") + 1:
+            raise RefusalError(f"its trees cannot be read: {name} are no numbers with a space between them")
+        return numbers
 
     def integers(self, name: str, least: int = 0, most: int = 2**31 - 1) -> Integers:
         """Return the integers of all trees, or refuse what is none or is out of range."""
@@ -187,6 +216,17 @@ class _Text:
             raise RefusalError(f"its trees cannot be read: {name} are no integers")
         within(name, numbers, least, most + 1)
         return numbers.astype(np.int64)
+
+
+def _named(text: str, start: int, end: int, what: str, known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the value of each line, and refuse a name that is not known."""
+    for number, line in enumerate(LINE.finditer(text, start, end)):
+        name, _, value = line[0].partition("=")
+        if name not in known:
+            LightGBM.refuse_unknown(what, [name], known)
+        if number >= MOST_LINES:
+            raise RefusalError(f"its trees cannot be read: there are more than {MOST_LINES:,} lines of them")
+        yield name, value
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +272,7 @@ class _Tests:
     threshold: Floats
 
     @classmethod
-    def of(cls, text: _Text) -> _Tests:
+    def of(cls, text: LightGBMText) -> _Tests:
         decision = text.integers("decision_type", 0, 15)
         by_category = (decision & CATEGORICAL) > 0
         threshold = text.numbers("threshold")
@@ -308,7 +348,9 @@ def _encodings(codes: Integers, tests: _Tests, categories: Mapping[int, list[Any
     return tuple(encodings)
 
 
-def _category_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integers, tuple[CategorySet, ...]]:
+def _category_sets(
+    text: LightGBMText, layout: _Layout, tests: _Tests
+) -> tuple[Integers, tuple[CategorySet, ...]]:
     """Read the bits of the categories that go left, and which of these sets each inner node tests."""
     chosen = np.full(len(tests.feature), -1)
     by_category = tests.missing == LEVELS
@@ -339,7 +381,7 @@ def _category_sets(text: _Text, layout: _Layout, tests: _Tests) -> tuple[Integer
     return chosen, tuple(sets)
 
 
-def _pandas_categories(lists: list[list[Any]], text: _Text) -> Mapping[int, list[Any]]:
+def pandas_categories(lists: list[list[Any]], text: LightGBMText) -> Mapping[int, list[Any]]:
     """Return the categories of each feature that was a pandas category column.
 
     The model knows the categories of the first, second, ... category column, not which columns these were.
@@ -350,6 +392,8 @@ def _pandas_categories(lists: list[list[Any]], text: _Text) -> Mapping[int, list
     if not lists:
         return {}
     infos = text.header["feature_infos"].split(" ")
+    if len(infos) * len(lists) > MOST_FITS:
+        raise RefusalError(f"it has {len(lists):,} lists of categories for {len(infos):,} columns")
     largest = np.array([len(categories) - 1 for categories in lists])
     fits = [_bits(*_range_of(info), largest) for info in infos]
     unused = {feature for feature, info in enumerate(infos) if info == "none"}
@@ -411,19 +455,20 @@ def _bits(low: float, high: float, largest: Integers) -> int:
     return sum(1 << int(position) for position in np.flatnonzero(largest >= high))
 
 
-def _plain(categories: list[Any]) -> list[Any]:
+def plain_categories(categories: list[Any]) -> list[Any]:
+    """Return the categories of a column as Python has them, or refuse what is neither text nor number."""
     plain = [category.item() if isinstance(category, np.generic) else category for category in categories]
     if not all(isinstance(category, (str, int, float)) for category in plain):
         raise RefusalError("its categories are neither text nor numbers, so they cannot be told apart safely")
     return plain
 
 
-def _responses(estimator: Any, text: _Text, iterations: int) -> dict[str, Any]:
+def _responses(estimator: Any, text: LightGBMText) -> dict[str, Any]:
     """Return links and refusals: predict of a classifier gives labels, unless its objective is custom."""
     from lightgbm import LGBMClassifier
 
-    link = _link(text.header.get("objective", "").split())
-    links = {"predict": link, "decision_function": Link("identity", float(iterations))}
+    link = link_of(text.objective)
+    links = {"predict": link, "decision_function": Link()}
     refused: dict[str, str] = {}
     if isinstance(estimator, LGBMClassifier):
         links["predict_proba"] = link
@@ -436,7 +481,7 @@ def _responses(estimator: Any, text: _Text, iterations: int) -> dict[str, Any]:
     return {"links": links, "refused": refused}
 
 
-def _link(objective: list[str]) -> Link:
+def link_of(objective: list[str]) -> Link:
     """Return the link of the objective line; there is none where the objective was a function."""
     name = objective[0] if objective else ""
     if not name or name in IDENTITY:

@@ -228,18 +228,36 @@ def read(estimator: Any) -> Ensemble:
 
 def parsed(estimator: Any, text: bytes | bytearray) -> Ensemble:
     """Return the trees in what a booster writes of itself."""
-    is_wrapper = hasattr(estimator, "get_booster")
     learner = json.loads(text)["learner"]
-    model, weights = _model(learner["gradient_booster"])
-    _refuse_unknown(learner, model)
-    objective = learner["objective"]["name"]
+    is_wrapper = hasattr(estimator, "get_booster")
+    best = getattr(estimator, "best_iteration", None) if is_wrapper else None
+    links, refused = _links(estimator, objective_in(learner))
+    return ensemble_in(learner, links, refused, best=best, accepts_infinite=is_wrapper)
+
+
+def objective_in(learner: Json) -> str:
+    """Return the name of the objective, or refuse one that is not known."""
+    objective: str = learner["objective"]["name"]
     if objective not in OBJECTIVES:
         raise RefusalError(f"its objective {objective!r:.60} is not known, so neither is what it predicts")
-    links, refused = _links(estimator, objective)
-    trees = model["trees"][: _used(estimator, model)]
+    return objective
+
+
+def ensemble_in(
+    learner: Json,
+    links: Mapping[str, Link],
+    refused: Mapping[str, str],
+    *,
+    best: int | None = None,
+    accepts_infinite: bool = True,
+) -> Ensemble:
+    """Return the trees of a learner, up to the iteration that is ``best`` if there is one."""
+    model, weights = _model(learner["gradient_booster"])
+    _refuse_unknown(learner, model)
+    trees = model["trees"][: _used(best, model)]
     forest = _forest(trees)
-    encodings = _encodings(learner, model.get("cats", {}), forest, accepts_infinite=is_wrapper)
-    base = _base(learner["learner_model_param"], OBJECTIVES[objective][1])
+    encodings = _encodings(learner, model.get("cats", {}), forest, accepts_infinite=accepts_infinite)
+    base = _base(learner["learner_model_param"], OBJECTIVES[objective_in(learner)][1])
     value = _values(trees, forest, weights)
     info = np.array(model["tree_info"][: len(trees)], np.int32)
     output = info if value.shape[1] == 1 else np.zeros_like(info)
@@ -283,11 +301,10 @@ def _model(booster: Json) -> tuple[Json, Sequence[float]]:
     return model, model.get("weight_drop", booster.get("weight_drop", ()))
 
 
-def _used(estimator: Any, model: Json) -> int:
+def _used(best: int | None, model: Json) -> int:
     """Return the number of trees predict uses: up to the best iteration for wrappers, all for boosters."""
-    rounds: list[int] = model["iteration_indptr"]
-    best = getattr(estimator, "best_iteration", None) if hasattr(estimator, "get_booster") else None
-    return rounds[-1] if best is None else rounds[: best + 2][-1]
+    rounds = model["iteration_indptr"]
+    return int(rounds[-1] if best is None else rounds[: best + 2][-1])
 
 
 def _links(estimator: Any, objective: str) -> tuple[dict[str, Link], dict[str, str]]:
@@ -318,7 +335,10 @@ def _base(parameters: Json, to_margin: Callable[[Singles], Singles]) -> Floats:
 
 
 def _joined(trees: Iterable[Json], key: str, dtype: Any) -> Any:
-    return np.fromiter(chain.from_iterable(tree[key] for tree in trees), dtype)
+    parts = [tree[key] for tree in trees]
+    if parts and all(isinstance(part, np.ndarray) for part in parts):  # of a binary file
+        return np.concatenate(parts).astype(dtype)
+    return np.fromiter(chain.from_iterable(parts), dtype)
 
 
 def _forest(trees: Sequence[Json]) -> XGBoostForest:
@@ -335,7 +355,7 @@ def _forest(trees: Sequence[Json]) -> XGBoostForest:
         missing_left=_joined(trees, "default_left", np.bool_),
         level_set=level_set,
         level_sets=level_sets,
-        cover=_joined(trees, "sum_hessian", np.float64) if has_cover else None,
+        cover=_joined(trees, "sum_hessian", np.float32).astype(np.float64) if has_cover else None,
     )
 
 
@@ -344,11 +364,10 @@ def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple
     level_set = np.full(first[-1], -1, np.int32)
     known: dict[tuple[int, ...], int] = {}
     for tree, start in zip(trees, first.tolist(), strict=False):
-        parts = zip(
-            tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
-        )
-        for node, begin, size in parts:
-            listed = tuple(tree["categories"][begin : begin + size])
+        names = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
+        categories, *parts = (np.asarray(tree[name]).tolist() for name in names)
+        for node, begin, size in zip(*parts, strict=True):
+            listed = tuple(categories[begin : begin + size])
             if node < 0 or len(listed) != size:
                 raise RefusalError("its trees cannot be read: sets of categories out of range")
             level_set[start + node] = known.setdefault(listed, len(known))
@@ -363,17 +382,17 @@ def _values(trees: Sequence[Json], forest: XGBoostForest, weights: Sequence[floa
     if width <= 1:
         value = forest.condition.astype(np.float64)[:, None]
     elif "leaf_weights" in trees[0]:
-        vectors = _joined(trees, "leaf_weights", np.float64).reshape(-1, width)
+        vectors = _joined(trees, "leaf_weights", np.float32).astype(np.float64).reshape(-1, width)
         before = [0, *accumulate(len(tree["leaf_weights"]) // width for tree in trees)]
         leaf = forest.leaf
         value = np.zeros((len(leaf), width))
         within("leaves", forest.right[leaf], 0, len(vectors))
         value[leaf] = vectors[forest.right[leaf] + np.array(before, np.int64)[forest.tree[leaf]]]
     else:
-        value = _joined(trees, "base_weights", np.float64).reshape(-1, width)
+        value = _joined(trees, "base_weights", np.float32).astype(np.float64).reshape(-1, width)
     if len(weights):
         scale = np.ones(len(trees))
-        given = np.array(weights[: len(trees)], np.float64)
+        given = np.array(weights[: len(trees)], np.float32)
         scale[: len(given)] = given
         value = value * scale[forest.tree][:, None]
     return value
@@ -406,11 +425,20 @@ def _encodings(
 
 def _stored_categories(stored: Json) -> dict[Any, float]:
     """Return the code of each category of the training data; text is stored as one run of bytes."""
-    values = stored.get("values", [])
+    values = np.asarray(stored.get("values", [])).tolist()
     if "offsets" in stored:
-        text, ends = np.array(values, np.int8).tobytes(), stored["offsets"]
+        text, ends = np.array(values, np.int8).tobytes(), np.asarray(stored["offsets"]).tolist()
         values = [text[begin:end].decode() for begin, end in pairwise(ends)]
     return {category: float(code) for code, category in enumerate(values)}
+
+
+def categories_in(learner: Json) -> dict[int, tuple[Any, ...]] | None:
+    """Return the categories of the columns that had some, None where a booster does not keep them all."""
+    kinds = learner.get("feature_types", ())
+    coded = [position for position, kind in enumerate(kinds) if kind == "c"]
+    stored = _model(learner["gradient_booster"])[0].get("cats", {}).get("enc") or [{}] * len(kinds)
+    known = {position: tuple(_stored_categories(stored[position])) for position in coded}
+    return known if all(known.values()) else None
 
 
 def _ensemble(forest: XGBoostForest, value: Floats, **others: Any) -> Ensemble:

@@ -1,0 +1,195 @@
+"""Individual curves of some rows, for standard errors of differences along partial dependences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from paribus._api.combine import label
+from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
+from paribus._api.runner import Pass
+from paribus._api.statistics.axis_options import AxisOptions, Groups
+from paribus._api.statistics.effects_statistic import SAMPLE, EffectsStatistic
+from paribus._budget import FLOAT
+from paribus._contracts import Floats
+from paribus._data.rows import Rows
+from paribus._data.sampling import Sample
+from paribus._data.scan.model_table import ModelTable
+from paribus._evaluators.planner import Plan
+from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
+from paribus._evaluators.sample import RowsTaker
+from paribus._evaluators.survey import SEED, SummarySpec
+from paribus._grid import Axis, Grid
+from paribus._states import Keyed
+from paribus.errors import OptionError
+from paribus.results.curve_covariance import CurveCovariance
+
+EXTRA = 8  # one part in so many of the rows is predicted once more where the model itself is evaluated,
+LEAST_ROWS = 128  # but at least so many, whose standard errors are known to about 6 %
+LEAST_PAIR = 2  # of one row there is no standard error
+CURVE_BYTES = 64_000_000  # of curves that are held at once, or where there is a bound:
+CURVE_SHARE = 8  # one part in so many of it
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeStatistic:
+    """Covariances of the points of each partial dependence, from the individual curves of some rows.
+
+    The rows are those that exact effects have their standard errors from, and all points are those of the
+    effects. A model that is evaluated itself predicts fewer rows, and no more than ``max_predictions`` times.
+    ``declared`` are the features whose curves the user declares a direction of.
+    """
+
+    groups: Groups
+    axes: AxisOptions
+    method: str = "auto"
+    max_predictions: int | None = None
+    declared: frozenset[str] = frozenset()
+
+    verb: ClassVar[str] = "shapes"
+    seeds: ClassVar[tuple[int, ...]] = (SEED,)
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = True
+
+    @classmethod
+    def beside(cls, effects: EffectsStatistic, declared: Iterable[str] = ()) -> ShapeStatistic:
+        """Return the statistic for the effects of single features, on the grids that these have."""
+        single = tuple(group for group in effects.groups if len(group) == 1)
+        most = None if effects.max_predictions is None else effects.max_predictions // EXTRA
+        method = "auto" if effects.method == "recursion" else effects.method
+        return cls(single, effects.axes, method, most, frozenset(declared))
+
+    @property
+    def wanted(self) -> Mapping[int, SummarySpec]:
+        """What a survey must find out about which feature."""
+        return self.axes.wanted
+
+    @property
+    def reads_trees(self) -> bool:
+        """Whether the trees of a model are likely needed, so that they are read ahead."""
+        return self.method != "brute"
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Return that nothing is verified: the effects are."""
+        return Verification()
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Take the rows, then evaluate their curves, as many grids at a time as memory allows."""
+        axes, _ = self.axes.laid_out(work)
+        _check_ordered(axes.values(), self.declared)
+        grids = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
+        samples = self._samples(work, grids)
+        if samples is None:
+            return dict
+        taken = yield from _taken(work, samples)
+        found: dict[str, CurveCovariance] = {}
+        for some in _portions(grids, work, len(samples[0].numbers)):
+            estimated = yield from each_model(
+                [self._curves(work, some, taken, index) for index in range(len(work.models))]
+            )
+            for number, grid in enumerate(some):
+                curves = _mean_curves(estimated, number, points=len(grid.axes[0].values))
+                sample = next(one for one in samples if len(one.numbers) == curves.shape[1])
+                found[grid.names[0]] = _covariance(work, curves, sample)
+        return lambda: found
+
+    def _samples(self, work: Work, grids: tuple[Grid, ...]) -> tuple[Sample, Sample] | None:
+        """Return the rows for shortcuts, and those that the model itself predicts; None where it may not.
+
+        All models of a list have the same rows.
+        """
+        counted = work.rows.n_weighted
+        many = min(counted, SAMPLE, self._held_rows(work, grids))
+        few = min(many, max(LEAST_ROWS, counted // EXTRA))
+        if self.max_predictions is not None:
+            points = sum(grid.n_points for grid in grids) * len(work.models)
+            few = min(few, self.max_predictions // max(1, points))
+        if few < min(LEAST_PAIR, counted):
+            return None
+        return work.rows.sample(few if work.several else many, SEED), work.rows.sample(few, SEED)
+
+    def _held_rows(self, work: Work, grids: tuple[Grid, ...]) -> int:
+        """Return the rows whose curves on the largest grid can be held."""
+        largest = max((grid.n_points for grid in grids), default=1)
+        return max(LEAST_PAIR, _curve_bytes(work) // (_number_bytes(work) * max(1, largest)))
+
+    def _curves(self, work: Work, grids: tuple[Grid, ...], taken: tuple[Rows, Rows], index: int) -> Rounds:
+        many, few = (partial(_request, work, grids, rows) for rows in taken)
+
+        def requested(candidate: type[StatisticEvaluator] | None) -> EvaluationRequest:
+            return few() if candidate is not None and not candidate.shortcut else many()
+
+        name = label(self.verb, index, len(work.models))
+        estimated = yield from evaluated(work, work.models[index], requested, self.method, name)
+        return estimated
+
+
+def _check_ordered(axes: Iterable[Axis], declared: frozenset[str]) -> None:
+    """Refuse a direction of values that have no order, before anything is evaluated."""
+    for axis in axes:
+        if axis.name in declared and not axis.ordered:
+            raise OptionError(
+                f"monotone declares a direction of {axis.name!r}, whose categories have no order; omit it, "
+                "or make it an ordered categorical in X"
+            )
+
+
+def _request(work: Work, grids: tuple[Grid, ...], rows: Rows) -> EvaluationRequest:
+    size, table = len(rows), rows.table
+    sizes = size, size, table.row_bytes, work.memory, work.threads
+    return EvaluationRequest(grids, "individual", *sizes, given=work.given, background=rows)
+
+
+def _taken(work: Work, samples: tuple[Sample, Sample]) -> Rounds:
+    """Return the rows of each sample in memory, without weights; those that are read take one pass."""
+    rows = work.rows
+    numbers = np.union1d(samples[0].numbers, samples[1].numbers)
+    if isinstance(rows, Rows):
+        mask = np.zeros(len(rows), dtype=bool)
+        mask[numbers] = True
+        table = rows.table.keep(mask)
+    else:
+        taker = RowsTaker(numbers, cast(ModelTable, rows.table), rows.weight_scale)
+        blocks = rows.blocks(taker.block_rows)
+        (state,) = yield [Pass("shapes-rows", taker, blocks, work.threads or 1, rows=rows)]
+        assert isinstance(state, Keyed)
+        table = taker.finish(state).table
+    own = (table.keep(np.isin(numbers, sample.numbers)) for sample in samples)
+    return tuple(Rows(some, None, rows.weight_scale) for some in own)
+
+
+def _portions(grids: tuple[Grid, ...], work: Work, rows: int) -> Iterator[tuple[Grid, ...]]:
+    """Yield grids, in order, whose curves are held at once."""
+    most = _curve_bytes(work) // (_number_bytes(work) * max(1, rows))
+    some: list[Grid] = []
+    for grid in grids:
+        if some and sum(one.n_points for one in some) + grid.n_points > most:
+            yield tuple(some)
+            some = []
+        some.append(grid)
+    yield tuple(some)
+
+
+def _curve_bytes(work: Work) -> int:
+    """Return the memory that curves may take; where the user gave none, it is fixed, as all numbers are."""
+    return min(CURVE_BYTES, work.memory // CURVE_SHARE) if work.given else CURVE_BYTES
+
+
+def _number_bytes(work: Work) -> int:
+    """Return the memory of a point of a row, for all outputs and models."""
+    return FLOAT * work.models[0].n_outputs * len(work.models)
+
+
+def _mean_curves(estimated: Sequence[Estimated], number: int, points: int) -> Floats:
+    """Return the curves ``(o, i, g)`` of the mean of all models, without the point of a missing value."""
+    each = [one.estimates[number].individual[..., :points] for one in estimated]
+    return cast(Floats, each[0] if len(each) == 1 else sum(each) / len(each))
+
+
+def _covariance(work: Work, curves: Floats, sample: Sample) -> CurveCovariance:
+    rows: Any = work.rows
+    return CurveCovariance.of(curves, sample.squares, rows=rows.n_weighted, total=rows.total)

@@ -1,0 +1,63 @@
+"""Partial dependence on the pairs that interact most, which other statistics of the run find out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
+from typing import ClassVar
+
+from paribus._api.run import Rounds, Verification, Work
+from paribus._api.statistics.axis_options import AxisOptions
+from paribus._api.statistics.effects_statistic import EffectsStatistic
+from paribus._api.statistics.pair_ranking import PairRanking
+from paribus._evaluators.planner import Plan
+from paribus._evaluators.survey import SEED, SummarySpec
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceStatistic:
+    """The surfaces of the ``count`` strongest pairs, in the first pass after these are known."""
+
+    ranking: PairRanking
+    count: int
+    axes: AxisOptions
+    verb: str = "surfaces"
+    max_predictions: int | None = None
+
+    seeds: ClassVar[tuple[int, ...]] = (SEED,)
+    needs_target: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = True
+    reads_trees: ClassVar[bool] = True
+
+    @property
+    def wanted(self) -> Mapping[int, SummarySpec]:
+        """What a survey must find out: any feature may be in a pair."""
+        return self.axes.wanted
+
+    def evaluate(self, work: Work) -> Rounds:
+        """Wait for the pairs, without passes, and evaluate them."""
+        while not self.ranking.known:
+            yield []
+        pairs = self.ranking.strongest(self.count)
+        if not pairs:
+            return _nothing
+        build: Callable[[], object] = yield from self._effects(pairs).evaluate(work)
+        return build
+
+    def verification(self, work: Work, plans: Sequence[Plan]) -> Verification:
+        """Nothing is compared."""
+        return Verification()
+
+    def likely(self) -> EffectsStatistic:
+        """Return the surfaces of as many pairs, whichever they are, which take as long."""
+        return self._effects(tuple(islice(combinations(self.ranking.features, 2), self.count)))
+
+    def _effects(self, pairs: tuple[tuple[int, ...], ...]) -> EffectsStatistic:
+        features = tuple(sorted({feature for pair in pairs for feature in pair}))
+        axes = replace(self.axes, features=features, surveyed=self.axes.features)
+        return EffectsStatistic(pairs, axes, verb=self.verb, max_predictions=self.max_predictions)
+
+
+def _nothing() -> None:
+    """Build no surfaces: no pair interacts."""

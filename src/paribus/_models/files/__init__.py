@@ -1,0 +1,1 @@
+"""Models read from files: `model_file` recognizes the format and reads it, without the library that wrote it."""

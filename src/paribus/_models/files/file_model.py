@@ -1,0 +1,208 @@
+"""A model that was read from a file: its own trees predict, without the library that wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from paribus._contracts import Array, Floats
+from paribus._data.array import ArrayTable
+from paribus._data.read import table_of
+from paribus._data.table import Table
+from paribus._models.columns import FittedColumns
+from paribus._models.ensemble import Ensemble
+from paribus._models.files.tree_walk import BLOCK_ROWS, TreeWalk
+from paribus._models.libraries.library import Library
+from paribus.errors import ModelError, RefusalError, TableError
+
+
+@dataclass(frozen=True, eq=False)
+class FileFacts:
+    """What a file says about its model beside the trees.
+
+    Attributes
+    ----------
+    file_format : str
+        Name of the format, as in ``"LightGBM text"``.
+    library : Library
+        What there is to know of a file of that library.
+    version : str
+        Version of the library that wrote the file, empty where the file does not say.
+    objective : str
+        What the model was fitted for, in the words of its library.
+    columns : int
+        Number of columns it was fitted on.
+    names : tuple of str or None
+        Names of these columns, None where the file has none.
+    categories : mapping or None
+        Categories of each column that had some, None where the file does not keep them.
+    numbers : frozenset of int
+        Columns that were numbers, of a model that does not keep its categories.
+    classes : array or None
+        Classes of a classifier, None where the file does not name them.
+    labels : {"largest", "positive"} or None
+        How ``predict`` makes a label of margins, None where it returns no label.
+    several_labels : bool
+        Probabilities are those of labels that do not exclude each other.
+    """
+
+    file_format: str
+    library: Library
+    version: str
+    objective: str
+    columns: int
+    names: tuple[str, ...] | None = None
+    categories: Mapping[int, Any] | None = None
+    numbers: frozenset[int] = frozenset()
+    classes: Array | None = None
+    labels: Literal["largest", "positive"] | None = None
+    several_labels: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FileModel:
+    """A model that `read_model` read from a file; its trees predict.
+
+    Attributes
+    ----------
+    facts : FileFacts
+        What the file says beside the trees: format, objective, version of the library, columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Their names; absent where the file has none.
+    """
+
+    ensemble: Ensemble = field(repr=False)
+    facts: FileFacts
+
+    @property
+    def file_library(self) -> Library:
+        """What there is to know of files of the library that wrote this one."""
+        return self.facts.library
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns."""
+        return self.facts.columns
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """Names of the columns; absent where the file has none."""
+        if self.facts.names is None:
+            raise AttributeError("the file has no names of columns")
+        return np.array(self.facts.names, dtype=object)
+
+    def predict(self, X: Any, *, margin: bool = False) -> Floats:
+        """Return what the library's own model returns on the scale of its objective.
+
+        Parameters
+        ----------
+        X : table
+            Rows, with the columns the model was fitted on; a frame may have others and another order.
+        margin : bool
+            Return the sum of the leaves instead, before any link.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            A prediction of each row, or one for each class or target.
+        """
+        if margin:
+            return self._response(X, "decision_function")
+        if self.facts.labels is not None:
+            margins = self._margins(X)
+            largest = self.facts.labels == "largest"
+            return np.asarray(margins.argmax(axis=1) if largest else margins[:, 0] > 0, dtype=np.float32)
+        return self._response(X, "predict")
+
+    def _response(self, X: Any, response: str) -> Floats:
+        """Return outputs in the precision of the library, ``(n,)`` where there is one."""
+        link = self.ensemble.links.get(response)
+        if link is None:
+            raise ModelError(f"{self!r} has no {response}: {self.ensemble.refused.get(response, '')}")
+        outputs = link.apply(self._margins(X).T).T
+        if self.ensemble.single_sum:
+            with np.errstate(over="ignore"):
+                outputs = outputs.astype(np.float32)
+        return outputs[:, 0] if outputs.shape[1] == 1 else np.ascontiguousarray(outputs)
+
+    def _margins(self, X: Any) -> Floats:
+        """Return the margins ``(n, m)``, computed by blocks of rows."""
+        table = self._fitted(table_of(X))
+        margins = np.empty((len(table), self.ensemble.n_margins))
+        for start in range(0, len(table), BLOCK_ROWS):
+            block = table.slice(start, min(start + BLOCK_ROWS, len(table)))
+            try:
+                margins[start : start + BLOCK_ROWS] = self._walk.margins(self.ensemble.numbers(block))
+            except RefusalError as error:  # of values that the library would treat in several ways
+                raise ModelError(f"{self!r} does not predict these rows: {error}") from error
+        return margins
+
+    def _fitted(self, table: Table) -> Table:
+        """Return the columns the model was fitted on, in their order."""
+        names, places = self.facts.names, None
+        if names is not None and not isinstance(table, ArrayTable):
+            places = FittedColumns(names, self.file_library).places(table.names)
+        if places is None:
+            if len(table.names) != self.n_features_in_:
+                raise TableError(
+                    f"X has {len(table.names)} columns, and {self!r} was fitted on {self.n_features_in_}"
+                )
+            return table
+        if places != tuple(range(len(table.names))):
+            picked: Table = table.pick(places)  # type: ignore[attr-defined]
+            return picked
+        return table
+
+    @cached_property
+    def _walk(self) -> TreeWalk:
+        return TreeWalk(self.ensemble)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"ensemble": self.ensemble, "facts": self.facts}
+
+    def __repr__(self) -> str:
+        facts, trees = self.facts, len(self.ensemble.roots)
+        return (
+            f"{type(self).__name__}({facts.file_format}, objective={facts.objective[:60]!r}, "
+            f"{trees:,} tree{'s' * (trees != 1)}, {facts.columns:,} column{'s' * (facts.columns != 1)})"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FileClassifier(FileModel):
+    """A classifier that `read_model` read from a file; its trees predict.
+
+    Attributes
+    ----------
+    classes_ : array
+        The classes, in the order of probabilities; absent where the file does not name them.
+    """
+
+    @property
+    def classes_(self) -> Array:
+        """The classes; absent where the file does not name them."""
+        if self.facts.classes is None:
+            raise AttributeError("the file does not name the classes")
+        return self.facts.classes
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether a row may be of several classes at once."""
+        return self.facts.several_labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, ``(n, k)``."""
+        probability = self._response(X, "predict_proba")
+        if probability.ndim == 1 and not self.multilabel_:
+            return np.stack([1 - probability, probability], axis=1)
+        return probability.reshape(len(probability), -1)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the margins: the sums of leaves before any link."""
+        return self._response(X, "decision_function")

@@ -1,0 +1,141 @@
+"""The door from a file to a model: recognized by its content, read by our own readers, never run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paribus._models.files.binary_json import parsed_ubj
+from paribus._models.files.catboost_file import read_catboost
+from paribus._models.files.file_model import FileModel
+from paribus._models.files.formats import HEAD, READS, FileFormat, recognized
+from paribus._models.files.json_text import parsed_json
+from paribus._models.files.lightgbm_file import read_lightgbm
+from paribus._models.files.xgboost_file import read_xgboost
+from paribus.errors import ModelFileError, ParibusError
+
+MOST_BYTES = 2**30  # of a file; above it reading takes more memory than most machines have
+
+
+def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+    """Read a fitted model from a file, without the library that wrote it and without running any code.
+
+    The format is recognized by the content of the file, whatever its extension. Files of XGBoost (JSON and UBJ),
+    LightGBM (text) and CatBoost (JSON) are parsed by paribus, which checks every node, and predictions are those
+    of the trees so read; these libraries need not be installed, and their own loaders are never called. A skops
+    file is read by skops. Pickles and joblib files are refused.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    trusted : sequence of str
+        Types of a skops file that skops does not trust by itself, such as ``"sklearn.tree._tree.Tree"``. Read
+        what the error lists before you pass them.
+
+    Returns
+    -------
+    model
+        A model for `explain`, `effects` and the other functions. Its ``predict`` returns what the library's own
+        model returns on the scale of the objective: ``Booster.predict`` of XGBoost and LightGBM; of CatBoost the
+        probability of a classification and the prediction of a regression. A classifier also has
+        ``predict_proba`` and ``decision_function``. Of a skops file it is the object itself.
+
+    Examples
+    --------
+    >>> import tempfile, lightgbm, numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> booster = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(X, X[:, 0]).booster_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     booster = booster.save_model(f"{folder}/model.txt")
+    ...     model = paribus.read_model(f"{folder}/model.txt")
+    >>> model
+    FileModel(LightGBM text, objective='regression', 5 trees, 2 columns)
+    >>> effect = paribus.partial_dependence(model, X, 0)
+    >>> effect.provenance.structure
+    'FileModel: 5 trees; read from a file (LightGBM text), and not compared with its library'
+    """
+    file = Path(path)
+    head = _head(file)
+    kind = recognized(head)
+    if kind is None:
+        raise ModelFileError(
+            f"path={str(path)!r} is no model file that is read, which are {READS}; of another model "
+            "pass the object itself, or a function"
+        )
+    if not isinstance(kind, FileFormat):
+        raise ModelFileError(f"path={str(path)!r} is {kind.what}, and is refused; {kind.instead}")
+    with _reading(path, kind):
+        return READERS[kind](_content(file))
+
+
+def _head(path: Path) -> bytes:
+    """Return how a file begins, or refuse what is no file, empty or too large."""
+    try:
+        if not path.is_file():
+            what = "is a folder" if path.is_dir() else "does not exist"
+            raise ModelFileError(f"path={str(path)!r} {what}; pass a file of {READS}")
+        size = path.stat().st_size
+        if not 0 < size <= MOST_BYTES:
+            raise ModelFileError(
+                f"path={str(path)!r} has {size:,} bytes, and a model file of 1 to {MOST_BYTES:,} bytes is read; "
+                "of a larger model pass the object itself"
+            )
+        with path.open("rb") as file:
+            return file.read(HEAD)
+    except (OSError, ValueError) as error:  # a name with a null character is a ValueError
+        if isinstance(error, ParibusError):
+            raise
+        raise ModelFileError(f"path={str(path)!r} cannot be read: {error}") from error
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a file, which may have grown since its size was read."""
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ModelFileError(f"path={str(path)!r} has more than {MOST_BYTES:,} bytes")
+    return content
+
+
+@contextmanager
+def _reading(path: Any, kind: FileFormat) -> Iterator[None]:
+    """Refuse in one sentence what a reader raises, which a damaged file may make anything."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except ModelFileError as error:
+        raise ModelFileError(f"path={str(path)!r} ({kind.value}): {error}") from error
+    except Exception as error:
+        text = str(error) if isinstance(error, ParibusError) else f"{type(error).__name__}: {error!s:.200}"
+        raise ModelFileError(
+            f"path={str(path)!r} begins as {kind.value}, but its model cannot be read: {text}"
+        ) from error
+
+
+def _read_json(content: bytes) -> FileModel:
+    """Return the model in a JSON, whose keys say which library wrote it."""
+    document = parsed_json(content)
+    if "learner" in document:
+        return read_xgboost(document, "XGBoost JSON")
+    if "oblivious_trees" in document or ("trees" in document and "features_info" in document):
+        return read_catboost(document, "CatBoost JSON")
+    if "tree_info" in document:
+        raise ModelFileError("it is LightGBM's dump_model; save the model by booster.save_model('m.txt')")
+    raise ModelFileError("it is no model of XGBoost or CatBoost, whose JSON has 'learner' or 'features_info'")
+
+
+def _read_ubj(content: bytes) -> FileModel:
+    return read_xgboost(parsed_ubj(content), "XGBoost UBJ")
+
+
+READERS: dict[FileFormat, Callable[[bytes], FileModel]] = {
+    FileFormat.JSON: _read_json,
+    FileFormat.UBJ: _read_ubj,
+    FileFormat.LIGHTGBM: read_lightgbm,
+}

@@ -1,0 +1,25 @@
+"""How much memory reading a file may take, known before it is taken."""
+
+from __future__ import annotations
+
+from paribus._budget import memory
+from paribus.errors import ModelFileError
+
+
+def check_room(needed: float) -> None:
+    """Refuse what may take more than half of the memory that is free."""
+    bound = memory(None)
+    if needed > bound:
+        raise ModelFileError(
+            f"reading it may take {needed / 1e9:.1f} GB of memory, and half of what is free are {bound / 1e9:.1f} GB"
+        )
+
+
+def decoded(content: bytes) -> str:
+    """Return text, of which every character may take four bytes where one is beyond ASCII."""
+    check_room(len(content) * (1 if content.isascii() else 4))
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise ModelFileError(f"it is no text in UTF-8 at byte {error.start:,}") from error
+    return text.replace("\r\n", "\n") if "\r\n" in text else text

@@ -1,0 +1,44 @@
+"""XGBoost's JSON, and the same in binary, as a model of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paribus._models.files.file_libraries import XGBoostFile
+from paribus._models.files.file_model import FileClassifier, FileFacts, FileModel
+from paribus._models.libraries.xgboost import OBJECTIVES, STEP, categories_in, ensemble_in, objective_in
+from paribus._models.link import Link
+from paribus.errors import ModelFileError
+
+# Of objectives that are classifications the link of probabilities; labels are what predict returns of some.
+PROBABILITY = {"binary:logistic": "sigmoid", "multi:softprob": "softmax", "multi:softmax": "softmax"}
+LABELS = {"multi:softmax": "largest", "binary:hinge": "positive"}
+
+
+def read_xgboost(document: Mapping[str, Any], file_format: str) -> FileModel:
+    """Return the model in a document that XGBoost saved; every tree counts, as in ``Booster.predict``."""
+    learner = document["learner"]
+    objective = objective_in(learner)
+    link, links = OBJECTIVES[objective][0], {"decision_function": Link()}
+    refused = {} if link is not None else {"predict": STEP.format(objective)}
+    if link is not None:
+        links["predict"] = link
+    if objective in PROBABILITY:
+        links["predict_proba"] = Link(PROBABILITY[objective])  # type: ignore[arg-type]
+    columns = int(learner["learner_model_param"]["num_feature"])
+    names = tuple(map(str, learner.get("feature_names") or ()))
+    if names and len(names) != columns:
+        raise ModelFileError(f"num_feature is {columns:,}, and there are {len(names):,} names of columns")
+    ensemble = ensemble_in(learner, links, refused)
+    facts = FileFacts(
+        file_format=file_format,
+        library=XGBoostFile(),
+        version=".".join(str(part)[:10] for part in document.get("version", ()))[:40],
+        objective=objective,
+        columns=columns,
+        names=names or None,
+        categories=categories_in(learner),
+        labels=LABELS.get(objective),  # type: ignore[arg-type]
+    )
+    return (FileClassifier if objective in PROBABILITY else FileModel)(ensemble, facts)
