@@ -12,11 +12,11 @@ from os import PathLike
 from typing import Any
 
 from paribus._display.vector import css
+from paribus._report.feature_panels import panels_section
 from paribus._report.findings import findings_section
 from paribus._report.markup import Markup, element, joined
 from paribus._report.overview import overview_section
 from paribus._report.pairs_section import pairs_section
-from paribus._report.feature_panels import panels_section
 from paribus._report.performance_section import performance_section
 from paribus._report.phrases import name_of
 from paribus._report.record_section import record_section

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from paribus._report.feature_panels import number_table
 from paribus._report.figures import calibration_figure, figure, training_figure
 from paribus._report.markup import Content, Markup, element, joined
-from paribus._report.feature_panels import number_table
 from paribus._report.phrases import at, digits, error_digits, measured, name_of, shortened
 from paribus._report.references import References
 from paribus._report.tables import table
