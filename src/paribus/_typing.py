@@ -25,6 +25,7 @@ DriftMeasure: TypeAlias = Literal["typical", "largest"]  # measure= of a change:
 
 # Fields of results.
 Severity: TypeAlias = Literal["issue", "tip"]  # of a note: it may make a reading wrong, or explains
+Better: TypeAlias = Literal["lower", "higher", "near 1", "near 0"]  # which values of a metric are good
 ErrorBasis: TypeAlias = Literal["upper bound", "row by row", "independent"]  # errors of a difference
 Presence: TypeAlias = Literal["both", "old", "new"]  # which of two explanations has a feature
 DriftKind: TypeAlias = Literal["level", "effect", "interaction"]  # what of a model has moved

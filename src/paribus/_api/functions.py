@@ -626,9 +626,16 @@ def explain(
     X: Any,
     y: Any = None,
     *,
+    features: Any = None,
     monotone: Any = None,
     pairs: int = 10,
     mute: Any = (),
+    grid_resolution: GridResolution = 20,
+    quantiles: Any = "auto",
+    interactions: bool = True,
+    subsample: int | str | None = "auto",
+    random_state: Any = None,
+    max_predictions: int | None = None,
     sample_weight: Any = None,
     categorical_features: Any = None,
     feature_names: Any = None,
@@ -641,7 +648,70 @@ def explain(
     checkpoint: Any = None,
     on_error: OnError = "raise",
 ) -> Explanation:
-    """Explain a model: every statistic of every feature, in shared passes over the rows."""
+    """Explain a model: every statistic of every feature, in shared passes over the rows.
+
+    Partial dependence with quantiles of the individual curves, accumulated local effects, averages over the
+    rows near each value, importance by effect, H-statistics of all pairs and the surfaces of the strongest
+    are what the functions of these names return with the same arguments. Out-of-core rows are read three
+    times: once to survey them, then once for most statistics, and once for those that depend on them.
+
+    Parameters
+    ----------
+    estimator, X
+        As for `partial_dependence`.
+    y : array of shape (n,) or (n, n_outputs), or str or list of str, optional
+        What came out, for observed averages, residuals and performance; out-of-core, the name of its column.
+    features : list of str or int, optional
+        The features to explain; all by default.
+    monotone : mapping, optional
+        Features by name or position, and the direction that the model is declared to have in each: 1 or
+        ``"rising"``, -1 or ``"falling"``. Others are compared with the prevailing direction.
+    pairs : int
+        Number of surfaces, of the pairs that interact most.
+    mute : list of str or NoteCode
+        Codes of notes, such as ``"PAR101"``, that are left out of the verdict.
+    grid_resolution : int or "splits"
+        Points of the curves, and of averages, at most.
+    quantiles : "auto", None or sequence of float
+        Which quantiles of the individual curves. ``"auto"`` is (0.1, 0.5, 0.9) of a single model and none of
+        a list.
+    interactions : bool
+        Whether to compute H-statistics and surfaces, which take most of the time where the model itself has
+        to be evaluated.
+    subsample : int, "auto" or None
+        Rows that H-statistics and importance are computed on, None for all. ``"auto"`` is all where they are
+        read off the model; otherwise as many as take about ten million predictions, at least 64 and at most
+        500. A note says how many.
+    random_state : int, Generator, RandomState or None
+        What that sample is drawn with.
+    max_predictions : int, optional
+        Bound on the rows that the model predicts in all: each statistic has a share of it and draws rows to
+        keep it, which is noted.
+    sample_weight, categorical_features, feature_names, response_method, target_names
+        As for `partial_dependence`.
+    n_jobs, max_memory, progress, executor, checkpoint, on_error
+        As for `partial_dependence`. With progress, what takes longer than ten seconds is announced.
+
+    Returns
+    -------
+    Explanation
+        Its repr is a table with a row for each feature.
+
+    See Also
+    --------
+    Explainer.run : Some statistics with arguments of their own.
+    estimate_cost : What it would take: ``estimate_cost(estimator, X, verb="explain")``.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> explanation = paribus.explain(lambda X: X[:, 0] * X[:, 1] + 3 * X[:, 2], X)
+    >>> explanation.feature_names
+    ('x2', 'x0', 'x1')
+    >>> explanation.table["x0"].partner, list(explanation.surfaces)
+    ('x1', [('x0', 'x1')])
+    """
     result: Explanation = _computed("explain", locals())
     return result
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+from paribus._text import count
+from paribus._typing import FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note
 from paribus.results.build_drift import drift_of
 from paribus.results.effects import Effects
+from paribus.results.feature_table import FeatureTable
 from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.local_effect import LocalEffects
@@ -21,7 +26,12 @@ from paribus.results.shape import Shape
 from paribus.results.verdict import Check
 
 if TYPE_CHECKING:
+    from paribus._display.figure import Figure
     from paribus.results.drift import Drift
+
+SHOWN = 20  # features that are shown
+FINDINGS = 5  # of the verdict that are shown
+PANELS = 9  # of the strongest features
 
 
 @record
@@ -90,6 +100,55 @@ class Explanation(ReportMixin):
         """The verdict."""
         return self.verdict
 
+    @cached_property
+    def table(self) -> FeatureTable:
+        """A row for each feature, strongest first."""
+        return FeatureTable.of(self)
+
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
+        """Return the table of features, in the library of the user's own table.
+
+        It has a row for each feature, strongest first; `FeatureRow` names the columns. Tables of the numbers
+        of each part are those of the parts: ``explanation.effects.to_frame()``.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Library of the returned table; by default that of ``X``.
+        """
+        return self.table.to_frame(backend=backend)
+
+    def to_xarray(self) -> dict[str, Any]:
+        """Return the arrays of each part, under its name; see there."""
+        parts = ("effects", "local_effects", "averages", "importance", "interactions", "surfaces")
+        return {name: part.to_xarray() for name in parts if (part := getattr(self, name)) is not None}
+
+    def figure(self, *, k: int = PANELS, **options: Any) -> Figure:
+        """Return the curves of the strongest features as plain data; parameters are those of `plot`.
+
+        Returns
+        -------
+        paribus._display.figure.Figure
+        """
+        return self.effects.figure(k=k, **options)
+
+    def plot(self, *, k: int = PANELS, **options: Any) -> Any:
+        """Plot the partial dependence on the strongest features, with quantiles of the rows.
+
+        Parameters
+        ----------
+        k : int
+            Maximum number of features.
+        **options
+            Other arguments of `Effects.plot`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes, matplotlib.figure.Figure or plotly.graph_objects.Figure
+            For matplotlib the axes if there is a single panel, otherwise the figure.
+        """
+        return self.effects.plot(k=k, **options)
+
     def compare(self, new: Explanation, *, independent: bool = False) -> Drift:
         r"""Return the change from this explanation to another: of a challenger, or of rows of another time.
 
@@ -125,4 +184,14 @@ class Explanation(ReportMixin):
         return drift_of(self, new, independent)
 
     def __repr__(self) -> str:
-        return f"Explanation of {self.provenance.model}: {len(self.effects)} features"
+        return "\n  ".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        p, outputs = self.provenance, len(self.output_names)
+        scale = f"{p.scale}" if outputs == 1 else f"{outputs} outputs, {p.scale}"
+        yield f"Explanation of {p.model}: {count(len(self.effects), 'feature')}, strongest first ({scale})"
+        yield f"averaged over {p.background()}, by {p.evaluator}: {p.how}"
+        yield from self.table.lines(SHOWN)
+        yield from (f"{note.severity} {note.code.value}: {note}" for note in self.verdict[:FINDINGS])
+        if len(self.verdict) > FINDINGS:
+            yield f"and {count(len(self.verdict) - FINDINGS, 'more finding')} in verdict"

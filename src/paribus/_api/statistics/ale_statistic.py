@@ -19,6 +19,7 @@ from paribus._api.prediction_budget import (
 )
 from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups
+from paribus._api.statistics.pair_ranking import PairRanking
 from paribus._contracts import Array
 from paribus._data.rows import Rows
 from paribus._data.sampling import MOST_FEW, head_rows
@@ -48,6 +49,7 @@ class AleStatistic:
     verify: bool = False
     verb: str = "accumulated_local_effects"
     max_predictions: int | None = None
+    after: PairRanking | None = None
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -77,6 +79,9 @@ class AleStatistic:
             # Fewer rows of wide tables.
             size = min(DRAWN, head_rows(len(work.rows.table.names)) * DRAWN // MOST_FEW)
             some = yield from work.subsample(size, SEED, self.verb)
+            # Rows that are read again anyway are read for both.
+            while self.after is not None and not work.rows.in_memory and not self.after.known:
+                yield []
             grids, skipped = self._grids(work, partial(similar_order, some))
         request = self._request(work, grids)
         budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)

@@ -18,6 +18,7 @@ from paribus._api.prediction_budget import (
 from paribus._api.recursion import recursion_notes
 from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, estimates_here, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups
+from paribus._api.statistics.pair_ranking import VariedFeatures
 from paribus._contracts import Floats
 from paribus._data.rows import Rows
 from paribus._evaluators.brute_force import CALL_ROWS
@@ -56,6 +57,7 @@ class EffectsStatistic:
     alone: bool = False
     verb: str = "effects"
     max_predictions: int | None = None
+    varied: VariedFeatures | None = None
 
     seeds: ClassVar[tuple[int, ...]] = (SEED,)
     needs_target: ClassVar[bool] = False
@@ -74,6 +76,8 @@ class EffectsStatistic:
     def evaluate(self, work: Work) -> Rounds:
         """Lay out the grids, then evaluate every model in one pass; rows are counted with the first."""
         axes, skipped = self.axes.laid_out(work)
+        if self.varied is not None:
+            self.varied.features = tuple(axes)
         grids = tuple(
             Grid(tuple(axes[j] for j in group)) for group in self.groups if all(j in axes for j in group)
         )

@@ -15,7 +15,7 @@ from paribus._api.combine import combine_facts, label, mean_statistics
 from paribus._api.options import AUTO
 from paribus._api.prediction_budget import PredictionBudget, bound_note, share_of_largest
 from paribus._api.run import Estimated, Rounds, Verification, Work, both_ways, each_model, evaluated
-from paribus._api.statistics.pair_ranking import PairRanking
+from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
 from paribus._data.background import Background
 from paribus._data.features import Feature
 from paribus._data.rows import Rows
@@ -55,6 +55,7 @@ class InteractionStatistic:
     crossed_rows: int = SUBSAMPLE
     with_importance: bool = False
     ranking: PairRanking | None = None
+    varied: VariedFeatures | None = None
     _drawn: dict[tuple[Work, int], Rows] = field(default_factory=dict)
 
     wanted: ClassVar[Mapping[int, SummarySpec]] = {}
@@ -73,6 +74,8 @@ class InteractionStatistic:
 
     def evaluate(self, work: Work) -> Rounds:
         """Evaluate every model as often as it takes."""
+        if self.varied is not None and self.varied.features is not None:
+            return (yield from self._among(self.varied.features).evaluate(work))
         budget = PredictionBudget.of(self.max_predictions, work, self.seed, self.verb)
         if self.threeway and work.several:
             raise OptionError(
@@ -87,12 +90,23 @@ class InteractionStatistic:
             raise FeatureError(f"{error}; or leave it out: name the others in features=") from error
         if self.ranking is not None:
             for index, one in enumerate(estimated):
-                self.ranking.finished(index, self._pairs, one.estimates[0].pairwise.numerator)
+                ratio = one.estimates[0].pairwise
+                squares = np.zeros((0, 1)) if ratio is None else ratio.numerator
+                self.ranking.finished(index, self._pairs, squares)
         verified = None
         if self.verify:
             some = yield from work.subsample(VERIFIED, self.seed, self.verb)
             verified = [self._verified(work, one, some) for one in estimated]
         return partial(self._result, work, estimated, verified)
+
+    def _among(self, features: tuple[int, ...]) -> InteractionStatistic:
+        """Return the statistics of those features that can be varied; a single one has no interactions."""
+        kept = [one for one in zip(self.features, self.tokens, strict=True) if one[0] in features]
+        chosen, tokens = (tuple(part) for part in zip(*kept, strict=True))
+        if self.ranking is not None:
+            self.ranking.features = chosen
+        pairwise = self.pairwise and len(chosen) > 1
+        return replace(self, features=chosen, tokens=tokens, pairwise=pairwise, varied=None)
 
     def _evaluated(self, work: Work, index: int, budget: PredictionBudget | None) -> Rounds:
         model = work.models[index]
@@ -199,7 +213,7 @@ class InteractionStatistic:
 
     def _result(
         self, work: Work, estimated: list[Estimated], verified: list[float] | None
-    ) -> HStatistics | Importance | tuple[HStatistics, Importance]:
+    ) -> HStatistics | Importance | tuple[HStatistics | None, Importance]:
         provenance = self._provenance(work, estimated, verified)
         statistics: list[InteractionStatistics] = [one.estimates[0] for one in estimated]
         request = estimated[0].plans[0].evaluator.request
@@ -208,8 +222,8 @@ class InteractionStatistic:
         every = statistics if work.several else []
         builder = InteractionBuilder(joined, request, self.tokens, work.models, provenance, every)
         if self.with_importance:
-            statistics_of_pairs = self._noted(work, estimated, builder.h_statistics())
-            return statistics_of_pairs, self._noted(work, estimated, builder.importance())
+            pairs = self._noted(work, estimated, builder.h_statistics()) if self.pairwise else None
+            return pairs, self._noted(work, estimated, builder.importance())
         return self._noted(work, estimated, builder.h_statistics() if self.pairwise else builder.importance())
 
     def _noted(self, work: Work, estimated: list[Estimated], result: Found) -> Found:
@@ -220,7 +234,7 @@ class InteractionStatistic:
     @property
     def _pairs(self) -> tuple[tuple[int, int], ...]:
         """The pairs, as positions among the features, in the order of what is found of them."""
-        return tuple(combinations(range(len(self.features)), 2))
+        return tuple(combinations(range(len(self.features)), 2)) if self.pairwise else ()
 
     def _bound_note(
         self, work: Work, estimated: list[Estimated], result: HStatistics | Importance

@@ -13,10 +13,17 @@ Pair = tuple[int, int]
 
 
 @dataclass(eq=False)
+class VariedFeatures:
+    """The features that can be varied, as positions in the table; None before the first statistic knows."""
+
+    features: tuple[int, ...] | None = None
+
+
+@dataclass(eq=False)
 class PairRanking:
     """Mean squares of the interactions of pairs for each of several models, filled in while these are found.
 
-    Pairs are positions in the table; ``features`` are those of the features that pairs are made of.
+    Pairs are of positions among ``features``, which are positions in the table.
     """
 
     features: tuple[int, ...]

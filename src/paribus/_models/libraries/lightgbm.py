@@ -14,7 +14,7 @@ import numpy as np
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.table import Column
 from paribus._models.ensemble import LEAF, ZERO, CategorySet, Encoding, Ensemble, within
-from paribus._models.libraries.library import MOST_MARGINS, Library, counted
+from paribus._models.libraries.library import MOST_MARGINS, Curves, Library, counted
 from paribus._models.link import Link
 from paribus.errors import RefusalError
 
@@ -111,6 +111,11 @@ class LightGBM(Library):
     def importance(self, model: Any) -> Any:
         """Return that of a wrapper, or the gain of a booster."""
         return model.feature_importance("gain") if self.is_native(model) else super().importance(model)
+
+    def training_curves(self, model: Any) -> Curves:
+        """Return the scores of rows passed to ``fit`` to be evaluated; a native booster keeps none."""
+        kept = getattr(model, "evals_result_", None)
+        return kept if isinstance(kept, Mapping) else {}
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a wrapper or of a native booster."""
