@@ -247,6 +247,11 @@ class Drift(NotebookReprMixin):
     def _check(self) -> None:
         if set(self.provenances) != {"old", "new"}:
             raise InputError("provenances must be those of 'old' and 'new'; pass both")
+        parts = [*self.effects, *([] if self.interactions is None else [self.interactions])]
+        if any(part.output_names != self.output_names for part in parts):
+            raise InputError("effects or interactions are of other outputs; pass those of output_names")
+        if len(set(self.feature_names)) != len(self.effects):
+            raise InputError("effects are of one feature twice; pass each once")
 
     @property
     def provenance(self) -> Provenance:
