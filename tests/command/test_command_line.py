@@ -9,6 +9,7 @@ import sys
 import lightgbm
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import paribus
@@ -45,6 +46,7 @@ def folder(tmp_path_factory):
     frame.to_csv(home / "semicolon.csv", index=False, sep=";")
     frame.to_parquet(home / "data.parquet")
     frame.to_feather(home / "data.feather")
+    (home / "no parquet").mkdir()
     with (home / "model.pkl").open("wb") as file:
         pickle.dump(model, file)
     for name in ("old", "moved"):
@@ -110,6 +112,22 @@ def test_files_of_every_format_have_the_same_rows(folder):
     assert tables["my data.csv"].equals(tables["data.feather"])
     parquet = read_data(str(folder / "data.parquet"), "target", "weight")
     assert (parquet.y, parquet.sample_weight) == ("target", "weight")
+
+
+def test_column_that_is_weight_and_feature_stays_a_feature(folder):
+    model = paribus.read_model(folder / "old.txt")
+    data = read_data(str(folder / "my data.csv"), "target", "age", model=model)
+    assert data.X.column_names == ["age", "power kW", "city", "weight"]
+    assert data.sample_weight.min() >= 18
+
+
+def test_arrow_stream_and_compressed_csv(folder):
+    table = read_data(str(folder / "data.feather")).X
+    with pa.ipc.new_stream(folder / "data.arrows", table.schema) as stream:
+        stream.write_table(table)
+    assert read_data(str(folder / "data.arrows")).X.equals(table)
+    pd.read_csv(folder / "my data.csv").to_csv(folder / "data.csv.gz", index=False)
+    assert read_data(str(folder / "data.csv.gz")).X.equals(read_data(str(folder / "my data.csv")).X)
 
 
 def test_explain_parquet_with_target_and_weight_equals_csv(run, folder):
@@ -186,6 +204,8 @@ FAILURES = [
     (("explain", "model.pkl", "my data.csv"), "can run any code when it is loaded, and is refused"),
     (("explain", "old.txt", "none.csv"), "there is no file or folder none.csv"),
     (("explain", "old.txt", "old.txt"), "DATA old.txt cannot be read: CSV parse error"),
+    (("explain", "old.txt", "old.json"), "does not begin as a Parquet or Arrow file"),
+    (("explain", "old.txt", "no parquet"), "is a folder without Parquet files"),
     (("explain", "old.txt", "my data.csv", "-o", "r.docx"), "-o r.docx must end in .html, .json, .md"),
     (("explain", "old.txt", "my data.csv", "-o", "none/r.html"), "there is no folder none; create it first"),
     (("explain", "old.txt", "my data.csv", "--save", "r.txt"), "--save r.txt must end in .json"),
