@@ -78,7 +78,7 @@ def run(folder, monkeypatch, capsys):
 def test_no_arguments_print_help(run):
     code, out, err = run()
     assert (code, err) == (0, "")
-    assert "paribus compare old.json new.json --fail-above 0.1" in out
+    assert "paribus compare old.json new.json --fail-above 0.05" in out
     assert "exit codes: 0 fine, 1 the gate failed, 2 what was passed cannot be used, 3" in out
 
 
@@ -158,17 +158,17 @@ def test_explain_prints_a_table_or_writes_by_suffix(run, folder):
 
 
 def test_compare_is_a_gate(run, folder):
-    code, out, err = run("compare", "old.json", "moved.json", "--fail-above", "0.1", "--save", "drift.json")
+    code, out, err = run("compare", "old.json", "moved.json", "--fail-above", "0.05", "--save", "drift.json")
     assert code == 1
     assert out.startswith("Drift, ")
-    assert err.startswith("paribus: failed: above 10 % of the spread: age (")
+    assert err.startswith("paribus: failed: above 5 % of the spread: age (")
     assert run("show", "drift.json")[1] == out
-    code, _, err = run("compare", "old.json", "old.json", "--fail-above", "0.1")
-    assert (code, err) == (0, "paribus: passed: no change is above 10 % of the spread\n")
+    code, _, err = run("compare", "old.json", "old.json", "--fail-above", "0.05")
+    assert (code, err) == (0, "paribus: passed: no change is above 5 % of the spread\n")
     code, out, err = run("compare", "old.json", "moved.json")
     assert (code, err) == (0, "")
     assert run("compare", "old.json", "moved.json", "--fail-above", "9", "--unit", "prediction")[0] == 0
-    assert run("compare", "old.json", "moved.json", "--fail-above", "0.1", "--measure", "largest")[0] == 1
+    assert run("compare", "old.json", "moved.json", "--fail-above", "0.05", "--measure", "largest")[0] == 1
     code, out, _ = run("compare", "old.json", "moved.json", "--format", "csv")
     assert out.splitlines()[0].startswith("kind,feature,feature_2,output,old,new,change")
     rows = json.loads(run("compare", "old.json", "moved.json", "--format", "json")[1])

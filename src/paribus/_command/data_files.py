@@ -33,7 +33,7 @@ def read_data(
     model: Any = None,
     on_error: str = "raise",
 ) -> Data:
-    """Open a file, or a folder of Parquet files; the model keeps what of target and weight it was fitted on."""
+    """Open a file, or a folder of Parquet files; target and weight stay features of a model that has them."""
     place = Path(path)
     if not place.exists() and "://" not in path:
         raise SourceError(f"there is no file or folder {path}; give DATA as Parquet, CSV or Arrow")
@@ -61,7 +61,7 @@ def _reader(place: Path) -> Callable[[Path], Any] | None:
     if suffixes and suffixes[-1] in CSV:
         return _csv
     raise SourceError(
-        f"DATA {place} does not begin as a Parquet or Arrow file, and the name of a CSV ends in {', '.join(CSV)}"
+        f"DATA {place} does not begin as a Parquet or Arrow file, and a CSV is named {', '.join(CSV)}"
     )
 
 
