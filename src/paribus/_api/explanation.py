@@ -17,6 +17,7 @@ from paribus._api.statistics.ale_statistic import AleStatistic
 from paribus._api.statistics.axis_options import AxisOptions
 from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic
+from paribus._api.statistics.marginal_statistic import MarginalStatistic
 from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
 from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus._api.statistics.surface_statistic import SurfaceStatistic
@@ -35,7 +36,14 @@ QUANTILES = (0.1, 0.5, 0.9)
 # this takes about as long as the curves of many rows, and enough to find which pairs are strong.
 CROSSED, FEWEST_CROSSED = 10_000_000, 64
 # How a bound on predictions is divided: curves and interactions take most.
-SHARES = {"effects": 6, "accumulated_local_effects": 2, "marginal": 1, "h_statistic": 6, "surfaces": 5}
+SHARES = {
+    "effects": 6,
+    "shapes": 1,  # which take part of what effects may
+    "accumulated_local_effects": 2,
+    "marginal": 1,
+    "h_statistic": 6,
+    "surfaces": 5,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +115,8 @@ def statistics_of(
     assert isinstance(curves, EffectsStatistic)
     assert isinstance(local, AleStatistic)
     assert isinstance(strengths, InteractionStatistic)
+    averages = build("marginal", **grid, **options.share("marginal"))
+    assert isinstance(averages, MarginalStatistic)
     rows = crossed_rows(len(features)) if paired else SUBSAMPLE
     # Each stands after those that it waits for, so that it goes on in the same round.
     found: dict[str, Statistic] = {
@@ -116,7 +126,7 @@ def statistics_of(
             strengths, crossed_rows=rows, with_importance=True, ranking=ranking, varied=varied
         ),
         "local_effects": replace(local, after=ranking),
-        "averages": build("marginal", **grid, **options.share("marginal")),
+        "averages": replace(averages, axes=curves.axes),  # which are the same, and laid out once
     }
     if ranking is not None:
         found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, **options.share("surfaces"))
