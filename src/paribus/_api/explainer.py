@@ -317,7 +317,7 @@ class Explainer:
         Parameters
         ----------
         *verbs : str, or tuple of str and mapping
-            As for `run`.
+            As for `run`, or ``"explain"``.
 
         Returns
         -------
@@ -332,10 +332,23 @@ class Explainer:
         >>> explainer.estimate_cost("effects", "accumulated_local_effects").passes
         1
         """
+        requests = _requests(verbs)
+        statistics = [one for verb, arguments in requests for one in self._forecasted(verb, arguments)]
+        return self._forecast(statistics)
+
+    def _forecasted(self, verb: str, arguments: Mapping[str, Any]) -> list[Statistic]:
+        """Return the statistics of a verb, as a forecast needs them."""
+        if verb != "explain":
+            return [self._statistic(verb, _bound(verb, arguments))]
+        from paribus._api.statistics.surface_statistic import SurfaceStatistic
+
+        every = self._explaining(_bound(verb, arguments, (*BUILDERS, "explain"))).values()
+        # Which surfaces are wanted is found out on the way.
+        return [one.likely() if isinstance(one, SurfaceStatistic) else one for one in every]
+
+    def _forecast(self, statistics: Sequence[Statistic]) -> CostEstimate:
         from paribus._api.cost import forecast
 
-        requests = _requests(verbs)
-        statistics = [self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests]
         surveying = surveying_of(statistics, self._threads, self._max_memory)
         targeted = self._y is not None and any(one.needs_target for one in statistics)
         trial = (self._data.with_target(self._y) if targeted else self._data).trial(surveying)
@@ -651,9 +664,11 @@ def _requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return requests
 
 
-def _bound(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _bound(
+    verb: str, arguments: Mapping[str, Any], verbs: tuple[str, ...] = tuple(BUILDERS)
+) -> dict[str, Any]:
     """Return the arguments of a method with the defaults of those that are not given."""
-    check_choice("verb", verb, tuple(BUILDERS))
+    check_choice("verb", verb, verbs)
     signature = inspect.signature(getattr(Explainer, verb))
     known = tuple(name for name in signature.parameters if name != "self")
     for name in arguments:
