@@ -42,6 +42,7 @@ class NoteCode(StrEnum):
     EMPTY_CELLS = "PAR111", "issue", "cells without rows were filled from their neighbors"
     CATEGORY_ORDER = "PAR112", "issue", "categories were put in an order, on which the effect depends"
     FEATURE_SKIPPED = "PAR113", "issue", "a feature was left out"
+    THIN_SUPPORT = "PAR114", "issue", "most of the movement of a curve lies where hardly any data is"
     FILES_SKIPPED = "PAR201", "issue", "files could not be read and were skipped"
     COLUMNS_IGNORED = "PAR202", "tip", "columns of X that the model was not fitted on were ignored"
     UNKNOWN_CATEGORIES = "PAR203", "issue", "X has categories that the model does not know"
@@ -57,6 +58,8 @@ class NoteCode(StrEnum):
     PROBABILITY_SCALE = "PAR306", "tip", "a model that is additive in its margin interacts in its probability"
     MODELS_DIFFER = "PAR307", "tip", "how much the models of a list differ"
     SINGLE_MODEL = "PAR308", "tip", "a list of one model does not show how much models differ"
+    CELL_DIFFERS = "PAR309", "issue", "near a value, what came out differs from what is predicted"
+    POOR_CALIBRATION = "PAR310", "issue", "what came out differs overall from what is predicted"
     TRAINING_PATHS = "PAR401", "issue", "averaged along the paths of the training data, not over X"
     RECURSION_DIFFERS = "PAR402", "issue", "recursion differs from the exact partial dependence"
     RECURSION_UNCHECKED = "PAR403", "issue", "recursion could not be compared with the exact numbers"
@@ -66,12 +69,27 @@ class NoteCode(StrEnum):
     WEAK_DENOMINATOR = "PAR407", "issue", "the joint effect is so small that H² is noise"
     H_ABOVE_ONE = "PAR408", "issue", "H² is above 1, as the effects of the features cancel in the joint one"
     H_UNDEFINED = "PAR409", "issue", "H² is not defined, as the joint effect vanishes"
+    DIRECTION_VIOLATED = "PAR410", "issue", "a curve moves against the direction that was declared"
+    DIRECTION_REVERSED = "PAR411", "tip", "part of a curve moves against its prevailing direction"
+    HIDDEN_INTERACTION = (
+        "PAR412",
+        "issue",
+        "a feature acts mostly in interactions, which its curve averages out",
+    )
+    NO_EFFECT = "PAR413", "tip", "the prediction does not depend on a feature"
+    DOMINANT_FEATURE = "PAR414", "tip", "one feature has most of the effect of all features"
     RELATIVE_TO = "PAR501", "tip", "the point that the effect is relative to"
     NO_STANDARD_ERROR = "PAR502", "tip", "there is no standard error without individual curves"
     NO_SLOPE_AT_MISSING = "PAR503", "tip", "a missing value has no slope"
     ERROR_BASIS = "PAR504", "tip", "how the standard error of a difference was found"
     INTERPOLATED = "PAR505", "tip", "curves of different grids were interpolated"
     SCORE_ERROR = "PAR506", "tip", "what the standard error of a score that is no mean over rows is of"
+    METRIC_LEFT_OUT = "PAR601", "tip", "a metric of performance has no meaning here and was left out"
+    SHARED_RANKS = (
+        "PAR602",
+        "tip",
+        "a metric may be off by a bound, as predictions that are close share a rank",
+    )
 
 
 class Note(TaggedText):

@@ -5,12 +5,22 @@ import json
 import os
 import select
 import subprocess
+import sys
 import tempfile
 import time
 
 import browser
 
 PATIENCE = 60.0  # seconds for one command: a busy machine is slow
+# The browser reads commands from file 3 and writes to file 4: puts two files there and becomes the browser.
+PLACED = """
+import os, sys
+low = [os.dup(0) for _ in range(6)]  # so that no copy has one of the two numbers
+high = [os.dup(int(file)) for file in sys.argv[1:3]]
+for place, file in enumerate(high, 3):
+    os.dup2(file, place)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
 
 
 class Tab:
@@ -44,7 +54,11 @@ class Tab:
     def resize(self, width, height):
         """Set the size of the window."""
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     def press(self, key, code, text=None):
@@ -55,7 +69,9 @@ class Tab:
 
     def complaints(self):
         """Return what the page wrote to the console, and what was logged of it."""
-        told = [event for event in self.events if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")]
+        told = [
+            event for event in self.events if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
+        ]
         written = [event for event in self.events if event["method"] == "Runtime.consoleAPICalled"]
         return [json.dumps(event["params"])[:500] for event in (*told, *written)]
 
@@ -71,12 +87,21 @@ class Chrome:
         commands, self.write = os.pipe()
         self.read, answers = os.pipe()
         basics = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
-        command = [browser.browser(), *basics, *browser.QUIET, f"--user-data-dir={self.folder.name}", *self.options]
-        # The browser reads commands from file 3 and writes to file 4.
-        shell = ["sh", "-c", f'exec "$0" "$@" 3<&{commands} 4>&{answers}', *command, "--remote-debugging-pipe"]
+        command = [
+            browser.browser(),
+            *basics,
+            *browser.QUIET,
+            f"--user-data-dir={self.folder.name}",
+            *self.options,
+        ]
+        started = [sys.executable, "-S", "-c", PLACED, str(commands), str(answers), *command]
         quiet = subprocess.DEVNULL
         self.process = subprocess.Popen(
-            shell, pass_fds=(commands, answers), stdout=quiet, stderr=quiet, start_new_session=True
+            [*started, "--remote-debugging-pipe", "about:blank"],
+            pass_fds=(commands, answers),
+            stdout=quiet,
+            stderr=quiet,
+            start_new_session=True,
         )
         os.close(commands)
         os.close(answers)

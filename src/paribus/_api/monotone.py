@@ -18,7 +18,6 @@ WORDS: dict[str, Direction | None] = {
     "decreasing": "falling",
 }
 SIGNS: dict[int, Direction | None] = {1: "rising", -1: "falling", 0: None}
-OPPOSITE: dict[Direction, Direction] = {"rising": "falling", "falling": "rising"}
 # What libraries call the constraints: scikit-learn, LightGBM with its aliases, XGBoost, CatBoost.
 PARAMETERS = ("monotonic_cst", "monotone_constraints", "monotone_constraint", "mc")
 SPELLED = {"1": 1, "+1": 1, "1.0": 1, "-1": -1, "-1.0": -1}  # other text is no direction
@@ -108,19 +107,11 @@ def model_directions(estimator: Any, names: tuple[str, ...], outputs: Sequence[s
     outputs are no directions of the outputs.
     """
     estimator = getattr(estimator, "best_estimator_", estimator)
-    signs = _signs(_parameter(estimator), names)
     classes = getattr(estimator, "classes_", None)
-    count = 0 if classes is None else len(classes)
-    if count > 2 or (len(outputs) > 1 and (count, len(outputs)) != (2, 2)):
+    if len(outputs) != 1 or (classes is not None and len(classes) > 2):
         return {}
-    found: Declared = {}
-    for name, sign in signs.items():
-        direction = SIGNS[sign]
-        if direction is not None:
-            found[name] = dict.fromkeys(outputs, direction)
-            if len(outputs) == 2:  # both classes, the first of which has what the second has not
-                found[name][outputs[0]] = OPPOSITE[direction]
-    return found
+    signs = _signs(_parameter(estimator), names)
+    return {name: {outputs[0]: SIGNS[sign]} for name, sign in signs.items()}
 
 
 def _parameter(estimator: Any) -> Any:

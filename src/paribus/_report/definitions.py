@@ -15,7 +15,17 @@ def _sup(text: str) -> Markup:
     return element("sup", text)
 
 
-AVERAGE: Formula = ("PD", _sub("j"), "(v) = 1/W · Σ", _sub("i"), " w", _sub("i"), " f(v, x", _sub("i, −j"), ")")
+AVERAGE: Formula = (
+    "PD",
+    _sub("j"),
+    "(v) = 1/W · Σ",
+    _sub("i"),
+    " w",
+    _sub("i"),
+    " f(v, x",
+    _sub("i, −j"),
+    ")",
+)
 DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
     (
         "Partial dependence",

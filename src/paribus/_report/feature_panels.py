@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from paribus._contracts import Floats
-from paribus._report.figures import DRAWN_OUTPUTS, curves_figure, figure, moved_most
+from paribus._report.figures import ALL_OUTPUTS, curves_figure, drawn_outputs, figure
 from paribus._report.findings import note_item
 from paribus._report.markup import Markup, element, joined
-from paribus._report.overview import against, strength, strongest_partner
+from paribus._report.overview import against, strength
 from paribus._report.phrases import at, digits, error_digits, measured, name_of, share, shortened
 from paribus._report.references import References
 from paribus._report.tables import facts, table
@@ -61,7 +61,7 @@ def _panel(refs: References, name: str) -> Markup:
 def _facts(refs: References, name: str) -> Markup:
     explanation = refs.explanation
     effect, shape = explanation.effects[name], refs.widest(name)
-    partner = strongest_partner(explanation.interactions, name)
+    partner = refs.partners.get(name)
     known: list[tuple[str, Any]] = [("Kind", effect.kinds[0]), ("Strength", strength(explanation, name))]
     if shape is not None:
         known += [
@@ -101,23 +101,11 @@ def _one(result: Any, what: str, columns_of: Any, key: str) -> Markup:
     """Return a figure of one result; of many outputs those that move most, and all in its table."""
     name, outputs = result.feature_names[0], result.output_names
     curves: Floats = next(result[key] for key in ("average", "ale", "predicted", "observed") if key in result)
-    drawn = moved_most(curves)
+    drawn = drawn_outputs(curves)
     some = f" Drawn: {len(drawn)} of {len(outputs)} outputs, which it moves most; the table has all."
-    caption = joined(
-        f"{what} of ", name_of(name, 40), ".", some if len(drawn) < len(outputs) else "", _bands(result)
-    )
+    caption = joined(f"{what} of ", name_of(name, 40), ".", some if len(drawn) < len(outputs) else "")
     numbers = number_table(f"{what} of {shortened(name, 40)}", columns_of(result))
     return figure(curves_figure(result, drawn), caption, key, numbers)
-
-
-def _bands(result: Any) -> str:
-    """Return what bands and bars are."""
-    if isinstance(result, PartialDependence):
-        many = len(result.output_names) > DRAWN_OUTPUTS
-        quantiles = None if result.quantiles is None or many else result.quantiles.names
-        rows = f"; {quantiles[0]} to {quantiles[-1]} of the rows" if quantiles else ""
-        return f" Narrow band: ± 2 standard errors{rows}."
-    return " Errors: ± 2 standard errors."
 
 
 def number_table(caption: str, columns: Columns) -> Markup:
@@ -134,7 +122,9 @@ def _values(result: Any) -> tuple[str, list[str]]:
     return "Value", [*values, "missing"] if result.missing is not None else values
 
 
-def _column(result: Any, head: str, curve: Floats, at_missing: Any, write: Any = digits) -> tuple[str, list[str]]:
+def _column(
+    result: Any, head: str, curve: Floats, at_missing: Any, write: Any = digits
+) -> tuple[str, list[str]]:
     cells = [write(value) for value in curve.tolist()]
     if result.missing is not None:
         cells.append("–" if at_missing is None else write(float(at_missing)))
@@ -149,14 +139,16 @@ def _heads(result: Any, output: int) -> str:
 def effect_columns(effect: PartialDependence) -> Columns:
     """Return the numbers of a partial dependence: the curve, its error, quantiles of the rows, the data."""
     missing, columns = effect.missing, [_values(effect)]
-    many = len(effect.output_names) > DRAWN_OUTPUTS
+    many = len(effect.output_names) > ALL_OUTPUTS
     for output in range(len(effect.output_names)):
         head = _heads(effect, output)
         if effect.average is not None:
             last = None if missing is None or missing.average is None else missing.average[output]
             columns.append(_column(effect, f"{head}average", effect.average[output], last))
         if effect.standard_error is not None:
-            last = None if missing is None or missing.standard_error is None else missing.standard_error[output]
+            last = (
+                None if missing is None or missing.standard_error is None else missing.standard_error[output]
+            )
             curve = effect.standard_error[output]
             columns.append(_column(effect, f"{head}standard error", curve, last, error_digits))
         spread = effect.quantiles
@@ -184,7 +176,7 @@ def local_columns(effect: LocalEffect) -> Columns:
 def average_columns(averages: Marginal) -> Columns:
     """Return averages over the rows near each value."""
     missing, columns = averages.missing, [_values(averages)]
-    many = len(averages.output_names) > DRAWN_OUTPUTS
+    many = len(averages.output_names) > ALL_OUTPUTS
     for output in range(len(averages.output_names)):
         head = _heads(averages, output)
         for key in ("predicted", "observed", "residual"):

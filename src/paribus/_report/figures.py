@@ -21,7 +21,8 @@ from paribus.errors import DrawingError
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, TrainingCurve
 
-DRAWN_OUTPUTS = 4  # of a model with more, figures have those that a feature moves most
+SMALL = (3.95, 3.0)  # inches: three figures of a feature stand beside each other
+ALL_OUTPUTS, SOME_OUTPUTS = 4, 3  # of a model with more than four, figures have three: those that move most
 
 
 def figure(drawing: Figure, caption: Content, key: str, numbers: Content = None) -> Markup:
@@ -29,7 +30,8 @@ def figure(drawing: Figure, caption: Content, key: str, numbers: Content = None)
     bare = replace(drawing, notes=(), title=None)
     image = Markup(render(bare, id_prefix=key))
     table = None if numbers is None else folded("Numbers of this figure", numbers, class_="numbers")
-    return element("figure", image, element("figcaption", caption), table)
+    wide = len(drawing.panels) > 1
+    return element("figure", image, element("figcaption", caption), table, class_="wide" if wide else None)
 
 
 def spark(effect: PartialDependence) -> Markup:
@@ -39,14 +41,23 @@ def spark(effect: PartialDependence) -> Markup:
     output = moved_most(effect.average, 1)[0]
     y = effect.average[output]
     known = np.isfinite(y)
-    if not known.any(): return Markup("")
+    if not known.any():
+        return Markup("")
     lo, hi = y[known].min(), y[known].max()
-    xs = np.linspace(1, 95, len(y)); ys = 22 - 20*(y-lo)/((hi-lo) or 1)
+    xs = np.linspace(1, 95, len(y))
+    ys = 22 - 20 * (y - lo) / ((hi - lo) or 1)
     d = "M" + "L".join(f"{a:.0f} {b:.1f}" for a, b in zip(xs[known], ys[known], strict=True))
-    return Markup(f'<svg class="paribus spark" viewBox="0 0 96 24" width="96" height="24" aria-hidden="true"><path fill="none" class="s-c1" stroke-width="1.5" d="{d}"/></svg>')
+    return Markup(
+        f'<svg class="paribus spark" viewBox="0 0 96 24" width="96" height="24" aria-hidden="true"><path fill="none" class="s-c1" stroke-width="1.5" d="{d}"/></svg>'
+    )
 
 
-def moved_most(curves: Floats, most: int = DRAWN_OUTPUTS) -> list[int]:
+def drawn_outputs(curves: Floats) -> list[int]:
+    """Return the outputs ``(n_outputs, ...)`` that are drawn: all of few, or those that move most."""
+    return moved_most(curves, len(curves) if len(curves) <= ALL_OUTPUTS else SOME_OUTPUTS)
+
+
+def moved_most(curves: Floats, most: int) -> list[int]:
     """Return the outputs ``(n_outputs, ...)`` that move most, in their own order."""
     flat = np.nan_to_num(curves.reshape(len(curves), -1))
     moved = np.ptp(flat, axis=1) if flat.shape[1] else np.zeros(len(curves))
@@ -55,12 +66,13 @@ def moved_most(curves: Floats, most: int = DRAWN_OUTPUTS) -> list[int]:
 
 def curves_figure(result: Any, outputs: Sequence[int]) -> Figure:
     """Return curves of one feature: a panel for each output where a panel has bands of its own."""
-    if len(result.output_names) > DRAWN_OUTPUTS and isinstance(result, PartialDependence):
+    if len(result.output_names) > ALL_OUTPUTS and isinstance(result, PartialDependence):
         result = replace(result, quantiles=None)
     together = not hasattr(result, "residual") and result.get("quantiles") is None
     groups = [list(outputs)] if together or len(outputs) == 1 else [[output] for output in outputs]
     panels = [curve_panel(result, group) for group in groups]
-    return figure_of(panels, columns=min(2, len(panels)), share_y=True)
+    drawing = figure_of(panels, columns=min(4, len(panels)), share_y=True)
+    return replace(drawing, size=SMALL) if len(panels) == 1 else drawing
 
 
 def surface_figure(effect: PartialDependence, output: int) -> Figure | None:
@@ -82,12 +94,15 @@ def calibration_figure(calibration: Calibration) -> Figure:
     marks = (
         Line(ends, ends, INK, "equal", dash="dashed", width=1.0),
         Points(
-            predicted[known], observed[known], color_of(0), "groups of rows ± 2 standard errors",
+            predicted[known],
+            observed[known],
+            color_of(0),
+            "groups of rows ± 2 standard errors",
             error=2 * np.nan_to_num(calibration.observed_error[known]),
         ),
     )
     axes = PanelAxis("predicted average"), PanelAxis("observed average")
-    return single_panel(Panel(marks, *axes), (5.2, 3.8), ())
+    return single_panel(Panel(marks, *axes), SMALL, ())
 
 
 def training_figure(curves: Sequence[TrainingCurve]) -> Figure:
@@ -97,4 +112,4 @@ def training_figure(curves: Sequence[TrainingCurve]) -> Figure:
         for place, curve in enumerate(curves)
     )
     axes = PanelAxis("iteration"), PanelAxis(curves[0].metric)
-    return single_panel(Panel(marks, *axes), (5.2, 3.2), ())
+    return single_panel(Panel(marks, *axes), SMALL, ())

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from paribus._report.markup import Markup, element, joined
-from paribus._report.phrases import digits
 from paribus._report.references import References, badge, code_link
-from paribus._report.tables import folded
+from paribus._report.tables import folded, long_text
 from paribus._text import count
 from paribus.notes import Note, NoteCode
 from paribus.results.explanation import Explanation
@@ -27,7 +26,10 @@ def summary(explanation: Explanation) -> str:
     issues = sum(code.severity == "issue" for code in kinds)
     clear = sum(check.found == 0 for check in explanation.checks)
     found = f"{count(issues, 'kind')} of issue and {count(len(kinds) - issues, 'kind')} of tip were found"
-    return f"{found}; {clear} of {count(len(explanation.checks), 'check')} found nothing."
+    checks = (
+        f"; {clear} of {count(len(explanation.checks), 'check')} found nothing" if explanation.checks else ""
+    )
+    return f"{found}{checks}."
 
 
 def findings_section(refs: References) -> Markup:
@@ -73,13 +75,13 @@ def _finding(refs: References, code: NoteCode, notes: list[Note]) -> Markup:
 
 def note_item(refs: References, note: Note, *, with_code: bool = False) -> Markup:
     """Return a note with its number and a link to the panel of its feature."""
-    value = None if note.value is None else element("span", digits(note.value), class_="value")
+    value = None if note.value is None else element("span", f"{note.value:.4g}", class_="value")
     panel = None
     if note.feature is not None and note.feature in refs.ranks and not with_code:
         panel = joined(" ", element("span", "→ ", refs.feature(note.feature), class_="where"))
     code = joined(badge(note.code), " ", code_link(note.code), " ") if with_code else None
     number = None if value is None else joined(" ", element("span", "number: ", value, class_="number"))
-    return element("li", code, element("bdi", note.text, class_="long"), number, panel)
+    return element("li", code, long_text(note.text), number, panel)
 
 
 def _sentence(meaning: str) -> str:

@@ -12,11 +12,11 @@ from os import PathLike
 from typing import Any
 
 from paribus._display.vector import css
+from paribus._report.feature_panels import panels_section
 from paribus._report.findings import findings_section
 from paribus._report.markup import Markup, element, joined
 from paribus._report.overview import overview_section
 from paribus._report.pairs_section import pairs_section
-from paribus._report.feature_panels import panels_section
 from paribus._report.performance_section import performance_section
 from paribus._report.phrases import name_of
 from paribus._report.record_section import record_section
@@ -98,7 +98,9 @@ def title_of(explanation: Explanation) -> str:
 def _checked_about(about: Mapping[str, str] | None) -> dict[str, str]:
     """Return the texts of the user, with the date of the environment if there is none."""
     if about is not None and not isinstance(about, Mapping):
-        raise OptionError(f"about={about!r} must be a mapping from names to texts, such as {{'owner': 'A. Smith'}}")
+        raise OptionError(
+            f"about={about!r} must be a mapping from names to texts, such as {{'owner': 'A. Smith'}}"
+        )
     texts = dict(about or {})
     for name, text in texts.items():
         if not isinstance(name, str) or not isinstance(text, str):

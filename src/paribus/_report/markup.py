@@ -78,7 +78,11 @@ def element(tag: str, *content: Content, **attributes: str | int | bool | None) 
 
 def _attribute(name: str, value: str | int | bool | None) -> str:
     name = name.rstrip("_").replace("_", "-")
-    if name == "style" or name.startswith("on") or (name in ("href", "src") and not str(value).startswith("#")):
+    if (
+        name == "style"
+        or name.startswith("on")
+        or (name in ("href", "src") and not str(value).startswith("#"))
+    ):
         raise ParibusError(f"{name}={value!r} is not for a page without requests; use a class or an anchor")
     if value is None or value is False:
         return ""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from paribus._report.figures import spark
 from paribus._report.markup import Markup, element, joined
 from paribus._report.phrases import NONE, at, measured, name_of, share
@@ -13,7 +11,6 @@ from paribus._report.references import References
 from paribus._report.tables import table
 from paribus._text import number
 from paribus.results.explanation import Explanation
-from paribus.results.hstatistics import HStatistics
 from paribus.results.shape import Monotonicity, Shape
 
 HEADS = (
@@ -61,7 +58,7 @@ def overview_row(refs: References, name: str) -> list[str]:
     """Return the cells of a feature."""
     explanation = refs.explanation
     effect, shape = explanation.effects[name], refs.widest(name)
-    partner = strongest_partner(explanation.interactions, name)
+    partner = refs.partners.get(name)
     averages = explanation.averages.get(name)
     missing = 0.0 if effect.missing is None else effect.missing.share
     on_curve = math.nan if averages is None else 1 - averages.outside - missing
@@ -106,21 +103,6 @@ def against(monotonicity: Monotonicity | None) -> str:
     moved = measured(monotonicity.violation, monotonicity.standard_error)
     where = f"from {at(monotonicity.start)} to {at(monotonicity.stop)}"
     return f"{moved}{errors}, {where}, {share(monotonicity.support)} of the data ({held})"
-
-
-def strongest_partner(interactions: HStatistics | None, name: str) -> tuple[str, float] | None:
-    """Return the feature with which one interacts most, and how strongly; None if with none."""
-    if interactions is None or name not in interactions.feature_names:
-        return None
-    own = interactions.feature_names.index(name)
-    strengths = np.nanmax(np.nan_to_num(interactions.pairwise.strength), axis=1, initial=0.0)
-    entries = [
-        (float(strengths[place]), pair[0] if pair[1] == own else pair[1])
-        for place, pair in enumerate(interactions.pairs)
-        if own in pair
-    ]
-    most, partner = max(entries, key=lambda entry: (entry[0], -entry[1]), default=(0.0, 0))
-    return (interactions.feature_names[partner], most) if most > 0 else None
 
 
 def _skipped(explanation: Explanation) -> Markup | None:

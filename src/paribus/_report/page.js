@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const number = (text) => {
-    const found = text.replace(/,/g, "").match(/^[^\d–-]*(-?\d[\d.]*(?:e[+-]?\d+)?)/i);
+    const found = text.replace(/,/g, "").match(/^(-?\d[\d.]*(?:e[+-]?\d+)?)/i);
     return found ? parseFloat(found[1]) : NaN;
   };
   const compare = (one, two) => {

@@ -55,7 +55,7 @@ def _strengths(refs: References, interactions: HStatistics) -> list[Markup | Non
     ]
     if len(interactions.feature_names) > 2:
         drawn.append(_heat_map(refs, interactions, output, of))
-    return [element("div", *drawn, class_="figures"), _table(refs, interactions)]
+    return [element("div", *drawn, class_="pair"), _table(refs, interactions)]
 
 
 def _heat_map(refs: References, interactions: HStatistics, output: int, of: Markup | str) -> Markup:
@@ -112,7 +112,12 @@ def _surfaces(refs: References) -> list[Markup]:
     surfaces = refs.explanation.surfaces
     if surfaces is None:
         return []
-    made = [_surface(refs, effect, place == 0) for place, effect in enumerate(surfaces.values())]
+    interactions = refs.explanation.interactions
+    assert interactions is not None  # surfaces are of its strongest pairs
+    ranking = (tuple(_names(interactions, one.features)) for one in interactions.strongest(None))
+    order = [pair for pair in dict.fromkeys(ranking) if pair in surfaces]
+    order += [pair for pair in surfaces if pair not in order]
+    made = [_surface(refs, surfaces[pair], place == 0) for place, pair in enumerate(order)]
     return [element("h3", "Surfaces of the strongest pairs"), *made]
 
 
@@ -125,12 +130,14 @@ def _surface(refs: References, effect: PartialDependence, opened: bool) -> Marku
     caption = joined("Partial dependence on ", both, of, ". Struck out: what no row combines.")
     numbers = surface_table(effect, output)
     drawing = surface_figure(effect, output)
-    shown = numbers if drawing is None else figure(drawing, caption, refs.pair(effect.feature_names) + "-map", numbers)
+    shown = (
+        numbers
+        if drawing is None
+        else figure(drawing, caption, refs.pair(effect.feature_names) + "-map", numbers)
+    )
     names = joined((" × " * (place > 0), name_of(name)) for place, name in enumerate(effect.feature_names))
     body = element("div", shown, class_="body", id=refs.pair(effect.feature_names))
-    return element(
-        "details", element("summary", element("h4", names)), body, class_="panel", open=opened
-    )
+    return element("details", element("summary", element("h4", names)), body, class_="panel", open=opened)
 
 
 def surface_table(effect: PartialDependence, output: int) -> Markup:

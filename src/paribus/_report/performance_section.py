@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from paribus._report.feature_panels import number_table
 from paribus._report.figures import calibration_figure, figure, training_figure
 from paribus._report.markup import Content, Markup, element, joined
-from paribus._report.feature_panels import number_table
 from paribus._report.phrases import at, digits, error_digits, measured, name_of, shortened
 from paribus._report.references import References
 from paribus._report.tables import table
@@ -83,7 +83,9 @@ def _calibrations(performance: Performance) -> list[Content]:
 
 def _calibration(calibration: Calibration, several: bool, key: str) -> Markup:
     of = joined(" of ", name_of(calibration.output, 40)) if several else ""
-    caption = joined("Observed against predicted averages", of, ", in groups of rows with similar predictions.")
+    caption = joined(
+        "Observed against predicted averages", of, ", in groups of rows with similar predictions."
+    )
     return figure(calibration_figure(calibration), caption, key, _calibration_table(calibration))
 
 

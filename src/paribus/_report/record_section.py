@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from paribus._report.definitions import definitions, not_shown
 from paribus._report.markup import Content, Markup, element, joined
-from paribus._report.phrases import NONE, at, fact, full_name, name_of, share, shortened
+from paribus._report.phrases import NONE, at, fact, full_name, name_of, share
 from paribus._report.references import References, badge
-from paribus._report.tables import facts, folded, table
+from paribus._report.tables import facts, folded, long_text, table
 from paribus.notes import NoteCode
 from paribus.results.explanation import Explanation
 from paribus.results.provenance import Provenance
 from paribus.results.storage import Payload
-
-LONG = 400  # characters of a fact that are not folded
 
 
 def record_section(refs: References, about: Mapping[str, str], payload: Payload) -> Markup:
@@ -26,13 +24,13 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
         element("h2", title),
         *_about(about),
         element("h3", "Model"),
-        facts((name, _long(value)) for name, value in _model(explanation)),
+        facts((name, long_text(value)) for name, value in _model(explanation)),
         _parameters(explanation),
         element("h3", "Data"),
-        facts((name, _long(value)) for name, value in _data(explanation.provenance)),
+        facts((name, long_text(value)) for name, value in _data(explanation.provenance)),
         _columns(explanation),
         element("h3", "How the numbers were made"),
-        facts((name, _long(value)) for name, value in _estimation(explanation.provenance)),
+        facts((name, long_text(value)) for name, value in _estimation(explanation.provenance)),
         _parts(explanation),
         _refusals(explanation.provenance),
         element("h3", "Definitions"),
@@ -50,16 +48,9 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
 def _about(about: Mapping[str, str]) -> list[Content]:
     if not about:
         return []
-    given = facts((name_of(key), element("bdi", text, class_="long")) for key, text in about.items())
+    given = facts((name_of(key), long_text(text)) for key, text in about.items())
     note = "Given by whoever made this page, and printed as it is."
     return [element("h3", "About"), element("p", note, class_="small"), given]
-
-
-def _long(value: str) -> Markup:
-    """Return a fact, folded if it is long."""
-    if len(value) <= LONG:
-        return element("bdi", value, class_="long")
-    return folded(element("bdi", shortened(value, LONG // 4)), element("bdi", value, class_="long"))
 
 
 def _model(explanation: Explanation) -> Iterator[tuple[str, str]]:
@@ -80,7 +71,7 @@ def _parameters(explanation: Explanation) -> Markup | None:
     parameters = explanation.model.parameters
     if not parameters:
         return None
-    rows = ([name_of(name), _long(value)] for name, value in parameters.items())
+    rows = ([name_of(name), long_text(value)] for name, value in parameters.items())
     return folded("Hyperparameters", table("Hyperparameters", ["Name", "Value"], rows, shown_caption=False))
 
 
@@ -129,7 +120,10 @@ def _estimation(provenance: Provenance) -> Iterator[tuple[str, str]]:
     yield "Rows of standard errors", fact(provenance.standard_error_rows)
     yield "Error of quantile ranks", "0, exact" if provenance.rank_error == 0 else fact(provenance.rank_error)
     verified = provenance.verified_difference
-    yield "Compared with brute force", "not requested" if verified is None else f"largest difference {verified:.3g}"
+    yield (
+        "Compared with brute force",
+        "not requested" if verified is None else f"largest difference {verified:.3g}",
+    )
 
 
 def _parts(explanation: Explanation) -> Markup:
@@ -163,7 +157,9 @@ def _parts(explanation: Explanation) -> Markup:
 def _refusals(provenance: Provenance) -> Markup:
     if not provenance.refusals:
         return element("p", "No evaluator was refused.")
-    rows = ([name, reason.code.value, element("bdi", str(reason))] for name, reason in provenance.refusals.items())
+    rows = (
+        [name, reason.code.value, element("bdi", str(reason))] for name, reason in provenance.refusals.items()
+    )
     return table("Evaluators that were not used, and why", ("Evaluator", "Code", "Reason"), rows)
 
 
@@ -176,9 +172,15 @@ def _codes(explanation: Explanation) -> Markup:
         check = checks.get(code)
         state = "found" if code in listed else "not looked for"
         if check is not None:
-            state = f"{check.found} found" + ", muted" * check.muted if check.found or check.muted else "none found"
+            state = (
+                f"{check.found} found" + ", muted" * check.muted
+                if check.found or check.muted
+                else "none found"
+            )
         rows.append([element("span", code.value, id=code.value), badge(code), code.meaning, state])
-    return table("Codes of notes, which never change their meaning", ("Code", "Severity", "Meaning", "Here"), rows)
+    return table(
+        "Codes of notes, which never change their meaning", ("Code", "Severity", "Meaning", "Here"), rows
+    )
 
 
 def _file(payload: Payload) -> Markup:

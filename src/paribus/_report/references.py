@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from paribus._report.markup import Markup, element, joined
 from paribus._report.phrases import name_of
 from paribus.notes import Note, NoteCode
@@ -39,6 +41,22 @@ class References:
         for note in self.explanation.verdict:
             if note.feature is not None:
                 found[note.feature] = (*found.get(note.feature, ()), note)
+        return found
+
+    @cached_property
+    def partners(self) -> dict[str, tuple[str, float]]:
+        """The feature with which each interacts most, and how strongly; without those that interact with none."""
+        interactions = self.explanation.interactions
+        found: dict[str, tuple[str, float]] = {}
+        if interactions is None or not interactions.pairs:
+            return found
+        names = interactions.feature_names
+        strengths = np.nan_to_num(interactions.pairwise.strength).max(axis=1)
+        for place in np.argsort(-strengths, kind="stable").tolist():
+            if strengths[place] > 0:
+                one, two = (names[own] for own in interactions.pairs[place])
+                found.setdefault(one, (two, float(strengths[place])))
+                found.setdefault(two, (one, float(strengths[place])))
         return found
 
     def widest(self, name: str) -> Shape | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from paribus._report.markup import Content, Markup, element, joined, row
+from paribus._report.phrases import shortened
+
+LONG = 400  # characters of a text that is not folded
 
 
 def table(
@@ -44,3 +47,10 @@ def facts(pairs: Iterable[tuple[Content, Content]], class_: str = "facts") -> Ma
 def folded(summary: Content, *content: Content, open_: bool = False, class_: str | None = None) -> Markup:
     """Return what is closed until it is opened, without a script."""
     return element("details", element("summary", summary), *content, class_=class_, open=open_)
+
+
+def long_text(value: str) -> Markup:
+    """Return a text from the data, folded if it is long."""
+    if len(value) <= LONG:
+        return element("bdi", value, class_="long")
+    return folded(element("bdi", shortened(value, LONG // 2)), element("bdi", value, class_="long"))

@@ -17,9 +17,9 @@ class CurveCovariance:
         \qquad d_{ig} = f_{ig} - \operatorname{mean}_g f_{ig}
 
     with the curves :math:`f_i` of some rows and :math:`s_i` what the square of a row counts for, which is
-    :math:`w_i^2` if all rows are there. As the difference of two points of a partial dependence is the average
-    of the differences of the same rows, its squared error is :math:`C_{gg} + C_{hh} - 2 C_{gh}`. What a row
-    has at all points alike plays no part in that, and is taken away first, so that it does not round it.
+    :math:`w_i^2` if all rows are there. As the difference of two points of a partial dependence is the
+    average of the differences of the same rows, its squared error is :math:`C_{gg} + C_{hh} - 2 C_{gh}`. What
+    a row has at all points alike plays no part in that, and is taken away first, for precision.
 
     Attributes
     ----------

@@ -35,8 +35,8 @@ class Monotonicity(Record):
     direction : {"rising", "falling"}
         The direction that the curve is held to.
     is_declared : bool
-        Whether it was declared, by the user or by constraints of the model; else it is the prevailing one, the
-        sign of the covariance of the curve with the rank of the value in the data.
+        Whether it was declared, by the user or by constraints of the model; else it is the prevailing one,
+        the sign of the covariance of the curve with the rank of the value in the data.
     violation : float
         The largest movement against it, in units of the prediction; 0 for a monotone curve.
     standard_error : float
@@ -82,11 +82,12 @@ class Shape(Record):
     Notes
     -----
     Two points differ if their distance exceeds two standard errors, paired by rows, and 5 % of the range. A
-    curve without two such points is ``"flat"``. Followed from left to right, without the first and the last 1 %
-    of the data, it is ``"rising"`` or ``"falling"`` if it never turns back by so much, ``"U"`` or ``"inverted
-    U"`` if it does once, ``"wavy"`` if more often. A movement of which at least 80 % happens at one to four
-    gaps between grid points, at one gap in eight and a quarter of the axis at most, ``"steps up"`` or ``"steps
-    down"``. Values without an order are ``"categories"``, and a curve without a finite point ``"undefined"``.
+    curve without two such points is ``"flat"``. Followed from left to right, without the first and the last
+    1 % of the data, it is ``"rising"`` or ``"falling"`` if it never turns back by so much, ``"U"`` or
+    ``"inverted U"`` if it does once, ``"wavy"`` if more often. A movement of which at least 80 % happens at
+    one to four gaps between grid points, one gap in eight and a quarter of the axis at most, is
+    ``"steps up"`` or ``"steps down"``. Values without an order are ``"categories"``; a curve without a finite
+    point is ``"undefined"``.
 
     Errors are of differences of the same rows: with individual curves :math:`f_{ig}`,
 

@@ -183,7 +183,9 @@ def _payload_in(page: str, path: str | PathLike[str]) -> str:
     """Return the saved result inside a page, or refuse one that is damaged or unpacks to more than it says."""
     found = PAYLOAD.findall(page)
     if len(found) != 1 or page.count('id="paribus-payload"') != 1:
-        raise FormatError(f"{path} is not a page written by paribus: it has {len(found)} saved results, not one")
+        raise FormatError(
+            f"{path} is not a page written by paribus: it has {len(found)} saved results, not one"
+        )
     size, digest, data = int(found[0][0]), *found[0][1:]
     try:
         packed = base64.b64decode(data, validate=True)

@@ -2,8 +2,72 @@
 
 from __future__ import annotations
 
-from paribus.notes import NoteCode
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paribus._text import count
+from paribus.errors import OptionError, did_you_mean
+from paribus.notes import Note, NoteCode
+from paribus.results.effects import Effects
+from paribus.results.findings import (
+    CALIBRATION,
+    calibration_notes,
+    cell_notes,
+    comparison_notes,
+    direction_notes,
+    interaction_notes,
+    strength_notes,
+    support_notes,
+)
+from paribus.results.hstatistics import HStatistics
+from paribus.results.importance import Importance
+from paribus.results.local_effect import LocalEffects
+from paribus.results.marginal import Marginals
+from paribus.results.performance import Performance
 from paribus.results.schema import Record, record
+from paribus.results.shape import Shape
+
+NAMED = 3  # other features that a finding lists by name
+# Codes whose number is in units of the prediction; others are shares, or numbers of rows and files.
+IN_UNITS = (
+    NoteCode.ALE_DIFFERS,
+    NoteCode.CELL_DIFFERS,
+    NoteCode.DIRECTION_REVERSED,
+    NoteCode.DIRECTION_VIOLATED,
+    NoteCode.MODELS_DIFFER,
+    NoteCode.RECURSION_DIFFERS,
+)
+# What is about pairs that hardly matter, and stands last among the issues.
+MINOR = (NoteCode.WEAK_DENOMINATOR, NoteCode.H_UNDEFINED)
+# What every explanation looks for.
+ALWAYS = (
+    NoteCode.EXTRAPOLATION,
+    NoteCode.MISSING_VALUES,
+    NoteCode.NEARLY_CONSTANT,
+    NoteCode.SINGLE_VALUE,
+    NoteCode.NO_VALUE,
+    NoteCode.INFINITE_VALUES,
+    NoteCode.NARROW_RANGE,
+    NoteCode.RARE_CATEGORIES,
+    NoteCode.OUTSIDE_GRID,
+    NoteCode.EMPTY_CELLS,
+    NoteCode.FEATURE_SKIPPED,
+    NoteCode.THIN_SUPPORT,
+    NoteCode.COLUMNS_IGNORED,
+    NoteCode.UNKNOWN_CATEGORIES,
+    NoteCode.NOT_FINITE,
+    NoteCode.ROW_DEPENDENT,
+    NoteCode.CONSTANT_PREDICTION,
+    NoteCode.ALE_DIFFERS,
+    NoteCode.DIRECTION_REVERSED,
+    NoteCode.NO_EFFECT,
+    NoteCode.DOMINANT_FEATURE,
+)
+WITH_PAIRS = (NoteCode.HIDDEN_INTERACTION, NoteCode.WEAK_DENOMINATOR, NoteCode.H_ABOVE_ONE)
 
 
 @record
@@ -15,7 +79,7 @@ class Check(Record):
     code : NoteCode
         The kind.
     found : int
-        Number of notes of that kind.
+        Number of features, or of other things, that it was found of.
     muted : bool
         Whether they are left out of the verdict.
     """
@@ -23,3 +87,172 @@ class Check(Record):
     code: NoteCode
     found: int
     muted: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of an explanation that a verdict is about."""
+
+    effects: Effects
+    local_effects: LocalEffects
+    averages: Marginals
+    importance: Importance
+    interactions: HStatistics | None
+    surfaces: Effects | None
+    shapes: tuple[Shape, ...]
+    performance: Performance | None
+
+    @property
+    def results(self) -> list[Any]:
+        """Those that have notes, the one whose words are kept first."""
+        named = (
+            self.effects,
+            self.local_effects,
+            self.averages,
+            self.importance,
+            self.interactions,
+            self.surfaces,
+            self.performance,
+        )
+        return [part for part in named if part is not None]
+
+    @property
+    def strengths(self) -> dict[str, float]:
+        """Strength of each feature, relative to the strongest."""
+        own = {one.feature_names[0]: one.strength for one in self.effects.effects}
+        most = max((value for value in own.values() if np.isfinite(value)), default=0.0)
+        return {name: value / most if most > 0 else 0.0 for name, value in own.items()}
+
+    @property
+    def unit(self) -> float:
+        """The largest range of a curve, which numbers in units of the prediction are relative to."""
+        return max((shape.range for shape in self.shapes), default=0.0)
+
+    def notes(self) -> list[Note]:
+        """Return all notes, those that only the parts together show last."""
+        found = [note for part in self.results for note in part.notes]
+        found += [*direction_notes(self.shapes), *support_notes(self.effects)]
+        found += comparison_notes(self.effects, self.local_effects)
+        found += strength_notes(self.effects, self.importance)
+        if self.interactions is not None:
+            found += interaction_notes(self.interactions)
+        found += cell_notes(self.averages, self._deviation())
+        return found + ([] if self.performance is None else [*calibration_notes(self.performance)])
+
+    def _deviation(self) -> Any:
+        """Return the standard deviation of the prediction ``(o,)``; of one feature, that of its effect."""
+        if self.interactions is not None:
+            return np.sqrt(self.interactions.variance)
+        strength = self.effects.effects[0].strength
+        return np.full(len(self.effects.effects[0].output_names), strength)
+
+    def looked_for(self) -> list[NoteCode]:
+        """Return the kinds of caveats that these parts look for."""
+        codes = [*ALWAYS, *(WITH_PAIRS if self.interactions is not None else ())]
+        declared = [
+            shape.monotonicity is not None and shape.monotonicity.is_declared for shape in self.shapes
+        ]
+        codes += [NoteCode.DIRECTION_VIOLATED] * any(declared)
+        codes += [NoteCode.CELL_DIFFERS] * any(one.residual is not None for one in self.averages.effects)
+        metrics = () if self.performance is None else self.performance.metrics
+        codes += [NoteCode.POOR_CALIBRATION] * any(metric.name in CALIBRATION for metric in metrics)
+        return codes
+
+
+def verdict_of(parts: Parts, mute: Any = ()) -> tuple[tuple[Note, ...], tuple[Check, ...]]:
+    """Return findings, worst first, and what was looked for.
+
+    A caveat that several parts have of one feature is one finding, and so is one kind of caveat of several
+    features: it has the words of the worst, and counts the others. Issues come before tips, first among them
+    violations of declared directions, then by the strength of the feature times the number of the note.
+
+    Parameters
+    ----------
+    parts : Parts
+        What was computed.
+    mute : sequence of str or NoteCode
+        Kinds to leave out, by code (``"PAR101"``), name (``"EXTRAPOLATION"``) or all of a hundred
+        (``"PAR1xx"``).
+
+    Returns
+    -------
+    tuple of Note, tuple of Check
+        Checks by code; those that were muted say so.
+    """
+    muted = muted_codes(mute)
+    notes, sizes = distinct(parts.notes()), Sizes(parts.strengths, parts.unit)
+    found = Counter(note.code for note in notes)
+    codes = sorted({*parts.looked_for(), *found, *muted}, key=str)
+    checks = tuple(Check(code, found[code], code in muted) for code in codes)
+    kept = [note for note in notes if note.code not in muted]
+    kinds = [[note for note in kept if note.code is code] for code in codes]
+    grouped = [_grouped(same, sizes) for same in kinds if same]
+    ranked = sorted(grouped, key=lambda note: (note.severity != "issue", -sizes.of(note)))
+    return tuple(ranked), checks
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """How much a note matters: by the strength of its feature, relative to others, and by its number."""
+
+    strengths: Mapping[str, float]
+    unit: float
+
+    def of(self, note: Note) -> float:
+        """Return a number between 0 and 1; what is about no single feature concerns all of them.
+
+        A direction that was declared is a requirement, and counts one more.
+        """
+        if note.code in MINOR:
+            return 0.0
+        strength = self.strengths.get(note.feature or "", 1.0)
+        value = 1.0 if note.value is None else abs(note.value)
+        if note.code in IN_UNITS:
+            value = value / self.unit if self.unit > 0 else 0.0
+        size = strength * min(1.0, value) + (note.code is NoteCode.DIRECTION_VIOLATED)
+        return size if np.isfinite(size) else 1.0
+
+
+def distinct(notes: Iterable[Note]) -> list[Note]:
+    """Return one note of each kind for each feature, and for what is about none one of each sentence.
+
+    The first is kept; of several in units of the prediction, as outputs have them, the largest.
+    """
+    kept: dict[tuple[NoteCode, str], Note] = {}
+    for note in notes:
+        key = note.code, note.text if note.feature is None else f"feature {note.feature}"
+        before = kept.get(key)
+        if before is None or (note.code in IN_UNITS and (note.value or 0) > (before.value or 0)):
+            kept[key] = note
+    return list(kept.values())
+
+
+def _grouped(notes: list[Note], sizes: Sizes) -> Note:
+    """Return one finding of notes of one kind."""
+    worst, *others = sorted(notes, key=lambda note: -sizes.of(note))
+    if not others:
+        return worst
+    names = [note.feature for note in others if note.feature is not None]
+    if len(names) < len(others):
+        more = f"{worst}; and {count(len(others), 'more note')} of this kind"
+    else:
+        listed = ", ".join(names[:NAMED]) + (" and more" if len(names) > NAMED else "")
+        more = f"{worst}; likewise {count(len(names), 'other feature')}: {listed}"
+    return Note(worst.code, more, worst.feature, worst.value)
+
+
+def muted_codes(mute: Any) -> frozenset[NoteCode]:
+    """Return the kinds that are muted; refuse what names none."""
+    given = [mute] if isinstance(mute, str) else mute
+    if not isinstance(given, Iterable):
+        raise OptionError(f"mute={mute!r} must be a list of codes, such as ['PAR101', 'EXTRAPOLATION']")
+    found: set[NoteCode] = set()
+    for one in given:
+        word = str(one.value if isinstance(one, NoteCode) else one).strip()
+        upper = word.upper()
+        named = {code for code in NoteCode if upper in (code.value, code.name, f"{code.value[:4]}XX")}
+        if not named:
+            known = [*(code.name for code in NoteCode), *(code.value for code in NoteCode)]
+            raise OptionError(f"mute has {word!r}, which is no code of a note{did_you_mean(upper, known)}")
+        found |= named
+    return frozenset(found)

@@ -103,14 +103,19 @@ class ShapeStatistic:
         All models of a list have the same rows.
         """
         counted = work.rows.n_weighted
-        few = min(counted, SAMPLE, max(LEAST_ROWS, counted // EXTRA))
+        many = min(counted, SAMPLE, self._held_rows(work, grids))
+        few = min(many, max(LEAST_ROWS, counted // EXTRA))
         if self.max_predictions is not None:
             points = sum(grid.n_points for grid in grids) * len(work.models)
             few = min(few, self.max_predictions // max(1, points))
         if few < min(LEAST_PAIR, counted):
             return None
-        many = few if work.several else min(counted, SAMPLE)
-        return work.rows.sample(many, SEED), work.rows.sample(few, SEED)
+        return work.rows.sample(few if work.several else many, SEED), work.rows.sample(few, SEED)
+
+    def _held_rows(self, work: Work, grids: tuple[Grid, ...]) -> int:
+        """Return the rows whose curves on the largest grid can be held."""
+        largest = max((grid.n_points for grid in grids), default=1)
+        return max(LEAST_PAIR, _curve_bytes(work) // (_number_bytes(work) * max(1, largest)))
 
     def _curves(self, work: Work, grids: tuple[Grid, ...], taken: tuple[Rows, Rows], index: int) -> Rounds:
         many, few = (partial(_request, work, grids, rows) for rows in taken)
@@ -128,8 +133,8 @@ def _check_ordered(axes: Iterable[Axis], declared: frozenset[str]) -> None:
     for axis in axes:
         if axis.name in declared and not axis.ordered:
             raise OptionError(
-                f"monotone declares a direction of {axis.name!r}, whose categories have no order; omit it, or "
-                "make it an ordered categorical in X"
+                f"monotone declares a direction of {axis.name!r}, whose categories have no order; omit it, "
+                "or make it an ordered categorical in X"
             )
 
 
@@ -159,8 +164,7 @@ def _taken(work: Work, samples: tuple[Sample, Sample]) -> Rounds:
 
 def _portions(grids: tuple[Grid, ...], work: Work, rows: int) -> Iterator[tuple[Grid, ...]]:
     """Yield grids, in order, whose curves are held at once."""
-    bound = min(CURVE_BYTES, work.memory // CURVE_SHARE) if work.given else CURVE_BYTES
-    most = bound // max(1, FLOAT * rows * work.models[0].n_outputs * len(work.models))
+    most = _curve_bytes(work) // (_number_bytes(work) * max(1, rows))
     some: list[Grid] = []
     for grid in grids:
         if some and sum(one.n_points for one in some) + grid.n_points > most:
@@ -168,6 +172,16 @@ def _portions(grids: tuple[Grid, ...], work: Work, rows: int) -> Iterator[tuple[
             some = []
         some.append(grid)
     yield tuple(some)
+
+
+def _curve_bytes(work: Work) -> int:
+    """Return the memory that curves may take; where the user gave none, it is fixed, as all numbers are."""
+    return min(CURVE_BYTES, work.memory // CURVE_SHARE) if work.given else CURVE_BYTES
+
+
+def _number_bytes(work: Work) -> int:
+    """Return the memory of a point of a row, for all outputs and models."""
+    return FLOAT * work.models[0].n_outputs * len(work.models)
 
 
 def _mean_curves(estimated: Sequence[Estimated], number: int, points: int) -> Floats:

@@ -23,9 +23,10 @@ MOST = {"x": 9, "y": 7}  # ticks of numbers
 LEADING_DIGITS = (1.0, 2.0, 2.5, 5.0)
 TICK = 12.0  # pixels of text at ticks
 SMALLER, SMALLEST = 0.8, 7.5  # of that size, before words are turned; pixels that can be read
+LINES = 3  # of a given text, at most
 APART = 0.6  # em between texts beside each other
 THOUSANDS = re.compile(r"(?<=\d)(?=(\d{3})+$)")
-MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAY_MS = 86_400_000.0
 # Calendar steps, each a unit and how many of it; weeks begin on Mondays.
 CALENDAR = (
@@ -135,7 +136,9 @@ def number_texts(values: list[float], decimals: int) -> list[str]:
         texts = [_with_power(value, top, max(0, top + decimals)) for value in values]
     else:
         texts = [f"{value:.{max(0, decimals)}f}" for value in values]
-        texts = [_apart(text) if abs(value) >= 1e4 else text for text, value in zip(texts, values, strict=True)]
+        texts = [
+            _apart(text) if abs(value) >= 1e4 else text for text, value in zip(texts, values, strict=True)
+        ]
     return [_signed(text) for text in texts]
 
 
@@ -183,13 +186,17 @@ def _stamps(low: float, high: float, unit: str, step: int) -> np.ndarray[tuple[i
     return numbers.astype(f"datetime64[{unit}]").astype("datetime64[ms]")
 
 
-def _date_texts(stamps: np.ndarray[tuple[int], np.dtype[np.datetime64]], unit: str, *, two_lines: bool) -> list[str]:
+def _date_texts(
+    stamps: np.ndarray[tuple[int], np.dtype[np.datetime64]], unit: str, *, two_lines: bool
+) -> list[str]:
     """Write dates: what differs between ticks, and below it where the rest changes."""
     pairs = [_date_parts(str(stamp), unit) for stamp in stamps]
     if not two_lines:
         return [f"{rest} {part}".strip() for part, rest in pairs]
     before = ["", *(rest for _, rest in pairs)]
-    return [part if rest == last else f"{part}\n{rest}" for (part, rest), last in zip(pairs, before, strict=False)]
+    return [
+        part if rest == last else f"{part}\n{rest}" for (part, rest), last in zip(pairs, before, strict=False)
+    ]
 
 
 def _date_parts(stamp: str, unit: str) -> tuple[str, str]:
@@ -217,14 +224,16 @@ def _given(axis: PanelAxis, ends: tuple[float, float], way: Way, length: float, 
     if way == "x" and not axis.turned:
         for size in (TICK, SMALLER * TICK):
             if _beside_each_other(ends, length, size)(sorted(given)) or len(given) == 1:
-                widest = max(between, 0.0) if len(given) > 1 else length + 40.0
+                widest = max(between, 0.0) if len(given) > 1 else length + 1.0
                 return _shortened(given, widest, size, turned=False)
     every = max(1, ceil(1.1 * SMALLEST / max(between, 1e-9))) if len(given) > 1 else 1
     given, between = given[::every], between * every
     lines = max(text.count("\n") + 1 for _, text in given)
     size = min(TICK, max(SMALLEST, between / (1.15 * lines)))
-    most = max(1, int(between / (LEADING * size) + 0.2))
-    texts = [fitted_lines(text if most > 1 else text.replace("\n", " "), room, size, most) for _, text in given]
+    most = min(LINES, max(1, int(between / (LEADING * size) + 0.2)))
+    texts = [
+        fitted_lines(text if most > 1 else text.replace("\n", " "), room, size, most) for _, text in given
+    ]
     entries = tuple(zip([at for at, _ in given], texts, strict=True))
     return Ticks(entries, tuple(text for _, text in given), size, turned=way == "x")
 

@@ -1,0 +1,247 @@
+"""What only shows when all parts of an explanation are seen together, as notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+
+from paribus._contracts import Flags, Floats, Integers
+from paribus._text import at_value, number, percent, short
+from paribus.notes import Note, NoteCode
+from paribus.results.comparison import compare
+from paribus.results.effects import Effects
+from paribus.results.hstatistics import HStatistics
+from paribus.results.importance import Importance
+from paribus.results.local_effect import LocalEffects
+from paribus.results.marginal import Marginal, Marginals
+from paribus.results.partial_dependence import PartialDependence
+from paribus.results.performance import Performance
+from paribus.results.shape import Monotonicity, Shape
+
+NOISE = 2.0  # standard errors that a movement against a direction must exceed
+SINGLE = 1e-6  # of the range: models that predict in single precision move by less for no reason
+REVERSED = (0.1, 0.5)  # share of the range: less is a wiggle, more is a U or a wave and is named so
+LEAST_SUPPORT = 0.01  # share of the data that a movement must concern to be reported as a reversal
+THIN = 0.01  # share of the data at the points that have least of it,
+THIN_MOVEMENT = 0.5  # and share of the movement of the curve that lies at these points
+THIN_POINTS = 3  # of fewer points, one is simply rare
+MOSTLY = 0.5  # share of interactions in the mean square of all that a feature does
+NOTABLE = 0.01  # share of the variance of the prediction below which that is not worth a note
+DOMINANT = 0.8  # share of the mean square of all features' effects that one has
+DOMINANT_OF = 3  # features at least: of two, one has often most
+ERRORS = 3.0  # standard errors by which a single cell, or a calibration, must be off
+CELL_ROWS = 30  # rows of a cell at least: of fewer, the error itself is not known
+CELL_SIZE = 0.1  # of the standard deviation of the prediction: with many rows, everything differs
+MISCALIBRATED = 0.05  # distance from 1 of a slope or a ratio that is worth a note
+CALIBRATION = ("calibration slope", "observed / predicted")  # metrics whose ideal is 1
+
+
+def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
+    """Yield notes on curves that move against a declared or their prevailing direction."""
+    several = len({shape.output for shape in shapes}) > 1
+    for shape in shapes:
+        own = shape.monotonicity
+        if own is None or own.violation <= SINGLE * shape.range or _within_noise(own):
+            continue
+        share = own.violation / shape.range
+        of = f" of {shape.output}" if several else ""
+        if own.is_declared:
+            text = (
+                f"{shape.feature} is declared {own.direction}, but its curve{of} moves against it by "
+                f"{number(own.violation)}, {share:.0%} of its range, {_where(own)}"
+            )
+            yield Note(NoteCode.DIRECTION_VIOLATED, text, shape.feature, own.violation)
+        elif REVERSED[0] <= share < REVERSED[1] and own.support >= LEAST_SUPPORT:
+            text = (
+                f"the curve{of} of {shape.feature} is mostly {own.direction}, but moves against that by "
+                f"{number(own.violation)}, {share:.0%} of its range, {_where(own)}"
+            )
+            yield Note(NoteCode.DIRECTION_REVERSED, text, shape.feature, own.violation)
+
+
+def _within_noise(own: Monotonicity) -> bool:
+    return bool(np.isfinite(own.standard_error) and own.violation <= NOISE * own.standard_error)
+
+
+def _where(own: Monotonicity) -> str:
+    where = (
+        f"from {at_value(own.start)} to {at_value(own.stop)}, where {percent(own.support)} of the data lies"
+    )
+    if np.isfinite(own.standard_error) and own.standard_error > 0:
+        return f"{where} ({_multiple(own.violation / own.standard_error)} standard errors)"
+    return where
+
+
+def _multiple(ratio: float) -> str:
+    return short(ratio) if ratio < 1_000 else "over 1,000"
+
+
+def support_notes(effects: Effects) -> Iterator[Note]:
+    """Yield notes on curves that move most where hardly any data is."""
+    for effect in effects.effects:
+        if len(effect.feature_names) == 1 and effect.ordered[0] and effect.average is not None:
+            share, data = _thin_movement(effect, effect.average)
+            if share >= THIN_MOVEMENT:
+                name = effect.feature_names[0]
+                text = (
+                    f"{share:.0%} of the movement of the curve of {name} lies at values around which only "
+                    f"{percent(data)} of the data is"
+                )
+                yield Note(NoteCode.THIN_SUPPORT, text, name, share)
+
+
+def _thin_movement(effect: PartialDependence, average: Floats) -> tuple[float, float]:
+    """Return the share of the movement at the points with the least data, over all outputs, and that data."""
+    total = effect.support.sum()
+    if len(effect.support) < THIN_POINTS or not total > 0 or not np.isfinite(average).all():
+        return 0.0, 0.0
+    shares = effect.support / total
+    order = np.argsort(shares, kind="stable")
+    thin = np.zeros(len(shares), dtype=bool)
+    thin[order[np.cumsum(shares[order]) < THIN]] = True
+    moved = np.abs(np.diff(average, axis=1)).sum(axis=0)
+    touched = thin[1:] | thin[:-1]
+    share = float(moved[touched].sum() / moved.sum()) if moved.sum() > 0 else 0.0
+    return share, float(shares[thin].sum())
+
+
+def comparison_notes(effects: Effects, local_effects: LocalEffects) -> Iterator[Note]:
+    """Yield notes on features whose accumulated local effects differ from partial dependence."""
+    for one in compare(effects, local_effects).effects:
+        yield from (note for note in one.notes if note.code is NoteCode.ALE_DIFFERS)
+
+
+def interaction_notes(interactions: HStatistics) -> Iterator[Note]:
+    """Yield notes on features that act mostly in interactions."""
+    if interactions.overall is None:
+        return
+    together = interactions.overall.numerator.sum(axis=1)
+    alone = interactions.main_effect.numerator.sum(axis=1)
+    variance = float(interactions.variance.sum())
+    for name, joint, own in zip(interactions.feature_names, together, alone, strict=True):
+        share = joint / (joint + own) if joint + own > 0 else 0.0
+        if share >= MOSTLY and joint >= NOTABLE * variance:
+            text = (
+                f"{share:.0%} of what {name} does is interaction with other features, which its curve "
+                "averages out; see the surfaces of its strongest pairs"
+            )
+            yield Note(NoteCode.HIDDEN_INTERACTION, text, name, float(share))
+
+
+def strength_notes(effects: Effects, importance: Importance) -> Iterator[Note]:
+    """Yield notes on features without any effect, and on one that has most of it."""
+    both = importance.with_interactions
+    for name, values in zip(
+        importance.feature_names, both if both is not None else (), strict=both is not None
+    ):
+        if np.all(np.asarray(values) == 0):
+            yield Note(NoteCode.NO_EFFECT, f"the prediction does not depend on {name}", name, 0.0)
+    squares = {
+        one.feature_names[0]: one.strength**2 for one in effects.effects if len(one.feature_names) == 1
+    }
+    total = sum(squares.values())
+    if len(squares) >= DOMINANT_OF and np.isfinite(total) and total > 0:
+        name = max(squares, key=squares.__getitem__)
+        share = squares[name] / total
+        if share >= DOMINANT:
+            text = f"{name} has {share:.0%} of the sum of squared strengths of all {len(squares)} features"
+            yield Note(NoteCode.DOMINANT_FEATURE, text, name, share)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What came out and was predicted ``(o, g)`` near the values of a feature; last, where it is missing."""
+
+    part: Marginal
+    observed: Floats
+    predicted: Floats
+    residual: Floats
+    error: Floats
+    rows: Integers
+    share: Floats
+
+    @classmethod
+    def of(cls, part: Marginal) -> Cells | None:
+        """Return the cells of a feature; None without outcomes or a model."""
+        names = ("observed", "predicted", "residual", "residual_error")
+        arrays = [getattr(part, name) for name in names]
+        if any(array is None for array in arrays):
+            return None
+        rows, support = part.rows, part.support
+        if part.missing is not None:
+            last = (getattr(part.missing, name) for name in names)
+            arrays = [np.column_stack(pair) for pair in zip(arrays, last, strict=True)]
+            rows, support = np.append(rows, part.missing.rows), np.append(support, part.missing.support)
+        return cls(part, *arrays, rows, support / max(np.finfo(float).tiny, support.sum()))
+
+    @cached_property
+    def errors(self) -> Floats:
+        """Standard errors of the residuals.
+
+        Of outcomes that are shares, at least that of outcomes with the predicted probability: rows that all
+        have one outcome show none.
+        """
+        with np.errstate(invalid="ignore"):
+            both = np.stack([self.observed, self.predicted])
+            if not ((both >= 0) & (both <= 1) | np.isnan(both)).all():
+                return self.error
+            return np.fmax(self.error, np.sqrt(self.predicted * (1 - self.predicted) / self.rows))
+
+    @cached_property
+    def known(self) -> Flags:
+        """Cells with rows enough to know the error of their residual."""
+        return np.isfinite(self.residual) & (self.errors > 0) & (self.rows >= CELL_ROWS)
+
+    @cached_property
+    def ratio(self) -> Floats:
+        """Residuals in standard errors, zero where they are not known."""
+        return np.divide(np.abs(self.residual), self.errors, out=np.zeros_like(self.error), where=self.known)
+
+    def text(self, o: int, g: int) -> str:
+        """Return what differs in a cell."""
+        name, outputs = self.part.feature_names[0], self.part.output_names
+        values, of = self.part.grid_values[0], f" ({outputs[o]})" if len(outputs) > 1 else ""
+        where = f"near {name} = {at_value(values[g])}" if g < len(values) else f"where {name} is missing"
+        return (
+            f"{where}, with {percent(float(self.share[g]))} of the data, "
+            f"{number(float(self.observed[o, g]))} came out and {number(float(self.predicted[o, g]))} was "
+            f"predicted{of}, "
+            f"{_multiple(float(self.ratio[o, g]))} standard errors apart"
+        )
+
+
+def cell_notes(averages: Marginals, deviation: Floats) -> Iterator[Note]:
+    """Yield a note for each feature with a cell whose residual is larger than chance explains.
+
+    ``deviation`` is that of the prediction, for each output. A single cell must be off by `ERRORS` standard
+    errors; as the largest of k is looked for, by as many as have the same probability divided by k.
+    """
+    cells = [one for one in map(Cells.of, averages.effects) if one is not None]
+    looked = sum(int(one.known.sum()) for one in cells)
+    if not looked:
+        return
+    tail = 1 - NormalDist().cdf(ERRORS)
+    bound = -NormalDist().inv_cdf(tail / looked)
+    for one in cells:
+        off = (one.ratio > bound) & (np.abs(one.residual) > CELL_SIZE * deviation[:, None])
+        if off.any():
+            o, g = (int(place) for place in np.unravel_index(np.argmax(one.ratio * off), off.shape))
+            others = f", where {bound:.1f} may be chance among {looked:,} cells"
+            name, size = one.part.feature_names[0], abs(float(one.residual[o, g]))
+            yield Note(NoteCode.CELL_DIFFERS, one.text(o, g) + others, name, size)
+
+
+def calibration_notes(performance: Performance) -> Iterator[Note]:
+    """Yield notes on slopes and ratios of calibration that are not 1."""
+    for metric in performance.metrics:
+        off = abs(metric.value - 1)
+        error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
+        if metric.name in CALIBRATION and off > max(MISCALIBRATED, ERRORS * error):
+            of = "" if metric.output is None else f" of {metric.output}"
+            apart = f", {_multiple(off / error)} standard errors from 1" if error > 0 else ", not 1"
+            text = f"the {metric.name}{of} is {number(metric.value)}{apart}"
+            yield Note(NoteCode.POOR_CALIBRATION, text, value=off)

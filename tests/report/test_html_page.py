@@ -1,0 +1,307 @@
+"""The page as text: complete, closed to the network, the same to the byte, and its numbers inside."""
+
+import base64
+import hashlib
+import os
+import random
+import re
+import subprocess
+import sys
+import zlib
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+import paribus
+from paribus._report.html_page import page_of
+from paribus.results.provenance import reproducible
+from paribus.results.storage import payload_of
+from report_examples import HOSTILE, complete, encoded, explained, hostile, of_classes, rows_of
+
+
+class Outline(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.headings, self.text = [], [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def values(self, name):
+        return [value for _, own, value in self.attributes if own == name]
+
+
+@pytest.fixture(scope="module")
+def page():
+    return page_of(complete(), "Motor liability", {"owner": "A. Smith", "limitations": "few rows"})
+
+
+def test_links_lead_to_ids_that_are_there_once(page):
+    outline = Outline(page)
+    ids = outline.values("id")
+    assert len(ids) == len(set(ids))
+    links = outline.values("href")
+    assert len(links) > 50
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+    assert all(link.startswith("#") for link in links)
+
+
+def test_headings_are_in_order_and_tables_have_captions(page):
+    outline = Outline(page)
+    assert outline.headings[0] == 1
+    assert outline.headings.count(1) == 1
+    assert all(
+        after - before <= 1 for before, after in zip(outline.headings, outline.headings[1:], strict=False)
+    )
+    tables, captions = outline.tags.count("table"), outline.tags.count("caption")
+    assert tables == captions > 10
+    assert outline.tags.count("figure") == outline.tags.count("figcaption") > 10
+    assert len(
+        [1 for tag, name, _ in outline.attributes if (tag, name) == ("th", "scope")]
+    ) == outline.tags.count("th")
+    for landmark in ("header", "nav", "main", "footer"):
+        assert outline.tags.count(landmark) == 1
+
+
+@pytest.mark.parametrize("made", [complete, of_classes, hostile])
+def test_policy_names_the_one_style_and_the_one_script(made):
+    page = page_of(made())
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    (policy,) = [
+        value for _, name, value in Outline(page).attributes if name == "content" and "default-src" in value
+    ]
+    assert policy == (
+        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    outline = Outline(page)
+    assert not [
+        name for _, name, _ in outline.attributes if name in ("style", "src") or name.startswith("on")
+    ]
+    assert not {"img", "iframe", "link", "object", "embed", "form", "base"} & set(outline.tags)
+    addresses = set(re.findall(r"https?://[^\"'< ]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+
+
+def test_sections_have_what_they_are_for(page):
+    text = " ".join("".join(Outline(page).text).split())
+    for words in (
+        "Motor liability",
+        "A. Smith",
+        "few rows",
+        "1 kind of issue and 1 kind of tip were found; 2 of 5 checks found nothing.",
+        "Muted on request: PAR404",
+        "2 further notes of this kind",
+        "5 standard errors",
+        "declared: rising",
+        "The strongest pairs",
+        "mean squared error",
+        "Calibration",
+        "Observed against expected",
+        "Training curves",
+        "squared_error",
+        "What this page does not show",
+        payload_of(reproducible(complete())).sha256,
+    ):
+        assert words in text
+    assert explained().provenance.date not in page
+
+
+def test_outputs_that_are_not_drawn_are_in_tables():
+    page = page_of(of_classes())
+    assert "3 of 6 outputs" in page
+    for output in "abcdef":
+        assert f"{output}: average" in page
+
+
+def test_parts_that_are_empty_are_said_to_be():
+    bare = replace(
+        explained(), performance=None, shapes=(), checks=(), verdict=(), interactions=None, surfaces=None
+    )
+    page = page_of(replace(bare, averages=paribus.marginal(lambda X: X["x0"], encoded(rows_of()[0]))))
+    assert "Nothing was found." in page
+    assert "no target was given" in page
+    assert "A single feature has no interactions." in page
+
+
+def test_load_returns_the_explanation_of_a_page(tmp_path):
+    path = tmp_path / "report.html"
+    for made in (complete(), of_classes(), hostile()):
+        made.report(path)
+        loaded = paribus.load(path)
+        assert loaded == reproducible(made)
+        assert (loaded.effects.effects[0].average == made.effects.effects[0].average).all()
+        assert page_of(loaded) == path.read_text(encoding="utf-8")
+
+
+def test_reproducible_record_has_nothing_that_differs_between_runs():
+    record = replace(
+        explained().provenance,
+        source="2 Parquet files from /home/a/b/c.parquet, 3 row groups",
+        skipped=("/x/y.parquet: damaged",),
+    )
+    same = record.reproducible()
+    assert (same.date, same.seconds, same.threads, same.max_memory, same.block_rows, same.executor) == (
+        "",
+        0,
+        0,
+        0,
+        0,
+        "",
+    )
+    assert same.source == "2 Parquet files from c.parquet, 3 row groups"
+    assert same.skipped == ("y.parquet: damaged",)
+    assert same.rows == record.rows
+    assert same.reproducible() == same
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda page: page.replace('data-bytes="', 'data-bytes="9'),
+        lambda page: page.replace('data-sha256="', 'data-sha256="0')[:-1],
+        lambda page: re.sub(r'(paribus-payload"[^>]*>)(....)', r"\1AAAA", page),
+        lambda page: re.sub(r'(paribus-payload"[^>]*>)[^<]*', r"\1", page),
+        lambda page: page.replace("</main>", '<template id="paribus-payload"></template></main>'),
+        lambda page: page.replace("paribus-payload", "payload"),
+        lambda page: page[: len(page) // 2],
+    ],
+)
+def test_damaged_pages_are_refused(page, damage, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(damage(page), encoding="utf-8")
+    with pytest.raises(paribus.FormatError, match=r"damaged|not a page"):
+        paribus.load(path)
+
+
+def test_page_that_unpacks_to_far_more_than_it_is_is_refused(page, tmp_path):
+    path = tmp_path / "report.html"
+    bomb = zlib.compress(b" " * 50_000_000, 9)
+    for size in (50_000_000, 1000):
+        tag = f'data-bytes="{size}" data-sha256="{"0" * 64}">{base64.b64encode(bomb).decode()}<'
+        path.write_text(
+            re.sub(r'data-bytes="\d+" data-sha256="\w+">[^<]*<', lambda _, tag=tag: tag, page),
+            encoding="utf-8",
+        )
+        with pytest.raises(paribus.FormatError, match="damaged"):
+            paribus.load(path)
+
+
+def test_pages_with_changed_characters_are_loaded_as_they_were_or_refused(tmp_path):
+    path = tmp_path / "report.html"
+    small = replace(explained(), interactions=None, surfaces=None)
+    small.report(path)
+    page, whole, rng = path.read_text(encoding="utf-8"), paribus.load(path), random.Random(0)
+    first = page.index("<template")
+    for _ in range(60):
+        place = rng.randrange(first, len(page))
+        changed = page[:place] + rng.choice('<>"A0= \x00é') + page[place + rng.randrange(3) :]
+        path.write_text(changed, encoding="utf-8")
+        try:
+            loaded = paribus.load(path)
+        except paribus.FormatError:
+            continue
+        assert loaded == whole
+
+
+RERUN = """
+import sys, paribus
+sys.path.insert(0, {support!r})
+import report_examples as examples
+from sklearn.tree import DecisionTreeRegressor
+X, y = examples.rows_of()
+X = examples.encoded(X)
+model = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
+paribus.explain(model, X, y, pairs=2, n_jobs=2, max_memory="300MB").report("again.html", about={{"owner": "A"}})
+"""
+ELSEWHERE = """
+import sys
+for name in ("sklearn", "lightgbm", "xgboost", "matplotlib", "pandas", "plotly", "numba"):
+    sys.modules[name] = None
+import paribus
+paribus.load(sys.argv[1]).report(sys.argv[2], about={"owner": "A"})
+"""
+
+
+def test_page_is_the_same_in_another_process_folder_and_number_of_threads(tmp_path):
+    here = tmp_path / "here.html"
+    explained().report(here, about={"owner": "A"})
+    support = os.path.join(os.path.dirname(os.path.dirname(__file__)), "support")
+    environment = os.environ | {"PYTHONHASHSEED": "7"}
+    code = RERUN.format(support=support)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
+    assert (tmp_path / "again.html").read_bytes() == here.read_bytes()
+    rendered = tmp_path / "rendered.html"
+    subprocess.run([sys.executable, "-c", ELSEWHERE, str(here), str(rendered)], check=True, env=environment)
+    assert rendered.read_bytes() == here.read_bytes()
+
+
+def test_date_is_the_one_that_is_given(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert "1970-01-02" in page_of(explained())
+    given = page_of(explained(), about={"date": "2026-01-31"})
+    assert "1970-01-02" not in given
+    assert "2026-01-31" in given
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"title": 3}, "title=3 must be text"),
+        ({"about": "A. Smith"}, "must be a mapping"),
+        ({"about": {"owner": 3}}, "must map text to text"),
+    ],
+)
+def test_options_of_another_type_are_refused(options, words, tmp_path):
+    with pytest.raises(paribus.OptionError, match=words):
+        explained().report(tmp_path / "report.html", **options)
+
+
+def test_path_that_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(paribus.FormatError, match="cannot be written"):
+        explained().report(tmp_path / "no" / "report.html")
+
+
+def test_hostile_names_are_text_everywhere():
+    page = page_of(hostile(), HOSTILE[0], dict.fromkeys((*HOSTILE, "\ud800"), HOSTILE[1] + "\ud800"))
+    page.encode()
+    outline = Outline(page)
+    assert outline.tags.count("script") == outline.tags.count("style") == outline.tags.count("template") == 1
+    assert "img" not in outline.tags
+    assert "<img" not in page
+    assert HOSTILE[0] in "".join(outline.text)
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200e\u200f\x00-\x08\x0b-\x1f]", page)
+
+
+def test_pages_are_small():
+    assert len(page_of(complete())) < 700_000
+
+
+def test_pages_of_many_features_and_outputs_stay_within_their_size():
+    one = of_classes()
+    per_feature = (len(page_of(one)) - len(page_of(few(one, 1)))) / (len(one.effects) - 1)
+    assert 200 * per_feature * 10 / 6 < 14_000_000  # leaves room for the interactions of that many pairs
+
+
+def few(explanation, count):
+    """Return an explanation of fewer features."""
+    names = explanation.feature_names[:count]
+    parts = {
+        part: replace(
+            getattr(explanation, part), effects=tuple(getattr(explanation, part)[name] for name in names)
+        )
+        for part in ("effects", "local_effects", "averages")
+    }
+    return replace(explanation, **parts)

@@ -1,0 +1,164 @@
+"""The page in a real browser: without scripts and with them, by keyboard, narrow, dark, printed, and with hostile names."""
+
+import base64
+import json
+
+import pytest
+
+import axe
+import browser
+import devtools
+from report_examples import HOSTILE, complete, hostile
+
+pytestmark = [pytest.mark.alone, pytest.mark.browser]
+
+SECTIONS = ["verdict", "model", "features", "pairs", "performance", "record"]
+
+
+@pytest.fixture(scope="module")
+def tab():
+    """One browser behind a proxy that records every request."""
+    try:
+        browser.browser()
+    except browser.NoBrowser as reason:
+        pytest.skip(str(reason))
+    with browser.recorder() as (port, requests):
+        options = (f"--proxy-server=127.0.0.1:{port}", "--proxy-bypass-list=<-loopback>")
+        with devtools.Chrome(*options) as chrome:
+            tab = chrome.tab()
+            tab.requests = requests
+            requests.clear()  # what a browser requests as it starts is not what a page does
+            yield tab
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    complete().report(path, title="Motor liability", about={"owner": "A. Smith"})
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def hostile_page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("hostile") / "report.html"
+    hostile().report(path, title=HOSTILE[1], about=dict.fromkeys(HOSTILE, HOSTILE[0]))
+    return path.as_uri()
+
+
+def tree_of(tab):
+    """Return the text of what assistive technology is given, without a script of the page."""
+    nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
+    return [
+        (node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if "role" in node
+    ]
+
+
+@pytest.mark.parametrize("scripts", [False, True], ids=["without scripts", "with scripts"])
+def test_page_requests_nothing_and_complains_of_nothing(tab, page, scripts):
+    tab.open(page, scripts=scripts)
+    assert tab.complaints() == []
+    assert [line for line in tab.requests if not any(own in line for own in browser.ITS_OWN)] == []
+    requested = [event for event in tab.events if event["method"] == "Network.requestWillBeSent"]
+    assert [event["params"]["request"]["url"] for event in requested] == [page]
+    buttons = [name for role, name in tree_of(tab) if role == "button"]
+    assert ("Open all" in buttons) is scripts  # what a script adds is there only if it runs
+
+
+def test_every_section_is_reached_by_keyboard_without_scripts(tab, page):
+    tab.open(page, scripts=False)
+    document = tab.call("DOM.getDocument")["root"]["nodeId"]
+    headings = [name for role, name in tree_of(tab) if role == "heading"]
+    assert [
+        name for name in headings if name in ("Verdict", "Features", "Interactions", "Record")
+    ] == ["Verdict", "Features", "Interactions", "Record"]
+    seen = []
+    for _ in range(400):
+        tab.press("Tab", 9)
+        focused = tab.call("DOM.querySelector", nodeId=document, selector=":focus")["nodeId"]
+        if not focused:
+            break
+        html = tab.call("DOM.getOuterHTML", nodeId=focused)["outerHTML"]
+        seen.append(html[:60])
+        inside = tab.call("DOM.querySelectorAll", nodeId=document, selector="section:focus-within")["nodeIds"]
+        if inside:
+            attributes = tab.call("DOM.getAttributes", nodeId=inside[0])["attributes"]
+            seen.append(dict(zip(attributes[::2], attributes[1::2], strict=True))["id"])
+    assert 'class="skip"' in seen[0]
+    assert [name for name in SECTIONS if name not in seen] == []
+    assert sum(text.startswith("<summary") for text in seen) > 10  # closed panels can be opened by keyboard
+
+
+def test_links_open_the_panel_they_lead_to(tab, page):
+    tab.open(page, scripts=False)
+    tab.call("Page.navigate", url=f"{page}#feature-3")
+    names = [name for role, name in tree_of(tab) if role == "image"]
+    assert any(name.startswith("Partial dependence") or complete().feature_names[2] in name for name in names)
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_narrow_windows_do_not_scroll_sideways(tab, page, hostile_page, width):
+    for address in (page, hostile_page):
+        tab.open(address, width=width)
+        tab.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        wide, window = tab.run("[document.documentElement.scrollWidth, innerWidth]")
+        assert wide <= window
+
+
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"])
+def test_axe_finds_nothing_serious(tab, page, dark):
+    try:
+        source = axe.source()
+    except browser.NoBrowser as reason:
+        pytest.skip(str(reason))
+    tab.open(page, dark=dark)
+    tab.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    tab.run(source)
+    found = json.loads(tab.run(axe.RUN))
+    assert [one for one in found if one[0] in ("serious", "critical")] == []
+
+
+def test_printed_page_has_all_sections_open(tab, page):
+    pypdf = pytest.importorskip("pypdf")
+    import io
+
+    tab.open(page, scripts=False)
+    printed = tab.call("Page.printToPDF", printBackground=True, transferMode="ReturnAsBase64")["data"]
+    pages = pypdf.PdfReader(io.BytesIO(base64.b64decode(printed))).pages
+    text = " ".join(" ".join(page.extract_text() for page in pages).split())
+    last = complete().feature_names[-1]
+    for words in (
+        f"Partial dependence of {last}",
+        "What this page does not show",
+        "weight of the data",
+        "squared_error",
+    ):
+        assert words in text
+
+
+def test_names_are_text_and_nothing_is_executed(tab, hostile_page):
+    tab.open(hostile_page)
+    assert tab.complaints() == []
+    assert not [event for event in tab.events if event["method"] == "Page.javascriptDialogOpening"]
+    assert (
+        tab.run("document.images.length + document.querySelectorAll('iframe, object, embed, link').length")
+        == 0
+    )
+    assert tab.run("document.scripts.length") == 1
+    assert tab.run("document.querySelector('h1').textContent") == HOSTILE[1]
+    assert tab.run(f"document.body.textContent.includes({json.dumps(HOSTILE[0])})")
+    assert tab.run(
+        f"document.body.textContent.includes({json.dumps(HOSTILE[4].strip())})"
+    )  # in full somewhere
+
+
+def test_tables_can_be_sorted_and_features_filtered_where_scripts_run(tab, page):
+    tab.open(page)
+    order = "Array.from(document.querySelectorAll('.overview tbody tr'), row => row.cells[1].textContent)"
+    assert tab.run(order) == list(complete().feature_names)
+    tab.run("document.querySelectorAll('.overview .sort')[1].click()")
+    assert tab.run(order) == sorted(complete().feature_names)
+    assert tab.run("document.querySelectorAll('.overview th')[1].getAttribute('aria-sort')") == "ascending"
+    tab.run(
+        "(() => { const box = document.querySelector('.tools input'); box.value = 'inc'; box.dispatchEvent(new Event('input')); })()"
+    )
+    assert tab.run("document.querySelectorAll('#features > .panel:not([hidden])').length") == 1
