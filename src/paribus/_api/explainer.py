@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus import _budget
-from paribus._api.data import SurveyRequest
+from paribus._api.data import InMemoryData, SurveyRequest
 from paribus._api.opening import open_data
 from paribus._api.options import (
     AUTO,
@@ -28,6 +28,7 @@ from paribus._api.statistics.axis_options import AxisOptions, groups_of
 from paribus._data.features import Features, Header, resolve, resolve_each, resolve_groups
 from paribus._data.table import Table
 from paribus._executors.compiling import showing_compilation
+from paribus._executors.progress import announce_line
 from paribus._grid import GridOptions
 from paribus._models import Model, adapt_models, as_model_list, prefetch_structure, structure_text
 from paribus._models.adapter import describe
@@ -55,6 +56,8 @@ from paribus.results import (
 if TYPE_CHECKING:
     from paribus._api.explanation import ExplainOptions
 
+# Values of a table, and seconds, from which on an explanation is announced with what it takes.
+ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
 CURVE, SURFACE = 40, 20  # bins of a feature by itself, and of each of two
 # Kernels that a verb needs for averages of shallow trees, for the bar while they are compiled.
 KERNELS, FEW_KERNELS = {"effects": 2, "h_statistic": 7, "accumulated_local_effects": 1}, 2
@@ -269,6 +272,8 @@ class Explainer:
 
         options = ExplainOptions.of(own, several=self._several)
         statistics = self._explaining(options)
+        if options.max_predictions is None:  # a trial would add to them
+            self._announce(self._forecasted("explain", own))
         found = self._run_named(statistics)
         about = Explained(self._estimators, self._models or (), self._data, statistics["averages"].wanted)
         return explanation_of(found, options, about)
@@ -350,6 +355,19 @@ class Explainer:
         every = self._explaining(ExplainOptions.of(own, several=self._several)).values()
         # Which surfaces are wanted is found out on the way.
         return [one.likely() if isinstance(one, SurfaceStatistic) else one for one in every]
+
+    def _announce(self, statistics: Sequence[Statistic]) -> None:
+        """Say what an explanation takes before it begins, if that is long; the trial is short beside it."""
+        rows = self._data.known_rows
+        if self._runner.progress is False or rows is None:
+            return
+        large = rows * len(self._data.header.names) >= ANNOUNCED_VALUES
+        if not large and isinstance(self._data, InMemoryData):
+            self._adapt(self._data.rows.predictable)
+            large = any(not is_read(model) for model in self._models or ())
+        estimate = self._forecast(statistics) if large else None
+        if estimate is not None and (estimate.seconds or 0.0) > ANNOUNCED_SECONDS:
+            announce_line(estimate.announcement)
 
     def _forecast(self, statistics: Sequence[Statistic]) -> CostEstimate:
         from paribus._api.cost import forecast
@@ -704,6 +722,15 @@ def _is_array(y: Any) -> bool:
     """Return whether y holds values, not names of columns."""
     named = isinstance(y, str) or (isinstance(y, (list, tuple)) and all(isinstance(one, str) for one in y))
     return y is not None and not named
+
+
+def is_read(model: Model) -> bool:
+    """Return whether the structure of a model is read, so that it need not be evaluated itself."""
+    try:
+        structure_text(model)
+    except RefusalError:
+        return False
+    return True
 
 
 def _no_models(table: Table) -> None:
