@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
-from paribus._text import at_value, number, percent, short
+from paribus._text import at_value, count, number, percent, short
 from paribus.notes import Note, NoteCode
 from paribus.results.comparison import compare
 from paribus.results.effects import Effects
@@ -153,7 +153,7 @@ def strength_notes(effects: Effects, importance: Importance) -> Iterator[Note]:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class ResidualCells:
     """What came out and was predicted ``(o, g)`` near the values of a feature; last, where it is missing."""
 
     part: Marginal
@@ -165,7 +165,7 @@ class Cells:
     share: Floats
 
     @classmethod
-    def of(cls, part: Marginal) -> Cells | None:
+    def of(cls, part: Marginal) -> ResidualCells | None:
         """Return the cells of a feature; None without outcomes or a model."""
         names = ("observed", "predicted", "residual", "residual_error")
         arrays = [getattr(part, name) for name in names]
@@ -176,7 +176,9 @@ class Cells:
             last = (getattr(part.missing, name) for name in names)
             arrays = [np.column_stack(pair) for pair in zip(arrays, last, strict=True)]
             rows, support = np.append(rows, part.missing.rows), np.append(support, part.missing.support)
-        return cls(part, *arrays, rows, support / max(np.finfo(float).tiny, support.sum()))
+        within = (1 - part.outside) / max(np.finfo(float).tiny, support.sum())
+        observed, predicted, residual, error = arrays
+        return cls(part, observed, predicted, residual, error, rows, support * within)
 
     @cached_property
     def errors(self) -> Floats:
@@ -193,7 +195,7 @@ class Cells:
 
     @cached_property
     def known(self) -> Flags:
-        """Cells with rows enough to know the error of their residual."""
+        """ResidualCells with rows enough to know the error of their residual."""
         return np.isfinite(self.residual) & (self.errors > 0) & (self.rows >= CELL_ROWS)
 
     @cached_property
@@ -220,7 +222,7 @@ def cell_notes(averages: Marginals, deviation: Floats) -> Iterator[Note]:
     ``deviation`` is that of the prediction, for each output. A single cell must be off by `ERRORS` standard
     errors; as the largest of k is looked for, by as many as have the same probability divided by k.
     """
-    cells = [one for one in map(Cells.of, averages.effects) if one is not None]
+    cells = [one for one in map(ResidualCells.of, averages.effects) if one is not None]
     looked = sum(int(one.known.sum()) for one in cells)
     if not looked:
         return
@@ -230,7 +232,7 @@ def cell_notes(averages: Marginals, deviation: Floats) -> Iterator[Note]:
         off = (one.ratio > bound) & (np.abs(one.residual) > CELL_SIZE * deviation[:, None])
         if off.any():
             o, g = (int(place) for place in np.unravel_index(np.argmax(one.ratio * off), off.shape))
-            others = f", where {bound:.1f} may be chance among {looked:,} cells"
+            others = f", where {bound:.1f} may be chance among {count(looked, 'cell')}"
             name, size = one.part.feature_names[0], abs(float(one.residual[o, g]))
             yield Note(NoteCode.CELL_DIFFERS, one.text(o, g) + others, name, size)
 
