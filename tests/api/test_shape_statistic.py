@@ -118,7 +118,7 @@ def test_error_of_several_models_is_that_of_their_mean(X):
         assert found[name].rows == 100
 
 
-def test_max_predictions_bounds_rows(X):
+def test_max_predictions_bounds_rows(X, trees):
     own, calls = X[["a", "b", "c"]], []
 
     def counted(t):
@@ -133,6 +133,15 @@ def test_max_predictions_bounds_rows(X):
     assert {shape.rows for shape in none.values()} == {0}
     assert np.isnan(none["a"].range_error)
     assert none["c"].name == "rising"
+    _, read = shapes(trees, own, max_predictions=12 * points)  # of trees no prediction is needed
+    assert {shape.rows for shape in read.values()} == {1_024}
+
+
+def test_very_many_curves_have_fewer_rows(X, trees, monkeypatch):
+    monkeypatch.setattr(shape_statistic, "MOST_NUMBERS", 200 * (3 * 8 + 1))
+    _, found = shapes(trees, X[["a", "b", "c"]])
+    assert {shape.rows for shape in found.values()} == {200}
+    assert found["a"].range_error > 0
 
 
 def test_little_memory_leaves_fewer_rows(X, trees, monkeypatch):
