@@ -37,8 +37,8 @@ def trees(X):
     return HistGradientBoostingRegressor(max_iter=10).fit(X[["a", "b", "c"]], predict(X))
 
 
-def shapes(model, X, *, several=None, max_predictions=None, **options):
-    explainer = paribus.Explainer(model, X, feature_names=["a", "b", "c"] if several else None, **options)
+def shapes(model, X, *, max_predictions=None, **options):
+    explainer = paribus.Explainer(model, X, **options)
     arguments = {**GRID, "max_predictions": max_predictions, "features": ["a", "b", "c"]}
     statistics = explainer._statistics([("effects", arguments)])
     statistics["shapes"] = ShapeStatistic.beside(statistics["effects"])
@@ -106,6 +106,17 @@ def test_bits_do_not_depend_on_where_rows_are(X, trees, weighted, tmp_path):
             assert shape.rows == other.rows
     assert effects.provenance.passes == 2  # the survey, and one in which rows are evaluated and taken
     assert passes == 1
+
+
+@pytest.mark.cluster
+def test_bits_of_a_cluster_are_the_same(X, trees, client):
+    own = X[["a", "b", "c"]]
+    for model in (trees, predict):
+        _, here = shapes(model, own)
+        _, there = shapes(model, own, executor=client)
+        for name in "abc":
+            assert here[name].centered_error.tobytes() == there[name].centered_error.tobytes()
+            assert here[name].range_error == there[name].range_error
 
 
 def test_error_of_several_models_is_that_of_their_mean(X):

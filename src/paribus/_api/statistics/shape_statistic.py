@@ -42,7 +42,7 @@ class ShapeStatistic:
 
     The rows are those that exact effects have their standard errors from, and all points are those of the
     effects; there are fewer rows of very many features and outputs, and where the model itself is evaluated,
-    which predicts no more than ``max_predictions`` in all. ``declared`` are the features whose curves the user
+    which predicts no more than ``max_predictions`` in all. ``declared`` are the features that the user
     declares a direction of.
     """
 
