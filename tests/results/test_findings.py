@@ -8,6 +8,7 @@ import pytest
 
 import paribus
 from paribus import NoteCode
+from paribus.results import Effects
 from paribus.results.findings import (
     calibration_notes,
     cell_notes,
@@ -43,7 +44,7 @@ def test_violation_of_a_declared_direction():
     assert exact.endswith("lies")
     assert not list(direction_notes((shape(0.2, 0.11), shape(1e-6, 0.0), shape(0.0, 0.0))))
     both = list(direction_notes((shape(1.5, 0.1), shape(2.0, 0.1, output="z"))))
-    assert "its curve of z moves" in both[1]
+    assert "its curve for z moves" in both[1]
 
 
 def test_reversal_of_the_prevailing_direction():
@@ -92,7 +93,7 @@ def test_features_that_act_in_interactions(X):
 
 
 def test_features_without_effect_and_one_with_most(X):
-    X = X.head(200)
+    X = X.head(200).copy()
 
     def notes(predict):
         effects, importance = paribus.effects(predict, X), paribus.feature_importance(predict, X)
@@ -105,6 +106,23 @@ def test_features_without_effect_and_one_with_most(X):
     }
     joint = notes(lambda t: t["a"] + t["b"] + t["c"] * (t["d"] - t["d"].mean()))
     assert joint == set()  # c has hardly a curve, but an effect
+    assert notes(lambda t: np.ones(len(t))) == set()  # of which there is another note
+    X["d"] = 1.0
+    assert ("NO_EFFECT", "d") not in notes(lambda t: t["a"] + t["b"])
+
+
+def test_strengths_whose_squares_overflow(X):
+    predict = lambda t: t["a"] + t["b"]  # noqa: E731
+    effects, importance = (
+        paribus.effects(predict, X.head(50)),
+        paribus.feature_importance(predict, X.head(50)),
+    )
+    huge = [replace(one, strength=one.strength * 1e200) for one in effects.effects]
+    assert {note.code.name for note in strength_notes(Effects(tuple(huge)), importance)} == {"NO_EFFECT"}
+    first = replace(huge[0], strength=1e202)
+    (*_, note) = strength_notes(Effects((first, *huge[1:])), importance)
+    assert note.code is NoteCode.DOMINANT_FEATURE
+    assert note.value == pytest.approx(1, abs=1e-3)
 
 
 def averages(predict, X, y):
