@@ -9,6 +9,7 @@ from paribus.results.importance import Importance
 from paribus.results.local_effect import LocalEffects
 from paribus.results.marginal import Marginals
 from paribus.results.model_record import ColumnRecord, ModelRecord
+from paribus.results.observed_expected import ObservedExpected, observed_expected
 from paribus.results.performance import Performance
 from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
@@ -82,6 +83,13 @@ class Explanation(NotebookReprMixin):
     def notes(self) -> tuple[Note, ...]:
         """The verdict."""
         return self.verdict
+
+    def observed_expected(self) -> ObservedExpected:
+        """Return observed against predicted averages in the cells of all features, worst first.
+
+        This needs ``y``.
+        """
+        return observed_expected(self.averages)
 
     def __repr__(self) -> str:
         return f"Explanation of {self.provenance.model}: {len(self.effects)} features"
