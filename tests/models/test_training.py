@@ -58,7 +58,9 @@ def test_boosting_libraries_keep_what_was_evaluated(rows):
     assert kept(one.get_booster()) == {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a newer name of the argument, which older releases do not have
-        two = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1).fit(X, y, eval_set=[(X[1:], y[1:])])
+        two = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1).fit(
+            X, y, eval_set=[(X[1:], y[1:])]
+        )
     assert kept(two)["valid_0", "l2"].tolist() == two.evals_result_["valid_0"]["l2"]
     assert kept(two.booster_) == {}
     quiet = {"verbose": False, "allow_writing_files": False, "thread_count": 1}

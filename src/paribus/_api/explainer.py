@@ -281,7 +281,8 @@ class Explainer:
         twice = [verb for verb, count in Counter(verb for verb, _ in requests).items() if count > 1]
         if twice:
             raise OptionError(f"{twice[0]!r} is requested twice; run it once more for other arguments")
-        results = self._run(self._statistics(*verbs))
+        statistics = [self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests]
+        results = self._run(statistics)
         return {verb: result for (verb, _), result in zip(requests, results, strict=True)}
 
     def estimate_cost(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> CostEstimate:
@@ -309,7 +310,8 @@ class Explainer:
         """
         from paribus._api.cost import forecast
 
-        statistics = self._statistics(*verbs)
+        requests = _requests(verbs)
+        statistics = [self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests]
         surveying = surveying_of(statistics, self._threads, self._max_memory)
         targeted = self._y is not None and any(one.needs_target for one in statistics)
         trial = (self._data.with_target(self._y) if targeted else self._data).trial(surveying)
@@ -326,10 +328,6 @@ class Explainer:
     def _compute(self, verb: str, arguments: dict[str, Any]) -> Any:
         own = {name: value for name, value in arguments.items() if name != "self"}
         return self._run([self._statistic(verb, own)])[0]
-
-    def _statistics(self, *verbs: Any) -> list[Statistic]:
-        """Return what is requested, with the defaults of arguments that are not given."""
-        return [self._statistic(verb, _bound(verb, given)) for verb, given in _requests(verbs)]
 
     def _statistic(self, verb: str, arguments: dict[str, Any]) -> Statistic:
         return BUILDERS[verb](self, **arguments)

@@ -22,13 +22,12 @@ def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Ex
     """Compute every statistic of a model."""
     curves = {"grid_resolution": GRID, "quantiles": QUANTILES}
     several = len(explainer.header.names) > 1
-    verbs: dict[str, Any] = {"effects": curves, "accumulated_local_effects": {}, "feature_importance": {}}
-    if several:
-        verbs["h_statistic"] = {}
-    averages, *statistics = explainer._statistics("marginal", *verbs.items())
+    verbs: list[Any] = [("effects", curves), "accumulated_local_effects", "feature_importance"]
+    found = explainer.run(*verbs, *(["h_statistic"] if several else []))
+    options = {"percentiles": (0.05, 0.95), "grid_resolution": 20, "custom_values": None}
+    averages = explainer._statistic("marginal", {"features": None, "max_predictions": None} | options)
     assert isinstance(averages, MarginalStatistic)
-    (means, performance), *results = explainer._run([PerformanceStatistic.of(averages), *statistics])
-    found = dict(zip(verbs, results, strict=True))
+    ((means, performance),) = explainer._run([PerformanceStatistic.of(averages)])
     interactions: HStatistics | None = found.get("h_statistic")
     surfaces = _surfaces(explainer, interactions, pairs)
     provenance = found["effects"].provenance
