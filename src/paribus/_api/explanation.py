@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from paribus._api.model_facts import column_records, model_record
+from paribus._api.model_facts import model_record
 from paribus._api.statistics.marginal_statistic import MarginalStatistic
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus.results import Effects, HStatistics
@@ -27,13 +27,12 @@ def explain(explainer: Explainer, *, monotone: Any, pairs: int, mute: Any) -> Ex
     options = {"percentiles": (0.05, 0.95), "grid_resolution": 20, "custom_values": None}
     averages = explainer._statistic("marginal", {"features": None, "max_predictions": None} | options)
     assert isinstance(averages, MarginalStatistic)
-    ((means, performance),) = explainer._run([PerformanceStatistic.of(averages)])
+    ((means, performance, columns),) = explainer._run([PerformanceStatistic.of(averages)])
     interactions: HStatistics | None = found.get("h_statistic")
     surfaces = _surfaces(explainer, interactions, pairs)
     provenance = found["effects"].provenance
     data = explainer._data
     model = model_record(explainer._estimators, explainer._models or (), data.rows, provenance)
-    columns = column_records(data, averages.wanted)
     return Explanation(
         effects=found["effects"],
         local_effects=found["accumulated_local_effects"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
+from paribus._api.model_facts import column_records
 from paribus._api.run import Estimated, Work
 from paribus._api.statistics.marginal_statistic import MarginalStatistic
 from paribus._evaluators.cell_means import MarginalRequest
@@ -21,16 +22,18 @@ from paribus._models.training import training_curves
 from paribus._text import short
 from paribus.notes import Note, NoteCode
 from paribus.results import Marginals
+from paribus.results.model_record import ColumnRecord
 from paribus.results.performance import Calibration, Metric, Performance, TrainingCurve
 
 SHOWN = 3  # outputs that a note names
 
 
-class AveragesAndPerformance(NamedTuple):
-    """Averages over the rows near each value, and metrics of all rows; None without ``y``."""
+class MeasuredRows(NamedTuple):
+    """Averages over the rows near each value, metrics of all rows (None without ``y``), and their columns."""
 
     averages: Marginals
     performance: Performance | None
+    columns: tuple[ColumnRecord, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +66,10 @@ class PerformanceStatistic(MarginalStatistic):
 
     def _result(  # type: ignore[override]
         self, work: Work, estimated: list[Estimated], skipped: tuple[str, ...]
-    ) -> AveragesAndPerformance:
+    ) -> MeasuredRows:
         averages = super()._result(work, estimated, skipped)
-        return AveragesAndPerformance(averages, self._performance(work, estimated[0], averages))
+        performance = self._performance(work, estimated[0], averages)
+        return MeasuredRows(averages, performance, column_records(work.data, self.wanted))
 
     def _performance(self, work: Work, estimated: Estimated, averages: Marginals) -> Performance | None:
         """Return the metrics, or why there are none."""
