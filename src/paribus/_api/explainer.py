@@ -275,7 +275,7 @@ class Explainer:
         if options.max_predictions is None:  # a trial would add to them
             self._announce(self._forecasted("explain", own))
         found = self._run_named(statistics)
-        about = Explained(self._estimators, self._models or (), self._data, statistics["averages"].wanted)
+        about = Explained(self._estimators, self._models or (), self._data)
         return explanation_of(found, options, about)
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:

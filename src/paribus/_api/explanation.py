@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from paribus._api.data import ExplainerData
-from paribus._api.model_facts import column_records, model_record
+from paribus._api.model_facts import model_record
 from paribus._api.monotone import declared_features, directions_of
 from paribus._api.options import AUTO, check_flags, check_int, prediction_limit
 from paribus._api.run import Statistic
@@ -23,7 +23,6 @@ from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus._api.statistics.surface_statistic import SurfaceStatistic
-from paribus._evaluators.survey import SummarySpec
 from paribus._grid import GridOptions
 from paribus._models import Model
 from paribus.errors import OptionError
@@ -155,14 +154,13 @@ class Explained:
     estimators: tuple[Any, ...]
     models: tuple[Model, ...]
     data: ExplainerData
-    wanted: Mapping[int, SummarySpec]
 
 
 def explanation_of(found: dict[str, Any], options: ExplainOptions, about: Explained) -> Explanation:
     """Return an explanation from the results of its statistics."""
     effects: Effects = found["effects"]
     interactions, importance = found["interactions"]
-    averages, performance = found["averages"]
+    averages, performance, columns = found["averages"]
     estimator = about.estimators[0] if len(about.estimators) == 1 else None
     outputs = effects.effects[0].output_names
     directions = directions_of(options.monotone, estimator, about.data.header, outputs)
@@ -180,7 +178,7 @@ def explanation_of(found: dict[str, Any], options: ExplainOptions, about: Explai
     return Explanation(
         **{one.name: getattr(parts, one.name) for one in fields(parts)},
         model=model_record(about.estimators, about.models, about.data.rows, effects.provenance),
-        columns=column_records(about.data, about.wanted),
+        columns=columns,
         verdict=verdict,
         checks=checks,
     )
