@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from textwrap import shorten
 
+from paribus._display.compose.axis import short
 from paribus._display.figure import Contours, Figure, Heat, Panel, Text
 
-LONGEST = 120  # characters of a title
+LONGEST = 120  # characters of a title, or of a label
+SHOWN = 2_000  # characters of what a panel shows, which may be many features
+NOTE = 500  # characters of a note
 
 
 def figure_title(figure: Figure) -> str:
     """Return the title of a figure, or else what its first panel shows, in one line."""
     first, *more = [figure.title] if figure.title is not None else _shown(figure)
-    title = shorten(first, LONGEST, placeholder="…")
+    title = short(_one_line(first), LONGEST)
     return f"{title}, and {len(more)} more" if more else title
 
 
@@ -21,12 +23,13 @@ def figure_description(figure: Figure) -> str:
     """Describe in words what a figure shows, what its legend explains, and its notes."""
     shown = list(_shown(figure))
     marks = [mark for panel in figure.panels for mark in panel.marks]
-    labels = dict.fromkeys(label for mark in marks if (label := getattr(mark, "label", None)))
+    labels = dict.fromkeys(short(label, LONGEST) for mark in marks if (label := getattr(mark, "label", None)))
     lines = [f"{len(shown)} panels: {'; '.join(shown)}" if len(shown) > 1 else shown[0]]
     if labels:
         title = "" if figure.legend_title is None else f" ({figure.legend_title})"
         lines.append(f"Legend{title}: {', '.join(labels)}")
-    return "\n".join(f"{_one_line(line)}." for line in [*lines, *figure.notes])
+    notes = [short(note, NOTE) for note in figure.notes]
+    return "\n".join(f"{_one_line(line)}." for line in [*lines, *notes])
 
 
 def _shown(figure: Figure) -> Iterator[str]:
@@ -35,7 +38,7 @@ def _shown(figure: Figure) -> Iterator[str]:
     for panel in figure.panels:
         height = panel.y.label if panel.y.label or panel.y.numbers else height
         title = "" if panel.title is None else f"{panel.title}: "
-        yield _one_line(title + _measured(panel, height))
+        yield short(_one_line(title + _measured(panel, height)), SHOWN)
 
 
 def _measured(panel: Panel, height: str) -> str:

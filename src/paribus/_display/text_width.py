@@ -6,8 +6,9 @@ import re
 import unicodedata
 
 BREAKS = re.compile("\r\n?|[\u2028\u2029]")
-# Characters that control a terminal, and surrogates: no font has them and no page may contain them.
-UNDRAWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# Characters that control a terminal, and surrogates: no font has them and no page may contain them. Those
+# that turn the direction of text would do so with all that stands around a name.
+UNDRAWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def printable(text: str) -> str:

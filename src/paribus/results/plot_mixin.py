@@ -44,9 +44,9 @@ class NotebookReprMixin(Saveable):
     ) -> str:
         """Return the plot as a standalone SVG image, to embed in a page or to write to a file.
 
-        It has no scripts and refers to nothing outside it; text is kept as text, and screen readers have a
-        title and a description. It is drawn in matplotlib's default style, whatever the style of other plots,
-        and is the same to the byte each time with one version of matplotlib.
+        It needs no plotting package. It has no scripts and no styles, and refers to nothing outside it; text
+        is kept as text, and screen readers have a title and a description. It is the same to the byte each
+        time.
 
         Parameters
         ----------

@@ -93,18 +93,12 @@ def _shown_once(page: Page) -> None:
 
 def png(figure: Figure, dpi: int = 110) -> bytes:
     """Return a figure as the bytes of a PNG file; pyplot never hears of it."""
-    page = page_of(figure)
+    page = Page(figsize=figure.size, layout=_layout(figure))
+    draw_on_page(figure, page)
     FigureCanvasAgg(page)
     written = BytesIO()
     page.savefig(written, format="png", dpi=dpi)
     return written.getvalue()
-
-
-def page_of(figure: Figure) -> Page:
-    """Draw a figure on a new page that pyplot does not know."""
-    page = Page(figsize=figure.size, layout=_layout(figure))
-    draw_on_page(figure, page)
-    return page
 
 
 def _layout(figure: Figure) -> Literal["constrained", "compressed"]:

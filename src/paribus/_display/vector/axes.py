@@ -26,8 +26,8 @@ from paribus._display.figure import (
 )
 from paribus._display.mark_helpers import labeled_levels
 from paribus._display.text_width import text_width
-from paribus._display.vector.canvas import fitted_lines, text_height
-from paribus._display.vector.ticks import SMALLER, TICK, Ticks, Way, axis_ticks, number_texts
+from paribus._display.vector.canvas import BOLDER, fitted_lines, text_height
+from paribus._display.vector.ticks import TICK, Ticks, Way, axis_ticks, number_texts
 
 FONT = 13.0  # pixels of labels
 TITLE = 14.0  # pixels of the title of a panel
@@ -154,7 +154,7 @@ def frame_of(panel: Panel, outer: Box, cell: tuple[float, float]) -> Frame:
         box,
         x,
         y,
-        fitted_lines(panel.title or "", outer.width, TITLE, LINES),
+        fitted_lines(panel.title or "", outer.width, BOLDER * TITLE, LINES),
         fitted_lines(panel.x.label, box.width, FONT, LINES),
         fitted_lines(panel.y.label, box.height, FONT, LINES),
         right,
@@ -174,7 +174,7 @@ def _side(axis: PanelAxis, ends: tuple[float, float], way: Way, box: Box, cell: 
 def _narrow(panel: Panel, width: float) -> float:
     """Return how wide the panel to the right is: what stands at its foot must not reach under others."""
     texts = [text for _, text in (panel.right.x.ticks if panel.right is not None else ()) or ()]
-    words = max((SMALLER * TICK * text_width(text) + GAP for text in texts), default=0.0)
+    words = max((TICK * text_width(text) for text in texts), default=0.0)
     return min(max(panel.beside * width, words), 0.4 * width)
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import asin, atan2, hypot, remainder, tau
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from paribus._contracts import Floats
+from paribus._display.compose.axis import short
 from paribus._display.text_width import text_width, wide
-from paribus._display.vector.colors import DARK, LIGHT, ROLES
+from paribus._display.vector.colors import DARK, LIGHT, ROLES, in_dark
 
 Align: TypeAlias = Literal["left", "center", "right"]
 Upright: TypeAlias = Literal["bottom", "center", "top"]
@@ -21,11 +23,14 @@ ThemeName: TypeAlias = Literal["page", "light", "dark"]
 Places: TypeAlias = list[tuple[int, int]]  # in tenths of a pixel
 
 ANCHORS = {"left": "start", "center": "middle", "right": "end"}
+LONGEST = 300  # characters of what a shortened text is short for
+NARROW = 0.36  # em of the narrowest characters
+BOLDER = 1.1  # times as wide as other text
+NO_MORE: Mapping[str, str] = MappingProxyType({})  # attributes
+BOLD = {"font-weight": "600"}
 LEADING = 1.25  # height of a line of text
 FARTHEST = 1e5  # pixels: what lies beyond cannot be seen, and some browsers count no further
 WITHIN = 0.6  # tenths of a pixel that a line may be off a point that is left out
-# Characters that turn the direction of the text around them. They are written out, so that all is read as it is.
-DIRECTIONS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def units(tenths: int) -> str:
@@ -132,8 +137,8 @@ def rectangle_path(left: float, top: float, right: float, bottom: float) -> str:
 
 
 def written(text: str) -> str:
-    """Return text as an SVG has to contain it, to be read as it is from left to right."""
-    return escape(DIRECTIONS.sub(lambda found: f"\\u{ord(found[0]):04x}", text), quote=True)
+    """Return text as an SVG has to contain it, to be read as it is."""
+    return escape(text, quote=True)
 
 
 def fitted(text: str, length: float, size: float) -> str:
@@ -158,7 +163,8 @@ def _within(text: str, em: float) -> str:
 def fitted_lines(text: str, length: float, size: float, most: int) -> str:
     """Break text into at most so many lines of some pixels, and shorten what has no room there."""
     room = max(length, 4 * size)
-    text = fitted(text, most * room, size) if "\n" not in text and len(text) > 200 else text
+    surely = int(most * room / (NARROW * size)) + 1  # characters that do not fit any more
+    text = text if len(text) <= 2 * surely else text[:surely] + text[-surely:]
     lines = [part for line in text.split("\n") for part in _broken(line, room, size)]
     if len(lines) > most:
         lines = [*lines[: most - 1], fitted(" ".join(lines[most - 1 :]), room, size)]
@@ -170,13 +176,12 @@ def _broken(line: str, length: float, size: float) -> list[str]:
     if size * text_width(line) <= length:
         return [line]
     lines, taken = [""], 0.0
-    for part in re.findall(r"[^\s_./-]*[_./-]?\s*", line):
-        long = size * text_width(part.rstrip()) if part else 0.0
-        if lines[-1] and taken + long > length:
+    for part in re.findall(r"[^\s_./-]*[_./-]?\s*", line)[:-1]:  # the last one is always empty
+        if lines[-1] and taken + size * text_width(part.rstrip()) > length:
             lines.append("")
             taken = 0.0
         lines[-1] += part
-        taken += size * text_width(part) if part else 0.0
+        taken += size * text_width(part)
     return [line.rstrip() for line in lines]
 
 
@@ -209,7 +214,7 @@ class Canvas:
     defs: list[str] = field(default_factory=list)
     known: dict[str, str] = field(default_factory=dict)
 
-    def paint(self, **colors: str) -> str:
+    def paint(self, alpha: float = 1.0, **colors: str) -> str:
         """Return attributes for ``fill`` and ``stroke``, by class and as the color of a theme."""
         theme, classes, written = DARK if self.theme == "dark" else LIGHT, [], []
         for way, color in colors.items():
@@ -217,6 +222,11 @@ class Canvas:
             if role is not None and self.theme == "page":
                 classes.append(f"{way[0]}-{role}")
             written.append(f' {way}="{color if role is None else theme.colors()[role]}"')
+        if alpha < 1:
+            alpha = max(round(20 * alpha), 1) / 20  # steps of opacity that have a class
+            classes += [f"o-{100 * alpha:.0f}"] if classes and alpha < 1 else []
+            shown = share(in_dark(alpha) if self.theme == "dark" else alpha)
+            written += [f' {way}-opacity="{shown}"' for way in colors]
         named = f' class="{" ".join(classes)}"' if classes else ""
         return named + "".join(written)
 
@@ -232,19 +242,20 @@ class Canvas:
             self.defs.append(f'{tag} id="{name}" {rest}')
         return f"url(#{self.known[element]})"
 
-    def stroke(self, path: str, color: str, width: float, **more: str) -> None:
+    def stroke(
+        self, path: str, color: str, width: float, alpha: float = 1.0, more: Mapping[str, str] = NO_MORE
+    ) -> None:
         """Draw a line along a path."""
         if path:
             self.add(
-                f'<path{self.paint(stroke=color)} fill="none" stroke-width="{share(width)}"'
+                f'<path{self.paint(alpha, stroke=color)} fill="none" stroke-width="{share(width)}"'
                 f'{attributes(more)} d="{path}"/>'
             )
 
-    def fill(self, path: str, color: str, alpha: float = 1.0, **more: str) -> None:
+    def fill(self, path: str, color: str, alpha: float = 1.0, more: Mapping[str, str] = NO_MORE) -> None:
         """Fill what a path encloses."""
         if path:
-            more = ({"fill-opacity": share(alpha)} if alpha < 1 else {}) | more
-            self.add(f'<path{self.paint(fill=color)}{attributes(more)} d="{path}"/>')
+            self.add(f'<path{self.paint(alpha, fill=color)}{attributes(more)} d="{path}"/>')
 
     def target(self, path: str, text: str) -> None:
         """Let a pointer find a text somewhere, without anything to be seen there."""
@@ -259,23 +270,23 @@ class Canvas:
         *,
         turn: float = 0.0,
         color: str | None = None,
-        **more: str,
+        more: Mapping[str, str] = NO_MORE,
     ) -> None:
         """Write texts of one look, which stand by one of their sides."""
         drawn = [_text(word, size, upright, turn) for word in words if word.text]
         if drawn:
             look = self.paint(fill=color) if color is not None else ""
             anchor = {} if align == "left" else {"text-anchor": ANCHORS[align]}
-            look += attributes({"font-size": share(size)} | anchor | more)
+            look += attributes({"font-size": share(size), **anchor, **more})
             if len(drawn) == 1:
                 self.add(drawn[0].replace("<text", f"<text{look}", 1))
             else:
                 self.add(f"<g{look}>{''.join(drawn)}</g>")
 
 
-def attributes(values: dict[str, str]) -> str:
+def attributes(values: Mapping[str, str]) -> str:
     """Write attributes of an element."""
-    return "".join(f' {name.replace("_", "-")}="{value}"' for name, value in values.items())
+    return "".join(f' {name}="{value}"' for name, value in values.items())
 
 
 def _text(word: Word, size: float, upright: Upright, turn: float) -> str:
@@ -288,7 +299,8 @@ def _text(word: Word, size: float, upright: Upright, turn: float) -> str:
     if turn:
         where = f' y="{pixels(y)}" transform="translate({pixels(word.x)} {pixels(word.y)})'
         where += f'rotate({share(-turn)})"'
-    full = "" if word.full is None or word.full == word.text else f"<title>{written(word.full)}</title>"
+    differs = word.full is not None and word.full != word.text
+    full = f"<title>{written(short(word.full or '', LONGEST))}</title>" if differs else ""
     return f"<text{where}>{full}{_lines(lines, x, size)}</text>"
 
 

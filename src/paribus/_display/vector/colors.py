@@ -1,7 +1,7 @@
 """Colors by role, light and dark, and the colors of numbers.
 
-A mark names its color by a class, which the style sheet of a page turns into the color of a theme. Every color
-of a theme has a contrast of at least 3 to its ground, and that of text one of 4.5.
+A mark names its color by a class, which the style sheet of a page turns into the color of a theme. Every
+color of a theme but its grid has a contrast of at least 3 to its ground, and that of text one of 4.5.
 """
 
 from __future__ import annotations
@@ -83,22 +83,30 @@ ROLES |= {INK: "ink", GRAY.lower(): DATA} | {role: role for role in (PAPER, FAIN
 
 
 def css() -> str:
-    """Return the style sheet of images in a page: light, dark where a reader prefers it, and in print.
+    """Return the style sheet of images in a page: light, and dark on screens of readers who prefer it.
 
     It defines variables such as ``--paribus-c1`` for elements of class ``paribus``, and what classes of marks
-    inside them mean: ``f-c1`` is filled with that color, ``s-c1`` has lines of it.
+    inside them mean: ``f-c1`` is filled with that color, ``s-c1`` has lines of it, ``o-20`` shows a fifth.
     """
-    light, dark = (_variables(theme) for theme in (LIGHT, DARK))
     classes = "".join(
         f".{ROOT} .f-{name}{{fill:var(--{ROOT}-{name})}}.{ROOT} .s-{name}{{stroke:var(--{ROOT}-{name})}}\n"
         for name in LIGHT.colors()
     )
+    parts = {part: f"{in_dark(part / 100):.2g}" for part in range(5, 100, 5)}
+    pale = "".join(
+        f".{ROOT} .o-{part}{{fill-opacity:{more};stroke-opacity:{more}}}" for part, more in parts.items()
+    )
     return (
-        f"{light}\n"
-        f"@media (prefers-color-scheme:dark){{{dark}}}\n"
-        f"@media print{{{light}.{ROOT}{{print-color-adjust:exact;-webkit-print-color-adjust:exact}}}}\n"
+        f"{_variables(LIGHT)}\n"
+        f"@media screen and (prefers-color-scheme:dark){{{_variables(DARK)}{pale}}}\n"
+        f"@media print{{.{ROOT}{{print-color-adjust:exact;-webkit-print-color-adjust:exact}}}}\n"
         f".{ROOT}{{fill:var(--{ROOT}-ink);max-width:100%;height:auto}}\n{classes}"
     )
+
+
+def in_dark(alpha: float) -> float:
+    """Return how much of its color a mark shows on black, where what is just seen on white is not seen."""
+    return min(1.0, 1.6 * alpha)
 
 
 def _variables(theme: Theme) -> str:

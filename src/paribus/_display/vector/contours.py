@@ -1,7 +1,7 @@
 """Contours of a surface that is known at points of a grid: marching squares.
 
-Within a cell of the grid the surface is taken as straight along each edge. What is at least as high as a level
-is enclosed by rings; at the edge of what is known they follow the outermost points.
+Within a cell of the grid the surface is taken as straight along each edge. What is at least as high as a
+level is enclosed by rings; at the edge of what is known they follow the outermost points.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from paribus._contracts import Flags, Floats, Integers
 from paribus._display.runs import stretches
 from paribus._display.vector.axes import Box
 
-# Edges of a cell that a contour connects, by the corners that are high: 1, 2, 4 and 8 for its corners A, B, C, D
-# around it, whose edges AB, BC, CD, DA are 0, 1, 2, 3. What is high is always on the same side.
+# Edges of a cell that a contour connects, by the corners that are high: 1, 2, 4 and 8 for its corners A,
+# B, C, D around it, whose edges AB, BC, CD, DA are 0, 1, 2, 3. What is high is always on the same side.
 SEGMENTS = {
     1: ((0, 3),),
     2: ((1, 0),),
@@ -41,7 +41,7 @@ STRAIGHT = 0.93  # of its way that a line advances along a label, at least
 
 @dataclass(frozen=True)
 class Ring:
-    """A closed line: points ``(p, 2)``, and which of them are on a contour rather than the edge of the known."""
+    """A closed line: points ``(p, 2)``, and which are on a contour rather than the edge of what is known."""
 
     points: Floats
     crossing: Flags
@@ -68,7 +68,7 @@ def rings(x: Floats, y: Floats, values: Floats, level: float) -> list[Ring]:
 
 
 def _leads(values: Floats, level: float) -> dict[int, int]:
-    """Return for each edge of the grid that a ring passes the next one; upright edges come after the others."""
+    """Return the next edge for each edge of the grid that a ring passes; upright ones come after others."""
     high = (values >= level).astype(np.int64)
     corners = high[:-1, :-1] + 2 * high[:-1, 1:] + 4 * high[1:, 1:] + 8 * high[1:, :-1]
     middle = (values[:-1, :-1] + values[:-1, 1:] + values[1:, 1:] + values[1:, :-1]) / 4 >= level

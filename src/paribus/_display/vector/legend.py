@@ -11,8 +11,17 @@ import numpy as np
 from paribus._display.figure import Band, Bars, Hatch, Line, Panel, Points
 from paribus._display.text_width import text_width
 from paribus._display.vector.axes import GAP, KEY, LEGEND_LINE
-from paribus._display.vector.canvas import Canvas, Word, fitted_lines, rectangle_path, share, text_height
-from paribus._display.vector.marks import POINT, dashes, hatch_fill, opacity, points_at
+from paribus._display.vector.canvas import (
+    BOLD,
+    BOLDER,
+    Canvas,
+    Word,
+    fitted_lines,
+    rectangle_path,
+    segment_path,
+    text_height,
+)
+from paribus._display.vector.marks import POINT, dashes, hatch_fill, points_at
 
 Labeled: TypeAlias = Line | Band | Points | Bars | Hatch
 SIZE = 12.0  # pixels of its text
@@ -67,10 +76,10 @@ def legend_above(marks: dict[str, Labeled], title: str | None, width: float) -> 
     """Lay out a legend in rows, as many entries in each as fit into a width."""
     if not marks:
         return Legend()
-    heading = fitted_lines(title or "", width, SIZE, 2)
+    heading = fitted_lines(title or "", width, BOLDER * SIZE, 2)
     x, y, row = 0.0, 0.0, LEGEND_LINE
     entries = [_entry(mark, label, width - KEY) for label, mark in marks.items()]
-    head = SIZE * text_width(heading) + APART if heading else 0.0
+    head = BOLDER * SIZE * text_width(heading) + APART if heading else 0.0
     if head and head + sum(entry.width + APART for entry in entries) <= width and "\n" not in heading:
         x = head
     elif head:
@@ -88,12 +97,12 @@ def legend_beside(marks: dict[str, Labeled], title: str | None, width: float) ->
     """Lay out a legend whose entries stand one below the other, its words no wider than some pixels."""
     if not marks:
         return Legend()
-    heading = fitted_lines(title or "", width, SIZE, LINES)
+    heading = fitted_lines(title or "", width, BOLDER * SIZE, LINES)
     y, placed = (text_height(heading, SIZE) + 4.0) if heading else 0.0, []
     for entry in (_entry(mark, label, width - KEY) for label, mark in marks.items()):
         placed.append(replace(entry, y=y))
         y += entry.height
-    widest = max([SIZE * text_width(heading), *(entry.width for entry in placed)])
+    widest = max([BOLDER * SIZE * text_width(heading), *(entry.width for entry in placed)])
     return Legend(heading, tuple(placed), widest + GAP, y)
 
 
@@ -104,7 +113,7 @@ def _entry(mark: Labeled, label: str, width: float) -> Entry:
 def draw_legend(canvas: Canvas, legend: Legend, left: float, top: float) -> None:
     """Draw a legend with its upper left corner at a place."""
     if legend.title:
-        canvas.words([Word(left, top + 2.0, legend.title)], SIZE, "left", "top", font_weight="600")
+        canvas.words([Word(left, top + 2.0, legend.title)], SIZE, "left", "top", more=BOLD)
     words = []
     for entry in legend.entries:
         x, y = left + entry.x, top + entry.y + LEGEND_LINE / 2
@@ -119,8 +128,8 @@ def _sample(canvas: Canvas, mark: Labeled, x: float, y: float) -> None:
     """Draw what an entry explains as it looks in a panel."""
     area = rectangle_path(x, y - 5.0, x + SAMPLE, y + 5.0)
     if isinstance(mark, Line):
-        path = f"M{share(x)} {share(y)}h{share(SAMPLE)}"
-        canvas.stroke(path, mark.color, POINT * mark.width, **opacity(mark.alpha), **dashes(mark))
+        path = segment_path(x, y, x + SAMPLE, y)
+        canvas.stroke(path, mark.color, POINT * mark.width, mark.alpha, dashes(mark))
     elif isinstance(mark, Points):
         size = POINT * float(np.median(mark.size))
         middle = np.array([x + SAMPLE / 2]), np.array([y])

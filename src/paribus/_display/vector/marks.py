@@ -31,6 +31,7 @@ from paribus._display.vector.canvas import (
     Canvas,
     Word,
     attributes,
+    fitted_lines,
     line_path,
     pixels,
     rectangle_path,
@@ -50,17 +51,17 @@ RUG = 0.03  # height of a tick of the rug, as a share of the panel
 CELL, SMALLEST = 12.0, 6.5  # pixels of a number in a cell, at most, and of one that can be read
 POINTED = 6.0  # pixels around a point in which a pointer finds it
 CONTOUR_LABEL = 10.5  # pixels
+TEXT_LINES = 6  # of a text, at most
 STAR = np.pi * np.arange(10) / 5
+CROSS = np.array([[-1.1, -0.6], [-0.6, -1.1], [0.0, -0.5], [0.6, -1.1], [1.1, -0.6], [0.5, 0.0]])
 # Corners around the middle of a marker whose circle has the radius one; circles and bars are none of them.
 SHAPES: dict[Marker, Floats] = {
     "square": np.array([[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]]),
     "diamond": np.array([[0.0, -1.3], [1.3, 0.0], [0.0, 1.3], [-1.3, 0.0]]),
     "triangle": np.array([[0.0, -1.2], [1.2, 0.95], [-1.2, 0.95]]),
-    "cross": np.array(
-        [[-1.1, -0.6], [-0.6, -1.1], [0.0, -0.5], [0.6, -1.1], [1.1, -0.6], [0.5, 0.0]]
-        + [[1.1, 0.6], [0.6, 1.1], [0.0, 0.5], [-0.6, 1.1], [-1.1, 0.6], [-0.5, 0.0]]
-    ),
-    "star": np.column_stack([np.sin(STAR), -np.cos(STAR)]) * np.where(STAR % (2 * np.pi / 5) > 0.1, 0.6, 1.5)[:, None],
+    "cross": np.vstack([CROSS, -CROSS]),
+    "star": np.column_stack([np.sin(STAR), -np.cos(STAR)])
+    * np.where(STAR % (2 * np.pi / 5) > 0.1, 0.6, 1.5)[:, None],
 }
 
 
@@ -77,11 +78,6 @@ def clipped(canvas: Canvas, frame: Frame, x: Any, y: Any) -> dict[str, str]:
         return {}
     path = rectangle_path(box.left, box.top, box.right, box.bottom)
     return {"clip-path": canvas.define(f'<clipPath ><path d="{path}"/></clipPath>')}
-
-
-def opacity(alpha: float) -> dict[str, str]:
-    """Return the attribute of a line that shows less than all of its color."""
-    return {"stroke-opacity": share(alpha)} if alpha < 1 else {}
 
 
 def dashes(mark: Line) -> dict[str, str]:
@@ -103,12 +99,12 @@ def _line(canvas: Canvas, frame: Frame, mark: Line) -> None:
                 paths.setdefault(strength, []).append(line_path(across, up))
     cut = clipped(canvas, frame, x, y)
     for strength, some in paths.items():
-        more = opacity(mark.alpha * strength) | dashes(mark) | cut
-        canvas.stroke("".join(some), mark.color, POINT * mark.width, stroke_linejoin="round", **more)
+        look = mark.color, POINT * mark.width, mark.alpha * strength
+        canvas.stroke("".join(some), *look, {"stroke-linejoin": "round"} | dashes(mark) | cut)
     single = alone(np.isfinite(x + y))
     if single:  # a line between fewer than two points cannot be seen
         points_at(canvas, frame, "dot", x[single], y[single], POINT * 6.0, mark.color, mark.alpha)
-    _targets(canvas, frame, x, y, mark.hover)
+    _targets(canvas, x, y, mark.hover)
 
 
 def _band(canvas: Canvas, frame: Frame, mark: Band) -> None:
@@ -118,7 +114,7 @@ def _band(canvas: Canvas, frame: Frame, mark: Band) -> None:
     runs = [run for run in stretches(np.isfinite(x + low + high)) if run.stop - run.start > 1]
     outlines = [(np.append(x[run], x[run][::-1]), np.append(low[run], high[run][::-1])) for run in runs]
     path = "".join(line_path(*outline, close=True) for outline in outlines)
-    canvas.fill(path, mark.color, mark.alpha, **clipped(canvas, frame, x, np.append(low, high)))
+    canvas.fill(path, mark.color, mark.alpha, clipped(canvas, frame, x, np.append(low, high)))
 
 
 def _points(canvas: Canvas, frame: Frame, mark: Points) -> None:
@@ -126,14 +122,22 @@ def _points(canvas: Canvas, frame: Frame, mark: Points) -> None:
     if mark.error is not None:
         side, values = (frame.x, mark.x) if mark.error_along == "x" else (frame.y, mark.y)
         ends = side.at(values - mark.error), side.at(values + mark.error)
-        _errors(canvas, frame, y if mark.error_along == "x" else x, ends, mark.error_along, mark.color, mark.alpha)
+        _errors(
+            canvas, frame, y if mark.error_along == "x" else x, ends, mark.error_along, mark.color, mark.alpha
+        )
     marker = "rising" if mark.marker == "bar" and mark.error_along == "x" else mark.marker
     points_at(canvas, frame, marker, x, y, POINT * np.asarray(mark.size, dtype=float), mark.color, mark.alpha)
-    _targets(canvas, frame, x, y, mark.hover)
+    _targets(canvas, x, y, mark.hover)
 
 
 def _errors(
-    canvas: Canvas, frame: Frame, at: Floats, ends: tuple[Floats, Floats], along: str, color: str, alpha: float
+    canvas: Canvas,
+    frame: Frame,
+    at: Floats,
+    ends: tuple[Floats, Floats],
+    along: str,
+    color: str,
+    alpha: float,
 ) -> None:
     """Draw lines with caps from one end to another, at positions across."""
     low, high = ends
@@ -144,11 +148,18 @@ def _errors(
             paths.append(segment_path(x0, y0, x1, y1) if along == "x" else segment_path(y0, x0, y1, x1))
     every = np.concatenate([low, high])
     both = (every, np.append(at, at)) if along == "x" else (np.append(at, at), every)
-    canvas.stroke("".join(paths), color, ERROR, **opacity(alpha), **clipped(canvas, frame, *both))
+    canvas.stroke("".join(paths), color, ERROR, alpha, clipped(canvas, frame, *both))
 
 
 def points_at(
-    canvas: Canvas, frame: Frame | None, marker: str, x: Floats, y: Floats, size: Any, color: str, alpha: float
+    canvas: Canvas,
+    frame: Frame | None,
+    marker: str,
+    x: Floats,
+    y: Floats,
+    size: Any,
+    color: str,
+    alpha: float,
 ) -> None:
     """Draw markers of some diameter at positions in pixels, as far as they lie in a panel."""
     shown = np.isfinite(x + y)
@@ -162,20 +173,21 @@ def points_at(
     if marker in ("circle", "dot"):
         part = 0.5 if marker == "dot" else 1.0
         circles = [f'<circle cx="{pixels(a)}" cy="{pixels(b)}" r="{share(part * r)}"/>' for a, b, r in spots]
-        faint = f' fill-opacity="{share(alpha)}"' if alpha < 1 else ""
-        canvas.add(f"<g{canvas.paint(fill=color)}{faint}>{''.join(circles)}</g>")
+        canvas.add(f"<g{canvas.paint(alpha, fill=color)}>{''.join(circles)}</g>")
     elif marker in ("bar", "rising"):
         lying, rising = (1.0, 0.0) if marker == "bar" else (0.0, 1.0)
         ends = ((a - r * lying, b - r * rising, a + r * lying, b + r * rising) for a, b, r in spots)
         path = "".join(segment_path(*line) for line in ends)
-        canvas.stroke(path, color, 2.0, **opacity(alpha))
+        canvas.stroke(path, color, 2.0, alpha)
     else:
         corners = SHAPES[marker]  # type: ignore[index]
-        path = "".join(route(tenths(a + r * corners[:, 0], b + r * corners[:, 1]), close=True) for a, b, r in spots)
+        path = "".join(
+            route(tenths(a + r * corners[:, 0], b + r * corners[:, 1]), close=True) for a, b, r in spots
+        )
         canvas.fill(path, color, alpha)
 
 
-def _targets(canvas: Canvas, frame: Frame, x: Floats, y: Floats, hover: Sequence[str]) -> None:
+def _targets(canvas: Canvas, x: Floats, y: Floats, hover: Sequence[str]) -> None:
     """Let a pointer find the text of each point."""
     if canvas.hover:
         for across, down, text in zip(x.tolist(), y.tolist(), hover, strict=False):
@@ -201,7 +213,7 @@ def _bars(canvas: Canvas, frame: Frame, mark: Bars) -> None:
             by_color.setdefault(color, []).append(rectangle_path(*corners))
     cut = clipped(canvas, frame, boxes[:, [0, 2]], boxes[:, [1, 3]])
     for color, paths in by_color.items():
-        canvas.fill("".join(paths), color, mark.alpha, **cut)
+        canvas.fill("".join(paths), color, mark.alpha, cut)
     if mark.error is not None:
         heights = base + mark.length
         at = along.at(mark.at)
@@ -255,10 +267,11 @@ def _rug(canvas: Canvas, frame: Frame, mark: Rug) -> None:
     lines = [(place, foot, place, head) for place in at[np.isfinite(at)].tolist()]
     path = "".join(segment_path(*(line if mark.along == "x" else _swapped(line))) for line in lines)
     if frame.covered:  # seen on any color
-        canvas.stroke(path, PAPER, 3.2, **{"stroke-opacity": ".8"})
+        canvas.stroke(path, PAPER, 3.2)
     canvas.stroke(path, INK, 1.3)
     feet = np.full(len(at), foot)
-    _targets(canvas, frame, *((at, feet) if mark.along == "x" else (feet, at)), mark.hover)
+    across_down = (at, feet) if mark.along == "x" else (feet, at)
+    _targets(canvas, across_down[0], across_down[1], mark.hover)
 
 
 def _heat(canvas: Canvas, frame: Frame, mark: Heat) -> None:
@@ -274,7 +287,7 @@ def _heat(canvas: Canvas, frame: Frame, mark: Heat) -> None:
                 paths.setdefault(colors[int(shade[start])], []).append(cell)
     cut = clipped(canvas, frame, x, np.full(len(x), frame.box.top)) | {"shape-rendering": "crispEdges"}
     for color, cells in paths.items():
-        canvas.fill("".join(cells), color, **cut)
+        canvas.fill("".join(cells), color, more=cut)
     _cell_numbers(canvas, mark, x, y, colors, numbers)
     if canvas.hover:
         for row, texts in enumerate(mark.hover):
@@ -297,7 +310,8 @@ def _cell_numbers(
             number = numbers[row, place]
             color = INK if np.isnan(number) else legible(colors[int(number)])
             middle = (x[place] + x[place + 1]) / 2, (y[row] + y[row + 1]) / 2
-            words.setdefault(color, []).append(Word(*map(float, middle), text.replace("-", "\N{MINUS SIGN}")))
+            word = Word(float(middle[0]), float(middle[1]), text.replace("-", "\N{MINUS SIGN}"))
+            words.setdefault(color, []).append(word)
     for color, some in words.items():
         canvas.words(some, size, color=color)
 
@@ -310,11 +324,11 @@ def _contours(canvas: Canvas, frame: Frame, mark: Contours) -> None:
     for level, color in zip([-np.inf, *mark.levels[1:-1].tolist()], colors, strict=True):
         outlines = [ring.points for ring in rings(x, y, mark.values, level)]
         path = "".join(line_path(points[:, 0], points[:, 1], close=True) for points in outlines)
-        canvas.fill(path, color, **cut)
+        canvas.fill(path, color, more=cut)
     _contour_lines(canvas, frame, mark, colors)
     if canvas.hover:
         across, down = np.meshgrid(x, y)
-        _targets(canvas, frame, across.ravel(), down.ravel(), [text for row in mark.hover for text in row])
+        _targets(canvas, across.ravel(), down.ravel(), [text for row in mark.hover for text in row])
 
 
 def _contour_lines(canvas: Canvas, frame: Frame, mark: Contours, colors: list[str]) -> None:
@@ -324,7 +338,7 @@ def _contour_lines(canvas: Canvas, frame: Frame, mark: Contours, colors: list[st
     grounds = [colors[min(int(np.searchsorted(mark.levels, level)), len(colors) - 1)] for level in levels]
     for some, ground in zip(lines, grounds, strict=True):
         path = "".join(line_path(line[:, 0], line[:, 1]) for line in some)
-        canvas.stroke(path, legible(ground), 0.8, **{"stroke-opacity": ".7"})
+        canvas.stroke(path, legible(ground), 0.8, 0.7)
     taken: list[LineLabel] = []
     for place, (text, ground) in enumerate(zip(level_texts(levels), grounds, strict=True)):
         others = [line for some in (*lines[:place], *lines[place + 1 :]) for line in some]
@@ -334,7 +348,7 @@ def _contour_lines(canvas: Canvas, frame: Frame, mark: Contours, colors: list[st
             taken.append(spot)
             halo = {"paint-order": "stroke", "stroke": ground, "stroke-width": "3"}
             word = Word(spot.x, spot.y, text)
-            canvas.words([word], CONTOUR_LABEL, turn=spot.turn, color=legible(ground), **halo)
+            canvas.words([word], CONTOUR_LABEL, turn=spot.turn, color=legible(ground), more=halo)
 
 
 def level_colors(mark: Contours) -> list[str]:
@@ -358,7 +372,7 @@ def _hatch(canvas: Canvas, frame: Frame, mark: Hatch) -> None:
         paths.append(route(tenths(x, y), close=True))
     if paths:
         path = "".join(paths)
-        canvas.fill(path, PAPER, 0.45)
+        canvas.add(f'<path{canvas.paint(fill=PAPER)} fill-opacity=".45" d="{path}"/>')
         canvas.add(f'<path fill="{hatch_fill(canvas)}" fill-opacity=".75" d="{path}"/>')
 
 
@@ -382,7 +396,9 @@ def _text(canvas: Canvas, frame: Frame, mark: Text) -> None:
         look = {"fill-opacity": share(mark.alpha)} if mark.alpha < 1 else {}
         color = None if mark.color == INK else mark.color
         turn = (mark.rotation + 180) % 360 - 180
-        canvas.words([Word(x, y, mark.text)], POINT * mark.size, mark.align, mark.upright, turn=turn, color=color, **look)
+        size = POINT * mark.size
+        text = fitted_lines(mark.text, frame.box.width, size, TEXT_LINES)
+        canvas.words([Word(x, y, text)], size, mark.align, mark.upright, turn=turn, color=color, more=look)
 
 
 DRAW: dict[type, Callable[[Canvas, Frame, Any], None]] = {

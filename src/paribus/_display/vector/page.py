@@ -26,6 +26,8 @@ from paribus._display.vector.axes import (
     rooms_of,
 )
 from paribus._display.vector.canvas import (
+    BOLD,
+    BOLDER,
     Canvas,
     ThemeName,
     Word,
@@ -47,7 +49,7 @@ LEAST = 0.45  # of its share of the image that a panel keeps: what does not fit 
 BESIDE = 0.35  # of a panel's share of the image that its own legend takes at most
 HEADING, SMALL = 16.0, 11.5  # pixels of the title and of notes
 NARROWEST = 120.0  # pixels of an image
-PASSES = 2  # that panels and the words around them are fitted to each other
+PASSES = 6  # in which panels and the words around them are fitted to each other, at most
 NOTE_LINES = 6  # of a note, at most
 STOPS = 11  # colors of a color bar between which a browser interpolates
 FONTS = "system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,sans-serif"
@@ -150,14 +152,18 @@ def _layout(figure: Figure, width: float) -> Layout:
     )
     common = labeled(panel for panel in figure.panels if panel.legend == "figure")
     above = legend_above(common, figure.legend_title, width - 2 * GAP)
-    title = fitted_lines(figure.title or "", width - 2 * GAP, HEADING, 3)
+    title = fitted_lines(figure.title or "", width - 2 * GAP, BOLDER * HEADING, 3)
     notes = "\n".join(fitted_lines(note, width - 2 * GAP, SMALL, NOTE_LINES) for note in figure.notes)
     head = text_height(title, HEADING) + GAP * bool(title) + above.height + GAP * bool(common) + GAP
     foot = text_height(notes, SMALL) + 2 * GAP * bool(notes) + GAP
     size = 0.75 * cell[0], 0.7 * cell[1]
+    room = width, INCH * figure.size[1] - head - foot
     for _ in range(PASSES):
-        boxes, room = [Box(0.0, 0.0, *size)] * len(figure.panels), INCH * figure.size[1] - head - foot
-        boxes, size, image = _boxes(figure, boxes, legends, cell, columns, (width, room))
+        before = size
+        alike = [Box(0.0, 0.0, *size)] * len(figure.panels)
+        boxes, size, image = _boxes(figure, alike, legends, cell, columns, room)
+        if max(abs(size[0] - before[0]), abs(size[1] - before[1])) < 0.1:
+            break
     placed = [
         Box(box.left, box.top + head, box.right, box.bottom + head) for box in boxes[: len(figure.panels)]
     ]
@@ -203,7 +209,7 @@ def _draw(canvas: Canvas, layout: Layout) -> None:
     """Draw panels, and write what stands above and below them."""
     y = GAP
     if layout.title:
-        canvas.words([Word(GAP, y, layout.title)], HEADING, "left", "top", font_weight="600")
+        canvas.words([Word(GAP, y, layout.title)], HEADING, "left", "top", more=BOLD)
         y += text_height(layout.title, HEADING) + GAP
     draw_legend(canvas, layout.above, GAP, y)
     for frame, legend in zip(layout.frames, layout.legends, strict=True):
@@ -230,7 +236,7 @@ def _panel(canvas: Canvas, frame: Frame) -> None:
         _color_bar(canvas, frame, bar, number)
     if frame.title:
         top = (frame.top or frame).box.top - GAP
-        canvas.words([Word(frame.box.left, top, frame.title)], TITLE, "left", "bottom", font_weight="600")
+        canvas.words([Word(frame.box.left, top, frame.title)], TITLE, "left", "bottom", more=BOLD)
 
 
 def _grid(canvas: Canvas, frame: Frame) -> None:
@@ -318,7 +324,7 @@ def _color_bar(canvas: Canvas, frame: Frame, bar: ColorBar, number: int) -> None
         edges = side.at(bar.mark.levels)
         for color, low, high in zip(level_colors(bar.mark), edges[:-1], edges[1:], strict=True):
             step = rectangle_path(left, float(high), left + BAR, float(low))
-            canvas.fill(step, color, shape_rendering="crispEdges")
+            canvas.fill(step, color, more={"shape-rendering": "crispEdges"})
     else:
         colors = shades(bar.mark.colors)
         at = np.linspace(0, 1, STOPS)

@@ -23,9 +23,10 @@ MOST = {"x": 9, "y": 7}  # ticks of numbers
 LEADING_DIGITS = (1.0, 2.0, 2.5, 5.0)
 TICK = 12.0  # pixels of text at ticks
 SMALLER, SMALLEST = 0.8, 7.5  # of that size, before words are turned; pixels that can be read
+LINES = 3  # of a given text, at most
 APART = 0.6  # em between texts beside each other
 THOUSANDS = re.compile(r"(?<=\d)(?=(\d{3})+$)")
-MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAY_MS = 86_400_000.0
 # Calendar steps, each a unit and how many of it; weeks begin on Mondays.
 CALENDAR = (
@@ -223,13 +224,13 @@ def _given(axis: PanelAxis, ends: tuple[float, float], way: Way, length: float, 
     if way == "x" and not axis.turned:
         for size in (TICK, SMALLER * TICK):
             if _beside_each_other(ends, length, size)(sorted(given)) or len(given) == 1:
-                widest = max(between, 0.0) if len(given) > 1 else length + 40.0
+                widest = max(between, 0.0) if len(given) > 1 else length + 1.0
                 return _shortened(given, widest, size, turned=False)
     every = max(1, ceil(1.1 * SMALLEST / max(between, 1e-9))) if len(given) > 1 else 1
     given, between = given[::every], between * every
     lines = max(text.count("\n") + 1 for _, text in given)
     size = min(TICK, max(SMALLEST, between / (1.15 * lines)))
-    most = max(1, int(between / (LEADING * size) + 0.2))
+    most = min(LINES, max(1, int(between / (LEADING * size) + 0.2)))
     texts = [
         fitted_lines(text if most > 1 else text.replace("\n", " "), room, size, most) for _, text in given
     ]
