@@ -7,7 +7,7 @@ from typing import Any
 
 from paribus._contracts import Floats
 from paribus._report.figures import ALL_OUTPUTS, curves_figure, drawn_outputs, figure
-from paribus._report.findings import note_item
+from paribus._report.verdict_section import note_item
 from paribus._report.markup import Markup, element, joined
 from paribus._report.overview import against, strength
 from paribus._report.phrases import at, digits, error_digits, measured, name_of, share, shortened

@@ -14,12 +14,14 @@ from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Figure, Line, Panel, PanelAxis, Points
 from paribus._display.layout import figure_of, single_panel
 from paribus._display.style import INK, color_of, dash_of
-from paribus._display.vector import render
+from paribus._display.vector import render, sparkline
 from paribus._report.markup import Content, Markup, element
 from paribus._report.tables import folded
 from paribus.errors import DrawingError
+from paribus.results.curve_values import as_numbers
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, TrainingCurve
+from paribus.results.shape import Shape
 
 SMALL = (3.95, 3.0)  # inches: three figures of a feature stand beside each other
 ALL_OUTPUTS, SOME_OUTPUTS = 4, 3  # of a model with more than four, figures have three: those that move most
@@ -34,22 +36,17 @@ def figure(drawing: Figure, caption: Content, key: str, numbers: Content = None)
     return element("figure", image, element("figcaption", caption), table, class_="wide" if wide else None)
 
 
-def spark(effect: PartialDependence) -> Markup:
-    """Return the curve of a feature as a word-sized image, of the output that moves most."""
+def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
+    """Return the curve of a feature as a word-sized image, with ± 2 standard errors if its shape has them."""
     if effect.average is None or not effect.average.size:
         return Markup("")
-    output = moved_most(effect.average, 1)[0]
-    y = effect.average[output]
-    known = np.isfinite(y)
-    if not known.any():
-        return Markup("")
-    lo, hi = y[known].min(), y[known].max()
-    xs = np.linspace(1, 95, len(y))
-    ys = 22 - 20 * (y - lo) / ((hi - lo) or 1)
-    d = "M" + "L".join(f"{a:.0f} {b:.1f}" for a, b in zip(xs[known], ys[known], strict=True))
-    return Markup(
-        f'<svg class="paribus spark" viewBox="0 0 96 24" width="96" height="24" aria-hidden="true"><path fill="none" class="s-c1" stroke-width="1.5" d="{d}"/></svg>'
-    )
+    output = moved_most(effect.average, 1)[0] if shape is None else effect.output_names.index(shape.output)
+    curve, values = effect.average[output], effect.grid_values[0]
+    low = high = None
+    if shape is not None and len(shape.centered_error) == len(curve):
+        low, high = curve - 2 * shape.centered_error, curve + 2 * shape.centered_error
+    places = as_numbers(values) if effect.kinds[0] in ("numeric", "integer", "datetime") else None
+    return Markup(sparkline(places, curve, low, high))
 
 
 def drawn_outputs(curves: Floats) -> list[int]:

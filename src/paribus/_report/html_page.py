@@ -13,7 +13,7 @@ from typing import Any
 
 from paribus._display.vector import css
 from paribus._report.feature_panels import panels_section
-from paribus._report.findings import findings_section
+from paribus._report.verdict_section import findings_section
 from paribus._report.markup import Markup, element, joined
 from paribus._report.overview import overview_section
 from paribus._report.pairs_section import pairs_section

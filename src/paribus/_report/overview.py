@@ -65,7 +65,7 @@ def overview_row(refs: References, name: str) -> list[str]:
     return [
         str(refs.ranks[name]),
         refs.feature(name),
-        spark(effect),
+        spark(effect, shape),
         strength(explanation, name),
         NONE if shape is None else _shape(shape, explanation),
         NONE if shape is None else measured(shape.range, shape.range_error),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from paribus._report.findings import by_code, summary
+from paribus._report.verdict_section import by_code, summary
 from paribus._report.html_page import check_title, title_of
 from paribus._report.overview import against, strength
 from paribus._report.phrases import NONE, measured, share, shortened
