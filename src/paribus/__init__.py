@@ -40,11 +40,14 @@ if typing.TYPE_CHECKING:
     from paribus._models.files.model_file import read_model
     from paribus.results import (
         Association,
+        Change,
         Comparison,
         Comparisons,
         CostEstimate,
         Difference,
         Differences,
+        Drift,
+        EffectDrift,
         Effects,
         Estimand,
         Explanation,
@@ -77,6 +80,7 @@ if typing.TYPE_CHECKING:
 
 __all__ = [
     "Association",
+    "Change",
     "CheckpointError",
     "Comparison",
     "Comparisons",
@@ -85,6 +89,8 @@ __all__ = [
     "Difference",
     "Differences",
     "DrawingError",
+    "Drift",
+    "EffectDrift",
     "Effects",
     "Estimand",
     "ExecutorError",

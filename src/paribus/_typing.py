@@ -20,8 +20,13 @@ Statistic: TypeAlias = Literal["pairwise", "overall", "threeway", "total"]  # wh
 PlotBackend: TypeAlias = Literal["matplotlib", "plotly"]  # what draws
 OutputLayout: TypeAlias = Literal["color", "rows"]  # outputs=: colors of one panel, or panels of their own
 InteractionPlot: TypeAlias = Literal["bars", "heatmap", "network", "panels"]  # kind= of interactions
+DriftUnit: TypeAlias = Literal["spread", "prediction"]  # unit= of a bound on changes
+DriftMeasure: TypeAlias = Literal["typical", "largest"]  # measure= of a change: over the data, or at a point
 
 # Fields of results.
 Severity: TypeAlias = Literal["issue", "tip"]  # of a note: it may make a reading wrong, or explains
+Better: TypeAlias = Literal["lower", "higher", "near 1", "near 0"]  # which values of a metric are good
 ErrorBasis: TypeAlias = Literal["upper bound", "row by row", "independent"]  # errors of a difference
+Presence: TypeAlias = Literal["both", "old", "new"]  # which of two explanations has a feature
+DriftKind: TypeAlias = Literal["level", "effect", "interaction"]  # what of a model has moved
 BandRole: TypeAlias = Literal["standard_error", "models", "rows"]  # what a band in a picture is of

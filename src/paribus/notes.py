@@ -84,6 +84,12 @@ class NoteCode(StrEnum):
     ERROR_BASIS = "PAR504", "tip", "how the standard error of a difference was found"
     INTERPOLATED = "PAR505", "tip", "curves of different grids were interpolated"
     SCORE_ERROR = "PAR506", "tip", "what the standard error of a score that is no mean over rows is of"
+    METRIC_LEFT_OUT = "PAR601", "tip", "a metric of performance has no meaning here and was left out"
+    SHARED_RANKS = (
+        "PAR602",
+        "tip",
+        "a metric may be off by a bound, as predictions that are close share a rank",
+    )
 
 
 class Note(TaggedText):

@@ -38,7 +38,9 @@ from paribus._states import (
     Keyed,
     Moments,
     Occupied,
+    PairedMoments,
     PointValues,
+    RankedRows,
     RowCurves,
     known_states,
 )
@@ -87,6 +89,8 @@ def states():
         "digest": Digest(2**128 - 3),
         "few rows": KeptRows(4, 0, np.array([7]), coded),
         "occupied": Occupied.of(rng.random((3, 1024)) < 0.1),
+        "pairs": PairedMoments.of(rng.normal(size=(30, 2)), rng.normal(size=(30, 2)), weights),
+        "ranked": RankedRows.of(x, rng.normal(size=(2, 30)), weights, 9),
         "thinned": thinned,
         "kept": kept,
         "dates": dates,

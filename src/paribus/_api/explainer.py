@@ -6,7 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +51,9 @@ from paribus.results import (
     Marginals,
     PartialDependence,
 )
+
+if TYPE_CHECKING:
+    from paribus._api.explanation import ExplainOptions
 
 CURVE, SURFACE = 40, 20  # bins of a feature by itself, and of each of two
 # Kernels that a verb needs for averages of shallow trees, for the bar while they are compiled.
@@ -261,14 +264,14 @@ class Explainer:
         max_predictions: int | None = None,
     ) -> Explanation:
         """Compute every statistic in shared passes; see `paribus.explain`."""
-        from paribus._api.explanation import explanation_of
+        own = {name: value for name, value in locals().items() if name != "self"}
+        from paribus._api.explanation import Explained, ExplainOptions, explanation_of
 
-        own = {name: value for name, value in locals().items() if name not in ("self", "explanation_of")}
-        statistics = self._explaining(own)
-        results = self._run(list(statistics.values()))
-        estimator = None if self._several else self._estimators[0]
-        found = dict(zip(statistics, results, strict=True))
-        return explanation_of(found, monotone, estimator, self._data.header)
+        options = ExplainOptions.of(own, several=self._several)
+        statistics = self._explaining(options)
+        found = self._run_named(statistics)
+        about = Explained(self._estimators, self._models or (), self._data, statistics["averages"].wanted)
+        return explanation_of(found, options, about)
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Compute several statistics in shared passes over the rows.
@@ -334,8 +337,7 @@ class Explainer:
         """
         from paribus._api.cost import forecast
 
-        requests = _requests(verbs)
-        statistics = [self._statistic(verb, _bound(verb, arguments)) for verb, arguments in requests]
+        statistics = list(self._statistics(verbs).values())
         surveying = surveying_of(statistics, self._threads, self._max_memory)
         targeted = self._y is not None and any(one.needs_target for one in statistics)
         trial = (self._data.with_target(self._y) if targeted else self._data).trial(surveying)
@@ -356,11 +358,10 @@ class Explainer:
     def _statistic(self, verb: str, arguments: dict[str, Any]) -> Statistic:
         return BUILDERS[verb](self, **arguments)
 
-    def _explaining(self, arguments: dict[str, Any]) -> dict[str, Statistic]:
+    def _explaining(self, options: ExplainOptions) -> dict[str, Statistic]:
         """Return the statistics of an explanation."""
-        from paribus._api.explanation import ExplainOptions, statistics_of
+        from paribus._api.explanation import statistics_of
 
-        options = ExplainOptions.of(arguments, several=self._several)
         self._needs_model("explain")
         self._check_no_target(options.features)
         features, _ = resolve_each(options.features, self._data.header, self._data.named)

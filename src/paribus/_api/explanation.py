@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import platform
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from paribus._api.data import ExplainerData
+from paribus._api.model_facts import column_records, model_record
 from paribus._api.monotone import declared_features, directions_of
 from paribus._api.options import AUTO, check_flags, check_int, prediction_limit
 from paribus._api.run import Statistic
@@ -17,15 +18,18 @@ from paribus._api.statistics.ale_statistic import AleStatistic
 from paribus._api.statistics.axis_options import AxisOptions
 from paribus._api.statistics.effects_statistic import EffectsStatistic
 from paribus._api.statistics.interaction_statistic import SUBSAMPLE, InteractionStatistic
+from paribus._api.statistics.marginal_statistic import MarginalStatistic
 from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
+from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus._api.statistics.surface_statistic import SurfaceStatistic
-from paribus._data.features import Header
+from paribus._evaluators.survey import SummarySpec
 from paribus._grid import GridOptions
+from paribus._models import Model
 from paribus.errors import OptionError
 from paribus.results import Effects, Explanation, HStatistics
 from paribus.results.build_shapes import shapes_of
-from paribus.results.model_record import ColumnRecord, ModelRecord
+from paribus.results.verdict import Parts, muted_codes, verdict_of
 
 GRID = 20  # points of a curve: those of averages too, so that both are of the same rows
 SURFACE_GRID = 12  # points of each axis of a surface
@@ -59,6 +63,7 @@ class ExplainOptions:
         own = dict(arguments)
         own["pairs"] = check_int("pairs", own["pairs"], 0)
         check_flags(interactions=own["interactions"])
+        muted_codes(own["mute"])  # refused before anything is computed
         own["max_predictions"] = prediction_limit(own["max_predictions"])
         if isinstance(own["quantiles"], str) and own["quantiles"] == AUTO:
             own["quantiles"] = None if several else QUANTILES
@@ -104,6 +109,8 @@ def statistics_of(
     strengths = build(
         "h_statistic" if paired else "feature_importance", **drawing, **options.share("h_statistic")
     )
+    averages = build("marginal", **grid, **options.share("marginal"))
+    assert isinstance(averages, MarginalStatistic)
     assert isinstance(curves, EffectsStatistic)
     assert isinstance(local, AleStatistic)
     assert isinstance(strengths, InteractionStatistic)
@@ -116,7 +123,7 @@ def statistics_of(
             strengths, crossed_rows=rows, with_importance=True, ranking=ranking, varied=varied
         ),
         "local_effects": replace(local, after=ranking),
-        "averages": build("marginal", **grid, **options.share("marginal")),
+        "averages": PerformanceStatistic.of(averages),
     }
     if ranking is not None:
         found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, **options.share("surfaces"))
@@ -133,43 +140,41 @@ def crossed_rows(features: int) -> int:
     return max(FEWEST_CROSSED, min(SUBSAMPLE, math.isqrt(CROSSED // crossings)))
 
 
-def explanation_of(found: dict[str, Any], monotone: Any, estimator: Any, header: Header) -> Explanation:
-    """Return an explanation from the results of its statistics; ``estimator`` is None for several models."""
-    found["interactions"], found["importance"] = found["interactions"]
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """What an explanation is of: the models as they were passed and as they were read, and the data."""
+
+    estimators: tuple[Any, ...]
+    models: tuple[Model, ...]
+    data: ExplainerData
+    wanted: Mapping[int, SummarySpec]
+
+
+def explanation_of(found: dict[str, Any], options: ExplainOptions, about: Explained) -> Explanation:
+    """Return an explanation from the results of its statistics."""
     effects: Effects = found["effects"]
-    provenance = effects.provenance
-    model = ModelRecord(
-        provenance.model,
-        provenance.model_library,
-        provenance.model_version,
-        provenance.model_digest,
-        {},
-        None,
-        None,
-        None,
-        provenance.structure,
-        {"paribus": provenance.paribus, "python": provenance.python},
-        platform.platform(),
+    interactions, importance = found["interactions"]
+    averages, performance = found["averages"]
+    estimator = about.estimators[0] if len(about.estimators) == 1 else None
+    outputs = effects.effects[0].output_names
+    directions = directions_of(options.monotone, estimator, about.data.header, outputs)
+    parts = Parts(
+        effects,
+        found["local_effects"],
+        averages,
+        importance,
+        interactions,
+        _interacting(found.get("surfaces"), interactions),
+        shapes_of(effects, found["shapes"], directions),
+        performance,
     )
-    columns = tuple(
-        ColumnRecord(one.feature_names[0], one.kinds[0], "", None, None, 0.0, None) for one in effects.effects
-    )
-    covariances = found.pop("shapes")
-    directions = directions_of(monotone, estimator, header, effects.effects[0].output_names)
-    parts = [part for part in found.values() if part is not None]
+    verdict, checks = verdict_of(parts, options.mute)
     return Explanation(
-        effects=effects,
-        local_effects=found["local_effects"],
-        averages=found["averages"],
-        importance=found["importance"],
-        interactions=found.get("interactions"),
-        surfaces=_interacting(found.get("surfaces"), found.get("interactions")),
-        shapes=shapes_of(effects, covariances, directions),
-        performance=None,
-        model=model,
-        columns=columns,
-        verdict=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        checks=(),
+        **{one.name: getattr(parts, one.name) for one in fields(parts)},
+        model=model_record(about.estimators, about.models, about.data.rows, effects.provenance),
+        columns=column_records(about.data, about.wanted),
+        verdict=verdict,
+        checks=checks,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from paribus._display.compose.curves import comparison_panel, curve_panel, overlay_panel
 from paribus._display.compose.labels import background as background_of
-from paribus._display.compose.rankings import importance_figure, interactions_figure
+from paribus._display.compose.rankings import drift_figure, importance_figure, interactions_figure
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Figure, Panel
 from paribus._display.layout import NO_PANEL, figure_of
@@ -21,6 +21,7 @@ from paribus.meaning import Scale
 from paribus.results import (
     Comparison,
     Difference,
+    Drift,
     HStatistics,
     Importance,
     LocalEffect,
@@ -39,6 +40,8 @@ def figure_for(result: Any, *options: Any) -> Figure:
         return interactions_figure(result, *options)
     if isinstance(result, Importance):
         return importance_figure(result, *options)
+    if isinstance(result, Drift):
+        return drift_figure(result, *options)
     return _effects_figure(result, *options)
 
 

@@ -210,19 +210,27 @@ class CellMeans(SinglePass):
             assert observed is not None
             return np.ascontiguousarray(observed.T)
         with reraise_with_rows(self.model, first, last):
-            predicted = np.empty((len(block.table), self.model.n_outputs))
-            for part in block.cut(self.call_rows):
-                position = part.start - block.start
-                predicted[position : position + len(part.table)] = self._predicted(self.model, part)
+            predicted = predictions_of(self.model, block, self.call_rows, self.scratch)
         if observed is None:
             return np.ascontiguousarray(predicted.T)
         with np.errstate(invalid="ignore"):  # an infinite prediction is noted
             return np.concatenate([predicted.T, observed.T, (observed - predicted).T])
 
-    def _predicted(self, model: Model, block: Block) -> Floats:
-        # A copy, because a model that writes into what it is given must not write into X.
-        table = block.table.stack(1, self.scratch).at({}, np.zeros((1, 0), dtype=np.int64))
-        return model.predict(table, len(block.table))
+
+def predictions_of(model: Model, block: Block, call_rows: int, scratch: ScratchBuffer) -> Floats:
+    """Return what is predicted for the rows of a block as they are, once for all evaluators of the block."""
+
+    def compute() -> Floats:
+        predicted = np.empty((len(block.table), model.n_outputs))
+        for part in block.cut(call_rows):
+            # A copy, because a model that writes into what it is given must not write into X.
+            table = part.table.stack(1, scratch).at({}, np.zeros((1, 0), dtype=np.int64))
+            position = part.start - block.start
+            predicted[position : position + len(part.table)] = model.predict(table, len(part.table))
+        return predicted
+
+    found: Floats = block.derived(("predictions", id(model)), compute)
+    return found
 
 
 def _cells(axis: Axis, block: Block) -> Integers:

@@ -251,7 +251,7 @@ def _transformed(wrapper: Wrapper) -> Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class CalibratedOutputs:
     """Calibrated probabilities of margins or probabilities, as one fold of a calibrated classifier has them.
 
     ``positions`` are the classes that the calibrators are about, ``temperature`` means that one calibrator is
@@ -303,7 +303,7 @@ def _calibrated(wrapper: Wrapper) -> Part:
             part = wrapper.sum([part], np.array([[0.0, 1.0]]))  # the second class alone is calibrated
         positions = () if temperature else _calibrated_classes(wrapper, fold, part)
         given = method == "predict_proba"
-        function = Calibration(tuple(fold.calibrators), positions, classes, temperature, given)
+        function = CalibratedOutputs(tuple(fold.calibrators), positions, classes, temperature, given)
         parts.append(transformed(part, function, classes, 1.0))
     return wrapper.mean(parts, np.full(len(parts), 1 / len(parts)))
 

@@ -8,7 +8,9 @@ from paribus._states.keyed import Keyed
 from paribus._states.merge_order import Merger, merge_in_order, ranges_of
 from paribus._states.moments import Moments
 from paribus._states.occupied import Occupied
+from paribus._states.paired_moments import PairedMoments
 from paribus._states.point_values import PointValues, curve_quantiles
+from paribus._states.ranked_rows import RankedRows
 from paribus._states.row_curves import RowCurves
 
 STATES = (
@@ -20,7 +22,9 @@ STATES = (
     Keyed,
     Moments,
     Occupied,
+    PairedMoments,
     PointValues,
+    RankedRows,
     RowCurves,
 )
 
@@ -40,7 +44,9 @@ __all__ = [
     "Merger",
     "Moments",
     "Occupied",
+    "PairedMoments",
     "PointValues",
+    "RankedRows",
     "RowCurves",
     "curve_quantiles",
     "known_states",

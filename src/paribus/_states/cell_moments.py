@@ -32,7 +32,7 @@ class CellMoments:
     value_scale: Floats | float = 1.0
 
     @classmethod
-    def expected(cls, quantities: int, cells: int, rows: int) -> Constructed:
+    def expected(cls, quantities: int, cells: int | str, rows: int) -> Constructed:
         """Return the pattern of the moments of ``rows`` rows at most."""
         means = Numbers((quantities, cells))
         return Constructed(
@@ -95,6 +95,24 @@ class CellMoments:
 
     def _spread(self, unit: Floats | float) -> Floats:
         return np.asarray(self.sum_of_squares * (self.value_scale / unit) ** 2)
+
+    def joined(self, cells: Integers, count: int) -> Self:
+        """Return the moments of ``count`` other cells, where ``cells (c,)`` says in which one each lies."""
+        weight, weight_sq = _sums(np.stack([self.weight, self.weight_sq]), cells, count)
+        share, share_sq = _ratio(self.weight, weight[cells]), _ratio(self.weight_sq, weight_sq[cells])
+        with ignore_fp_errors():
+            mean = _sums(self.mean * share, cells, count)
+            unweighted = self.mean is self.mean_sq
+            mean_sq = mean if unweighted else _sums(self.mean_sq * share_sq, cells, count)
+
+            def squares(unit: Floats | float) -> Floats:
+                own = unit if np.ndim(unit) == 0 else np.asarray(unit)[:, cells]
+                apart = (self.mean_sq / own - mean_sq[:, cells] / own) ** 2 * self.weight_sq
+                return _sums(self._spread(own) + apart, cells, count)
+
+            spread, unit = fitting(squares, float(np.max(self.value_scale)))
+        rows = np.bincount(cells, self.rows, minlength=count).astype(np.int64)
+        return type(self)(rows, weight, weight_sq, mean, mean_sq, spread, unit)
 
     def within(self, unit: float) -> Self:
         """Return the moments of the same quantities in units of ``unit``."""

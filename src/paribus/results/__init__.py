@@ -6,6 +6,7 @@ from paribus.notes import Note, NoteCode
 from paribus.results.comparison import Comparison, Comparisons, compare
 from paribus.results.cost_estimate import CostEstimate
 from paribus.results.difference import Difference, Differences
+from paribus.results.drift import Change, Drift, EffectDrift
 from paribus.results.effects import Effects
 from paribus.results.explanation import Explanation
 from paribus.results.extrapolation import Extrapolation
@@ -22,11 +23,14 @@ from paribus.results.storage import load
 
 __all__ = [
     "Association",
+    "Change",
     "Comparison",
     "Comparisons",
     "CostEstimate",
     "Difference",
     "Differences",
+    "Drift",
+    "EffectDrift",
     "Effects",
     "Estimand",
     "Explanation",

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from paribus._text import count
 from paribus._typing import FrameBackend
+from paribus.errors import InputError
 from paribus.notes import Note
+from paribus.results.build_drift import drift_of
 from paribus.results.effects import Effects
 from paribus.results.feature_table import FeatureTable
 from paribus.results.hstatistics import HStatistics
@@ -25,6 +27,7 @@ from paribus.results.verdict import Check
 
 if TYPE_CHECKING:
     from paribus._display.figure import Figure
+    from paribus.results.drift import Drift
 
 SHOWN = 20  # features that are shown
 FINDINGS = 5  # of the verdict that are shown
@@ -145,6 +148,40 @@ class Explanation(ReportMixin):
             For matplotlib the axes if there is a single panel, otherwise the figure.
         """
         return self.effects.plot(k=k, **options)
+
+    def compare(self, new: Explanation, *, independent: bool = False) -> Drift:
+        r"""Return the change from this explanation to another: of a challenger, or of rows of another time.
+
+        Curves are compared at shared values, apart from their levels. Standard errors are those of averages
+        over rows. For the same rows, and for rows that may be in both, the standard error of a difference is
+        at most the sum of both; for independent samples, which only the caller can declare, it is the root of
+        the sum of squares.
+
+        Parameters
+        ----------
+        new : Explanation
+            Of the same outputs on the same scale; models, rows and features may differ.
+        independent : bool
+            Declare that the two are over independent samples without common rows, such as two years.
+
+        Returns
+        -------
+        Drift
+            ``above(bound)`` has what has moved by more than a bound and more than sampling error.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.random.default_rng(0).normal(size=(500, 2))
+        >>> old = paribus.explain(lambda X: X[:, 0] + X[:, 1], X)
+        >>> new = paribus.explain(lambda X: X[:, 0] + 1.5 * X[:, 1], X)
+        >>> drift = old.compare(new)
+        >>> drift.feature_names[0], round(drift.effects[0].strengths[1], 2)
+        ('x1', 1.44)
+        """
+        if not isinstance(new, Explanation):
+            raise InputError(f"new= must be an Explanation, not a {type(new).__name__}")
+        return drift_of(self, new, independent)
 
     def __repr__(self) -> str:
         return "\n  ".join(self._lines())

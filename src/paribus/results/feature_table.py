@@ -250,7 +250,9 @@ def _widest_curve(effect: PartialDependence) -> Floats:
     if effect.average is None or not effect.average.size:
         return np.zeros(0)
     known = np.where(np.isfinite(effect.average), effect.average, np.nan)
-    spread = [float(np.ptp(curve[np.isfinite(curve)])) if np.isfinite(curve).any() else 0.0 for curve in known]
+    spread = [
+        float(np.ptp(curve[np.isfinite(curve)])) if np.isfinite(curve).any() else 0.0 for curve in known
+    ]
     return np.asarray(known[int(np.argmax(spread))])
 
 
@@ -269,7 +271,9 @@ def sparkline(curve: Floats) -> str:
     low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
     width = high - low
     return "".join(
-        " " if not np.isfinite(value) else BLOCKS[round((len(BLOCKS) - 1) * float((value - low) / width)) if width else 0]
+        " "
+        if not np.isfinite(value)
+        else BLOCKS[round((len(BLOCKS) - 1) * float((value - low) / width)) if width else 0]
         for value in values
     )
 

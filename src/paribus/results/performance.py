@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from paribus._contracts import Floats
+from paribus._typing import Better
 from paribus.notes import Note
 from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
@@ -31,7 +30,7 @@ class Metric(Record):
     output: str | None
     value: float
     standard_error: float
-    better: Literal["lower", "higher", "near 1", "near 0"]
+    better: Better
 
 
 @record

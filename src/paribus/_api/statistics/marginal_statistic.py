@@ -12,6 +12,7 @@ from paribus._api.prediction_budget import PredictionBudget, bound_note, drawn_p
 from paribus._api.run import Estimated, Rounds, Verification, Work, each_model, evaluated
 from paribus._api.statistics.axis_options import AxisOptions, Groups
 from paribus._evaluators.cell_means import CellMeans, MarginalRequest
+from paribus._evaluators.performance.measure import PerformanceMeasure
 from paribus._evaluators.planner import Plan
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import SPLITS, Grid, GridOptions
@@ -83,9 +84,18 @@ class MarginalStatistic:
         budget: PredictionBudget | None,
     ) -> Rounds:
         if budget is None or model is None:
-            return evaluated(work, model, partial(_same, request), "auto", name)
+            beside = self._beside(work, model, request)
+            settings = tuple(setting for one in beside for setting in one.settings)
+            same = partial(_same, request)
+            return evaluated(work, model, same, "auto", name, beside=beside, settings=settings)
         sample, bound = partial(self._drawn, work, budget), budget.bound(model, reads=False)
         return evaluated(work, model, partial(_same, request), "auto", name, sample=sample, bound=bound)
+
+    def _beside(
+        self, work: Work, model: Model | None, request: MarginalRequest
+    ) -> tuple[PerformanceMeasure, ...]:
+        """Return what else is found of the same predictions: nothing."""
+        return ()
 
     def _drawn(self, work: Work, budget: PredictionBudget, size: int) -> Rounds:
         if work.data.n_targets and not work.rows.in_memory:

@@ -12,10 +12,10 @@ from paribus._display.figure import PanelAxis
 from paribus._text import number, percent
 from paribus._text import short as short_number
 from paribus.notes import NoteCode
-from paribus.results import Difference, HStatistics, Importance, LocalEffect, Provenance
+from paribus.results import Difference, Drift, HStatistics, Importance, LocalEffect, Provenance
 
 
-def unit(result: Effect | HStatistics, outputs: list[int]) -> str:
+def unit(result: Effect | HStatistics | Drift, outputs: list[int]) -> str:
     """Return what the heights of outputs are: the scale of the prediction, and of which output."""
     name = result.output_names[outputs[0]] if len(outputs) == 1 else "prediction"
     return result.provenance.scale.label(short(name))
@@ -77,7 +77,7 @@ def background(provenance: Provenance) -> str:
     return f"{model}{provenance.background()}"
 
 
-def notes_of(result: HStatistics | Importance, *lines: str) -> tuple[str, ...]:
+def notes_of(result: HStatistics | Importance | Drift, *lines: str) -> tuple[str, ...]:
     """Return the notes of a picture: whose numbers these are, and what else is to be known of them.
 
     ``lines`` are about the picture itself. The background says already which rows were sampled.

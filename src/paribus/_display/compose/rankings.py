@@ -10,7 +10,7 @@ import numpy as np
 
 from paribus._contracts import Floats, Integers
 from paribus._display.compose.axis import short
-from paribus._display.compose.labels import hover_texts, notes_of, unit
+from paribus._display.compose.labels import background, hover_texts, notes_of, unit
 from paribus._display.compose.pairs import heatmap, interaction_text, network
 from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Bars, Figure, Mark, Panel, PanelAxis, Points, Rule, Text
@@ -21,7 +21,7 @@ from paribus._text import exactly_zero, number
 from paribus._text import short as short_number
 from paribus._typing import InteractionPlot, Statistic
 from paribus.errors import DrawingError, OptionError, check_choice
-from paribus.results import HStatistics, Importance
+from paribus.results import Drift, HStatistics, Importance
 from paribus.results.outputs import chosen
 
 if TYPE_CHECKING:
@@ -89,6 +89,19 @@ def importance_figure(result: Importance, k: int, output: str | int | None) -> F
     return _importance_bars(result, k, _one_output(result.output_names, output, k, result.values))
 
 
+def drift_figure(result: Drift, k: int, output: str | int | None) -> Figure:
+    """Compose the picture of which effects on one output have moved, ``k`` of them at most."""
+    values = np.array([one.typical for one in result.effects])
+    o = _one_output(result.output_names, output, k, values)
+    errors = np.array([one.typical_error[o] for one in result.effects])
+    hover = hover_texts(result.feature_names, "typical change", values[:, o], errors)
+    axis = f"typical change of the effect ({unit(result, [o])})"
+    labels = [joined([name], "") for name in result.feature_names]
+    ranking = Ranking(result, "feature", axis, labels, values[:, o], errors, hover.__getitem__)
+    bars = ranking.bars(ranking.longest(k), color_of(0), 0.0, 0.7, None)
+    return ranking.figure(k, [bars], f"compared with {background(result.provenances['old'])}")
+
+
 def _one_output(names: tuple[str, ...], output: str | int | None, k: int, values: Floats) -> int:
     """Return the output to draw; refuse what has no picture."""
     outputs = chosen(names, output)
@@ -109,7 +122,7 @@ class Ranking:
     returns the text of an entry.
     """
 
-    result: HStatistics | Importance
+    result: HStatistics | Importance | Drift
     noun: str
     axis: str
     labels: list[str]

@@ -16,8 +16,9 @@ from paribus._models.files.file_model import FileModel
 from paribus._models.files.formats import HEAD, READS, FileFormat, recognized
 from paribus._models.files.json_text import parsed_json
 from paribus._models.files.lightgbm_file import read_lightgbm
+from paribus._models.files.skops_file import read_skops
 from paribus._models.files.xgboost_file import read_xgboost
-from paribus.errors import ModelFileError, ParibusError
+from paribus.errors import ModelFileError, OptionError, ParibusError
 
 MOST_BYTES = 2**30  # of a file; above it reading takes more memory than most machines have
 
@@ -71,7 +72,8 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     if not isinstance(kind, FileFormat):
         raise ModelFileError(f"path={str(path)!r} is {kind.what}, and is refused; {kind.instead}")
     with _reading(path, kind):
-        return READERS[kind](_content(file))
+        content = _content(file)
+        return read_skops(content, trusted) if kind is FileFormat.ZIP else READERS[kind](content)
 
 
 def _head(path: Path) -> bytes:
@@ -109,6 +111,8 @@ def _reading(path: Any, kind: FileFormat) -> Iterator[None]:
     try:
         with np.errstate(all="ignore"):
             yield
+    except OptionError:  # of the argument, not of the file
+        raise
     except ModelFileError as error:
         raise ModelFileError(f"path={str(path)!r} ({kind.value}): {error}") from error
     except Exception as error:

@@ -14,7 +14,7 @@ import numpy as np
 from paribus._contracts import Flags, Floats, Integers
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble
 from paribus._models.libraries.city_hash import city_hash
-from paribus._models.libraries.library import Library, counted
+from paribus._models.libraries.library import Curves, Library, counted
 from paribus._models.link import Link
 from paribus.errors import ModelError, RefusalError
 
@@ -67,6 +67,11 @@ class CatBoost(Library):
     def importance_name(self, model: Any) -> str:
         """Return the one kind it reports; where that would need the data again it is empty."""
         return "change of predictions along its splits (PredictionValuesChange) in catboost"
+
+    def training_curves(self, model: Any) -> Curves:
+        """Return the scores of the rows it learned from, and of those that were evaluated."""
+        kept: Curves = model.get_evals_result()
+        return kept
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a fitted model."""

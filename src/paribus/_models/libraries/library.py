@@ -6,7 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from paribus.errors import RefusalCode, RefusalError
 
 MOST_COLUMNS = 1_000_000  # more are a damaged number, and one encoding each would take all memory
 MOST_MARGINS = 100_000
+Curves: TypeAlias = Mapping[str, Mapping[str, Any]]  # scores of each iteration, by their rows and their name
 
 
 class Library(ABC):
@@ -106,6 +107,10 @@ class Library(ABC):
         """Return what that is a share of, in words: of the kind a wrapper was made with, gain if none."""
         kind = getattr(model, "importance_type", None) or "gain"
         return f"{self.importances.get(kind, kind)} in {self.module}"
+
+    def training_curves(self, model: Any) -> Curves:
+        """Return the scores that a model kept while it was fitted: by rows and score, one an iteration."""
+        return {}
 
     @abstractmethod
     def read_trees(self, model: Any) -> Ensemble:

@@ -14,7 +14,7 @@ import numpy as np
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.table import Column
 from paribus._models.ensemble import LEAF, ZERO, CategorySet, Encoding, Ensemble, within
-from paribus._models.libraries.library import MOST_MARGINS, Library, counted
+from paribus._models.libraries.library import MOST_MARGINS, Curves, Library, counted
 from paribus._models.link import Link
 from paribus.errors import RefusalError
 
@@ -112,6 +112,11 @@ class LightGBM(Library):
         """Return that of a wrapper, or the gain of a booster."""
         return model.feature_importance("gain") if self.is_native(model) else super().importance(model)
 
+    def training_curves(self, model: Any) -> Curves:
+        """Return the scores of rows passed to ``fit`` to be evaluated; a native booster keeps none."""
+        kept = getattr(model, "evals_result_", None)
+        return kept if isinstance(kept, Mapping) else {}
+
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a wrapper or of a native booster."""
         return read(model)
@@ -145,11 +150,13 @@ def ensemble_in(
     values = text.numbers("leaf_value")
     if len(sizes) and (sizes.min() < 1 or sizes.max() > len(values) or sizes.sum() != len(values)):
         raise RefusalError("its trees cannot be read: they have other leaves than they say")
+    tests = _Tests.of(text)
+    if len(tests.threshold) != len(values) - len(sizes):  # before room is made for all nodes
+        raise RefusalError("its trees cannot be read: they have other nodes than they say")
     layout = _Layout.of(sizes)
     margins = counted("a number of margins", int(text.header["num_tree_per_iteration"]), 1, MOST_MARGINS)
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
     raw = {"decision_function": Link("identity", float(iterations))} if iterations > 1 else {}
-    tests = _Tests.of(text)
     codes, columns = np.unique(tests.feature * 4 + tests.missing, return_inverse=True)
     level_set, level_sets = _category_sets(text, layout, tests)
     return Ensemble(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from paribus._contracts import Array, Flags, Floats, Integers
 from paribus._data.table import Column
 from paribus._models.ensemble import LEAF, CategorySet, Encoding, Ensemble, Nodes, within
-from paribus._models.libraries.library import MOST_COLUMNS, MOST_MARGINS, Library, counted
+from paribus._models.libraries.library import MOST_COLUMNS, MOST_MARGINS, Curves, Library, counted
 from paribus._models.link import Link
 from paribus._models.predictor import Predictor
 from paribus.errors import RefusalError
@@ -146,6 +146,11 @@ class XGBoost(Library):
         if config["learner"]["gradient_booster"]["name"] == "gblinear":
             raise RefusalError("its booster is linear, and coefficients depend on the scale of the columns")
         return _gains(model) if self.is_native(model) else super().importance(model)
+
+    def training_curves(self, model: Any) -> Curves:
+        """Return the scores of rows passed to ``fit`` to be evaluated; a native booster keeps none."""
+        kept = getattr(model, "evals_result_", None)  # the method of this name raises where there are none
+        return kept if isinstance(kept, Mapping) else {}
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of a wrapper or of a native booster."""

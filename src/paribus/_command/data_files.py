@@ -1,0 +1,103 @@
+"""DATA of a command: Parquet is read where it lies, CSV and Arrow files become tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from paribus.errors import SourceError, TableError, did_you_mean
+
+DELIMITERS = (",", ";", "\t", "|")
+MOST_BYTES = 2**31 - 1  # of a CSV, which is one block so that its types are those of all rows
+SUFFIXES = {".csv", ".tsv", ".txt"}
+ARROW = {".arrow", ".feather", ".ipc"}
+COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+
+
+class Data(NamedTuple):
+    """Rows, and what of them is the target and the weight, as the functions of paribus take them."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    columns: tuple[str, ...]
+
+
+def read_data(path: str, target: str | None = None, weight: str | None = None) -> Data:
+    """Open a file, or a folder of Parquet files."""
+    place = Path(path)
+    if not place.exists() and "://" not in path:
+        raise SourceError(f"there is no file or folder {path}; give DATA as Parquet, CSV or Arrow")
+    reader = _reader(place)
+    if reader is None:
+        return _parquet(path, target, weight)
+    try:
+        table = reader(place)
+    except (OSError, ValueError) as error:  # errors of Arrow are of these
+        raise SourceError(f"DATA {path} cannot be read: {error}") from error
+    return _in_memory(table, target, weight)
+
+
+def _reader(place: Path) -> Callable[[Path], Any] | None:
+    """Return what reads a file into memory, None for Parquet."""
+    suffixes = [suffix.lower() for suffix in place.suffixes[-2:]]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    last = suffixes[-1] if suffixes else ""
+    if place.is_dir():
+        return None
+    return _csv if last in SUFFIXES else _arrow if last in ARROW else None
+
+
+def _csv(place: Path) -> Any:
+    """Read CSV: numbers, dates and text by their content, empty fields and NA as missing."""
+    from pyarrow import csv, input_stream
+
+    with input_stream(str(place)) as stream:
+        content = stream.read()
+    if len(content) > MOST_BYTES:
+        raise SourceError(f"DATA {place} is larger than 2 GB as CSV; write it as Parquet, which is streamed")
+    from pyarrow import BufferReader
+
+    first = content.split(b"\n", 1)[0].decode("utf-8", "replace")
+    delimiter = max(DELIMITERS, key=first.count)
+    return csv.read_csv(
+        BufferReader(content),
+        read_options=csv.ReadOptions(block_size=max(len(content), 1)),
+        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=csv.ConvertOptions(strings_can_be_null=True),
+    )
+
+
+def _arrow(place: Path) -> Any:
+    from pyarrow import feather
+
+    return feather.read_table(str(place))
+
+
+def _in_memory(table: Any, target: str | None, weight: str | None) -> Data:
+    """Take target and weight out of a table."""
+    names = tuple(table.column_names)
+    for option, name in (("--target", target), ("--weight", weight)):
+        if name is not None and name not in names:
+            raise TableError(f"{option} {name} is not a column of DATA{did_you_mean(name, names)}")
+    y, weights = (None if name is None else _values(table.column(name)) for name in (target, weight))
+    apart = [name for name in (target, weight) if name is not None]
+    return Data(table.drop_columns(apart) if apart else table, y, weights, names)
+
+
+def _values(column: Any) -> Any:
+    return column.combine_chunks().to_numpy(zero_copy_only=False)
+
+
+def _parquet(path: str, target: str | None, weight: str | None) -> Data:
+    """Leave Parquet where it is: it is read in blocks, target and weight by the names of their columns."""
+    from paribus._data.read import source_of
+
+    source = source_of(path, "raise")
+    names = tuple(source.schema.names)
+    for option, name in (("--target", target), ("--weight", weight)):
+        if name is not None and name not in names:
+            raise TableError(f"{option} {name} is not a column of DATA{did_you_mean(name, names)}")
+    return Data(path, target, weight, names)

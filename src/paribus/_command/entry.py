@@ -1,0 +1,121 @@
+"""What ``paribus`` and ``python -m paribus`` run: the parser, and what each failure becomes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from paribus import _compile
+from paribus._command import compare_command, explain_command, inspect_command, show_command
+from paribus._command.terminal import complain
+from paribus._version import __version__
+from paribus.errors import ParibusError
+
+# Each adds its parser, with what it runs as the default of `run`.
+COMMANDS = (
+    explain_command.add_to,
+    compare_command.add_to,
+    inspect_command.add_to,
+    show_command.add_to,
+    _compile.add_to,
+)
+FINE, GATE_FAILED, USER_ERROR, OWN_ERROR, INTERRUPTED = 0, 1, 2, 3, 130
+DEBUG = "PARIBUS_DEBUG"
+DESCRIPTION = "What a fitted model does with its features, all else equal."
+EPILOG = """\
+examples:
+  paribus inspect model.txt                              what the file holds
+  paribus explain model.txt data.parquet                 a table on the terminal
+  paribus explain model.txt data.csv --target y -o report.html
+  paribus explain model.txt data.csv -o old.json         to be compared later
+  paribus compare old.json new.json --fail-above 0.1     exit code 1 if effects have moved
+  paribus show old.json --feature age --format csv
+
+Each command has examples of its own: paribus explain --help
+
+MODEL is a file of XGBoost (JSON, UBJ), LightGBM (text), CatBoost (JSON) or skops. Save one in Python by
+  model.save_model("model.json")            XGBoost; CatBoost with format="json"
+  model.booster_.save_model("model.txt")    LightGBM
+  skops.io.dump(model, "model.skops")       scikit-learn
+DATA is a Parquet file or a folder of them, CSV, or Arrow (IPC, Feather), with the columns of the model.
+
+exit codes: 0 fine, 1 the gate failed, 2 what was passed cannot be used, 3 an error of paribus itself.
+Results go to stdout, everything else to stderr.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Report what is wrong with the arguments, and where to read about them."""
+        complain(f"{message}; see {self.prog} --help")
+        raise SystemExit(USER_ERROR)
+
+
+def parser() -> Parser:
+    """Return the parser of all commands."""
+    plain = argparse.RawDescriptionHelpFormatter
+    found = Parser(prog="paribus", description=DESCRIPTION, epilog=EPILOG, formatter_class=plain)
+    found.add_argument("--version", action="version", version=f"paribus {__version__}")
+    found.add_argument("--debug", action="store_true", help=f"show tracebacks; so does {DEBUG}=1")
+    commands = found.add_subparsers(title="commands", metavar="COMMAND")
+    for add_to in COMMANDS:
+        add_to(commands)
+    for command in commands.choices.values():  # after the command, too, without resetting what was before it
+        command.add_argument(
+            "--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks"
+        )
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command, and return its exit code."""
+    every = parser()
+    chosen = every.parse_args(arguments)
+    if not hasattr(chosen, "run"):
+        every.print_help()
+        return FINE
+    debug = chosen.debug or os.environ.get(DEBUG, "") not in ("", "0")
+    with warnings.catch_warnings():
+        if not debug:
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("default", module=r"paribus\b")
+        warnings.showwarning = _show_warning
+        return _run(chosen.run, chosen, debug)
+
+
+def _run(run: Callable[[argparse.Namespace], int], chosen: argparse.Namespace, debug: bool) -> int:
+    """Run a command; a failure is a sentence and a code."""
+    try:
+        return run(chosen)
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return INTERRUPTED
+    except ParibusError as error:
+        if debug:
+            traceback.print_exc()
+        complain(str(error))
+        return USER_ERROR
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        again = "" if debug else "; run the command once more with --debug, and"
+        complain(
+            f"{type(error).__name__}: {error}. This is an error of paribus{again or ';'} please report it"
+        )
+        return OWN_ERROR
+
+
+def _show_warning(message: Any, *context: Any) -> None:
+    complain(f"warning: {message}")
+
+
+def script() -> NoReturn:
+    """Run the command ``paribus``."""
+    sys.exit(main())

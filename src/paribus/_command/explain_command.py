@@ -1,0 +1,138 @@
+"""``paribus explain``: every statistic of a model, as a page, a result, Markdown or a table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from paribus._command.terminal import check_writable, complain, report, write_file
+from paribus.errors import OptionError
+
+DESCRIPTION = """\
+Explain a model on rows: effects of every feature, importance, interactions and, with --target, performance.
+Without -o the table of features is printed.
+"""
+EPILOG = """\
+examples:
+  paribus explain model.txt data.parquet
+  paribus explain model.json data.csv --target claims --weight exposure -o report.html
+  paribus explain model.json year=2025/ -o report.html --save new.json --title "Motor, 2025" \\
+      --about owner=pricing --about period=2025
+  paribus explain new.json data.csv -o report.html --compare old.json
+  paribus explain model.txt data.csv --features age region --monotone age=rising --mute PAR101
+  paribus explain forest.skops data.csv --trust sklearn.tree._tree.Tree -o report.md
+
+The suffix of -o decides the format: .html a report for people, .json a result for paribus compare,
+paribus show and paribus.load, .md a summary for a merge request. A report.html holds the result as well.
+
+Columns of DATA that the model was not fitted on are ignored. Text in CSV becomes the categories that the
+model knows; empty fields and NA are missing values. To explain a part of the rows, write that part to a
+file, and compare its explanation with that of all rows by paribus compare.
+"""
+SUFFIXES = (".html", ".json", ".md")
+
+
+def add_to(commands: Any) -> None:
+    """Add the parser of the command to those of others."""
+    parser = commands.add_parser(
+        "explain",
+        help="explain a model on rows: a report, a result or a table",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", metavar="MODEL", help="file of XGBoost, LightGBM, CatBoost or skops")
+    parser.add_argument("data", metavar="DATA", help="Parquet file or folder, CSV, or Arrow file")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write: .html, .json or .md")
+    parser.add_argument("--save", metavar="FILE", help="also write the result as .json")
+    parser.add_argument("--target", metavar="COL", help="column of what came out, for performance")
+    parser.add_argument("--weight", metavar="COL", help="column of the weights of rows")
+    parser.add_argument("--features", nargs="+", metavar="NAME", help="these features only")
+    parser.add_argument("--title", help="title of the report")
+    parser.add_argument(
+        "--about", action="append", default=[], metavar="KEY=VALUE", help="a line of the report's record"
+    )
+    parser.add_argument(
+        "--monotone",
+        action="append",
+        default=[],
+        metavar="NAME=DIRECTION",
+        help="hold an effect to a direction, rising or falling",
+    )
+    parser.add_argument(
+        "--mute", action="append", default=[], metavar="CODE", help="leave out notes, as PAR101"
+    )
+    parser.add_argument("--compare", metavar="OLD", help="saved explanation to compare with, in the report")
+    parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="type in a skops file")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of threads")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Explain, and write what was requested."""
+    output = None if arguments.output is None else Path(arguments.output)
+    saved = None if arguments.save is None else Path(arguments.save)
+    _check(output, saved, arguments)
+    monotone = dict(_pair("--monotone", text) for text in arguments.monotone)
+    about = dict(_pair("--about", text) for text in arguments.about)
+    from paribus import Explainer, read_model
+    from paribus._command.data_files import read_data
+    from paribus._command.saved_files import read_explanation
+
+    old = None if arguments.compare is None else read_explanation(arguments.compare)
+
+    model = read_model(arguments.model, trusted=arguments.trust)
+    data = read_data(arguments.data, arguments.target, arguments.weight)
+    explainer = Explainer(
+        model,
+        data.X,
+        data.y,
+        sample_weight=data.sample_weight,
+        n_jobs=arguments.jobs,
+        progress=False if arguments.quiet else None,
+    )
+    explanation = explainer.explain(arguments.features, monotone=monotone or None, mute=tuple(arguments.mute))
+    if saved is not None:
+        explanation.save(saved)
+        complain(f"saved {saved}")
+    if output is None:
+        report(repr(explanation))
+    else:
+        _write(explanation, output, {"title": arguments.title, "about": about, "compare": old})
+        complain(f"wrote {output}")
+    return 0
+
+
+def _check(output: Path | None, saved: Path | None, arguments: argparse.Namespace) -> None:
+    """Refuse what cannot be written, before any work."""
+    if output is not None and output.suffix.lower() not in SUFFIXES:
+        raise OptionError(f"-o {output} must end in {', '.join(SUFFIXES)}, which decides the format")
+    if saved is not None and saved.suffix.lower() != ".json":
+        raise OptionError(f"--save {saved} must end in .json")
+    for option, path in (("-o", output), ("--save", saved)):
+        if path is not None:
+            check_writable(path, option)
+    of_report = arguments.title or arguments.about or arguments.compare
+    if of_report and (output is None or output.suffix.lower() != ".html"):
+        raise OptionError(
+            "--title, --about and --compare are for a report; pass -o with a name that ends in .html"
+        )
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.rpartition("=") if option == "--monotone" else text.partition("=")
+    if not equals or not name or not value:
+        raise OptionError(f"{option} {text} must be a name and a value, as in {option} age=rising")
+    return name, value
+
+
+def _write(explanation: Any, path: Path, options: dict[str, Any]) -> None:
+    suffix = path.suffix.lower()
+    if suffix == ".html":
+        explanation.report(path, **options)
+    elif suffix == ".json":
+        explanation.save(path)
+    else:
+        write_file(path, explanation.to_markdown())

@@ -1,0 +1,125 @@
+"""``paribus inspect``: what can be seen of a model, and which evaluator would run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from paribus._command.terminal import report
+from paribus._text import count
+
+DESCRIPTION = """\
+Show what a model file holds: format, objective, trees, columns and their categories. With rows, also which
+evaluator would run, why not another one, and how long it would take.
+"""
+EPILOG = """\
+examples:
+  paribus inspect model.txt
+  paribus inspect model.json data.parquet
+  paribus inspect forest.skops data.csv --trust sklearn.tree._tree.Tree
+"""
+COLUMNS = 40  # that are listed
+CATEGORIES = 6  # of a column that are listed
+
+
+def add_to(commands: Any) -> None:
+    """Add the parser of the command to those of others."""
+    parser = commands.add_parser(
+        "inspect",
+        help="show what a model file holds, and how it would be evaluated",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", metavar="MODEL", help="file of XGBoost, LightGBM, CatBoost or skops")
+    parser.add_argument("data", metavar="DATA", nargs="?", help="Parquet file or folder, CSV, or Arrow file")
+    parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="type in a skops file")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is known of a model."""
+    from paribus import read_model
+
+    model = read_model(arguments.model, trusted=arguments.trust)
+    lines = [f"model      {arguments.model}"]
+    lines += _file(model) if hasattr(model, "facts") else [f"class      {type(model).__name__}"]
+    lines += _columns(model)
+    if arguments.data is None:
+        lines.append("evaluator  pass DATA to see which one would run")
+    else:
+        lines += _evaluation(model, arguments.data)
+    report("\n".join(lines))
+    return 0
+
+
+def _file(model: Any) -> Iterator[str]:
+    """Yield what the file says of the model."""
+    facts, ensemble = model.facts, model.ensemble
+    written = f", written by version {facts.version}" if facts.version else ""
+    yield f"format     {facts.file_format}{written}"
+    yield f"objective  {facts.objective}"
+    leaves = int((ensemble.column < 0).sum())
+    nodes = len(ensemble.column)
+    yield f"size       {count(len(ensemble.roots), 'tree')}, {leaves:,} leaves, {nodes - leaves:,} splits"
+    if facts.classes is not None:
+        yield f"classes    {_some([str(one) for one in facts.classes])}"
+    yield f"responses  {', '.join(ensemble.links)}"
+    yield from (f"refused    {response}: {why}" for response, why in ensemble.refused.items())
+
+
+def _columns(model: Any) -> Iterator[str]:
+    """Yield the columns that the model was fitted on, and how many splits each has."""
+    from paribus._models.columns import fitted_on, width_of
+
+    fitted = fitted_on(model)
+    if fitted is None:
+        width = width_of(model)
+        yield f"columns    {'unknown' if width is None else f'{width:,}, without names'}"
+        return
+    yield f"columns    {len(fitted.names):,}"
+    splits = _splits(model)
+    for position, name in enumerate(fitted.names[:COLUMNS]):
+        used = f", {count(splits[position], 'split')}" if splits is not None else ""
+        yield f"  {name}: {_kind(fitted, position)}{used}"
+    if len(fitted.names) > COLUMNS:
+        yield f"  and {len(fitted.names) - COLUMNS:,} more"
+
+
+def _kind(fitted: Any, position: int) -> str:
+    if position not in fitted.categories:
+        return "numbers" if position in fitted.numbers else "numbers, or categories the file does not keep"
+    categories = [str(one) for one in fitted.categories[position]]
+    return f"{count(len(categories), 'category').replace('categorys', 'categories')}: {_some(categories)}"
+
+
+def _splits(model: Any) -> list[int] | None:
+    """Return the number of splits of each column of a model that was read from a file."""
+    if not hasattr(model, "facts"):
+        return None
+    counts = [0] * model.facts.columns
+    for column in model.ensemble.column[model.ensemble.column >= 0].tolist():
+        counts[model.ensemble.encodings[column].feature] += 1
+    return counts
+
+
+def _some(texts: list[str]) -> str:
+    more = f" and {len(texts) - CATEGORIES:,} more" if len(texts) > CATEGORIES else ""
+    return ", ".join(texts[:CATEGORIES]) + more
+
+
+def _evaluation(model: Any, path: str) -> Iterator[str]:
+    """Yield which evaluators would run on rows, and why not others."""
+    from paribus import Explainer
+    from paribus._command.data_files import read_data
+
+    data = read_data(path)
+    explainer = Explainer(model, data.X, progress=False)
+    estimate = explainer.estimate_cost("effects")
+    yield f"data       {path}"
+    yield from (f"  {line.strip()}" for line in repr(explainer).splitlines()[1:])
+    yield f"evaluator  {estimate.evaluator}: {estimate.why}"
+    yield from (f"  not {name}: {why}" for name, why in estimate.refusals.items())
+    yield "cost       of all effects:"
+    yield from (f"  {line}" for line in repr(estimate).splitlines()[1:])

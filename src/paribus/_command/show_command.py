@@ -1,0 +1,140 @@
+"""``paribus show``: a saved result or report, as text, a table or a picture."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paribus._command.terminal import check_writable, complain, report, report_bytes, write_file
+from paribus.errors import OptionError, did_you_mean
+
+DESCRIPTION = """\
+Show what a file holds that paribus wrote: an explanation, a report, the changes between two, or a result that
+was saved in Python. Neither the model nor the data is needed.
+"""
+EPILOG = """\
+examples:
+  paribus show report.html
+  paribus show result.json --feature age
+  paribus show result.json --feature age --format csv > age.csv
+  paribus show result.json --feature age -o age.svg
+  paribus show result.json -o report.html
+
+Without --format the suffix of -o decides: .txt, .json, .csv, .md, .svg, .png or .html. CSV and JSON hold the
+table of the result (to_frame in Python); png needs matplotlib: pip install "paribus[plot]"
+"""
+FORMATS = ("text", "json", "csv", "markdown", "svg", "png", "html")
+SUFFIXES = {".txt": "text", ".md": "markdown"} | {
+    f".{name}": name for name in FORMATS[1:] if name != "markdown"
+}
+
+
+def add_to(commands: Any) -> None:
+    """Add the parser of the command to those of others."""
+    parser = commands.add_parser(
+        "show",
+        help="show a saved result or report as text, a table or a picture",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("result", metavar="RESULT", help="saved result (.json) or report (.html)")
+    parser.add_argument("--format", choices=FORMATS, help="what to write; text if nothing says otherwise")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to write, instead of the terminal")
+    parser.add_argument("--feature", metavar="NAME", help="the effect of this feature only")
+    parser.add_argument("--output-name", metavar="OUTPUT", help="the output to draw, of several")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write a result in the format that was requested."""
+    path = None if arguments.output is None else Path(arguments.output)
+    form = _format(arguments.format, path)
+    if path is not None:
+        check_writable(path)
+    from paribus.results import load
+
+    result = load(arguments.result)
+    if arguments.feature is not None:
+        result = _effect(result, arguments.feature)
+    if form == "html" and path is not None:
+        _needs(result, "report", "html")
+        result.report(path)
+    else:
+        _write(_content(result, form, arguments.output_name), path)
+    if path is not None:
+        complain(f"wrote {path}")
+    return 0
+
+
+def _format(form: str | None, path: Path | None) -> str:
+    if form is None and path is not None:
+        form = SUFFIXES.get(path.suffix.lower())
+        if form is None:
+            raise OptionError(f"-o {path} does not end in {', '.join(SUFFIXES)}; pass --format")
+    if form == "html" and path is None:
+        raise OptionError("--format html is a file; pass -o report.html")
+    return form or "text"
+
+
+def _effect(result: Any, name: str) -> Any:
+    """Return the effect of one feature, of an explanation or of a mapping of effects."""
+    effects = getattr(result, "effects", result)
+    if isinstance(effects, tuple):  # of changes, or of a mapping itself
+        effects = result if isinstance(result, Mapping) else {one.feature: one for one in effects}
+    if not isinstance(effects, Mapping) or not all(isinstance(key, (str, tuple)) for key in effects):
+        raise OptionError(f"--feature {name}: a {type(result).__name__} has no effects to choose from")
+    if name not in effects:
+        known = [key for key in effects if isinstance(key, str)]
+        raise OptionError(f"--feature {name} is not in this result{did_you_mean(name, known)}")
+    return effects[name]
+
+
+def _content(result: Any, form: str, output: str | None) -> str | bytes:
+    """Return a result in a format."""
+    if form == "text":
+        return repr(result)
+    if form == "markdown":
+        _needs(result, "to_markdown", form)
+        text: str = result.to_markdown()
+        return text
+    if form in ("csv", "json"):
+        from paribus._command.table_text import csv_text, json_text
+
+        _needs(result, "to_frame", form)
+        frame = result.to_frame(backend="pyarrow")
+        return csv_text(frame) if form == "csv" else json_text(frame)
+    _needs(result, "figure", form)
+    options = {} if output is None else {"output": output}
+    if form == "svg":
+        picture: str = result.to_svg(**options)
+        return picture
+    return _png(result.figure(**options))
+
+
+def _png(figure: Any) -> bytes:
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise OptionError('--format png needs matplotlib: pip install "paribus[plot]"; svg needs nothing')
+    from paribus._display.matplotlib import png
+
+    return png(figure, 110)
+
+
+def _needs(result: Any, method: str, form: str) -> None:
+    if not hasattr(result, method):
+        way_out = "; pass --feature" if hasattr(result, "effects") else ""
+        raise OptionError(f"--format {form}: a {type(result).__name__} has none{way_out}")
+
+
+def _write(content: str | bytes, path: Path | None) -> None:
+    if path is not None:
+        ended = content if isinstance(content, bytes) or content.endswith("\n") else f"{content}\n"
+        write_file(path, ended)
+    elif isinstance(content, bytes):
+        report_bytes(content)
+    else:
+        report(content)

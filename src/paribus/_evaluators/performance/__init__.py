@@ -1,0 +1,1 @@
+"""How well a model predicts the rows, from one pass over them."""

@@ -1,0 +1,306 @@
+"""What a pass leaves of how well a model predicts, and the metrics that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from paribus._contracts import Floats
+from paribus._data.rows import Block
+from paribus._data.table import ScratchBuffer
+from paribus._evaluators.brute_force import CALL_ROWS, reraise_with_rows
+from paribus._evaluators.cell_means import predictions_of
+from paribus._evaluators.performance.ranking import Measured, Ranked
+from paribus._evaluators.performance.row_losses import RowLosses
+from paribus._models import Model
+from paribus._models.scoring import Outcome
+from paribus._states import CellMoments, Keyed, Moments, PairedMoments, RankedRows
+from paribus._states.expected import Expected
+from paribus._typing import Better
+
+CAPACITY, LEAST_CAPACITY = (
+    131_072,
+    4_096,
+)  # predictions with a rank of their own, over all outputs and of each
+TOGETHER: dict[str, Better] = {"log loss": "lower", "Brier score": "lower", "accuracy": "higher"}
+NOT_FINITE = "some predictions are not finite"
+ONE_CLASS = "all rows are of the class, or none is"
+CONSTANT = "y does not vary"
+NEGATIVE = "y has negative values"
+GROUPS, GROUP_ROWS = 20, 20  # groups of rows of a calibration table at most, and rows of one at least
+
+
+class MetricEstimate(NamedTuple):
+    """A metric: of which output, None for all together, and what is good."""
+
+    name: str
+    output: int | None
+    measured: Measured
+    better: Better
+
+
+class LeftOut(NamedTuple):
+    """A metric that has no meaning here, and why."""
+
+    name: str
+    output: int | None
+    why: str
+
+
+class CalibrationEstimate(NamedTuple):
+    """Averages ``(k,)`` in groups of rows with similar predictions, of one output."""
+
+    output: int
+    predicted: Floats
+    observed: Floats
+    observed_error: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PerformanceEstimate:
+    """All metrics, those that were left out, and a calibration table for each output."""
+
+    metrics: tuple[MetricEstimate, ...]
+    left_out: tuple[LeftOut, ...]
+    calibration: tuple[CalibrationEstimate, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PerformanceMeasure:
+    """Folds rows, what came out and what is predicted for them as they are, into what metrics need.
+
+    Predictions of a block are those of other evaluators of the same rows, where there are any.
+    """
+
+    model: Model
+    outcome: Outcome
+    losses: RowLosses
+    scratch: ScratchBuffer = field(default_factory=ScratchBuffer)
+
+    @property
+    def capacity(self) -> int:
+        """Predictions of each output that have a rank of their own."""
+        return max(LEAST_CAPACITY, CAPACITY // self.model.n_outputs)
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """All that a kept state depends on besides the rows and the model."""
+        return "performance", self.losses, self.outcome, self.capacity
+
+    @cached_property
+    def _quantities(self) -> int:
+        return 2 if self.losses.probability else 4
+
+    def expected(self, rows: int) -> Expected:
+        """Return the patterns of states of ``rows`` rows at most."""
+        outputs = self.model.n_outputs
+        patterns: dict[tuple[str, int], Any] = {
+            ("losses", 0): Moments.expected(1, len(self.losses.names), rows),
+        }
+        if not self.losses.probability:
+            patterns["pairs", 0] = PairedMoments.expected(outputs, rows)
+        optional = set()
+        for o in range(outputs):
+            ranked = RankedRows.expected(f"ranked {o}", self._quantities, self.capacity, rows)
+            patterns["ranked", o] = ranked
+            optional.add(("ranked", o))
+            if not self.losses.probability:
+                patterns["ordered", o] = RankedRows.expected(f"ordered {o}", 1, self.capacity, rows)
+        return Expected(patterns, frozenset(optional))
+
+    def evaluate(self, block: Block) -> Keyed:
+        """Return the states of the rows of a block."""
+        kept = block.weighted()
+        if not len(kept.table):
+            return Keyed({})
+        assert kept.target is not None
+        observed = self.outcome.numbers(kept.target)
+        with reraise_with_rows(self.model, block.start, block.start + len(block.table) - 1):
+            predicted = predictions_of(self.model, kept, CALL_ROWS, self.scratch)
+        losses = self.losses.of(observed, predicted)
+        states: dict[tuple[str, int], Any] = {
+            ("losses", 0): Moments.of(losses[None], kept.weights),
+        }
+        if not self.losses.probability:
+            states["pairs", 0] = PairedMoments.of(observed, predicted, kept.weights)
+        for o in range(self.model.n_outputs):
+            states |= self._ranked(o, observed[:, o], predicted[:, o], kept.weights)
+        return Keyed(states)
+
+    def _ranked(
+        self, o: int, observed: Floats, predicted: Floats, weights: Floats | None
+    ) -> dict[tuple[str, int], Any]:
+        """Return rows by their prediction, and by what came out where that is no class."""
+        states = {}
+        if not self.losses.probability:
+            states["ordered", o] = RankedRows.of(observed, observed[None], weights, self.capacity)
+        finite = np.isfinite(predicted)
+        if finite.any():
+            y, f = observed[finite], predicted[finite]
+            with np.errstate(over="ignore"):
+                powers = () if self.losses.probability else ((y - f) ** 2, (y - f) ** 3)
+            own = None if weights is None else weights[finite]
+            states["ranked", o] = RankedRows.of(f, np.stack([y, *powers, f]), own, self.capacity)
+        return states
+
+    def finish(self, state: Keyed) -> PerformanceEstimate:
+        """Return the metrics of all rows."""
+        found = _Metrics(self.losses, state)
+        found.all()
+        return PerformanceEstimate(tuple(found.metrics), tuple(found.left_out), tuple(found.calibration))
+
+
+class _Metrics:
+    """Metrics as they are found."""
+
+    def __init__(self, losses: RowLosses, state: Keyed) -> None:
+        moments: Moments = state.parts["losses", 0]
+        values, errors = moments.mean[0].tolist(), moments.standard_error()[0].tolist()
+        self.means = dict(zip(losses.names, map(Measured, values, errors), strict=True))
+        self.losses, self.rows, self.state = losses, moments.rows, state
+        if not losses.probability:
+            self.pairs: PairedMoments = state.parts["pairs", 0]
+        self.metrics: list[MetricEstimate] = []
+        self.left_out: list[LeftOut] = []
+        self.calibration: list[CalibrationEstimate] = []
+
+    def all(self) -> None:
+        """Find all of them: losses first, then ranking, then calibration."""
+        ranked = [self._complete(o) for o in range(self.losses.outputs)]
+        if self.losses.exclusive:
+            for name, better in TOGETHER.items():
+                self._add(name, None, self.means[name, None], better)
+        for o in range(self.losses.outputs):
+            if not self.losses.probability:
+                self._numeric(o, ranked[o])
+            elif not self.losses.exclusive:
+                self._add("Brier score", o, self.means["squared", o], "lower")
+        for o, one in enumerate(ranked):
+            if one is None:
+                self._add("all of the order of predictions", o, None, "higher", NOT_FINITE)
+            elif self.losses.probability:
+                self._add("AUC", o, Ranked.of(one).auc(), "higher", ONE_CLASS)
+            else:
+                self._gini(o, one)
+        for o, one in enumerate(ranked):
+            if one is not None:
+                self._calibration(o, one)
+
+    def _complete(self, o: int) -> RankedRows | None:
+        """Return the rows by their prediction, None if some prediction is not finite."""
+        found: RankedRows | None = self.state.parts.get(("ranked", o))
+        return None if found is None or found.moments.rows.sum() < self.rows else found
+
+    def _add(
+        self, name: str, o: int | None, measured: Measured | None, better: Better, why: str = ""
+    ) -> None:
+        if measured is None:
+            self.left_out.append(LeftOut(name, o, why))
+        else:
+            self.metrics.append(MetricEstimate(name, o, measured, better))
+
+    def _numeric(self, o: int, ranked: RankedRows | None) -> None:
+        """Add the losses of numbers."""
+        squared = self.means["squared", o]
+        root = float(np.sqrt(squared.value))
+        error = squared.error / (2 * root) if root else float("nan")
+        self._add("mean squared error", o, squared, "lower")
+        self._add("root mean squared error", o, Measured(root, error), "lower")
+        self._add("mean absolute error", o, self.means["absolute", o], "lower")
+        self._add("R²", o, self._r_squared(o, ranked), "higher", CONSTANT)
+        self._add("mean residual", o, self.means["residual", o], "near 0")
+        family = self.losses.family
+        if family is None:
+            return
+        deviance, own = self.means["deviance", o], self.means["own term", o]
+        average = float(self.pairs.mean[0, o])
+        null = 2 * (own.value + float(family.mean_term(average, average)))
+        fits = np.isfinite(deviance.value)
+        out = f"y or a prediction lies outside the range of a {family.name} distribution"
+        explained = Measured(1 - deviance.value / null, float("nan")) if fits and null > 0 else None
+        self._add(f"mean {family.name} deviance", o, deviance if fits else None, "lower", out)
+        self._add(f"D² ({family.name})", o, explained, "higher", CONSTANT if fits else out)
+
+    def _r_squared(self, o: int, ranked: RankedRows | None) -> Measured | None:
+        r"""Return :math:`1 - \sum w (y - f)^2 / \sum w (y - \bar y)^2`."""
+        variance = float(self.pairs.products[0, o]) / self.pairs.weight
+        if not variance > 0:
+            return None
+        unexplained = self.means["squared", o].value / variance
+        error = float("nan")
+        if ranked is not None:
+            error = _r_squared_error(ranked.moments, float(self.pairs.mean[0, o]), variance, unexplained)
+        return Measured(1 - unexplained, error)
+
+    def _gini(self, o: int, ranked: RankedRows) -> None:
+        """Add the Gini coefficient, and its share of that of the best order there is."""
+        ordered = Ranked.of(self.state.parts["ordered", o])
+        negative = ordered.observed[0] < 0
+        found, best = (None, None) if negative else (Ranked.of(ranked).gini(), ordered.gini())
+        why = NEGATIVE if negative else "y is zero for every row"
+        self._add("Gini", o, found, "higher", why)
+        if found is None or best is None:
+            return
+        share = None
+        if best.value > best.bound:
+            value = found.value / best.value
+            bound = (found.bound + abs(value) * best.bound) / (best.value - best.bound)
+            share = Measured(value, float("nan"), bound)
+        self._add("normalized Gini", o, share, "higher", CONSTANT)
+
+    def _calibration(self, o: int, state: RankedRows) -> None:
+        """Add what came out as a function of what is predicted: in all, a line, and groups of rows."""
+        ranked = Ranked.of(state)
+        why = NEGATIVE if ranked.observed.min() < 0 else "predictions add up to no more than 0"
+        self._add("observed / predicted", o, ranked.ratio(), "near 1", why)
+        line = ranked.logistic_line() if self.losses.probability else self._line(o, ranked)
+        intercept, slope = (None, None) if line is None else line
+        why = "what came out and predictions have no line with finite coefficients"
+        self._add("calibration intercept", o, intercept, "near 0", why)
+        self._add("calibration slope", o, slope, "near 1", why)
+        self.calibration.append(_groups(o, state, ranked))
+
+    def _line(self, o: int, ranked: Ranked) -> tuple[Measured, Measured] | None:
+        """Return intercept and slope of the line of least squares of what came out over predictions."""
+        (observed, predicted), (_, both, spread) = self.pairs.mean[:, o], self.pairs.products[:, o]
+        if not spread > 0:
+            return None
+        slope = float(both / spread)
+        intercept = float(observed - slope * predicted)
+        steep = (ranked.predicted - predicted) * self.pairs.weight / spread
+        height, fitted = 1 - predicted * steep, intercept + slope * ranked.predicted
+        errors = [ranked.error(one, -one * fitted) for one in (height, steep)]
+        return Measured(intercept, errors[0]), Measured(slope, errors[1])
+
+
+def _r_squared_error(moments: CellMoments, average: float, variance: float, unexplained: float) -> float:
+    """Return the sampling error of R², on which a row has the influence ``a e² + b e + c`` by its residual.
+
+    The squares of that need the second to fourth powers of residuals, which the moments have.
+    """
+    rows, weight = int(moments.rows.sum()), float(moments.weight.sum())
+    if rows < 2:
+        return float("nan")
+    moments = moments.within(1.0)
+    y, second, third, f = moments.weight_sq * moments.mean_sq
+    fourth = moments.sum_of_squares[1] + moments.weight_sq * moments.mean_sq[1] ** 2
+    gap = moments.mean[3] - average
+    a, b, c = 1 - unexplained, -2 * unexplained * gap, -unexplained * gap**2
+    squares = a**2 * fourth + 2 * a * b * third + (b**2 + 2 * a * c) * second
+    squares += 2 * b * c * (y - f) + c**2 * moments.weight_sq
+    with np.errstate(invalid="ignore"):
+        return float(np.sqrt(max(0.0, squares.sum()) * rows / (rows - 1)) / (weight * variance))
+
+
+def _groups(output: int, state: RankedRows, ranked: Ranked) -> CalibrationEstimate:
+    """Return groups of about the same weight; rows of one prediction are never parted."""
+    count = max(1, min(GROUPS, ranked.rows // GROUP_ROWS))
+    cells = np.minimum((ranked.rank * count).astype(np.int64), count - 1)
+    own, cells = np.unique(cells, return_inverse=True)
+    joined = state.moments.joined(cells.ravel(), len(own))
+    error = joined.standard_error()[0]
+    return CalibrationEstimate(output, joined.mean[-1], joined.mean[0], error, joined.weight)

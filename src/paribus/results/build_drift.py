@@ -1,0 +1,351 @@
+"""Two explanations become their difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from paribus._contracts import NOMINAL, Array, Floats
+from paribus._typing import ErrorBasis, Presence
+from paribus.errors import InputError, OptionError
+from paribus.notes import Note, NoteCode
+from paribus.results.alike import check_same
+from paribus.results.curve_values import as_numbers, at_values, shared_values
+from paribus.results.difference import INDEPENDENT
+from paribus.results.drift import Drift, EffectDrift, InteractionDrift, MetricDrift
+from paribus.results.partial_dependence import PartialDependence
+
+if TYPE_CHECKING:
+    from paribus.results.explanation import Explanation
+    from paribus.results.hstatistics import HStatistics
+
+SAME_ROWS = (
+    "both are over the same rows, for which a change is exact; standard errors, of how much it may differ "
+    "for other rows, are the sum of both, an upper bound"
+)
+SOME_ROWS = (
+    "rows may be in both: standard errors are the sum of both, an upper bound; pass independent=True if "
+    "these are independent samples"
+)
+REFITS = "standard errors are of the rows, not of fitting a model again"
+
+
+class Curve(NamedTuple):
+    """The partial dependence of one explanation, the missing value last if there is one."""
+
+    effect: PartialDependence
+    average: Floats  # (o, g), and at a missing value
+    error: Floats  # of the average
+    centered_error: Floats  # of the average relative to its mean over the data
+    weights: Floats  # (g,), share of the data
+
+    @property
+    def grid(self) -> Array:
+        """The values of the axis."""
+        return self.effect.grid_values[0]
+
+
+class Moved(NamedTuple):
+    """Numbers at shared values, a missing value last if both curves have it."""
+
+    change: Floats
+    error: Floats
+    level: Floats
+    level_error: Floats
+    weights: Floats
+
+
+def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
+    """Return the change from one explanation to another."""
+    parts = {"the old explanation": old, "the new one": new}
+    check_same(parts, "on another scale", lambda one: one.provenance.scale)
+    check_same(parts, "about other outputs", lambda one: ", ".join(one.output_names))
+    same_data = old.provenance.fingerprint == new.provenance.fingerprint
+    basis, reason = _basis(same_data, independent)
+    combine: Callable[[Any, Any], Any] = np.hypot if basis == "independent" else np.add
+    names = dict.fromkeys((*old.feature_names, *new.feature_names))
+    effects = [_effect(old, new, name, combine) for name in names]
+    if all(one.presence != "both" for one in effects):
+        raise InputError(
+            "the two explanations have no feature in common; compare those of one set of columns"
+        )
+    effects.sort(key=lambda one: -float(np.nan_to_num(np.linalg.norm(one.typical), nan=np.inf)))
+    notes = [Note(NoteCode.ERROR_BASIS, f"{reason}; {REFITS}")]
+    uneven = [name for name in names if _interpolated(old, new, name)]
+    if uneven:
+        text = f"the grids of {len(uneven)} features differ: what lies between grid values is no change"
+        notes.append(Note(NoteCode.INTERPOLATED, text, value=len(uneven)))
+    return Drift(
+        output_names=old.output_names,
+        effects=tuple(effects),
+        interactions=_interactions(old.interactions, new.interactions, combine),
+        metrics=_metrics(old, new, combine),
+        **_level(old, effects),
+        spread=_spread(old),
+        errors=basis,
+        same_model=old.provenance.model_digest == new.provenance.model_digest,
+        same_data=same_data,
+        notes=tuple(notes),
+        provenances={"old": old.provenance, "new": new.provenance},
+    )
+
+
+def _basis(same_data: bool, independent: bool) -> tuple[ErrorBasis, str]:
+    if not isinstance(independent, bool):
+        raise OptionError(f"independent={independent!r} must be True or False")
+    if independent and same_data:
+        raise OptionError("independent=True, but both explanations are over the same rows; omit it")
+    if independent:
+        return "independent", INDEPENDENT
+    return "upper bound", SAME_ROWS if same_data else SOME_ROWS
+
+
+def _curve(explanation: Explanation, name: str) -> Curve | None:
+    """Return the curve of a feature, None where the explanation has none."""
+    effect = explanation.effects.get(name)
+    if effect is None or effect.average is None:
+        return None
+    average, missing, support = effect.average, effect.missing, effect.support
+    error = np.full(average.shape, np.nan) if effect.standard_error is None else effect.standard_error
+    own = {one.output: one.centered_error for one in explanation.shapes if one.feature == name}
+    shares = support / support.sum() if support.any() else np.full(len(support), 1 / max(1, len(support)))
+    # Without errors of differences, those of both terms are an upper bound.
+    bound = (error @ shares)[:, None]
+    centered = error + bound
+    if len(own) == len(effect.output_names):
+        centered = np.stack([own[output] for output in effect.output_names])
+    if missing is not None and missing.average is not None:
+        last = np.full(len(average), np.nan) if missing.standard_error is None else missing.standard_error
+        average = np.column_stack([average, missing.average])
+        error, centered = np.column_stack([error, last]), np.column_stack([centered, last + bound[:, 0]])
+        shares = np.append(shares * (1 - missing.share), missing.share)
+    return Curve(effect, average, error, centered, shares)
+
+
+def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[Any, Any], Any]) -> EffectDrift:
+    """Return the change of one feature."""
+    curves = _curve(old, name), _curve(new, name)
+    known = next(curve for curve in curves if curve is not None)
+    both = all(curve is not None for curve in curves)
+    presence: Presence = "both" if both else "old" if curves[0] is not None else "new"
+    one, two = (curve or _flat(known) for curve in curves)
+    values, last = _shared(one, two)
+    moved = _moved(one, two, values, last, combine)
+    size = len(values)
+    largest, errors, at = _largest(moved, values)
+    nominal = known.effect.kinds[0] in NOMINAL and both
+    lost = [_others(a.grid, b.grid) if nominal else () for a, b in ((one, two), (two, one))]
+    typical, typical_error = (
+        np.sqrt(np.square(part) @ moved.weights) if size else np.full(len(part), np.nan)
+        for part in (moved.change, moved.error)
+    )
+    return EffectDrift(
+        feature=name,
+        presence=presence,
+        kinds=known.effect.kinds,
+        output_names=known.effect.output_names,
+        grid_values=(values,),
+        change=moved.change[:, :size].copy(),
+        standard_error=moved.error[:, :size].copy(),
+        weights=moved.weights[:size].copy(),
+        missing_change=moved.change[:, -1].copy() if last else None,
+        missing_error=moved.error[:, -1].copy() if last else None,
+        missing_weight=float(moved.weights[-1]) if last else 0.0,
+        level=moved.level,
+        level_error=moved.level_error,
+        typical=typical,
+        typical_error=typical_error,
+        largest=largest,
+        largest_error=errors,
+        at=at,
+        strengths=tuple(None if curve is None else float(curve.effect.strength) for curve in curves),
+        ranks=(_rank(old, name), _rank(new, name)),
+        only_old=lost[0],
+        only_new=lost[1],
+    )
+
+
+def _flat(like: Curve) -> Curve:
+    """Return the curve of a feature that a model does not have."""
+    nothing = np.zeros_like(like.average)
+    return like._replace(average=nothing, error=nothing, centered_error=nothing)
+
+
+def _nominal(curve: Curve) -> bool:
+    return curve.effect.kinds[0] in NOMINAL
+
+
+def _shared(one: Curve, two: Curve) -> tuple[Array, bool]:
+    """Return the values that both curves know, and whether both know a missing one."""
+    dates = [curve.grid.dtype.kind in "mM" for curve in (one, two)]
+    if _nominal(one) != _nominal(two) or dates[0] != dates[1]:
+        return one.grid[:0], False
+    values = shared_values(one.grid, two.grid, _nominal(one))
+    return values, bool(len(values)) and all(_has_missing(curve) for curve in (one, two))
+
+
+def _has_missing(curve: Curve) -> bool:
+    return curve.average.shape[1] > len(curve.grid)
+
+
+def _moved(one: Curve, two: Curve, values: Array, last: bool, combine: Callable[[Any, Any], Any]) -> Moved:
+    """Return the change of the curve beyond that of its level, and beyond what interpolation leaves open."""
+    weights = sum(_weights(curve, values, last) for curve in (one, two)) / 2
+    weights = np.asarray(weights)
+    lines = [_at(curve, curve.average, values, last) for curve in (one, two)]
+    with np.errstate(invalid="ignore"):  # infinities of both
+        level = (lines[1] - lines[0]) @ weights
+        (low, high), (new_low, new_high) = (_between(curve, values, last) for curve in (one, two))
+        least, most = new_low - high - level[:, None], new_high - low - level[:, None]
+    change = np.where(least > 0, least, np.where(most < 0, most, 0.0))
+    change[np.isnan(least)] = np.nan
+    errors, own = (
+        combine(*(_at(curve, getattr(curve, name), values, last) for curve in (one, two)))
+        for name in ("centered_error", "error")
+    )
+    return Moved(
+        change, errors, level if len(values) else np.full(len(level), np.nan), own @ weights, weights
+    )
+
+
+def _weights(curve: Curve, values: Array, last: bool) -> Floats:
+    """Return the share of the data at each shared value, as far as it is one of its own."""
+    size = len(curve.grid)
+    numbers = dict(zip(curve.grid.tolist(), curve.weights[:size], strict=True))
+    shares = np.array([numbers.get(value, 0.0) for value in values.tolist()])
+    missing = curve.weights[size:] if last else np.zeros(0)
+    shares = shares / shares.sum() if shares.any() else np.full(len(shares), 1 / max(1, len(shares)))
+    return np.concatenate([shares * (1 - missing.sum()), missing])
+
+
+def _at(curve: Curve, numbers: Floats, values: Array, last: bool) -> Floats:
+    """Return numbers ``(o, g)`` at shared values, on the straight line between neighbors."""
+    size = len(curve.grid)
+    if not len(values):
+        return numbers[:, :0]
+    found, _ = at_values(curve.grid, values, numbers[:, :size], _nominal(curve))
+    return np.concatenate([found, numbers[:, size:]], axis=1) if last else found
+
+
+def _between(curve: Curve, values: Array, last: bool) -> tuple[Floats, Floats]:
+    """Return the lower and the upper end of where a curve is at shared values, by its neighbors there."""
+    size, numbers = len(curve.grid), curve.average
+    if _nominal(curve) or not len(values):
+        exact = _at(curve, numbers, values, last)
+        return exact, exact
+    edges, order = np.unique(as_numbers(curve.grid), return_index=True)
+    points, ordered = as_numbers(values), numbers[:, order]
+    right = np.searchsorted(edges, points, side="left")
+    left = np.searchsorted(edges, points, side="right") - 1
+    ends = ordered[:, left], ordered[:, right]
+    low, high = np.minimum(*ends), np.maximum(*ends)
+    if last:
+        low, high = (np.concatenate([part, numbers[:, size:]], axis=1) for part in (low, high))
+    return low, high
+
+
+def _largest(moved: Moved, values: Array) -> tuple[Floats, Floats, tuple[Any, ...]]:
+    """Return the largest change of each output, its error, and where it is."""
+    outputs = range(len(moved.change))
+    if not moved.change.shape[1]:
+        nothing = np.full(len(outputs), np.nan)
+        return nothing, nothing, (None,) * len(outputs)
+    places = np.argmax(np.nan_to_num(np.abs(moved.change), nan=np.inf), axis=1)
+    at = tuple(values[place] if place < len(values) else None for place in places)
+    return moved.change[outputs, places], moved.error[outputs, places], at
+
+
+def _others(grid: Array, other: Array) -> tuple[str, ...]:
+    known = set(other.tolist())
+    return tuple(str(value) for value in grid.tolist() if value not in known)
+
+
+def _rank(explanation: Explanation, name: str) -> int | None:
+    importance = explanation.importance
+    names = [importance.feature_names[position] for position in importance.order]
+    return names.index(name) + 1 if name in names else None
+
+
+def _interpolated(old: Explanation, new: Explanation, name: str) -> bool:
+    """Return whether the grids of numbers or dates differ."""
+    one, two = old.effects.get(name), new.effects.get(name)
+    if one is None or two is None or one.kinds[0] in NOMINAL:
+        return False
+    return not np.array_equal(one.grid_values[0], two.grid_values[0])
+
+
+def _level(old: Explanation, effects: list[EffectDrift]) -> dict[str, Floats]:
+    """Return the average of the curves of both, over the features that both have."""
+    common = [one for one in effects if one.presence == "both" and len(one.weights)]
+    if not common:
+        nothing = np.full(len(old.output_names), np.nan)
+        return {"level_old": nothing, "level_new": nothing, "level_error": nothing}
+    averages = []
+    for one in common:
+        curve = _curve(old, one.feature)
+        assert curve is not None
+        averages.append(curve.average @ curve.weights)
+    before = np.mean(averages, axis=0)
+    moved, error = (
+        np.mean([getattr(one, name) for one in common], axis=0) for name in ("level", "level_error")
+    )
+    return {"level_old": before, "level_new": before + moved, "level_error": error}
+
+
+def _spread(explanation: Explanation) -> Floats:
+    """Return the standard deviation of the predictions; of a single feature, that of its effect."""
+    if explanation.interactions is not None:
+        return np.sqrt(explanation.interactions.variance)
+    curve = _curve(explanation, explanation.feature_names[0])
+    assert curve is not None
+    centered = curve.average - (curve.average @ curve.weights)[:, None]
+    return np.asarray(np.sqrt(np.square(centered) @ curve.weights))
+
+
+def _interactions(
+    old: HStatistics | None, new: HStatistics | None, combine: Callable[[Any, Any], Any]
+) -> InteractionDrift | None:
+    """Return the change of the pairs that interact in one of the two, strongest first."""
+    if old is None or new is None:
+        return None
+    parts = [_strengths(one) for one in (old, new)]
+    pairs = list(dict.fromkeys((*parts[0], *parts[1])))
+    nothing = np.zeros((2, len(old.output_names)))
+    numbers = np.array([[part.get(pair, nothing) for part in parts] for pair in pairs])
+    numbers = numbers.reshape(len(pairs), 2, 2, len(old.output_names))
+    peak = np.nan_to_num(numbers[:, :, 0]).max(axis=(1, 2), initial=0.0)
+    order = [int(p) for p in np.argsort(-peak, kind="stable") if peak[p] > 0]
+    return InteractionDrift(
+        output_names=old.output_names,
+        pairs=tuple(pairs[p] for p in order),
+        old=numbers[order, 0, 0],
+        new=numbers[order, 1, 0],
+        standard_error=combine(numbers[order, 0, 1], numbers[order, 1, 1]),
+    )
+
+
+def _strengths(found: HStatistics) -> dict[tuple[str, str], Floats]:
+    """Return strengths and their errors ``(2, o)`` by the names of a pair, in alphabetical order."""
+    result = {}
+    for p, (first, second) in enumerate(found.pairs):
+        one, two = sorted((found.feature_names[first], found.feature_names[second]))
+        result[one, two] = np.stack([found.pairwise.strength[p], found.pairwise.strength_error[p]])
+    return result
+
+
+def _metrics(
+    old: Explanation, new: Explanation, combine: Callable[[Any, Any], Any]
+) -> tuple[MetricDrift, ...]:
+    """Return the change of what both report of their performance."""
+    if old.performance is None or new.performance is None:
+        return ()
+    after = {(one.name, one.output): one for one in new.performance.metrics}
+    pairs = [(one, after[key]) for one in old.performance.metrics if (key := (one.name, one.output)) in after]
+    return tuple(
+        MetricDrift(
+            one.name, one.output, one.value, two.value, float(combine(one.standard_error, two.standard_error))
+        )
+        for one, two in pairs
+    )

@@ -1,0 +1,468 @@
+"""How far the behavior of a model has moved: the change from one explanation to another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paribus._contracts import Array, Floats, Kind
+from paribus._text import at_value
+from paribus._typing import (
+    DriftKind,
+    DriftMeasure,
+    DriftUnit,
+    ErrorBasis,
+    FrameBackend,
+    PlotBackend,
+    Presence,
+)
+from paribus.errors import InputError, OptionError, check_choice
+from paribus.notes import Note
+from paribus.results.drift_text import drift_lines
+from paribus.results.plot_mixin import NotebookReprMixin
+from paribus.results.provenance import Provenance
+from paribus.results.schema import Record, array, labels, record
+from paribus.results.tidy import native
+
+if TYPE_CHECKING:
+    from paribus.results.plot_mixin import Figure
+
+
+@record
+class EffectDrift(Record):
+    r"""Change of the partial dependence on one feature, apart from a change of its level.
+
+    With the curves :math:`A` (old) and :math:`B` (new) at shared values and the share :math:`w_g` of the data
+    there, half of it that of the old rows and half that of the new ones,
+
+    .. math:: L = \sum_g w_g (B_g - A_g), \qquad D_g = B_g - A_g - L, \qquad
+        T = \sqrt{\sum_g w_g D_g^2}
+
+    are the change of the level, of the shape, and the typical change.
+
+    Attributes
+    ----------
+    feature : str
+        The feature.
+    presence : {"both", "old", "new"}
+        Which explanation has it. Where one lacks it, its curve counts as flat there.
+    kinds, output_names, grid_values
+        As in `PartialDependence`. Values of numbers and dates are those of both grids in the common range;
+        those of categories are the common ones.
+    change, standard_error : ndarray of shape (n_outputs, g)
+        :math:`D` and its standard error. Between grid values of its own a curve is known only to lie between
+        its neighbors there: what that leaves open does not count as change.
+    weights : ndarray of shape (g,)
+        :math:`w`, which with ``missing_weight`` is 1 in total.
+    missing_change, missing_error : ndarray of shape (n_outputs,) or None
+        The same at a missing value, if both have that point.
+    missing_weight : float
+        Share of the data there.
+    level, level_error : ndarray of shape (n_outputs,)
+        :math:`L` and its standard error.
+    typical, typical_error : ndarray of shape (n_outputs,)
+        :math:`T`, and the same of the standard errors.
+    largest, largest_error : ndarray of shape (n_outputs,)
+        :math:`D` where it is largest in size, and its standard error there.
+    at : tuple of value
+        Where that is, for each output; None for a missing value.
+    strengths : tuple of float or None
+        Strength of the old and of the new effect; None where there is none.
+    ranks : tuple of int or None
+        Rank of the old and the new importance, 1 for the most important.
+    only_old, only_new : tuple of str
+        Categories that only one of the two has on its grid, as text.
+    """
+
+    feature: str
+    presence: Presence
+    kinds: tuple[Kind, ...] = array(1)
+    output_names: tuple[str, ...] = labels("output")
+    grid_values: tuple[Array, ...] = array(1)
+    change: Floats = array("output", "grid")
+    standard_error: Floats = array("output", "grid")
+    weights: Floats = array("grid")
+    missing_change: Floats | None = array("output")
+    missing_error: Floats | None = array("output")
+    missing_weight: float
+    level: Floats = array("output")
+    level_error: Floats = array("output")
+    typical: Floats = array("output")
+    typical_error: Floats = array("output")
+    largest: Floats = array("output")
+    largest_error: Floats = array("output")
+    at: tuple[Any, ...] = array("output")
+    strengths: tuple[float | None, ...] = array(2)
+    ranks: tuple[int | None, ...] = array(2)
+    only_old: tuple[str, ...]
+    only_new: tuple[str, ...]
+
+
+@record
+class InteractionDrift(Record):
+    """Change of the strength of interactions, strongest of either explanation first.
+
+    Attributes
+    ----------
+    output_names : tuple of str
+        Names of the outputs.
+    pairs : tuple of tuple of str
+        Names of the two features of each pair that interacts in one of the explanations.
+    old, new, standard_error : ndarray of shape (p, n_outputs)
+        The strengths, 0 where an explanation lacks the pair, and the standard error of their difference.
+    """
+
+    output_names: tuple[str, ...] = labels("output")
+    pairs: tuple[tuple[str, str], ...] = array("pair")
+    old: Floats = array("pair", "output")
+    new: Floats = array("pair", "output")
+    standard_error: Floats = array("pair", "output")
+
+
+@record
+class MetricDrift(Record):
+    """Change of one number of how well the models predict.
+
+    Attributes
+    ----------
+    name, output : str
+        As in `Metric`.
+    old, new, standard_error : float
+        Both numbers, and the standard error of their difference; NaN where there is none.
+    """
+
+    name: str
+    output: str | None
+    old: float
+    new: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change, as `Drift.ranked` and `Drift.above` return it.
+
+    Attributes
+    ----------
+    kind : {"level", "effect", "interaction"}
+        What has moved: the average of the curves, one curve, or the strength of an interaction.
+    features : tuple of str
+        None for the level, one for an effect, two for an interaction.
+    output : str
+        The output of the model.
+    old, new : float
+        The levels, the strengths of the effects, or those of the interactions.
+    change, standard_error : float
+        The change in units of the prediction, and its standard error. NaN if it is not known.
+    share : float
+        Size of the change as a share of the standard deviation of the old predictions.
+    at : str
+        Where the change is, for ``measure="largest"``; else empty.
+    """
+
+    kind: DriftKind
+    features: tuple[str, ...]
+    output: str
+    old: float
+    new: float
+    change: float
+    standard_error: float
+    share: float
+    at: str = ""
+
+    @property
+    def name(self) -> str:
+        """The features, or what else has moved."""
+        return " x ".join(self.features) or "level"
+
+    @property
+    def in_errors(self) -> float:
+        """Size of the change in standard errors; infinite without any error."""
+        error = 0.0 if math.isnan(self.standard_error) else self.standard_error
+        return abs(self.change) / error if error > 0 else math.inf * (self.change != 0)
+
+
+@record
+class Drift(NotebookReprMixin):
+    """The change from one explanation to another: of a challenger, or of rows of another time.
+
+    Attributes
+    ----------
+    output_names : tuple of str
+        Names of the outputs.
+    effects : tuple of EffectDrift
+        Of every feature of either explanation, largest typical change first.
+    interactions : InteractionDrift or None
+        None unless both have interactions.
+    metrics : tuple of MetricDrift
+        Of what both report of their performance.
+    level_old, level_new, level_error : ndarray of shape (n_outputs,)
+        Average of all curves over the data, which is the average prediction if features are independent, and
+        the standard error of its change.
+    spread : ndarray of shape (n_outputs,)
+        Standard deviation of the old predictions over the data.
+    errors : {"upper bound", "independent"}
+        Whether standard errors of differences are the sum of both, as rows may be in both, or those of
+        independent samples.
+    same_model, same_data : bool
+        Whether the digests of the models, and the fingerprints of the data, are equal.
+    notes : tuple of Note
+        Caveats about the standard errors and the grids.
+    provenances : dict of str to Provenance
+        Of the two, as ``"old"`` and ``"new"``.
+
+    Notes
+    -----
+    Standard errors are those of averages over rows: how much the numbers would vary with other rows from the
+    same source. A model that is fitted again varies as well, and no error here accounts for that; a bound has
+    to leave room for it.
+
+    The table of `to_frame` has the columns ``kind``, ``feature``, ``feature_2``, ``output``, ``old``, ``new``
+    (levels, strengths or metrics), ``change``, ``standard_error``, ``share`` (of the spread), ``largest``,
+    ``largest_error`` and ``at``.
+    """
+
+    stored = "drift"
+
+    output_names: tuple[str, ...] = labels("output")
+    effects: tuple[EffectDrift, ...]
+    interactions: InteractionDrift | None
+    metrics: tuple[MetricDrift, ...]
+    level_old: Floats = array("output")
+    level_new: Floats = array("output")
+    level_error: Floats = array("output")
+    spread: Floats = array("output")
+    errors: ErrorBasis
+    same_model: bool
+    same_data: bool
+    notes: tuple[Note, ...]
+    provenances: dict[str, Provenance]
+
+    def _check(self) -> None:
+        if set(self.provenances) != {"old", "new"}:
+            raise InputError("provenances must be those of 'old' and 'new'; pass both")
+
+    @property
+    def provenance(self) -> Provenance:
+        """Provenance of the new explanation."""
+        return self.provenances["new"]
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, largest typical change first."""
+        return tuple(one.feature for one in self.effects)
+
+    def __repr__(self) -> str:
+        return "\n  ".join(drift_lines(self))
+
+    def ranked(self, measure: DriftMeasure = "typical") -> list[Change]:
+        """Return every change, largest share of the spread first.
+
+        Parameters
+        ----------
+        measure : {"typical", "largest"}
+            What the change of an effect is: the root mean square over the data, or the largest at a point.
+        """
+        check_choice("measure", measure, DriftMeasure)
+        found = [change for o in range(len(self.output_names)) for change in self._changes(o, measure)]
+        return sorted(found, key=lambda one: math.inf if math.isnan(one.share) else one.share, reverse=True)
+
+    def _changes(self, o: int, measure: str) -> list[Change]:
+        """Return the changes of one output."""
+        spread, name = float(self.spread[o]), self.output_names[o]
+
+        def change(
+            kind: DriftKind, features: tuple[str, ...], ends: Any, size: Any, error: Any, at: str = ""
+        ) -> Change:
+            old, new = (math.nan if end is None else float(end) for end in ends)
+            share = abs(float(size)) / spread if spread > 0 else math.inf * (size != 0)
+            return Change(kind, features, name, old, new, float(size), float(error), share, at)
+
+        levels = self.level_old[o], self.level_new[o]
+        found = [change("level", (), levels, levels[1] - levels[0], self.level_error[o])]
+        for one in self.effects:
+            numbers: tuple[Any, ...] = (one.typical[o], one.typical_error[o])
+            if measure == "largest":
+                numbers = (one.largest[o], one.largest_error[o], point_text(one, o))
+            found.append(change("effect", (one.feature,), one.strengths, *numbers))
+        if self.interactions is not None:
+            pairs = self.interactions
+            for names, *ends, error in zip(
+                pairs.pairs, pairs.old[:, o], pairs.new[:, o], pairs.standard_error[:, o], strict=True
+            ):
+                found.append(change("interaction", names, ends, ends[1] - ends[0], error))
+        return found
+
+    def threshold(self, measure: DriftMeasure = "typical", confidence: float = 0.95) -> float:
+        r"""Return how many standard errors a change must have to count, given how many are looked at.
+
+        .. math:: z_{1 - \alpha / 2K}, \qquad \alpha = 1 - confidence
+
+        the quantile of a normal distribution for :math:`K` comparisons (Bonferroni): level, effects and
+        interactions of every output. If nothing has changed, none of all exceeds it with at least the given
+        probability. The typical change of an effect counts as one comparison, however many points its curve
+        has: without a change :math:`T^2` is a quadratic form of normal errors whose tail, for given standard
+        errors, is longest if all points err together [1]_. The largest change counts once for each point.
+
+        Parameters
+        ----------
+        measure : {"typical", "largest"}
+            As in `ranked`.
+        confidence : float
+            At least 0.8, and below 1.
+
+        References
+        ----------
+        .. [1] G. J. Székely and N. K. Bakirov, "Extremal probabilities for Gaussian quadratic forms",
+           Probability Theory and Related Fields 126 (2003).
+        """
+        check_choice("measure", measure, DriftMeasure)
+        if not isinstance(confidence, Real) or not 0.8 <= confidence < 1:
+            raise OptionError(f"confidence={confidence!r} must be at least 0.8 and below 1")
+        points = [len(one.weights) + (one.missing_change is not None) for one in self.effects]
+        effects = sum(points) if measure == "largest" else len(points)
+        pairs = 0 if self.interactions is None else len(self.interactions.pairs)
+        comparisons = len(self.output_names) * (1 + effects + pairs)
+        return NormalDist().inv_cdf(1 - (1 - confidence) / (2 * comparisons))
+
+    def above(
+        self,
+        bound: float,
+        *,
+        unit: DriftUnit = "spread",
+        measure: DriftMeasure = "typical",
+        confidence: float = 0.95,
+    ) -> list[Change]:
+        """Return the changes that exceed a bound and are more than sampling error, largest first.
+
+        A change counts if its size is above ``bound`` *and* above `threshold` standard errors. Over the same
+        rows ``bound`` alone decides: there a change is one of the models, exactly. What cannot be compared,
+        because a curve is not finite or the grids have nothing in common, counts as well.
+
+        Parameters
+        ----------
+        bound : float
+            Size of a change that is tolerated.
+        unit : {"spread", "prediction"}
+            Unit of ``bound``: the standard deviation of the old predictions over the data, so that 0.05 means
+            the same for a claim in euros and for a probability; or the unit of the prediction.
+        measure : {"typical", "largest"}
+            What the change of an effect is: the root mean square over the data, or the largest at a point.
+            Curves of fitted models vary from fit to fit most at single points, which the former averages.
+        confidence : float
+            Probability that sampling error alone exceeds no threshold of all that are compared.
+
+        Examples
+        --------
+        >>> import numpy as np, paribus
+        >>> X = np.random.default_rng(0).normal(size=(500, 2))
+        >>> old = paribus.explain(lambda X: X[:, 0] + X[:, 1], X)
+        >>> new = paribus.explain(lambda X: X[:, 0] + 1.5 * X[:, 1], X)
+        >>> [change.name for change in old.compare(new).above(0.05)]
+        ['x1']
+        """
+        check_choice("unit", unit, DriftUnit)
+        if not isinstance(bound, Real) or not 0 <= bound < math.inf:
+            raise OptionError(f"bound={bound!r} must be a number that is not negative")
+        errors = self.threshold(measure, confidence)
+        found = []
+        for change in self.ranked(measure):
+            size = change.share if unit == "spread" else abs(change.change)
+            beyond_errors = self.same_data or change.in_errors > errors
+            if math.isnan(size) or (size > bound and beyond_errors):
+                found.append(change)
+        return found
+
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
+        """Return a table with a row per change, in the library of the user's own table.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Library of the returned table; by default that of ``X``.
+        """
+        typical, largest = (self.ranked(measure) for measure in ("typical", "largest"))
+        peaks = {(one.kind, one.features, one.output): one for one in largest}
+        rows = [self._row(one, peaks[one.kind, one.features, one.output]) for one in typical]
+        rows += [
+            (
+                *(f"metric: {one.name}", None, None, one.output, one.old, one.new, one.new - one.old),
+                *(one.standard_error, math.nan, math.nan, math.nan, None),
+            )
+            for one in self.metrics
+        ]
+        columns = zip(COLUMNS, zip(*rows, strict=True), strict=True)
+        table = {name: list(values) for name, values in columns}
+        return native(table, self.provenance.backend, backend)
+
+    def _row(self, change: Change, peak: Change) -> tuple[Any, ...]:
+        first, second = (*change.features, None, None)[:2]
+        effect = change.kind == "effect"
+        largest = (peak.change, peak.standard_error, peak.at) if effect else (math.nan, math.nan, None)
+        return (
+            change.kind,
+            first,
+            second,
+            change.output,
+            change.old,
+            change.new,
+            change.change,
+            change.standard_error,
+            change.share,
+            *largest,
+        )
+
+    def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
+        """Return the plot as plain data; parameters are those of `plot`.
+
+        Returns
+        -------
+        paribus._display.figure.Figure
+        """
+        return self._figure(k, output)
+
+    def plot(
+        self,
+        *,
+        k: int = 15,
+        output: str | int | None = None,
+        ax: Any = None,
+        backend: PlotBackend = "matplotlib",
+    ) -> Any:
+        """Draw the typical changes of effects as bars, largest first, with their standard errors.
+
+        Parameters
+        ----------
+        k : int
+            How many, at most.
+        output : str or int, optional
+            One output of several, by name or position. Required if there are several.
+        ax : matplotlib Axes, optional
+            Axes to draw on, whose position is kept: make their figure with ``layout="constrained"``. A new
+            figure by default.
+        backend : {"matplotlib", "plotly"}
+            Plotting library.
+
+        Returns
+        -------
+        matplotlib.axes.Axes or plotly.graph_objects.Figure
+        """
+        return self._drawn(self._figure(k, output), backend, ax)
+
+
+COLUMNS = (
+    *("kind", "feature", "feature_2", "output", "old", "new"),
+    *("change", "standard_error", "share", "largest", "largest_error", "at"),
+)
+
+
+def point_text(effect: EffectDrift, o: int) -> str:
+    """Return where the change of an effect is largest."""
+    if np.isnan(effect.largest[o]):
+        return "no common value"
+    return "missing" if effect.at[o] is None else at_value(effect.at[o])

@@ -1,0 +1,331 @@
+"""Metrics on the rows of an explanation: values as scikit-learn has them, errors, one predict, any cut."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.svm import LinearSVC
+
+import paribus
+from paribus import Explainer, NoteCode
+from paribus._api.statistics.performance_statistic import PerformanceStatistic
+from paribus._data.read import table_of
+from paribus._data.rows import rows_of
+from paribus._evaluators.performance import measure
+from paribus._evaluators.performance.measure import PerformanceMeasure
+from paribus._evaluators.performance.row_losses import RowLosses
+from paribus._executors import LocalExecutor
+from paribus._models import adapt
+from paribus._models.scoring import family_of, outcome_of
+from paribus._states import Keyed, known_states
+from paribus._states.codec import packed, unpacked
+
+CLOSE = {"rtol": 1e-12, "atol": 1e-13}
+
+
+def performance(model, X, y, sample_weight=None, **options):
+    """Return the performance alone: averages need no other statistics beside them."""
+    explainer = Explainer(model, X, y, sample_weight=sample_weight, **options)
+    averages = explainer._build_marginal(
+        None, percentiles=(0.05, 0.95), grid_resolution=20, custom_values=None, max_predictions=None
+    )
+    return explainer._run([PerformanceStatistic.of(averages)])[0].performance
+
+
+def by_name(found, output=None):
+    return {one.name: one for one in found.metrics if output is None or one.output == output}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)).round(1)  # so that predictions are tied
+    weights = rng.integers(0, 4, 400).astype(float)
+    return X, np.exp(0.5 * X[:, 0] + 0.3 * rng.normal(size=400)), weights
+
+
+def test_metrics_of_numbers_are_those_of_scikit_learn(rows):
+    X, y, weights = rows
+    model = LinearRegression().fit(X[:, :1], y)
+    f = model.predict(X[:, :1])
+    for w in (None, weights):
+        found = by_name(performance(model, X[:, :1], y, w))
+        want = {
+            "mean squared error": metrics.mean_squared_error(y, f, sample_weight=w),
+            "root mean squared error": metrics.root_mean_squared_error(y, f, sample_weight=w),
+            "mean absolute error": metrics.mean_absolute_error(y, f, sample_weight=w),
+            "R²": metrics.r2_score(y, f, sample_weight=w),
+            "mean residual": np.average(y - f, weights=w),
+            "observed / predicted": np.average(y, weights=w) / np.average(f, weights=w),
+        }
+        slope, intercept = np.polyfit(f, y, 1, w=None if w is None else np.sqrt(w))
+        want |= {"calibration slope": slope, "calibration intercept": intercept}
+        for name, value in want.items():
+            tolerance = {"rtol": 1e-9, "atol": 1e-11} if name.startswith("calibration") else CLOSE
+            np.testing.assert_allclose(found[name].value, value, **tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [PoissonRegressor, GammaRegressor, "tweedie"])
+def test_deviance_of_a_model_that_names_its_distribution_is_that_of_scikit_learn(rows, kind):
+    X, y, weights = rows
+    power = {PoissonRegressor: 1, GammaRegressor: 2, "tweedie": 1.3}[kind]
+    y = y.round() if power < 2 else y
+    if kind == "tweedie":
+        xgboost = pytest.importorskip("xgboost")
+        model = xgboost.XGBRegressor(
+            objective="reg:tweedie", tweedie_variance_power=power, n_estimators=3, n_jobs=1
+        ).fit(X, y)
+    else:
+        model = kind().fit(X, y)
+    f = model.predict(X).astype(float)
+    found = performance(model, X, y, weights).metrics
+    (deviance,) = (one for one in found if one.name.startswith("mean ") and "deviance" in one.name)
+    (explained,) = (one for one in found if one.name.startswith("D²"))
+    options = {"sample_weight": weights, "power": power}
+    np.testing.assert_allclose(deviance.value, metrics.mean_tweedie_deviance(y, f, **options), **CLOSE)
+    np.testing.assert_allclose(explained.value, metrics.d2_tweedie_score(y, f, **options), rtol=1e-10)
+    assert deviance.standard_error > 0
+
+
+def test_deviance_is_left_out_where_rows_are_outside_its_range(rows):
+    X, y, _ = rows
+    model = HistGradientBoostingRegressor(loss="poisson", max_iter=2).fit(X, y)
+    found = performance(model, X, y - y.max() / 2)
+    assert not [one for one in found.metrics if "Poisson" in one.name]
+    texts = [note for note in found.notes if note.code is NoteCode.METRIC_LEFT_OUT]
+    assert any("mean Poisson deviance and D² (Poisson) are left out" in note for note in texts)
+    assert any(note == "Gini and observed / predicted are left out: y has negative values" for note in texts)
+
+
+def test_gini_is_the_area_of_the_ordered_lorenz_curve(rows):
+    X, y, weights = rows
+    model = LinearRegression().fit(X, y)
+    kept = weights > 0
+    found = by_name(performance(model, X, y, weights))
+
+    def gini(order):
+        own, w, f = y[kept], weights[kept], order[kept]
+        below = (f[:, None] > f).astype(float) + 0.5 * (f[:, None] == f)
+        return (
+            2
+            * np.average(own, weights=w * (below @ w) / w.sum())
+            * np.average(below @ w / w.sum(), weights=w)
+            / np.average(own, weights=w)
+            - 1
+        )
+
+    f = model.predict(X)
+    np.testing.assert_allclose(found["Gini"].value, gini(f), rtol=1e-10)
+    np.testing.assert_allclose(found["normalized Gini"].value, gini(f) / gini(y), rtol=1e-10)
+    assert np.isnan(found["normalized Gini"].standard_error)
+    perfect = by_name(performance(lambda t: t[:, 0], y[:, None], y))
+    np.testing.assert_allclose(perfect["normalized Gini"].value, 1, rtol=1e-12)
+
+
+def test_metrics_of_two_classes_are_those_of_scikit_learn(rows):
+    X, y, weights = rows
+    labels = np.where(y > 1, "yes", "no")
+    model = LogisticRegression().fit(X[:, :1], labels)
+    p = model.predict_proba(X[:, :1])[:, 1]
+    for w in (None, weights):
+        found = by_name(performance(model, X[:, :1], labels, w))
+        want = {
+            "log loss": metrics.log_loss(labels, p, sample_weight=w),
+            "Brier score": metrics.brier_score_loss(labels, p, sample_weight=w, pos_label="yes"),
+            "accuracy": metrics.accuracy_score(labels, model.predict(X[:, :1]), sample_weight=w),
+            "AUC": metrics.roc_auc_score(labels, p, sample_weight=w),
+            "observed / predicted": np.average(labels == "yes", weights=w) / np.average(p, weights=w),
+        }
+        for name, value in want.items():
+            np.testing.assert_allclose(found[name].value, value, **CLOSE, err_msg=name)
+        line = LogisticRegression(C=np.inf, tol=1e-10, solver="newton-cholesky")
+        line.fit(np.log(p / (1 - p))[:, None], labels == "yes", w)
+        np.testing.assert_allclose(found["calibration slope"].value, line.coef_[0, 0], rtol=1e-6)
+        np.testing.assert_allclose(found["calibration intercept"].value, line.intercept_[0], atol=1e-6)
+        assert found["AUC"].output == "yes"
+        assert found["log loss"].output is None
+
+
+def test_metrics_of_several_classes_are_those_of_scikit_learn(rows):
+    X, y, weights = rows
+    labels = np.digitize(y, [0.8, 1.3])
+    model = GradientBoostingClassifier(n_estimators=3, max_depth=2).fit(X, labels)
+    p = model.predict_proba(X)
+    found = performance(model, X, labels, weights)
+    together = by_name(found)
+    np.testing.assert_allclose(
+        together["log loss"].value, metrics.log_loss(labels, p, sample_weight=weights), **CLOSE
+    )
+    squares = ((np.eye(3)[labels] - p) ** 2).sum(axis=1)
+    np.testing.assert_allclose(together["Brier score"].value, np.average(squares, weights=weights), **CLOSE)
+    for k in range(3):
+        auc = metrics.roc_auc_score(labels == k, p[:, k], sample_weight=weights)
+        np.testing.assert_allclose(by_name(found, str(k))["AUC"].value, auc, **CLOSE)
+    assert [one.output for one in found.calibration] == ["0", "1", "2"]
+    (curve,) = found.training_curves
+    np.testing.assert_array_equal(curve.values, model.train_score_)
+
+
+def test_calibration_groups_hold_all_rows_and_part_no_prediction(rows):
+    X, y, weights = rows
+    model = LinearRegression().fit(X[:, :1], y)
+    (table,) = performance(model, X[:, :1], y, weights).calibration
+    assert 10 <= len(table.predicted) <= 20
+    np.testing.assert_allclose(table.weight.sum(), weights.sum())
+    np.testing.assert_allclose((table.weight * table.observed).sum(), (weights * y).sum())
+    assert all(one < two for one, two in pairwise(table.predicted))
+    f = model.predict(X[:, :1])
+    first = f <= table.predicted[0] + (table.predicted[1] - table.predicted[0]) / 2
+    inside = f[first & (weights > 0)]
+    assert table.predicted[0] >= inside.min()
+
+
+def test_integer_weights_are_repeated_rows(rows):
+    X, y, weights = rows
+    model, places = LinearRegression().fit(X, y), np.repeat(np.arange(400), weights.astype(int))
+    one, two = performance(model, X, y, weights), performance(model, X[places], y[places])
+    for left, right in zip(one.metrics, two.metrics, strict=True):
+        np.testing.assert_allclose(left.value, right.value, rtol=1e-10, atol=1e-12)
+    scaled = performance(model, X, y, 1e9 * weights)
+    for left, right in zip(one.metrics, scaled.metrics, strict=True):
+        np.testing.assert_allclose(left.standard_error, right.standard_error, rtol=1e-9)
+
+
+def test_each_row_is_predicted_once_for_averages_and_performance(rows):
+    X, y, _ = rows
+    predicted = []
+
+    def model(table):
+        predicted.append(len(table))
+        return table[:, 0]
+
+    explainer = Explainer(model, X, y)
+    explainer.marginal()
+    alone = sum(predicted)
+    predicted.clear()
+    performance(model, X, y)
+    assert sum(predicted) == alone
+
+
+def folded(model, X, y, weights, size, threads=1, family=None):
+    """Return the estimate of rows cut into blocks of a size, from a state that went through bytes."""
+    rows = rows_of(table_of(X), weights)
+    adapted = adapt(model, rows.table)
+    outcome = outcome_of(adapted, model, 1)
+    own = PerformanceMeasure(adapted, outcome, RowLosses(1, outcome.bounded, outcome.bounded, family))
+    blocks = type(rows)(rows.table, rows.weights, rows.weight_scale, np.asarray(y)).blocks(size)
+    state = LocalExecutor(threads, False).fold(own, blocks, Keyed({}))
+    back = unpacked(packed(state), known_states())
+    own.expected(len(X)).check(back, whole=True)
+    return own.finish(back)
+
+
+def test_any_cut_gives_the_numbers_and_any_number_of_threads_the_bits(rows):
+    X, y, weights = rows
+    for model, target in (
+        (LinearRegression().fit(X, y), y),
+        (LogisticRegression().fit(X, y > 1), y > 1),
+    ):
+        whole, parts, many = (folded(model, X, target, weights, *cut) for cut in ((400,), (37,), (37, 3)))
+        assert repr(parts.metrics) == repr(many.metrics)  # NaN is no other NaN
+        for one, two in zip(whole.metrics, parts.metrics, strict=True):
+            assert one[:2] == two[:2]
+            np.testing.assert_allclose(one.measured, two.measured, rtol=1e-9, atol=1e-11)
+
+
+class Given:
+    """Predicts the column itself as a probability."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, table):
+        return np.column_stack([1 - table[:, 0], table[:, 0]])
+
+
+def test_ranks_beyond_the_capacity_have_a_bound_that_holds(monkeypatch):
+    rng = np.random.default_rng(1)
+    p = rng.random(20_000)
+    cases = (rng.random(20_000) < p).astype(int)
+    exact = performance(Given(), p[:, None], cases)
+    np.testing.assert_allclose(by_name(exact)["AUC"].value, metrics.roc_auc_score(cases, p), **CLOSE)
+    assert not exact.notes
+    monkeypatch.setattr(measure, "CAPACITY", 64)
+    monkeypatch.setattr(measure, "LEAST_CAPACITY", 64)
+    rough = performance(Given(), p[:, None], cases)
+    (note,) = rough.notes
+    assert note.code is NoteCode.SHARED_RANKS
+    assert note.startswith("AUC may be off by ")
+    off = abs(by_name(rough)["AUC"].value - by_name(exact)["AUC"].value)
+    assert 0 < off <= note.value < 0.05
+    backwards = performance(Given(), p[::-1, None], cases[::-1])
+    for one, two in zip(rough.metrics, backwards.metrics, strict=True):  # the same rows share ranks
+        np.testing.assert_allclose(one.value, two.value, rtol=1e-10)
+
+
+def test_streamed_rows_give_the_numbers_of_rows_in_memory(rows, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, y, weights = rows
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": y, "w": weights})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=50)
+    frame = table.select(["a", "b"])
+
+    def model(t):
+        return np.asarray(t["a"]) + 1.5
+
+    held = paribus.explain(model, frame, y, sample_weight=weights)
+    read = paribus.explain(model, tmp_path / "rows.parquet", "y", sample_weight="w")
+    for one, two in zip(held.performance.metrics, read.performance.metrics, strict=True):
+        np.testing.assert_allclose(one.value, two.value, rtol=1e-12)
+        np.testing.assert_allclose(one.standard_error, two.standard_error, rtol=1e-9)
+    assert [vars(one) | {"dtype": ""} for one in held.columns] == [
+        vars(one) | {"dtype": ""} for one in read.columns
+    ]
+
+
+def test_what_has_no_metrics_says_so(rows):
+    X, y, _ = rows
+    assert paribus.explain(lambda t: t[:, 0], X).performance is None
+    models = [lambda t: t[:, 0], lambda t: t[:, 1]]
+    several = performance(models, X, y)
+    assert not several.metrics
+    assert several.notes[0].code is NoteCode.METRIC_LEFT_OUT
+    infinite = performance(lambda t: np.where(t[:, 0] > 1, np.inf, t[:, 0]), X, y)
+    assert not np.isfinite(by_name(infinite)["mean squared error"].value)
+    assert any("some predictions are not finite" in note for note in infinite.notes)
+    constant = performance(lambda t: np.ones(len(t)), X, np.ones(400))
+    assert any("R² and normalized Gini are left out: y does not vary" in note for note in constant.notes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        margins = LinearSVC().fit(X, y > 1)
+    with pytest.raises(paribus.OptionError, match="y cannot be compared with a"):
+        performance(margins, X, y > 1)
+
+
+@pytest.mark.slow
+def test_standard_errors_are_those_of_a_bootstrap():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_500, 2))
+    weights = rng.integers(1, 4, 1_500).astype(float)
+    y = np.exp(0.7 * X[:, 0] + 0.5 * rng.normal(size=1_500))
+    cases = (y > 1.5).astype(int)
+    for model, target in (
+        (PoissonRegressor().fit(X, y), y),
+        (LogisticRegression().fit(X, cases), cases),
+    ):
+        family = family_of(model)
+        found = folded(model, X, target, weights, 1_500, family=family)
+        drawn = []
+        for _ in range(200):
+            places = rng.integers(0, 1_500, 1_500)
+            again = folded(model, X[places], target[places], weights[places], 1_500, family=family)
+            drawn.append([one.measured.value for one in again.metrics])
+        spread = np.std(drawn, axis=0, ddof=1)
+        for one, own in zip(found.metrics, spread, strict=True):
+            if np.isfinite(one.measured.error):
+                assert 0.8 < one.measured.error / own < 1.25, (one, own)
