@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from paribus._report.figures import spark
 from paribus._report.markup import Markup, element, joined
 from paribus._report.phrases import NONE, at, measured, name_of, share
@@ -22,6 +20,7 @@ HEADS = (
     "Range",
     "Largest movement against its direction",
     "Strongest partner",
+    "Values",
     "Data on the curve",
     "Missing",
 )
@@ -56,33 +55,23 @@ def overview_section(refs: References) -> Markup:
 
 def overview_row(refs: References, name: str) -> list[str]:
     """Return the cells of a feature."""
-    explanation = refs.explanation
-    effect, shape = explanation.effects[name], refs.widest(name)
-    partner = refs.partners.get(name)
-    averages = explanation.averages.get(name)
-    missing = 0.0 if effect.missing is None else effect.missing.share
-    on_curve = math.nan if averages is None else 1 - averages.outside - missing
+    own, shape = refs.rows[name], refs.widest(name)
+    partner = NONE
+    if own.partner is not None:
+        partner = joined(refs.feature(own.partner, 24), f" {number(own.partner_strength)}")
     return [
         str(refs.ranks[name]),
         refs.feature(name),
-        spark(effect, shape),
-        strength(explanation, name),
-        NONE if shape is None else _shape(shape, explanation),
+        spark(refs.explanation.effects[name], shape),
+        measured(own.strength, own.standard_error),
+        NONE if shape is None else _shape(shape, refs.explanation),
         NONE if shape is None else measured(shape.range, shape.range_error),
         NONE if shape is None else against(shape.monotonicity),
-        NONE if partner is None else joined(refs.feature(partner[0], 24), f" {number(partner[1])}"),
-        share(max(on_curve, 0.0)) if on_curve == on_curve else NONE,
-        share(missing),
+        partner,
+        element("bdi", own.support),
+        share(own.inside),
+        share(own.missing),
     ]
-
-
-def strength(explanation: Explanation, name: str) -> str:
-    """Return the strength of a feature with its error, that of the output where it is largest."""
-    importance = explanation.importance
-    value, error = explanation.effects[name].strength, math.nan
-    if importance.values.ndim == 1 and name in importance.feature_names:
-        error = float(importance.standard_error[importance.feature_names.index(name)])
-    return measured(value, error)
 
 
 def _shape(shape: Shape, explanation: Explanation) -> Markup:
