@@ -20,6 +20,7 @@ from paribus.results.overlay import overlay
 BARS = 15
 CURVES = 6  # features whose old and new curves are drawn
 PAIRS = 15
+ROUNDING = 1e-9  # of the spread: a change that small is none
 
 
 def drift_section(refs: References, old: Explanation) -> Markup:
@@ -66,27 +67,28 @@ def _compared(drift: Drift) -> Markup:
     )
     model = "the same" if drift.same_model else joined(name_of(old.model), " to ", name_of(new.model))
     rows = "the same" if drift.same_data else f"{old.rows:,} to {new.rows:,}"
-    digests = f"{old.model_digest} to {new.model_digest}"
+    digests = element("code", f"{old.model_digest} to {new.model_digest}")
     return facts(
         [("Model", model), ("Rows", rows), ("Level", levels), ("Digests of the models", digests)]
     )
 
 
 def _effects(refs: References, drift: Drift) -> Markup:
-    several = len(drift.output_names) > 1
     by_name = {one.feature: one for one in drift.effects}
     rows = []
     for change in drift.ranked():
         if change.kind == "effect":
             one, output = by_name[change.features[0]], drift.output_names.index(change.output)
-            outputs = [name_of(change.output, 30)] if several else []
-            rows.append([refs.feature(one.feature), *outputs, *_numbers(one, change, output)])
-    heads = ["Feature", *["Output"] * several, "Typical change", "Of the spread", "Standard errors"]
+            numbers = _numbers(one, change, output)
+            rows.append([refs.feature(one.feature), *_output(drift, change.output), *numbers])
+    heads = ["Feature", *_output_head(drift), "Typical change", "Of the spread", "Standard errors"]
     heads += ["Largest change", "At", "Strength", "Rank"]
     return table("Effects, largest change first", heads, rows, sortable=True)
 
 
 def _numbers(one: EffectDrift, change: Change, output: int) -> list[str]:
+    if change.share < ROUNDING:
+        return ["0", "0 %", "0", "0", NONE, _ends(one.strengths), _ends(one.ranks)]
     largest = measured(float(one.largest[output]), float(one.largest_error[output]))
     return [
         measured(change.change, change.standard_error),
@@ -97,6 +99,15 @@ def _numbers(one: EffectDrift, change: Change, output: int) -> list[str]:
         _ends(one.strengths),
         _ends(one.ranks),
     ]
+
+
+def _output(drift: Drift, output: str) -> list[str]:
+    """Return the cell that says which output, where there are several."""
+    return [name_of(output, 30)] if len(drift.output_names) > 1 else []
+
+
+def _output_head(drift: Drift) -> list[str]:
+    return ["Output"] if len(drift.output_names) > 1 else []
 
 
 def _ends(ends: tuple[float | None, ...]) -> str:
@@ -110,7 +121,9 @@ def _figures(refs: References, drift: Drift, old: Explanation) -> Iterator[Conte
         return
     output = max(range(len(drift.output_names)), key=lambda o: max(one.typical[o] for one in drift.effects))
     caption = "Typical changes, largest first, with ± 2 standard errors. The table above has the numbers."
-    drawn = [figure(drift.figure(k=BARS, output=output), caption, "drift-bars")]
+    bars = figure(drift.figure(k=BARS, output=output), caption, "drift-bars")
+    yield element("div", bars, class_="pair")
+    drawn = []
     for place, one in enumerate(drift.effects[:CURVES]):
         both = (old.effects.get(one.feature), refs.explanation.effects.get(one.feature))
         if one.presence == "both" and one.typical.max(initial=0.0) > 0 and None not in both:
@@ -138,7 +151,7 @@ def _pairs(refs: References, drift: Drift) -> Markup | None:
     rows = [
         [
             refs.features(one.features),
-            name_of(one.output, 30),
+            *_output(drift, one.output),
             number(one.old),
             number(one.new),
             measured(one.change, one.standard_error),
@@ -146,7 +159,7 @@ def _pairs(refs: References, drift: Drift) -> Markup | None:
         ]
         for one in changes
     ]
-    heads = ("Features", "Output", "Old strength", "New strength", "Change", "Standard errors")
+    heads = ("Features", *_output_head(drift), "Old strength", "New strength", "Change", "Standard errors")
     return table(f"Interactions, largest change first, at most {PAIRS}", heads, rows) if rows else None
 
 
@@ -154,11 +167,11 @@ def _metrics(drift: Drift) -> Markup | None:
     rows = [
         [
             one.name,
-            name_of(one.output or "all", 30),
+            *_output(drift, one.output or "all"),
             number(one.old),
             number(one.new),
             measured(one.new - one.old, one.standard_error),
         ]
         for one in drift.metrics
     ]
-    return table("Performance", ("Metric", "Output", "Old", "New", "Change"), rows) if rows else None
+    return table("Performance", ("Metric", *_output_head(drift), "Old", "New", "Change"), rows) if rows else None

@@ -18,7 +18,7 @@ from paribus._report.markup import Markup, element, joined
 from paribus._report.overview import overview_section
 from paribus._report.pairs_section import pairs_section
 from paribus._report.performance_section import performance_section
-from paribus._report.phrases import name_of
+from paribus._report.phrases import label_of, name_of
 from paribus._report.record_section import record_section
 from paribus._report.references import References
 from paribus._report.tables import facts
@@ -123,7 +123,7 @@ def _header(explanation: Explanation, heading: str, about: Mapping[str, str]) ->
     outputs = explanation.output_names
     if len(outputs) > 1:
         known.append(("Outputs", joined(str(len(outputs)), ": ", _some(outputs))))
-    given = [(name_of(key), element("bdi", text)) for key, text in about.items() if len(text) <= SHORT]
+    given = [(label_of(key), element("bdi", text)) for key, text in about.items() if len(text) <= SHORT]
     return element(
         "header",
         element("h1", element("bdi", heading[:300])),

@@ -7,7 +7,7 @@ from paribus._report.markup import Markup, element, joined
 from paribus._report.phrases import NONE, at, measured, name_of, share
 from paribus._report.references import References
 from paribus._report.tables import table
-from paribus._text import number
+from paribus._text import number, short
 from paribus.results.explanation import Explanation
 from paribus.results.shape import Monotonicity, Shape
 
@@ -16,8 +16,7 @@ HEADS = (
     "Feature",
     "Curve",
     "Strength",
-    "Shape",
-    "Range",
+    "Shape and range",
     "Largest movement against its direction",
     "Strongest partner",
     "Values",
@@ -65,7 +64,6 @@ def overview_row(refs: References, name: str) -> list[str]:
         spark(refs.explanation.effects[name], shape),
         measured(own.strength, own.standard_error),
         NONE if shape is None else _shape(shape, refs.explanation),
-        NONE if shape is None else measured(shape.range, shape.range_error),
         NONE if shape is None else against(shape.monotonicity),
         partner,
         element("bdi", own.support),
@@ -76,7 +74,9 @@ def overview_row(refs: References, name: str) -> list[str]:
 
 def _shape(shape: Shape, explanation: Explanation) -> Markup:
     output = joined(" (", name_of(shape.output, 24), ")") if len(explanation.output_names) > 1 else None
-    return joined(element("strong", shape.name), output)
+    return joined(
+        element("strong", shape.name), output, element("small", measured(shape.range, shape.range_error))
+    )
 
 
 def against(monotonicity: Monotonicity | None) -> str:
@@ -88,7 +88,7 @@ def against(monotonicity: Monotonicity | None) -> str:
         return f"none ({held})"
     errors = ""
     if monotonicity.standard_error > 0:
-        errors = f", {number(monotonicity.violation / monotonicity.standard_error)} standard errors"
+        errors = f", {short(monotonicity.violation / monotonicity.standard_error)} standard errors"
     moved = measured(monotonicity.violation, monotonicity.standard_error)
     where = f"from {at(monotonicity.start)} to {at(monotonicity.stop)}"
     return f"{moved}{errors}, {where}, {share(monotonicity.support)} of the data ({held})"

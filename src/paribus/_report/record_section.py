@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from paribus._report.definitions import definitions, not_shown
 from paribus._report.markup import Content, Markup, element, joined
-from paribus._report.phrases import NONE, at, fact, full_name, name_of, share
+from paribus._report.phrases import NONE, at, fact, full_name, label_of, name_of, share
 from paribus._report.references import References, badge
 from paribus._report.tables import facts, folded, long_text, table
 from paribus.notes import NoteCode
@@ -48,7 +48,7 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
 def _about(about: Mapping[str, str]) -> list[Content]:
     if not about:
         return []
-    given = facts((name_of(key), long_text(text)) for key, text in about.items())
+    given = facts((label_of(key), long_text(text)) for key, text in about.items())
     note = "Given by whoever made this page, and printed as it is."
     return [element("h3", "About"), element("p", note, class_="small"), given]
 
