@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from paribus._report.figures import SMALL, figure, moved_most
+from paribus._report.figures import MEDIUM, SMALL, figure, moved_most
 from paribus._report.markup import Content, Markup, element, joined
 from paribus._report.phrases import NONE, measured, name_of, shortened
 from paribus._report.references import References
@@ -121,7 +121,7 @@ def _figures(refs: References, drift: Drift, old: Explanation) -> Iterator[Conte
         return
     output = max(range(len(drift.output_names)), key=lambda o: max(one.typical[o] for one in drift.effects))
     caption = "Typical changes, largest first, with ± 2 standard errors. The table above has the numbers."
-    bars = figure(drift.figure(k=BARS, output=output), caption, "drift-bars")
+    bars = figure(drift.figure(k=BARS, output=output), caption, "drift-bars", width=MEDIUM)
     yield element("div", bars, class_="pair")
     drawn = []
     for place, one in enumerate(drift.effects[:CURVES]):

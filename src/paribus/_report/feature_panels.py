@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from paribus._contracts import Floats
-from paribus._report.figures import ALL_OUTPUTS, curves_figure, drawn_outputs, figure
+from paribus._report.figures import ALL_OUTPUTS, curve_figures, drawn_outputs, figure
 from paribus._report.verdict_section import note_item
 from paribus._report.markup import Markup, element, joined
 from paribus._report.overview import against
 from paribus._report.phrases import at, digits, error_digits, measured, name_of, share, shortened
 from paribus._report.references import References
-from paribus._report.tables import facts, table
+from paribus._report.tables import facts, sentence, table
 from paribus._text import at_value, number
 from paribus.results.local_effect import LocalEffect
 from paribus.results.marginal import Marginal
@@ -106,7 +106,7 @@ def _one(result: Any, what: str, columns_of: Any, key: str) -> Markup:
     some = f" Drawn: {len(drawn)} of {len(outputs)} outputs, which it moves most; the table has all."
     caption = joined(f"{what} of ", name_of(name, 40), ".", some if len(drawn) < len(outputs) else "")
     numbers = number_table(f"{what} of {shortened(name, 40)}", columns_of(result))
-    return figure(curves_figure(result, drawn), caption, key, numbers)
+    return figure(curve_figures(result, drawn), caption, key, numbers)
 
 
 def number_table(caption: str, columns: Columns) -> Markup:
@@ -199,7 +199,7 @@ def _shapes(refs: References, name: str) -> Markup | None:
     if len(shapes) < 2:
         return None
     rows = (
-        [name_of(one.output, 40), one.name, measured(one.range, one.range_error), against(one.monotonicity)]
+        [name_of(one.output, 40), one.name, measured(one.range, one.range_error), sentence(against(one.monotonicity))]
         for one in shapes
     )
     heads = ("Output", "Shape", "Range", "Largest movement against its direction")

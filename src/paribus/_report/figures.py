@@ -23,17 +23,28 @@ from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, TrainingCurve
 from paribus.results.shape import Shape
 
+MEDIUM = 500.0  # pixels: text can be read where a narrow window makes it smaller
 SMALL = (3.95, 3.0)  # inches: three figures of a feature stand beside each other
 ALL_OUTPUTS, SOME_OUTPUTS = 4, 3  # of a model with more than four, figures have three: those that move most
 
 
-def figure(drawing: Figure, caption: Content, key: str, numbers: Content = None) -> Markup:
-    """Return a figure with its caption, and its numbers folded below; ids in it begin with ``key``."""
-    bare = replace(drawing, notes=(), title=None)
-    image = Markup(render(bare, id_prefix=key))
+def figure(
+    drawings: Figure | Sequence[Figure],
+    caption: Content,
+    key: str,
+    numbers: Content = None,
+    width: float | None = None,
+) -> Markup:
+    """Return images with one caption, and their numbers folded below; ids in them begin with ``key``."""
+    every = [drawings] if isinstance(drawings, Figure) else drawings
+    images = [
+        Markup(render(replace(drawing, notes=(), title=None), id_prefix=f"{key}-{place}", width=width))
+        for place, drawing in enumerate(every)
+    ]
+    several = len(images) > 1
     table = None if numbers is None else folded("Numbers of this figure", numbers, class_="numbers")
-    wide = len(drawing.panels) > 1
-    return element("figure", image, element("figcaption", caption), table, class_="wide" if wide else None)
+    shown = element("div", *images, class_="images") if several else images
+    return element("figure", shown, element("figcaption", caption), table, class_="wide" if several else None)
 
 
 def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
@@ -61,15 +72,14 @@ def moved_most(curves: Floats, most: int) -> list[int]:
     return sorted(np.argsort(-moved, kind="stable")[:most].tolist())
 
 
-def curves_figure(result: Any, outputs: Sequence[int]) -> Figure:
-    """Return curves of one feature: a panel for each output where a panel has bands of its own."""
+def curve_figures(result: Any, outputs: Sequence[int]) -> list[Figure]:
+    """Return curves of one feature: an image for each output where one has bands of its own, on one scale."""
     if len(result.output_names) > ALL_OUTPUTS and isinstance(result, PartialDependence):
         result = replace(result, quantiles=None)
     together = not hasattr(result, "residual") and result.get("quantiles") is None
     groups = [list(outputs)] if together or len(outputs) == 1 else [[output] for output in outputs]
-    panels = [curve_panel(result, group) for group in groups]
-    drawing = figure_of(panels, columns=min(4, len(panels)), share_y=True)
-    return replace(drawing, size=SMALL) if len(panels) == 1 else drawing
+    drawing = figure_of([curve_panel(result, group) for group in groups], columns=1)
+    return [replace(drawing, panels=(panel,), size=SMALL) for panel in drawing.panels]
 
 
 def surface_figure(effect: PartialDependence, output: int) -> Figure | None:

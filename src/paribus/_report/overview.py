@@ -6,7 +6,7 @@ from paribus._report.figures import spark
 from paribus._report.markup import Markup, element, joined
 from paribus._report.phrases import NONE, at, measured, name_of, share
 from paribus._report.references import References
-from paribus._report.tables import table
+from paribus._report.tables import sentence, table
 from paribus._text import number, short
 from paribus.results.explanation import Explanation
 from paribus.results.shape import Monotonicity, Shape
@@ -64,7 +64,7 @@ def overview_row(refs: References, name: str) -> list[str]:
         spark(refs.explanation.effects[name], shape),
         measured(own.strength, own.standard_error),
         NONE if shape is None else _shape(shape, refs.explanation),
-        NONE if shape is None else against(shape.monotonicity),
+        NONE if shape is None else sentence(against(shape.monotonicity)),
         partner,
         element("bdi", own.support),
         share(own.inside),
