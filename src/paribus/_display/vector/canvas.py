@@ -30,7 +30,7 @@ NO_MORE: Mapping[str, str] = MappingProxyType({})  # attributes
 BOLD = {"font-weight": "600"}
 LEADING = 1.25  # height of a line of text
 FARTHEST = 1e5  # pixels: what lies beyond cannot be seen, and some browsers count no further
-WITHIN = 0.6  # tenths of a pixel that a line may be off a point that is left out
+WITHIN = 1.0  # tenths of a pixel that a line may be off a point that is left out
 
 
 def units(tenths: int) -> str:
@@ -65,7 +65,7 @@ def tenths(x: Floats, y: Floats) -> Places:
 
 
 def simplified(points: Places) -> Places:
-    """Leave out the points that a line passes within less than a tenth of a pixel.
+    """Leave out the points that a line passes within a tenth of a pixel.
 
     From a point that is kept, the line may lead where it passes all points since; the one before it would
     not is the next that is kept.
