@@ -191,7 +191,7 @@ def text_height(text: str, size: float) -> float:
 
 
 @dataclass(frozen=True)
-class Word:
+class PlacedText:
     """Text at a position in pixels, by one of its sides; ``full`` is what it is short for."""
 
     x: float
@@ -263,7 +263,7 @@ class Canvas:
 
     def words(
         self,
-        words: Iterable[Word],
+        words: Iterable[PlacedText],
         size: float,
         align: Align = "center",
         upright: Upright = "center",
@@ -289,7 +289,7 @@ def attributes(values: Mapping[str, str]) -> str:
     return "".join(f' {name}="{value}"' for name, value in values.items())
 
 
-def _text(word: Word, size: float, upright: Upright, turn: float) -> str:
+def _text(word: PlacedText, size: float, upright: Upright, turn: float) -> str:
     """Write a text; its lines have one distance whatever the font."""
     lines = word.text.split("\n")
     rise = {"top": 0.0, "center": (len(lines) - 1) / 2, "bottom": len(lines) - 1}[upright] * LEADING
