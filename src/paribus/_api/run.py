@@ -170,8 +170,9 @@ class Work:
         """Return rows in memory that are sampled without replacement; those that are read take a pass."""
         if (size, seed) not in self._drawn:
             rows = self.rows
-            if rows.in_memory or rows.weighted:
-                self.runner.passes += not rows.in_memory  # ranks among weighted rows need the rows in order
+            if rows.in_memory or rows.n_weighted < len(rows):
+                # Ranks among rows of positive weight need the rows in order.
+                self.runner.passes += not rows.in_memory
                 self._drawn[size, seed] = rows.subsample(size, seed)
             else:
                 (state,) = yield [self._sampling(size, seed, verb)]
