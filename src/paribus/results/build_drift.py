@@ -188,7 +188,7 @@ def _shared(one: Curve, two: Curve) -> tuple[Array, bool]:
 
 
 def _has_missing(curve: Curve) -> bool:
-    return curve.average.shape[1] > len(curve.grid)
+    return bool(curve.average.shape[1] > len(curve.grid))
 
 
 def _moved(one: Curve, two: Curve, values: Array, last: bool, combine: Callable[[Any, Any], Any]) -> Moved:

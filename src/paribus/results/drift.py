@@ -247,8 +247,9 @@ class Drift(NotebookReprMixin):
     def _check(self) -> None:
         if set(self.provenances) != {"old", "new"}:
             raise InputError("provenances must be those of 'old' and 'new'; pass both")
-        parts = [*self.effects, *([] if self.interactions is None else [self.interactions])]
-        if any(part.output_names != self.output_names for part in parts):
+        own = [one.output_names for one in self.effects]
+        own += [] if self.interactions is None else [self.interactions.output_names]
+        if any(names != self.output_names for names in own):
             raise InputError("effects or interactions are of other outputs; pass those of output_names")
         if len(set(self.feature_names)) != len(self.effects):
             raise InputError("effects are of one feature twice; pass each once")

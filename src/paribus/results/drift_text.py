@@ -67,7 +67,7 @@ def _table(drift: Drift, changes: list[Change]) -> list[str]:
     """Return the effects as rows of a table."""
     by_name = {one.feature: one for one in drift.effects}
     head = ("feature", "typical change", "of spread", "in errors", "largest", "at", "strength", "rank")
-    rows = [head]
+    rows: list[tuple[str, ...]] = [head]
     for change in changes:
         effect = by_name[change.features[0]]
         o = drift.output_names.index(change.output)
