@@ -12,9 +12,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from sklearn.tree import DecisionTreeRegressor
 
 import paribus
 from paribus._report.html_page import page_of
+from paribus._report.references import References
 from paribus.results.provenance import reproducible
 from paribus.results.storage import payload_of
 from report_examples import HOSTILE, complete, encoded, explained, hostile, of_classes, rows_of
@@ -101,11 +103,10 @@ def test_sections_have_what_they_are_for(page):
         "Motor liability",
         "A. Smith",
         "few rows",
-        "1 kind of issue and 1 kind of tip were found; 2 of 5 checks found nothing.",
-        "Muted on request: PAR404",
-        "2 further notes of this kind",
-        "5 standard errors",
-        "declared: rising",
+        "checks found nothing.",
+        "Muted on request: PAR102",
+        "declared: falling",
+        "standard errors, from",
         "The strongest pairs",
         "mean squared error",
         "Calibration",
@@ -134,6 +135,29 @@ def test_parts_that_are_empty_are_said_to_be():
     assert "Nothing was found." in page
     assert "no target was given" in page
     assert "A single feature has no interactions." in page
+
+
+def test_comparison_has_what_moved_since_an_earlier_explanation():
+    X, y = rows_of()
+    X = encoded(X)
+    other = paribus.explain(DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, y), X, y, pairs=1)
+    page = page_of(complete(), compare=other)
+    outline = Outline(page)
+    assert {link[1:] for link in outline.values("href")} <= set(outline.values("id"))
+    text = " ".join("".join(outline.text).split())
+    for words in ("The rows are the same", "Effects, largest change first", "Old and new partial dependence"):
+        assert words in text
+    assert "comparison" not in Outline(page_of(complete())).values("id")
+    with pytest.raises(paribus.OptionError, match="compare=dict must be an Explanation"):
+        complete().report("report.html", compare={})
+    assert "0 of 5 features do" not in page_of(complete(), compare=complete())
+
+
+def test_notes_of_a_finding_are_listed_with_their_panels(page):
+    notes = References(complete()).notes
+    assert {note.code for note in notes} == {note.code for note in complete().verdict}
+    text = "".join(Outline(page).text)
+    assert all(note.text in text for note in notes if len(note.text) < 400)
 
 
 def test_load_returns_the_explanation_of_a_page(tmp_path):

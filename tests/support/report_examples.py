@@ -10,10 +10,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import paribus
 from paribus.notes import Note, NoteCode
-from paribus.results.model_record import ColumnRecord
-from paribus.results.performance import Calibration, Metric, Performance, TrainingCurve
-from paribus.results.shape import Monotonicity, Shape
-from paribus.results.verdict import Check
+from paribus.results.performance import TrainingCurve
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -60,73 +57,20 @@ def of_classes():
 
 @cache
 def complete():
-    """Return an explanation with every part filled, whatever explain finds of this model."""
-    return with_parts(explained())
+    """Return an explanation with every part filled: a broken direction, a muted code, training curves."""
+    X, y = rows_of()
+    X = encoded(X)
+    model = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y)
+    explanation = paribus.explain(model, X, y, pairs=2, monotone={"income": "falling"}, mute=["PAR102"])
+    return with_curves(explanation)
 
 
-def with_parts(explanation):
-    """Return an explanation with shapes, performance, columns, checks and findings of every kind."""
-    shapes = []
-    for place, name in enumerate(explanation.feature_names):
-        effect = explanation.effects[name]
-        broken = Monotonicity(
-            "rising", place == 0, 0.25, 0.05, effect.grid_values[0][0], effect.grid_values[0][-1], 0.4
-        )
-        for output in range(len(effect.output_names)):
-            curve = effect.average[output]
-            low, high = (effect.grid_values[0][at] for at in (curve.argmin(), curve.argmax()))
-            moved = float(np.ptp(curve))
-            label = effect.output_names[output]
-            words = ("rising", "U", "flat", "categories", "wavy")[place % 5]
-            order = None if words == "categories" else broken
-            errors = np.zeros(len(curve))
-            shapes.append(Shape(name, label, words, moved, 0.01, low, high, order, errors, 200))
-    metrics = (
-        Metric("mean squared error", None, 1.25, 0.05, "lower"),
-        Metric("R²", None, 0.61, np.nan, "near 1"),
-    )
-    groups = np.linspace(0.1, 0.9, 5)
-    calibrations = tuple(
-        Calibration(output, groups, groups + 0.02, np.full(5, 0.01), np.full(5, 40.0))
-        for output in explanation.output_names
-    )
+def with_curves(explanation):
+    """Return an explanation of a model that kept its scores while it was fitted."""
     curves = tuple(
-        TrainingCurve(data, "l2", np.linspace(2, 1, 80) + place)
-        for place, data in enumerate(("train", "valid"))
+        TrainingCurve(data, "l2", np.linspace(2, 1, 80) + place) for place, data in enumerate(("train", "valid"))
     )
-    performance = Performance(metrics, calibrations, curves, (), explanation.provenance)
-    columns = tuple(
-        ColumnRecord(name, "numeric", "float64", -1.5, 2.5, 0.1, None) for name in explanation.feature_names
-    )
-    first = explanation.feature_names[0]
-    found = tuple(
-        Note(NoteCode.EXTRAPOLATION, f"{name}: 12% of the curve combines what does not occur", name, 0.12)
-        for name in explanation.feature_names
-    )
-    verdict = (*found, Note(NoteCode.MISSING_VALUES, f"{first} is missing in 10% of the data", first, 0.1))
-    checks = (
-        Check(NoteCode.EXTRAPOLATION, len(found), False),
-        Check(NoteCode.MISSING_VALUES, 1, False),
-        Check(NoteCode.NEARLY_CONSTANT, 0, False),
-        Check(NoteCode.INFINITE_VALUES, 0, False),
-        Check(NoteCode.ALE_DIFFERS, 2, True),
-    )
-    model = replace(
-        explanation.model,
-        parameters={"max_depth": "4", "criterion": "squared_error"},
-        trees=1,
-        leaves=16,
-        depth=4,
-    )
-    return replace(
-        explanation,
-        shapes=tuple(shapes),
-        performance=performance,
-        columns=columns,
-        verdict=verdict,
-        checks=checks,
-        model=model,
-    )
+    return replace(explanation, performance=replace(explanation.performance, training_curves=curves))
 
 
 @cache
@@ -144,7 +88,7 @@ def hostile():
         return model.predict(table[names[1:]]) + codes * table[names[1]].to_numpy()
 
     predict.__name__ = predict.__qualname__ = names[0]
-    explanation = with_parts(paribus.explain(predict, X, pairs=2, target_names=[names[1]]))
-    return replace(
-        explanation, model=replace(explanation.model, name=names[1], parameters={names[0]: names[2]})
-    )
+    explanation = paribus.explain(predict, X, pairs=2, target_names=[names[1]])
+    finding = Note(NoteCode.ROW_DEPENDENT, "; ".join(names), names[0], 1.0)
+    model = replace(explanation.model, name=names[1], parameters={names[0]: names[2]})
+    return replace(explanation, model=model, verdict=(finding, *explanation.verdict))

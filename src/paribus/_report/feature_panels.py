@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from paribus._contracts import Floats
-from paribus._report.figures import ALL_OUTPUTS, curves_figure, drawn_outputs, figure
-from paribus._report.findings import note_item
+from paribus._report.figures import ALL_OUTPUTS, curve_figures, drawn_outputs, figure
+from paribus._report.verdict_section import note_item
 from paribus._report.markup import Markup, element, joined
-from paribus._report.overview import against, strength
+from paribus._report.overview import against
 from paribus._report.phrases import at, digits, error_digits, measured, name_of, share, shortened
 from paribus._report.references import References
-from paribus._report.tables import facts, table
+from paribus._report.tables import facts, sentence, table
 from paribus._text import at_value, number
 from paribus.results.local_effect import LocalEffect
 from paribus.results.marginal import Marginal
@@ -40,9 +40,10 @@ def panels_section(refs: References) -> Markup:
 
 
 def _panel(refs: References, name: str) -> Markup:
-    rank, explanation = refs.ranks[name], refs.explanation
+    rank = refs.ranks[name]
     shape = refs.widest(name)
-    brief = f"strength {strength(explanation, name)}" + ("" if shape is None else f", {shape.name}")
+    own = refs.rows[name]
+    brief = f"strength {measured(own.strength, own.standard_error)}" + ("" if shape is None else f", {shape.name}")
     head = element("h3", f"{rank}. ", name_of(name))
     body = element(
         "div",
@@ -61,25 +62,25 @@ def _panel(refs: References, name: str) -> Markup:
 def _facts(refs: References, name: str) -> Markup:
     explanation = refs.explanation
     effect, shape = explanation.effects[name], refs.widest(name)
-    partner = refs.partners.get(name)
-    known: list[tuple[str, Any]] = [("Kind", effect.kinds[0]), ("Strength", strength(explanation, name))]
+    own = refs.rows[name]
+    known: list[tuple[str, Any]] = [("Kind", effect.kinds[0]), ("Strength", measured(own.strength, own.standard_error))]
     if shape is not None:
         known += [
             ("Range", measured(shape.range, shape.range_error)),
             ("Lowest and highest at", f"{at(shape.lowest)} and {at(shape.highest)}"),
             ("Movement against its direction", against(shape.monotonicity)),
         ]
-    if partner is not None:
-        strongest = joined(refs.feature(partner[0]), f", strength {number(partner[1])}")
+    if own.partner is not None:
+        strongest = joined(refs.feature(own.partner), f", strength {number(own.partner_strength)}")
         known.append(("Strongest partner", strongest))
     if effect.extrapolation is not None:
         known.append(("Curve that combines what does not occur", share(effect.extrapolation.share)))
-    known.append(("Missing", share(0.0 if effect.missing is None else effect.missing.share)))
+    known += [("Values", own.support), ("Data on the curve", share(own.inside)), ("Missing", share(own.missing))]
     return facts(known)
 
 
 def _notes(refs: References, name: str) -> Markup | None:
-    notes = refs.notes.get(name, ())
+    notes = refs.notes_of.get(name, ())
     listed = (note_item(refs, note, with_code=True) for note in notes)
     return element("ul", *listed, class_="notes") if notes else None
 
@@ -105,7 +106,7 @@ def _one(result: Any, what: str, columns_of: Any, key: str) -> Markup:
     some = f" Drawn: {len(drawn)} of {len(outputs)} outputs, which it moves most; the table has all."
     caption = joined(f"{what} of ", name_of(name, 40), ".", some if len(drawn) < len(outputs) else "")
     numbers = number_table(f"{what} of {shortened(name, 40)}", columns_of(result))
-    return figure(curves_figure(result, drawn), caption, key, numbers)
+    return figure(curve_figures(result, drawn), caption, key, numbers)
 
 
 def number_table(caption: str, columns: Columns) -> Markup:
@@ -198,7 +199,7 @@ def _shapes(refs: References, name: str) -> Markup | None:
     if len(shapes) < 2:
         return None
     rows = (
-        [name_of(one.output, 40), one.name, measured(one.range, one.range_error), against(one.monotonicity)]
+        [name_of(one.output, 40), one.name, measured(one.range, one.range_error), sentence(against(one.monotonicity))]
         for one in shapes
     )
     heads = ("Output", "Shape", "Range", "Largest movement against its direction")

@@ -14,42 +14,50 @@ from paribus._display.compose.surfaces import surface_panel
 from paribus._display.figure import Figure, Line, Panel, PanelAxis, Points
 from paribus._display.layout import figure_of, single_panel
 from paribus._display.style import INK, color_of, dash_of
-from paribus._display.vector import render
+from paribus._display.vector import render, sparkline
 from paribus._report.markup import Content, Markup, element
 from paribus._report.tables import folded
 from paribus.errors import DrawingError
+from paribus.results.curve_values import as_numbers
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, TrainingCurve
+from paribus.results.shape import Shape
 
+MEDIUM = 500.0  # pixels: text can be read where a narrow window makes it smaller
 SMALL = (3.95, 3.0)  # inches: three figures of a feature stand beside each other
 ALL_OUTPUTS, SOME_OUTPUTS = 4, 3  # of a model with more than four, figures have three: those that move most
 
 
-def figure(drawing: Figure, caption: Content, key: str, numbers: Content = None) -> Markup:
-    """Return a figure with its caption, and its numbers folded below; ids in it begin with ``key``."""
-    bare = replace(drawing, notes=(), title=None)
-    image = Markup(render(bare, id_prefix=key))
+def figure(
+    drawings: Figure | Sequence[Figure],
+    caption: Content,
+    key: str,
+    numbers: Content = None,
+    width: float | None = None,
+) -> Markup:
+    """Return images with one caption, and their numbers folded below; ids in them begin with ``key``."""
+    every = [drawings] if isinstance(drawings, Figure) else drawings
+    images = [
+        Markup(render(replace(drawing, notes=(), title=None), id_prefix=f"{key}-{place}", width=width))
+        for place, drawing in enumerate(every)
+    ]
+    several = len(images) > 1
     table = None if numbers is None else folded("Numbers of this figure", numbers, class_="numbers")
-    wide = len(drawing.panels) > 1
-    return element("figure", image, element("figcaption", caption), table, class_="wide" if wide else None)
+    shown = element("div", *images, class_="images") if several else images
+    return element("figure", shown, element("figcaption", caption), table, class_="wide" if several else None)
 
 
-def spark(effect: PartialDependence) -> Markup:
-    """Return the curve of a feature as a word-sized image, of the output that moves most."""
+def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
+    """Return the curve of a feature as a word-sized image, with ± 2 standard errors if its shape has them."""
     if effect.average is None or not effect.average.size:
         return Markup("")
-    output = moved_most(effect.average, 1)[0]
-    y = effect.average[output]
-    known = np.isfinite(y)
-    if not known.any():
-        return Markup("")
-    lo, hi = y[known].min(), y[known].max()
-    xs = np.linspace(1, 95, len(y))
-    ys = 22 - 20 * (y - lo) / ((hi - lo) or 1)
-    d = "M" + "L".join(f"{a:.0f} {b:.1f}" for a, b in zip(xs[known], ys[known], strict=True))
-    return Markup(
-        f'<svg class="paribus spark" viewBox="0 0 96 24" width="96" height="24" aria-hidden="true"><path fill="none" class="s-c1" stroke-width="1.5" d="{d}"/></svg>'
-    )
+    output = moved_most(effect.average, 1)[0] if shape is None else effect.output_names.index(shape.output)
+    curve, values = effect.average[output], effect.grid_values[0]
+    low = high = None
+    if shape is not None and len(shape.centered_error) == len(curve):
+        low, high = curve - 2 * shape.centered_error, curve + 2 * shape.centered_error
+    places = as_numbers(values) if effect.kinds[0] in ("numeric", "integer", "datetime") else None
+    return Markup(sparkline(places, curve, low, high))
 
 
 def drawn_outputs(curves: Floats) -> list[int]:
@@ -64,15 +72,14 @@ def moved_most(curves: Floats, most: int) -> list[int]:
     return sorted(np.argsort(-moved, kind="stable")[:most].tolist())
 
 
-def curves_figure(result: Any, outputs: Sequence[int]) -> Figure:
-    """Return curves of one feature: a panel for each output where a panel has bands of its own."""
+def curve_figures(result: Any, outputs: Sequence[int]) -> list[Figure]:
+    """Return curves of one feature: an image for each output where one has bands of its own, on one scale."""
     if len(result.output_names) > ALL_OUTPUTS and isinstance(result, PartialDependence):
         result = replace(result, quantiles=None)
     together = not hasattr(result, "residual") and result.get("quantiles") is None
     groups = [list(outputs)] if together or len(outputs) == 1 else [[output] for output in outputs]
-    panels = [curve_panel(result, group) for group in groups]
-    drawing = figure_of(panels, columns=min(4, len(panels)), share_y=True)
-    return replace(drawing, size=SMALL) if len(panels) == 1 else drawing
+    drawing = figure_of([curve_panel(result, group) for group in groups], columns=1)
+    return [replace(drawing, panels=(panel,), size=SMALL) for panel in drawing.panels]
 
 
 def surface_figure(effect: PartialDependence, output: int) -> Figure | None:

@@ -13,15 +13,16 @@ from typing import Any
 
 from paribus._display.vector import css
 from paribus._report.feature_panels import panels_section
-from paribus._report.findings import findings_section
+from paribus._report.drift_section import drift_section
 from paribus._report.markup import Markup, element, joined
 from paribus._report.overview import overview_section
 from paribus._report.pairs_section import pairs_section
 from paribus._report.performance_section import performance_section
-from paribus._report.phrases import name_of
+from paribus._report.phrases import label_of, name_of
 from paribus._report.record_section import record_section
 from paribus._report.references import References
 from paribus._report.tables import facts
+from paribus._report.verdict_section import verdict_section
 from paribus._text import count
 from paribus.errors import OptionError
 from paribus.results.explanation import Explanation
@@ -49,7 +50,7 @@ def write_page(
 ) -> None:
     """Write an explanation as a page."""
     if compare is not None and not isinstance(compare, Explanation):
-        raise OptionError(f"compare={compare!r} must be an Explanation, as explain or load return it")
+        raise OptionError(f"compare={type(compare).__name__} must be an Explanation, as explain or load return it")
     write_file(path, page_of(explanation, title, about, compare))
 
 
@@ -64,11 +65,12 @@ def page_of(
     explanation = reproducible(explanation)
     refs, payload = References(explanation), payload_of(explanation)
     sections = {
-        "verdict": findings_section(refs),
+        "verdict": verdict_section(refs),
         "model": overview_section(refs),
         "features": panels_section(refs),
         "pairs": pairs_section(refs),
         "performance": performance_section(refs),
+        "comparison": None if compare is None else drift_section(refs, reproducible(compare)),
         "record": record_section(refs, about, payload),
     }
     shown = {name: section for name, section in sections.items() if section is not None}
@@ -121,7 +123,7 @@ def _header(explanation: Explanation, heading: str, about: Mapping[str, str]) ->
     outputs = explanation.output_names
     if len(outputs) > 1:
         known.append(("Outputs", joined(str(len(outputs)), ": ", _some(outputs))))
-    given = [(name_of(key), element("bdi", text)) for key, text in about.items() if len(text) <= SHORT]
+    given = [(label_of(key), element("bdi", text)) for key, text in about.items() if len(text) <= SHORT]
     return element(
         "header",
         element("h1", element("bdi", heading[:300])),

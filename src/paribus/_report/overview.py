@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from paribus._report.figures import spark
 from paribus._report.markup import Markup, element, joined
 from paribus._report.phrases import NONE, at, measured, name_of, share
 from paribus._report.references import References
-from paribus._report.tables import table
-from paribus._text import number
+from paribus._report.tables import sentence, table
+from paribus._text import number, short
 from paribus.results.explanation import Explanation
 from paribus.results.shape import Monotonicity, Shape
 
@@ -18,10 +16,10 @@ HEADS = (
     "Feature",
     "Curve",
     "Strength",
-    "Shape",
-    "Range",
+    "Shape and range",
     "Largest movement against its direction",
     "Strongest partner",
+    "Values",
     "Data on the curve",
     "Missing",
 )
@@ -56,38 +54,29 @@ def overview_section(refs: References) -> Markup:
 
 def overview_row(refs: References, name: str) -> list[str]:
     """Return the cells of a feature."""
-    explanation = refs.explanation
-    effect, shape = explanation.effects[name], refs.widest(name)
-    partner = refs.partners.get(name)
-    averages = explanation.averages.get(name)
-    missing = 0.0 if effect.missing is None else effect.missing.share
-    on_curve = math.nan if averages is None else 1 - averages.outside - missing
+    own, shape = refs.rows[name], refs.widest(name)
+    partner = NONE
+    if own.partner is not None:
+        partner = joined(refs.feature(own.partner, 24), f" {number(own.partner_strength)}")
     return [
         str(refs.ranks[name]),
         refs.feature(name),
-        spark(effect),
-        strength(explanation, name),
-        NONE if shape is None else _shape(shape, explanation),
-        NONE if shape is None else measured(shape.range, shape.range_error),
-        NONE if shape is None else against(shape.monotonicity),
-        NONE if partner is None else joined(refs.feature(partner[0], 24), f" {number(partner[1])}"),
-        share(max(on_curve, 0.0)) if on_curve == on_curve else NONE,
-        share(missing),
+        spark(refs.explanation.effects[name], shape),
+        measured(own.strength, own.standard_error),
+        NONE if shape is None else _shape(shape, refs.explanation),
+        NONE if shape is None else sentence(against(shape.monotonicity)),
+        partner,
+        element("bdi", own.support),
+        share(own.inside),
+        share(own.missing),
     ]
-
-
-def strength(explanation: Explanation, name: str) -> str:
-    """Return the strength of a feature with its error, that of the output where it is largest."""
-    importance = explanation.importance
-    value, error = explanation.effects[name].strength, math.nan
-    if importance.values.ndim == 1 and name in importance.feature_names:
-        error = float(importance.standard_error[importance.feature_names.index(name)])
-    return measured(value, error)
 
 
 def _shape(shape: Shape, explanation: Explanation) -> Markup:
     output = joined(" (", name_of(shape.output, 24), ")") if len(explanation.output_names) > 1 else None
-    return joined(element("strong", shape.name), output)
+    return joined(
+        element("strong", shape.name), output, element("small", measured(shape.range, shape.range_error))
+    )
 
 
 def against(monotonicity: Monotonicity | None) -> str:
@@ -99,7 +88,7 @@ def against(monotonicity: Monotonicity | None) -> str:
         return f"none ({held})"
     errors = ""
     if monotonicity.standard_error > 0:
-        errors = f", {number(monotonicity.violation / monotonicity.standard_error)} standard errors"
+        errors = f", {short(monotonicity.violation / monotonicity.standard_error)} standard errors"
     moved = measured(monotonicity.violation, monotonicity.standard_error)
     where = f"from {at(monotonicity.start)} to {at(monotonicity.stop)}"
     return f"{moved}{errors}, {where}, {share(monotonicity.support)} of the data ({held})"

@@ -19,7 +19,9 @@
     table.tBodies[0].append(...rows.map((row) => row[1]));
   };
   document.querySelectorAll("table.sortable").forEach((table) => {
+    const first = table.tBodies[0].rows[0];
     table.querySelectorAll("thead th").forEach((head, place) => {
+      if (!first || !first.cells[place].textContent.trim()) return; // images have no order
       const button = document.createElement("button");
       button.type = "button";
       button.className = "sort";

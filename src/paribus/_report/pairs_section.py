@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paribus._report.figures import figure, moved_most, surface_figure
+from paribus._report.figures import MEDIUM, figure, moved_most, surface_figure
 from paribus._report.markup import Markup, element, joined
 from paribus._report.phrases import at, digits, measured, name_of, shortened
 from paribus._report.references import References
@@ -51,6 +51,7 @@ def _strengths(refs: References, interactions: HStatistics) -> list[Markup | Non
             bars,
             joined("The strongest pairs, with ± 2 standard errors.", of, " The table below has the numbers."),
             "pairs-bars",
+            width=MEDIUM,
         )
     ]
     if len(interactions.feature_names) > 2:
@@ -128,12 +129,12 @@ def _surface(refs: References, effect: PartialDependence, opened: bool) -> Marku
     of = joined(", output ", name_of(effect.output_names[output], 40)) if several else ""
     both = " and ".join(shortened(name, 40) for name in effect.feature_names)
     caption = joined("Partial dependence on ", both, of, ". Struck out: what no row combines.")
-    numbers = surface_table(effect, output)
+    numbers, key = surface_table(effect, output), f"{refs.pair(effect.feature_names)}-map"
     drawing = surface_figure(effect, output)
     shown = (
         numbers
         if drawing is None
-        else figure(drawing, caption, refs.pair(effect.feature_names) + "-map", numbers)
+        else figure(drawing, caption, key, numbers, MEDIUM)
     )
     names = joined((" × " * (place > 0), name_of(name)) for place, name in enumerate(effect.feature_names))
     body = element("div", shown, class_="body", id=refs.pair(effect.feature_names))

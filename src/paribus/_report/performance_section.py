@@ -12,6 +12,7 @@ from paribus._report.markup import Content, Markup, element, joined
 from paribus._report.phrases import at, digits, error_digits, measured, name_of, shortened
 from paribus._report.references import References
 from paribus._report.tables import table
+from paribus._text import number
 from paribus.results.explanation import Explanation
 from paribus.results.performance import Calibration, Performance, TrainingCurve
 
@@ -43,7 +44,8 @@ def performance_section(refs: References) -> Markup:
     performance, cells = refs.explanation.performance, worst_cells(refs.explanation)
     content: list[Content] = []
     if performance is not None:
-        content += [_metrics(performance), *_calibrations(performance)]
+        several = len(refs.explanation.output_names) > 1
+        content += [_metrics(performance, several), *_calibrations(performance)]
     if cells:
         content.append(_cells(refs, cells))
     if performance is not None:
@@ -54,8 +56,7 @@ def performance_section(refs: References) -> Markup:
     return element("section", element("h2", title), *content, id="performance", aria_label=title)
 
 
-def _metrics(performance: Performance) -> Markup:
-    several = any(metric.output is not None for metric in performance.metrics)
+def _metrics(performance: Performance, several: bool) -> Markup:
     rows = [
         [
             metric.name,
@@ -131,8 +132,8 @@ def _cells(refs: References, cells: list[Cell]) -> Markup:
             *([name_of(cell.output, 40)] if several else []),
             element("bdi", cell.value),
             f"{cell.rows:,}",
-            digits(cell.observed),
-            digits(cell.predicted),
+            number(cell.observed),
+            number(cell.predicted),
             measured(cell.residual, cell.error),
             f"{cell.errors:.1f}",
         ]

@@ -33,6 +33,11 @@ def full_name(name: str) -> Markup:
     return element("details", element("summary", name_of(name)), element("bdi", name, class_="long"))
 
 
+def label_of(key: str) -> Markup:
+    """Return the name of a text of the user, such as ``data_role``, as a label."""
+    return name_of(key[:1].upper() + key[1:].replace("_", " "))
+
+
 def digits(value: Any) -> str:
     """Return a number of a table in six digits.
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from paribus._report.definitions import definitions, not_shown
 from paribus._report.markup import Content, Markup, element, joined
-from paribus._report.phrases import NONE, at, fact, full_name, name_of, share
+from paribus._report.phrases import NONE, at, fact, full_name, label_of, name_of, share
 from paribus._report.references import References, badge
-from paribus._report.tables import facts, folded, long_text, table
+from paribus._report.tables import facts, folded, long_text, sentence, table
 from paribus.notes import NoteCode
 from paribus.results.explanation import Explanation
 from paribus.results.provenance import Provenance
@@ -48,7 +48,7 @@ def record_section(refs: References, about: Mapping[str, str], payload: Payload)
 def _about(about: Mapping[str, str]) -> list[Content]:
     if not about:
         return []
-    given = facts((name_of(key), long_text(text)) for key, text in about.items())
+    given = facts((label_of(key), long_text(text)) for key, text in about.items())
     note = "Given by whoever made this page, and printed as it is."
     return [element("h3", "About"), element("p", note, class_="small"), given]
 
@@ -143,7 +143,7 @@ def _parts(explanation: Explanation) -> Markup:
             name,
             one.estimand.value,
             one.evaluator,
-            one.how,
+            sentence(one.how),
             fact(one.standard_error_rows),
             "all" if one.sampled_rows is None else fact(one.sampled_rows),
             fact(one.seed),
@@ -158,7 +158,7 @@ def _refusals(provenance: Provenance) -> Markup:
     if not provenance.refusals:
         return element("p", "No evaluator was refused.")
     rows = (
-        [name, reason.code.value, element("bdi", str(reason))] for name, reason in provenance.refusals.items()
+        [name, reason.code.value, sentence(element("bdi", str(reason)))] for name, reason in provenance.refusals.items()
     )
     return table("Evaluators that were not used, and why", ("Evaluator", "Code", "Reason"), rows)
 
@@ -177,7 +177,7 @@ def _codes(explanation: Explanation) -> Markup:
                 if check.found or check.muted
                 else "none found"
             )
-        rows.append([element("span", code.value, id=code.value), badge(code), code.meaning, state])
+        rows.append([element("span", code.value, id=code.value), badge(code), sentence(code.meaning), state])
     return table(
         "Codes of notes, which never change their meaning", ("Code", "Severity", "Meaning", "Here"), rows
     )

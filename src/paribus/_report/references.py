@@ -12,7 +12,9 @@ from paribus._report.markup import Markup, element, joined
 from paribus._report.phrases import name_of
 from paribus.notes import Note, NoteCode
 from paribus.results.explanation import Explanation
+from paribus.results.feature_table import FeatureRow
 from paribus.results.shape import Shape
+from paribus.results.verdict import Parts, distinct
 
 
 @dataclass(frozen=True)
@@ -35,33 +37,30 @@ class References:
         return found
 
     @cached_property
-    def notes(self) -> dict[str, tuple[Note, ...]]:
+    def notes(self) -> list[Note]:
+        """Every note that the verdict counts, without muted ones."""
+        one = self.explanation
+        known = {name: getattr(one, name) for name in Parts.__dataclass_fields__}
+        muted = {check.code for check in one.checks if check.muted}
+        return [note for note in distinct(Parts(**known).notes()) if note.code not in muted]
+
+    @cached_property
+    def notes_of(self) -> dict[str, list[Note]]:
         """Notes about each feature by itself."""
-        found: dict[str, tuple[Note, ...]] = {}
-        for note in self.explanation.verdict:
+        found: dict[str, list[Note]] = {}
+        for note in self.notes:
             if note.feature is not None:
-                found[note.feature] = (*found.get(note.feature, ()), note)
+                found.setdefault(note.feature, []).append(note)
         return found
 
     @cached_property
-    def partners(self) -> dict[str, tuple[str, float]]:
-        """The feature with which each interacts most, and how strongly; without those that interact with none."""
-        interactions = self.explanation.interactions
-        found: dict[str, tuple[str, float]] = {}
-        if interactions is None or not interactions.pairs:
-            return found
-        names = interactions.feature_names
-        strengths = np.nan_to_num(interactions.pairwise.strength).max(axis=1)
-        for place in np.argsort(-strengths, kind="stable").tolist():
-            if strengths[place] > 0:
-                one, two = (names[own] for own in interactions.pairs[place])
-                found.setdefault(one, (two, float(strengths[place])))
-                found.setdefault(two, (one, float(strengths[place])))
-        return found
+    def rows(self) -> dict[str, FeatureRow]:
+        """What is known of each feature over all outputs."""
+        return {row.feature: row for row in self.explanation.table}
 
     def widest(self, name: str) -> Shape | None:
         """Return the shape of the output that a feature moves most."""
-        return max(self.shapes.get(name, ()), key=lambda shape: shape.range, default=None)
+        return max(self.shapes.get(name, ()), key=lambda shape: np.nan_to_num(shape.range), default=None)
 
     def feature(self, name: str, longest: int = 40) -> Markup:
         """Return a feature as a link to its panel, or as text if it has none."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from paribus._report.findings import by_code, summary
+from paribus._report.verdict_section import by_code, summary
 from paribus._report.html_page import check_title, title_of
-from paribus._report.overview import against, strength
+from paribus._report.overview import against
 from paribus._report.phrases import NONE, measured, share, shortened
 from paribus._report.references import References
 from paribus._text import count, number
@@ -37,7 +37,7 @@ def plain(value: str, longest: int | None = None) -> str:
 def markdown(explanation: Explanation, title: str | None) -> str:
     """Return the whole as Markdown."""
     heading = check_title(title)
-    provenance, model = explanation.provenance, explanation.model
+    refs, provenance, model = References(explanation), explanation.provenance, explanation.model
     made = f"{plain(model.name, NAME)}, {plain(f'{model.library} {model.version}'.strip())}"
     lines = [
         f"# {plain(title_of(explanation) if heading is None else heading, 300)}",
@@ -45,8 +45,8 @@ def markdown(explanation: Explanation, title: str | None) -> str:
         f"{made}; {plain(provenance.background())}; {count(len(explanation.effects), 'feature')}; "
         f"scale: {plain(str(provenance.scale))}.",
         "",
-        *_verdict(explanation),
-        *_features(References(explanation)),
+        *_verdict(refs),
+        *_features(refs),
         *_pairs(explanation),
         *_metrics(explanation),
         f"Digest of the model `{model.digest}`, of the data `{provenance.fingerprint}`; "
@@ -55,9 +55,10 @@ def markdown(explanation: Explanation, title: str | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _verdict(explanation: Explanation) -> Iterable[str]:
+def _verdict(refs: References) -> Iterable[str]:
+    explanation = refs.explanation
     yield from ("## Verdict", "", plain(summary(explanation)), "")
-    for code, notes in by_code(explanation.verdict).items():
+    for code, notes in by_code(refs).items():
         yield f"- **{code.severity.capitalize()} {code.value}**: {plain(code.meaning)}"
         yield from (f"  - {plain(note.text)}" for note in notes[:SHOWN])
         if len(notes) > SHOWN:
@@ -69,20 +70,18 @@ def _verdict(explanation: Explanation) -> Iterable[str]:
 
 
 def _features(refs: References) -> Iterable[str]:
-    explanation = refs.explanation
     rows = []
     for name, rank in list(refs.ranks.items())[:FEATURES]:
-        shape, partner = refs.widest(name), refs.partners.get(name)
-        missing = explanation.effects[name].missing
+        shape, own = refs.widest(name), refs.rows[name]
         rows.append(
             (
                 str(rank),
                 plain(name, NAME),
-                strength(explanation, name),
+                measured(own.strength, own.standard_error),
                 NONE if shape is None else plain(shape.name),
                 NONE if shape is None else plain(against(shape.monotonicity)),
-                NONE if partner is None else f"{plain(partner[0], NAME)} {number(partner[1])}",
-                share(0.0 if missing is None else missing.share),
+                NONE if own.partner is None else f"{plain(own.partner, NAME)} {number(own.partner_strength)}",
+                share(own.missing),
             )
         )
     heads = ("Rank", "Feature", "Strength", "Shape", "Largest movement against its direction")

@@ -49,6 +49,11 @@ def folded(summary: Content, *content: Content, open_: bool = False, class_: str
     return element("details", element("summary", summary), *content, class_=class_, open=open_)
 
 
+def sentence(value: Content) -> Markup:
+    """Return the text of a cell that may have several lines."""
+    return element("span", value, class_="sentence")
+
+
 def long_text(value: str) -> Markup:
     """Return a text from the data, folded if it is long."""
     if len(value) <= LONG:

@@ -38,7 +38,7 @@ class ReportMixin(NotebookReprMixin):
             ``data_role``, ``period``, ``limitations`` or ``date``. It is printed as it is. Without a ``date``
             that of the environment variable ``SOURCE_DATE_EPOCH`` is printed, or none.
         compare : Explanation, optional
-            Another one, such as of the model in use or of later rows, whose differences get a section.
+            An earlier one, such as of the model in use or of earlier rows: what has moved since gets a section.
 
         Raises
         ------

@@ -12,17 +12,21 @@ from paribus.results.explanation import Explanation
 SHOWN = 3  # notes of one kind that are not folded
 
 
-def by_code(notes: tuple[Note, ...]) -> dict[NoteCode, list[Note]]:
-    """Return notes by their kind; kinds and notes stay in their order, worst first."""
+def by_code(refs: References) -> dict[NoteCode, list[Note]]:
+    """Return what the verdict is made of: the notes of each of its kinds, the one it names first.
+
+    The verdict has one finding for each kind, worst first, which counts what else there is of it.
+    """
     found: dict[NoteCode, list[Note]] = {}
-    for note in notes:
-        found.setdefault(note.code, []).append(note)
+    for finding in refs.explanation.verdict:
+        same = [note for note in refs.notes if note.code is finding.code] or [finding]
+        found[finding.code] = sorted(same, key=lambda note: note.feature != finding.feature)
     return found
 
 
 def summary(explanation: Explanation) -> str:
     """Return the verdict in a sentence."""
-    kinds = by_code(explanation.verdict)
+    kinds = {note.code for note in explanation.verdict}
     issues = sum(code.severity == "issue" for code in kinds)
     clear = sum(check.found == 0 for check in explanation.checks)
     found = f"{count(issues, 'kind')} of issue and {count(len(kinds) - issues, 'kind')} of tip were found"
@@ -32,10 +36,10 @@ def summary(explanation: Explanation) -> str:
     return f"{found}{checks}."
 
 
-def findings_section(refs: References) -> Markup:
+def verdict_section(refs: References) -> Markup:
     """Return the verdict."""
     explanation = refs.explanation
-    kinds = by_code(explanation.verdict)
+    kinds = by_code(refs)
     listed = (_finding(refs, code, notes) for code, notes in kinds.items())
     nothing = element("p", "Nothing was found.", class_="good")
     return element(

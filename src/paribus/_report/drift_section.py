@@ -1,0 +1,177 @@
+"""What has moved since an earlier explanation: of the model in use, or of earlier rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from paribus._report.figures import MEDIUM, SMALL, figure, moved_most
+from paribus._report.markup import Content, Markup, element, joined
+from paribus._report.phrases import NONE, measured, name_of, shortened
+from paribus._report.references import References
+from paribus._report.tables import facts, long_text, table
+from paribus._text import number
+from paribus.errors import ParibusError
+from paribus.results.drift import Change, Drift, EffectDrift, point_text
+from paribus.results.explanation import Explanation
+from paribus.results.overlay import overlay
+
+BARS = 15
+CURVES = 6  # features whose old and new curves are drawn
+PAIRS = 15
+ROUNDING = 1e-9  # of the spread: a change that small is none
+
+
+def drift_section(refs: References, old: Explanation) -> Markup:
+    """Return how the explanation of the page differs from an earlier one."""
+    drift = old.compare(refs.explanation)
+    moved = drift.above(0.0)
+    counted = len({change.name for change in moved if change.kind == "effect"})
+    errors = (
+        "The rows are the same, so that every change is one of the models."
+        if drift.same_data
+        else f"Beyond sampling error is what exceeds {drift.threshold():.1f} standard errors, a bound that allows "
+        f"for the number of comparisons. {counted} of {len(drift.effects)} features do."
+    )
+    return element(
+        "section",
+        element("h2", "Comparison"),
+        element(
+            "p",
+            "The change from an earlier explanation (old) to that of this page (new), at shared values and apart "
+            "from a change of the level. The typical change is its root mean square over the data. ",
+            errors,
+        ),
+        _compared(drift),
+        _effects(refs, drift),
+        *_figures(refs, drift, old),
+        _pairs(refs, drift),
+        _metrics(drift),
+        *(element("p", long_text(str(note)), class_="small") for note in drift.notes),
+        id="comparison",
+        aria_label="Comparison",
+    )
+
+
+def _compared(drift: Drift) -> Markup:
+    old, new = (drift.provenances[name] for name in ("old", "new"))
+    levels = joined(
+        joined(
+            "; " * (place > 0),
+            joined(name_of(output, 30), ": ") if len(drift.output_names) > 1 else None,
+            f"{number(drift.level_old[place])} to {number(drift.level_new[place])}, change ",
+            measured(drift.level_new[place] - drift.level_old[place], drift.level_error[place]),
+        )
+        for place, output in enumerate(drift.output_names)
+    )
+    model = "the same" if drift.same_model else joined(name_of(old.model), " to ", name_of(new.model))
+    rows = "the same" if drift.same_data else f"{old.rows:,} to {new.rows:,}"
+    digests = element("code", f"{old.model_digest} to {new.model_digest}")
+    return facts(
+        [("Model", model), ("Rows", rows), ("Level", levels), ("Digests of the models", digests)]
+    )
+
+
+def _effects(refs: References, drift: Drift) -> Markup:
+    by_name = {one.feature: one for one in drift.effects}
+    rows = []
+    for change in drift.ranked():
+        if change.kind == "effect":
+            one, output = by_name[change.features[0]], drift.output_names.index(change.output)
+            numbers = _numbers(one, change, output)
+            rows.append([refs.feature(one.feature), *_output(drift, change.output), *numbers])
+    heads = ["Feature", *_output_head(drift), "Typical change", "Of the spread", "Standard errors"]
+    heads += ["Largest change", "At", "Strength", "Rank"]
+    return table("Effects, largest change first", heads, rows, sortable=True)
+
+
+def _numbers(one: EffectDrift, change: Change, output: int) -> list[str]:
+    if change.share < ROUNDING:
+        return ["0", "0 %", "0", "0", NONE, _ends(one.strengths), _ends(one.ranks)]
+    largest = measured(float(one.largest[output]), float(one.largest_error[output]))
+    return [
+        measured(change.change, change.standard_error),
+        NONE if math.isnan(change.share) else f"{100 * change.share:.3g} %",
+        f"{change.in_errors:.3g}",
+        largest,
+        element("bdi", shortened(point_text(one, output), 40)),
+        _ends(one.strengths),
+        _ends(one.ranks),
+    ]
+
+
+def _output(drift: Drift, output: str) -> list[str]:
+    """Return the cell that says which output, where there are several."""
+    return [name_of(output, 30)] if len(drift.output_names) > 1 else []
+
+
+def _output_head(drift: Drift) -> list[str]:
+    return ["Output"] if len(drift.output_names) > 1 else []
+
+
+def _ends(ends: tuple[float | None, ...]) -> str:
+    return " to ".join(NONE if end is None else number(end) for end in ends)
+
+
+def _figures(refs: References, drift: Drift, old: Explanation) -> Iterator[Content]:
+    """Yield the typical changes as bars, and old and new curves of what has moved most."""
+    largest = [float(one.typical.max(initial=0.0)) for one in drift.effects]
+    if not any(size > 0 for size in largest):
+        return
+    output = max(range(len(drift.output_names)), key=lambda o: max(one.typical[o] for one in drift.effects))
+    caption = "Typical changes, largest first, with ± 2 standard errors. The table above has the numbers."
+    bars = figure(drift.figure(k=BARS, output=output), caption, "drift-bars", width=MEDIUM)
+    yield element("div", bars, class_="pair")
+    drawn = []
+    for place, one in enumerate(drift.effects[:CURVES]):
+        both = (old.effects.get(one.feature), refs.explanation.effects.get(one.feature))
+        if one.presence == "both" and one.typical.max(initial=0.0) > 0 and None not in both:
+            drawn.append(_overlay(one, both, f"drift-{place}"))
+    yield element("div", *drawn, class_="figures")
+
+
+def _overlay(one: EffectDrift, both: tuple[object, ...], key: str) -> Markup:
+    """Return the old and the new curve of a feature, of the output that has moved most."""
+    output = moved_most(one.change, 1)[0]
+    parts = {
+        label: replace(effect, quantiles=None)  # type: ignore[type-var]
+        for label, effect in zip(("old", "new"), both, strict=True)
+    }
+    caption = joined("Old and new partial dependence of ", name_of(one.feature, 40), ".")
+    try:
+        drawing = overlay(parts).figure(output=output)
+    except ParibusError as error:
+        return element("p", name_of(one.feature), f" is not drawn: {error}")
+    return figure(replace(drawing, size=SMALL), caption, key)
+
+
+def _pairs(refs: References, drift: Drift) -> Markup | None:
+    changes = [one for one in drift.ranked() if one.kind == "interaction" and one.change != 0][:PAIRS]
+    rows = [
+        [
+            refs.features(one.features),
+            *_output(drift, one.output),
+            number(one.old),
+            number(one.new),
+            measured(one.change, one.standard_error),
+            f"{one.in_errors:.3g}",
+        ]
+        for one in changes
+    ]
+    heads = ("Features", *_output_head(drift), "Old strength", "New strength", "Change", "Standard errors")
+    return table(f"Interactions, largest change first, at most {PAIRS}", heads, rows) if rows else None
+
+
+def _metrics(drift: Drift) -> Markup | None:
+    rows = [
+        [
+            one.name,
+            *_output(drift, one.output or "all"),
+            number(one.old),
+            number(one.new),
+            measured(one.new - one.old, one.standard_error),
+        ]
+        for one in drift.metrics
+    ]
+    return table("Performance", ("Metric", *_output_head(drift), "Old", "New", "Change"), rows) if rows else None
