@@ -148,6 +148,23 @@ def test_missing_point_is_compared():
     assert "missing" in repr(old.compare(new))
 
 
+def test_dates_of_other_units_share_values_and_weights():
+    day = np.datetime64("2026-01-01") + np.arange(200) % 50
+    other = np.random.default_rng(0).normal(size=200)
+    old, new = (
+        explained(
+            lambda t, k=k: k * t["day"].to_numpy().astype("M8[D]").astype(float) + t["x"].to_numpy(),
+            pd.DataFrame({"day": day.astype(f"M8[{unit}]"), "x": other}),
+        )
+        for k, unit in ((0.0, "ns"), (0.1, "s"))
+    )
+    moved = old.compare(new).effects[0]
+    assert moved.feature == "day"
+    assert len(moved.weights) == len(old.effects["day"].grid_values[0])
+    support = old.effects["day"].support
+    assert np.allclose(moved.weights, support / support.sum())
+
+
 def test_nothing_in_common_counts_as_moved(X, old):
     far = explained(lambda t: t[:, 0] + t[:, 1] * t[:, 2], X + np.array([100.0, 0, 0]))
     drift = old.compare(far)

@@ -236,8 +236,11 @@ def _least_level(least: Floats, most: Floats, weights: Floats, guess: Floats) ->
 def _weights(curve: Curve, values: Array, last: bool) -> Floats:
     """Return the share of the data at each shared value, as far as it is one of its own."""
     size = len(curve.grid)
-    numbers = dict(zip(curve.grid.tolist(), curve.weights[:size], strict=True))
-    shares = np.array([numbers.get(value, 0.0) for value in values.tolist()])
+    grid, wanted = (
+        at if _nominal(curve) else as_numbers(at) for at in (curve.grid, values)
+    )  # dates of any unit
+    known = dict(zip(grid.tolist(), curve.weights[:size].tolist(), strict=True))
+    shares = np.array([known.get(value, 0.0) for value in wanted.tolist()])
     missing = curve.weights[size:] if last else np.zeros(0)
     shares = shares / shares.sum() if shares.any() else np.full(len(shares), 1 / max(1, len(shares)))
     return np.concatenate([shares * (1 - missing.sum()), missing])
