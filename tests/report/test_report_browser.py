@@ -68,9 +68,12 @@ def test_every_section_is_reached_by_keyboard_without_scripts(tab, page):
     tab.open(page, scripts=False)
     document = tab.call("DOM.getDocument")["root"]["nodeId"]
     headings = [name for role, name in tree_of(tab) if role == "heading"]
-    assert [
-        name for name in headings if name in ("Verdict", "Features", "Interactions", "Record")
-    ] == ["Verdict", "Features", "Interactions", "Record"]
+    assert [name for name in headings if name in ("Verdict", "Features", "Interactions", "Record")] == [
+        "Verdict",
+        "Features",
+        "Interactions",
+        "Record",
+    ]
     seen = []
     for _ in range(400):
         tab.press("Tab", 9)
