@@ -1,8 +1,8 @@
 """HTML from elements: text is escaped by construction, and only what was built here passes as it is.
 
-There is no template language: every string is text unless it is `Markup`, which the functions below return and
-which images and the payload are. An element refuses what the policy of the page forbids: attributes with styles
-or handlers, and addresses outside the page.
+There is no template language: every string is text unless it is `Markup`, which the functions below return
+and which images and the payload are. An element refuses what the policy of the page forbids: attributes with
+styles or handlers, and addresses outside the page.
 """
 
 from __future__ import annotations
