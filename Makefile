@@ -43,7 +43,7 @@ soak:  ## further cases of long tests, which CI leaves out
 docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
 	$(PYTHON) -m pytest README.md ARCHITECTURE.md CONTRIBUTING.md docs --numprocesses logical --dist loadfile
 
-gallery:  ## every kind of panel by both renderers, as PNGs in build/gallery; under two minutes
+gallery:  ## every kind of panel by every renderer, in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery
 
 ci: lint types layers test slow docs gallery  ## all that a change must pass

@@ -192,7 +192,7 @@ def test_free_memory_is_that_of_the_container(tmp_path, monkeypatch):
     assert _budget.free_memory() > 1_000_000_000
 
 
-MIRRORED = ("_models/libraries", "_display/matplotlib", "_display/plotly")
+MIRRORED = ("_models/libraries", "_display/matplotlib", "_display/plotly", "_display/vector")
 FORBIDDEN = {"ask", "asked", "answer", "answers", "told", "looked", "found"}
 
 

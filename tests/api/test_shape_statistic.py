@@ -37,8 +37,8 @@ def trees(X):
     return HistGradientBoostingRegressor(max_iter=10).fit(X[["a", "b", "c"]], predict(X))
 
 
-def shapes(model, X, *, several=None, max_predictions=None, **options):
-    explainer = paribus.Explainer(model, X, feature_names=["a", "b", "c"] if several else None, **options)
+def shapes(model, X, *, max_predictions=None, **options):
+    explainer = paribus.Explainer(model, X, **options)
     arguments = {**GRID, "max_predictions": max_predictions, "features": ["a", "b", "c"]}
     statistics = explainer._statistics([("effects", arguments)])
     statistics["shapes"] = ShapeStatistic.beside(statistics["effects"])
@@ -108,6 +108,17 @@ def test_bits_do_not_depend_on_where_rows_are(X, trees, weighted, tmp_path):
     assert passes == 1
 
 
+@pytest.mark.cluster
+def test_bits_of_a_cluster_are_the_same(X, trees, client):
+    own = X[["a", "b", "c"]]
+    for model in (trees, predict):
+        _, here = shapes(model, own)
+        _, there = shapes(model, own, executor=client)
+        for name in "abc":
+            assert here[name].centered_error.tobytes() == there[name].centered_error.tobytes()
+            assert here[name].range_error == there[name].range_error
+
+
 def test_error_of_several_models_is_that_of_their_mean(X):
     models = [predict, lambda t: 2 * np.asarray(t["a"]) * np.asarray(t["b"])]
     some = X.head(100)[["a", "b", "c"]]
@@ -118,7 +129,7 @@ def test_error_of_several_models_is_that_of_their_mean(X):
         assert found[name].rows == 100
 
 
-def test_max_predictions_bounds_rows(X):
+def test_max_predictions_bounds_rows(X, trees):
     own, calls = X[["a", "b", "c"]], []
 
     def counted(t):
@@ -133,6 +144,15 @@ def test_max_predictions_bounds_rows(X):
     assert {shape.rows for shape in none.values()} == {0}
     assert np.isnan(none["a"].range_error)
     assert none["c"].name == "rising"
+    _, read = shapes(trees, own, max_predictions=12 * points)  # of trees no prediction is needed
+    assert {shape.rows for shape in read.values()} == {1_024}
+
+
+def test_very_many_curves_have_fewer_rows(X, trees, monkeypatch):
+    monkeypatch.setattr(shape_statistic, "MOST_NUMBERS", 200 * (3 * 8 + 1))
+    _, found = shapes(trees, X[["a", "b", "c"]])
+    assert {shape.rows for shape in found.values()} == {200}
+    assert found["a"].range_error > 0
 
 
 def test_little_memory_leaves_fewer_rows(X, trees, monkeypatch):

@@ -4,13 +4,15 @@ import html
 import re
 import urllib.error
 import urllib.request
+from base64 import b64encode
+from hashlib import sha256
 
 import matplotlib.image
 import numpy as np
 import pytest
 
 import browser
-from paribus._display import style
+from paribus._display import style, vector
 from paribus._display.figure import Band, Figure, Heat, Line, Panel, PanelAxis, Points, Rule, Strip, Text
 from paribus._display.plotly import draw
 
@@ -34,6 +36,26 @@ async function visit(thing) {
     await visit(document.querySelector('.barlayer .point path'));
     document.body.setAttribute('data-told', told.join('|'));
 })();
+"""
+# Notes which texts of images reach beyond these, or lie over each other, as the fonts of this machine have them.
+TOUCHING = """
+const found = [];
+for (const image of document.querySelectorAll('svg')) {
+    const whole = image.getBoundingClientRect();
+    const texts = [...image.querySelectorAll('text')];
+    const boxes = texts.map(text => text.getBoundingClientRect());
+    boxes.forEach((one, place) => {
+        if (one.left < whole.left - 1 || one.right > whole.right + 1 || one.bottom > whole.bottom + 1)
+            found.push('beyond: ' + texts[place].textContent);
+        boxes.slice(place + 1).forEach((two, next) => {
+            const wide = Math.min(one.right, two.right) - Math.max(one.left, two.left);
+            const high = Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top);
+            if (wide > 1 && high > 4)
+                found.push('over each other: ' + texts[place].textContent + ', ' + texts[place + 1 + next].textContent);
+        });
+    });
+}
+document.body.setAttribute('data-found', found.length + ':' + found.slice(0, 5).join('|'));
 """
 
 
@@ -123,3 +145,53 @@ def test_the_recorder_hears_every_kind_of_request():
                 urllib.request.build_opener(urllib.request.ProxyHandler({})).open(asked)
             refused.value.close()
     assert requests == ["GET /some/thing HTTP/1.1", "POST /some/thing HTTP/1.1"]
+
+
+def crowded(name, count):
+    """Return a figure with words on all sides of its panels."""
+    at, edges = np.arange(float(count)), np.arange(float(count + 1)) - 0.5
+    ticks = tuple((place, f"{name} {place:.0f}") for place in at)
+    panels = (
+        Panel((Points(at, at, "ink", name),), PanelAxis(name, "category", ticks), PanelAxis(name), name),
+        Panel((Line(18_000 + 41 * at, 1e5 * at, "ink"),), PanelAxis(name, "date"), PanelAxis(name)),
+        Panel(
+            (Heat(edges, edges, np.add.outer(at, at), "viridis", 0.0, 9.0, name),), y=PanelAxis(ticks=ticks)
+        ),
+        Panel((Line(at, at, "ink", "one"),), PanelAxis(name), legend="panel", legend_title=name),
+    )
+    return Figure(panels, 2, (9.0, 7.0), name, (name,))
+
+
+def test_words_of_svg_do_not_touch_in_a_real_font(tmp_path):
+    names = ("a", "Annual_income_of_the_household (thousands)", "WWWWWWWW MMMM", "年齢")
+    figures = [crowded(name, count) for name in names for count in (4, 25)]
+    images = [
+        vector.render(figure, id_prefix=f"i{number}-{width}", width=width)
+        for number, figure in enumerate(figures)
+        for width in (480, 900)
+    ]
+    body = "".join(f"<div>{image}</div>" for image in images)
+    page = tmp_path / "page.html"
+    script = f"<script>{TOUCHING}</script>"
+    page.write_text(f'<!doctype html><meta charset="utf-8"><body>{body}{script}</body>', encoding="utf-8")
+    whole, requests = browser.opened(page)
+    assert requests == []
+    (found,) = re.findall(r'data-found="([^"]*)"', whole)
+    assert html.unescape(found) == "0:"
+
+
+def test_svg_is_drawn_in_a_page_that_permits_one_style_sheet_alone(tmp_path):
+    cells = Heat(X, X, np.full((5, 5), 1.0), ("#ff0000", "#ff0000"), 0.0, 2.0, None)
+    bare = PanelAxis(scale="none", low=0.0, high=5.0)
+    panel = Panel((cells, Line(X, X, style.PALETTE[1], width=12.0)), bare, bare)
+    image = vector.render(Figure((panel,), size=(3.0, 3.0)), id_prefix="a")
+    sheet = vector.css().replace(vector.LIGHT.series[1], "#00ff00") + "body{margin:0}"
+    digest = b64encode(sha256(sheet.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'"
+    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
+    page = tmp_path / "page.html"
+    page.write_text(f"<!doctype html>{head}<style>{sheet}</style>{image}", encoding="utf-8")
+    taken = browser.screenshot(page, tmp_path / "page.png", 288, 288)
+    pixels = matplotlib.image.imread(taken)[..., :3]
+    np.testing.assert_allclose(pixels[60, 60], [1, 0, 0], atol=0.02)
+    np.testing.assert_allclose(pixels[144, 144], [0, 1, 0], atol=0.02)  # as the sheet says

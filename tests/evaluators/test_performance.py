@@ -27,11 +27,15 @@ from paribus._states.codec import packed, unpacked
 CLOSE = {"rtol": 1e-12, "atol": 1e-13}
 
 
-def performance(model, X, y, sample_weight=None, **options):
+def performance(model, X, y, sample_weight=None, max_predictions=None, **options):
     """Return the performance alone: averages need no other statistics beside them."""
     explainer = Explainer(model, X, y, sample_weight=sample_weight, **options)
     averages = explainer._build_marginal(
-        None, percentiles=(0.05, 0.95), grid_resolution=20, custom_values=None, max_predictions=None
+        None,
+        percentiles=(0.05, 0.95),
+        grid_resolution=20,
+        custom_values=None,
+        max_predictions=max_predictions,
     )
     return explainer._run([PerformanceStatistic.of(averages)])[0].performance
 
@@ -246,6 +250,32 @@ class Given:
         return np.column_stack([1 - table[:, 0], table[:, 0]])
 
 
+@pytest.mark.cluster
+def test_a_cluster_gives_the_bits_of_one_process(rows, client):
+    X, y, weights = rows
+    model = LinearRegression().fit(X, y)
+    here, there = (performance(model, X, y, weights, executor=one) for one in (None, client))
+    assert repr(here.metrics) == repr(there.metrics)
+    np.testing.assert_array_equal(here.calibration[0].observed, there.calibration[0].observed)
+
+
+def test_native_boosters_are_measured_on_the_scale_of_their_objective(rows):
+    xgboost, lightgbm = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
+    X, y, _ = rows
+    cases = (y > 1).astype(int)
+    data = xgboost.DMatrix(X, cases)
+    found = performance(xgboost.train({"objective": "binary:logistic", "nthread": 1}, data, 2), X, cases)
+    p = xgboost.train({"objective": "binary:logistic", "nthread": 1}, data, 2).predict(data).astype(float)
+    np.testing.assert_allclose(by_name(found)["log loss"].value, metrics.log_loss(cases, p), rtol=1e-12)
+    margins = xgboost.train({"objective": "binary:logitraw", "nthread": 1}, data, 2)
+    (note,) = performance(margins, X, cases).notes
+    assert note.startswith("all metrics are left out: predict of the objective 'binary:logitraw'")
+    counts = lightgbm.train(
+        {"objective": "poisson", "verbose": -1, "num_threads": 1}, lightgbm.Dataset(X, y.round()), 2
+    )
+    assert "mean Poisson deviance" in by_name(performance(counts, X, y.round()))
+
+
 def test_ranks_beyond_the_capacity_have_a_bound_that_holds(monkeypatch):
     rng = np.random.default_rng(1)
     p = rng.random(20_000)
@@ -295,6 +325,13 @@ def test_what_has_no_metrics_says_so(rows):
     several = performance(models, X, y)
     assert not several.metrics
     assert several.notes[0].code is NoteCode.METRIC_LEFT_OUT
+    assert several.notes[0].startswith("all metrics are left out: estimator is a list")
+    bounded = performance(lambda t: t[:, 0], X, y, max_predictions=300)
+    assert bounded.notes[0].startswith("all metrics are left out: max_predictions=300 is too small")
+    assert performance(lambda t: t[:, 0], X, y, max_predictions=600).metrics
+    classifier = LogisticRegression().fit(X, y > 1)
+    labels = performance(classifier, X, y > 1, response_method="predict")
+    assert labels.notes[0].startswith("all metrics are left out: predict returns labels of classes")
     infinite = performance(lambda t: np.where(t[:, 0] > 1, np.inf, t[:, 0]), X, y)
     assert not np.isfinite(by_name(infinite)["mean squared error"].value)
     assert any("some predictions are not finite" in note for note in infinite.notes)
@@ -305,6 +342,8 @@ def test_what_has_no_metrics_says_so(rows):
         margins = LinearSVC().fit(X, y > 1)
     with pytest.raises(paribus.OptionError, match="y cannot be compared with a"):
         performance(margins, X, y > 1)
+    with pytest.raises(paribus.InputError, match=r"y\[0\] is nan, and 0 more are missing"):
+        performance(lambda t: t[:, 0], X, np.append(np.nan, y[1:]))
 
 
 @pytest.mark.slow

@@ -23,6 +23,8 @@ from paribus import PartialDependence
 from paribus._contracts import Array, Floats, Kind
 from paribus._evaluators.interactions import Ratio
 from paribus.notes import Note
+from paribus.results.model_record import ColumnRecord, ModelRecord
+from paribus.results.performance import Calibration, Metric, TrainingCurve
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
 from paribus.results.schema import STORED, Record, array, labels, nested, record
@@ -30,12 +32,17 @@ from paribus.results.schema import STORED, Record, array, labels, nested, record
 ROOT = Path(__file__).parents[2]
 SAVED = Path(__file__).parent / "saved"
 PARTS = (
+    Calibration,
+    ColumnRecord,
     paribus.Extrapolation,
     paribus.IceQuantiles,
     paribus.LocalEffectAtMissing,
     paribus.MarginalAtMissing,
+    Metric,
+    ModelRecord,
     paribus.ModelSpread,
     paribus.PartialDependenceAtMissing,
+    TrainingCurve,
     Ratio,
 )
 

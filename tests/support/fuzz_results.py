@@ -87,9 +87,14 @@ def prepared():
     compared = paribus.compare(plain, local, near)
     again = paribus.effects(lambda table: 2 * _model(table), frame, **options)
     laid = paribus.overlay({"one": plain, "two": again})
+    old, new = (
+        paribus.Explainer(model, frame, other, progress=False).explain(grid_resolution=4)
+        for model in (_model, lambda table: 2 * _model(table))
+    )
     return [
         *(every, every["gap"], every["stamp"], polar, polar["city"], local, local["gap"], near, near["day"]),
         *(compared, compared["gap"], laid, laid["city"], laid["day"]),
+        *(old, old.performance, old.compare(new)),
         *(laid.difference(), laid["gap"].difference(), laid["city"].difference()),
         paribus.overlay({"a": local["gap"], "b": local["gap"]}),
         paribus.effects([_model, _model], arrow, ["x", ("x", "day")], **options),

@@ -1,11 +1,13 @@
-"""Every kind of panel, by both renderers, on real tables and on one like an insurer's: ``make gallery``.
+"""Every kind of panel, by every renderer, on real tables and on one like an insurer's: ``make gallery``.
 
-Writes one PNG for each picture and renderer into a folder (``gallery`` by default), and says how long it took.
+Writes one PNG for each picture and plotting package, and one SVG, into a folder (``gallery`` by default), and says
+how long it took.
 """
 
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import matplotlib
 
@@ -27,6 +29,7 @@ from sklearn.linear_model import LinearRegression
 import paribus
 from browser import crops
 from paribus._display.draw import draw
+from paribus._display.svg import render_svg
 
 REGIONS = (
     "Île-de-France",
@@ -183,7 +186,7 @@ def of_cross():
 
 
 def main(folder):
-    """Draw everything with both renderers, and some of it on a dark ground."""
+    """Draw everything with every renderer, and some of it on a dark ground."""
     began = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     figures = dict(of_insurance()) | dict(of_diabetes()) | dict(of_classes()) | dict(of_cross())
@@ -196,6 +199,12 @@ def main(folder):
             draw(figures[name]).savefig(folder / f"{name}-dark.png", dpi=110)
             plt.close("all")
     print(f"drawn with matplotlib after {time.perf_counter() - began:.0f} s")
+    for name, figure in figures.items():
+        for dark in (False, True):
+            written = render_svg(figure, dark=dark)
+            ElementTree.fromstring(written)  # or it raises
+            (folder / f"{name}{'-dark' * dark}.svg").write_text(written, encoding="utf-8")
+    print(f"drawn as SVG after {time.perf_counter() - began:.0f} s")
     pages = {f"{name}-plotly": draw(figure, backend="plotly") for name, figure in figures.items()}
     crops(pages, folder)
     print(f"drawn with plotly after {time.perf_counter() - began:.0f} s, in {folder}")

@@ -6,6 +6,7 @@ numbers of its table beside it. Files that are there are never written again.
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 
 import paribus
 from handmade import importance, statistics
+from paribus.results.performance import TrainingCurve
 
 
 def _model(table):
@@ -43,7 +45,9 @@ def results():
     overlays = paribus.overlay(
         {"one": plain, "two": paribus.effects(_model, frame.iloc[:8], ["gap"], **options)}
     )
+    performance, cells = _explained(frame[["x", "gap"]])
     found = [
+        *(performance, cells),
         *(both, effects, ale["gap"], several, near["gap"], near, compared["gap"], compared),
         *(overlays["gap"], overlays, overlays["gap"].difference(), overlays.difference()),
         statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),
@@ -57,6 +61,13 @@ def results():
             ("durations", "wait"),
         )
     }
+
+
+def _explained(frame):
+    """Return how well rows are predicted, with a training curve, and observed against expected."""
+    explained = paribus.explain(_model, frame, np.arange(12.0) / 4, progress=False)
+    curve = TrainingCurve("training", "loss", np.array([2.0, 1.5, 1.25]))
+    return replace(explained.performance, training_curves=(curve,)), explained.observed_expected()
 
 
 def _unusual():

@@ -24,7 +24,7 @@ from paribus._evaluators.interactions.tree_crossings import TreeCrossings
 from paribus._evaluators.permutation import PermutationEvaluator
 from paribus._evaluators.planner import Plan
 from paribus._evaluators.prediction_bound import first_predictions
-from paribus._evaluators.request import StatisticEvaluator
+from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
 from paribus._executors import LocalExecutor
 from paribus._models import Model
 from paribus._models.scoring import Scorer
@@ -33,6 +33,7 @@ from paribus.results import CostEstimate
 
 TIMED_ROWS = 128  # predicted where predictions are dear, after one, or crossed with each other
 FIRST_CALLS = 2  # by which a model is tried first
+DRIVEN_SECONDS = 0.5  # that predictions of a trial may take
 WARM_ROWS = 64  # evaluated before the clock runs, so that compiling is not counted
 CROSSING = ("interactions", "permutation")  # whose passes over the model itself are not proportional to rows
 
@@ -152,15 +153,27 @@ def _plans(statistic: Statistic, work: Work) -> tuple[list[Plan], bool]:
 def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any, reads: bool) -> Clock:
     crossing = [p for p in plans if p.evaluator.request.statistic in CROSSING and not p.evaluator.shortcut]
     size = min([len(rows), *(plan.evaluator.block_rows for plan in plans)])
-    dear = [plan for plan in plans if statistic.max_predictions is not None and plan.evaluator.predictions]
-    if dear:
-        return _called(dear, rows, reads)
+    predicting = [plan for plan in plans if plan.evaluator.predictions and plan not in crossing]
+    if predicting and (statistic.max_predictions is not None or _is_slow(predicting, rows, size)):
+        return _called(predicting, rows, reads)
     if crossing or not plans:
         return _predicted(crossing, rows)
     crossed = [plan for plan in plans if isinstance(plan.evaluator, TreeCrossings)]
     if crossed:
         return _crossed(statistic, crossed, rows, work)
     return [_driven(statistic, rows, work, count) for count in (min(WARM_ROWS, size), size)][-1]
+
+
+def _is_slow(plans: list[Plan], rows: Rows, size: int) -> bool:
+    """Return whether a model would take long to predict a block as often as evaluators want it."""
+    seconds = 0.0
+    for plan in plans:
+        model, request = _model_of(plan.evaluator), plan.evaluator.request
+        if model is not None and isinstance(request, EvaluationRequest):
+            some = min(TIMED_ROWS, len(rows))
+            times = plan.evaluator.predictions / max(1, request.n_weighted)
+            seconds += _predict_seconds(model, rows, some) / some * size * times
+    return seconds > DRIVEN_SECONDS
 
 
 def _driven(statistic: Statistic, rows: Rows, work: Any, count: int) -> Clock:

@@ -66,6 +66,11 @@ class ExplainerData(Protocol):
         ...
 
     @property
+    def known_rows(self) -> int | None:
+        """Number of rows, None if it is not known before they are read."""
+        ...
+
+    @property
     def n_targets(self) -> int:
         """Number of columns of the target, 0 without one."""
         ...
@@ -124,6 +129,11 @@ class InMemoryData:
     def header(self) -> Header:
         """The columns of X, and those of them that the model gets."""
         return self.rows.header
+
+    @property
+    def known_rows(self) -> int | None:
+        """Number of rows."""
+        return len(self.rows)
 
     @property
     def n_targets(self) -> int:
@@ -189,6 +199,11 @@ class OutOfCoreData:
         """The rows, once they were surveyed."""
         assert self._surveyed is not None
         return self._surveyed.rows
+
+    @property
+    def known_rows(self) -> int | None:
+        """Number of rows, None if it is not known before they are read."""
+        return self.reading.source.rows
 
     @property
     def n_targets(self) -> int:

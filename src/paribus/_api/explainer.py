@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus import _budget
-from paribus._api.data import SurveyRequest
+from paribus._api.data import InMemoryData, SurveyRequest
 from paribus._api.opening import open_data
 from paribus._api.options import (
     AUTO,
@@ -28,6 +28,7 @@ from paribus._api.statistics.axis_options import AxisOptions, groups_of
 from paribus._data.features import Features, Header, resolve, resolve_each, resolve_groups
 from paribus._data.table import Table
 from paribus._executors.compiling import showing_compilation
+from paribus._executors.progress import announce_line
 from paribus._grid import GridOptions
 from paribus._models import Model, adapt_models, as_model_list, prefetch_structure, structure_text
 from paribus._models.adapter import describe
@@ -55,6 +56,8 @@ from paribus.results import (
 if TYPE_CHECKING:
     from paribus._api.explanation import ExplainOptions
 
+# Values of a table, and seconds, from which on an explanation is announced with what it takes.
+ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
 CURVE, SURFACE = 40, 20  # bins of a feature by itself, and of each of two
 # Kernels that a verb needs for averages of shallow trees, for the bar while they are compiled.
 KERNELS, FEW_KERNELS = {"effects": 2, "h_statistic": 7, "accumulated_local_effects": 1}, 2
@@ -269,8 +272,10 @@ class Explainer:
 
         options = ExplainOptions.of(own, several=self._several)
         statistics = self._explaining(options)
+        if options.max_predictions is None:  # a trial would add to them
+            self._announce(self._forecasted("explain", own))
         found = self._run_named(statistics)
-        about = Explained(self._estimators, self._models or (), self._data, statistics["averages"].wanted)
+        about = Explained(self._estimators, self._models or (), self._data)
         return explanation_of(found, options, about)
 
     def run(self, *verbs: str | tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -320,7 +325,7 @@ class Explainer:
         Parameters
         ----------
         *verbs : str, or tuple of str and mapping
-            As for `run`.
+            As for `run`, or ``"explain"``.
 
         Returns
         -------
@@ -335,9 +340,38 @@ class Explainer:
         >>> explainer.estimate_cost("effects", "accumulated_local_effects").passes
         1
         """
+        requests = _requests(verbs)
+        statistics = [one for verb, arguments in requests for one in self._forecasted(verb, arguments)]
+        return self._forecast(statistics)
+
+    def _forecasted(self, verb: str, arguments: Mapping[str, Any]) -> list[Statistic]:
+        """Return the statistics of a verb, as a forecast needs them."""
+        if verb != "explain":
+            return [self._statistic(verb, _bound(verb, arguments))]
+        from paribus._api.explanation import ExplainOptions
+        from paribus._api.statistics.surface_statistic import SurfaceStatistic
+
+        own = _bound(verb, arguments, (*BUILDERS, "explain"))
+        every = self._explaining(ExplainOptions.of(own, several=self._several)).values()
+        # Which surfaces are wanted is found out on the way.
+        return [one.likely() if isinstance(one, SurfaceStatistic) else one for one in every]
+
+    def _announce(self, statistics: Sequence[Statistic]) -> None:
+        """Say what an explanation takes before it begins, if that is long; the trial is short beside it."""
+        rows = self._data.known_rows
+        if self._runner.progress is False or rows is None:
+            return
+        large = rows * len(self._data.header.names) >= ANNOUNCED_VALUES
+        if not large and isinstance(self._data, InMemoryData):
+            self._adapt(self._data.rows.predictable)
+            large = any(not is_read(model) for model in self._models or ())
+        estimate = self._forecast(statistics) if large else None
+        if estimate is not None and (estimate.seconds or 0.0) > ANNOUNCED_SECONDS:
+            announce_line(estimate.announcement)
+
+    def _forecast(self, statistics: Sequence[Statistic]) -> CostEstimate:
         from paribus._api.cost import forecast
 
-        statistics = list(self._statistics(verbs).values())
         surveying = surveying_of(statistics, self._threads, self._max_memory)
         targeted = self._y is not None and any(one.needs_target for one in statistics)
         trial = (self._data.with_target(self._y) if targeted else self._data).trial(surveying)
@@ -652,9 +686,11 @@ def _requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return requests
 
 
-def _bound(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _bound(
+    verb: str, arguments: Mapping[str, Any], verbs: tuple[str, ...] = tuple(BUILDERS)
+) -> dict[str, Any]:
     """Return the arguments of a method with the defaults of those that are not given."""
-    check_choice("verb", verb, tuple(BUILDERS))
+    check_choice("verb", verb, verbs)
     signature = inspect.signature(getattr(Explainer, verb))
     known = tuple(name for name in signature.parameters if name != "self")
     for name in arguments:
@@ -686,6 +722,15 @@ def _is_array(y: Any) -> bool:
     """Return whether y holds values, not names of columns."""
     named = isinstance(y, str) or (isinstance(y, (list, tuple)) and all(isinstance(one, str) for one in y))
     return y is not None and not named
+
+
+def is_read(model: Model) -> bool:
+    """Return whether the structure of a model is read, so that it need not be evaluated itself."""
+    try:
+        structure_text(model)
+    except RefusalError:
+        return False
+    return True
 
 
 def _no_models(table: Table) -> None:

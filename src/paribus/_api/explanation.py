@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from paribus._api.data import ExplainerData
-from paribus._api.model_facts import column_records, model_record
+from paribus._api.model_facts import model_record
 from paribus._api.monotone import declared_features, directions_of
 from paribus._api.options import AUTO, check_flags, check_int, prediction_limit
 from paribus._api.run import Statistic
@@ -23,7 +23,6 @@ from paribus._api.statistics.pair_ranking import PairRanking, VariedFeatures
 from paribus._api.statistics.performance_statistic import PerformanceStatistic
 from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus._api.statistics.surface_statistic import SurfaceStatistic
-from paribus._evaluators.survey import SummarySpec
 from paribus._grid import GridOptions
 from paribus._models import Model
 from paribus.errors import OptionError
@@ -39,7 +38,14 @@ QUANTILES = (0.1, 0.5, 0.9)
 # this takes about as long as the curves of many rows, and enough to find which pairs are strong.
 CROSSED, FEWEST_CROSSED = 10_000_000, 64
 # How a bound on predictions is divided: curves and interactions take most.
-SHARES = {"effects": 6, "accumulated_local_effects": 2, "marginal": 1, "h_statistic": 6, "surfaces": 5}
+SHARES = {
+    "effects": 6,
+    "shapes": 1,  # which take part of what effects may
+    "accumulated_local_effects": 2,
+    "marginal": 1,
+    "h_statistic": 6,
+    "surfaces": 5,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +115,11 @@ def statistics_of(
     strengths = build(
         "h_statistic" if paired else "feature_importance", **drawing, **options.share("h_statistic")
     )
-    averages = build("marginal", **grid, **options.share("marginal"))
-    assert isinstance(averages, MarginalStatistic)
     assert isinstance(curves, EffectsStatistic)
     assert isinstance(local, AleStatistic)
     assert isinstance(strengths, InteractionStatistic)
+    averages = build("marginal", **grid, **options.share("marginal"))
+    assert isinstance(averages, MarginalStatistic)
     rows = crossed_rows(len(features)) if paired else SUBSAMPLE
     # Each stands after those that it waits for, so that it goes on in the same round.
     found: dict[str, Statistic] = {
@@ -123,7 +129,8 @@ def statistics_of(
             strengths, crossed_rows=rows, with_importance=True, ranking=ranking, varied=varied
         ),
         "local_effects": replace(local, after=ranking),
-        "averages": PerformanceStatistic.of(averages),
+        # On the axes of the curves, which are the same and laid out once.
+        "averages": PerformanceStatistic.of(replace(averages, axes=curves.axes)),
     }
     if ranking is not None:
         found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, **options.share("surfaces"))
@@ -147,14 +154,13 @@ class Explained:
     estimators: tuple[Any, ...]
     models: tuple[Model, ...]
     data: ExplainerData
-    wanted: Mapping[int, SummarySpec]
 
 
 def explanation_of(found: dict[str, Any], options: ExplainOptions, about: Explained) -> Explanation:
     """Return an explanation from the results of its statistics."""
     effects: Effects = found["effects"]
     interactions, importance = found["interactions"]
-    averages, performance = found["averages"]
+    averages, performance, columns = found["averages"]
     estimator = about.estimators[0] if len(about.estimators) == 1 else None
     outputs = effects.effects[0].output_names
     directions = directions_of(options.monotone, estimator, about.data.header, outputs)
@@ -172,7 +178,7 @@ def explanation_of(found: dict[str, Any], options: ExplainOptions, about: Explai
     return Explanation(
         **{one.name: getattr(parts, one.name) for one in fields(parts)},
         model=model_record(about.estimators, about.models, about.data.rows, effects.provenance),
-        columns=column_records(about.data, about.wanted),
+        columns=columns,
         verdict=verdict,
         checks=checks,
     )

@@ -133,7 +133,9 @@ def _held(rows: Rows, feature: int, nominal: bool) -> ColumnRecord:
         return ColumnRecord(column.name, kind, dtype, None, None, missing, len(np.unique(codes[counted])))
     values = column.values[counted]
     finite = values if values.dtype.kind in "mM" else values[np.isfinite(values)]
-    ends = (None, None) if not len(finite) else (_plain(finite.min()), _plain(finite.max()))
+    ends: tuple[Any, Any] = (None, None)
+    if len(finite):
+        ends = (_plain(finite.min()), _plain(finite.max()))
     return ColumnRecord(column.name, kind, dtype, *ends, missing, None)
 
 

@@ -117,12 +117,19 @@ class Work:
 
     def __post_init__(self) -> None:
         self._drawn: dict[tuple[int, int], Rows] = {}
+        self._shared: dict[int, tuple[Any, Any]] = {}
         self._known: dict[int, str] = {}
 
     @property
     def rows(self) -> Background:
         """The rows, in memory or read."""
         return self.data.rows
+
+    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """Return what is computed for an object, once for all statistics that have the same."""
+        if id(key) not in self._shared:
+            self._shared[id(key)] = key, compute()  # kept, so that no other has its id
+        return self._shared[id(key)][1]
 
     def record(self, *, target: bool = False, **facts: Any) -> Provenance:
         """Return the record of a statistic of this run; ``target`` says that it used what came out."""
@@ -163,8 +170,9 @@ class Work:
         """Return rows in memory that are sampled without replacement; those that are read take a pass."""
         if (size, seed) not in self._drawn:
             rows = self.rows
-            if rows.in_memory or rows.weighted:
-                self.runner.passes += not rows.in_memory  # ranks among weighted rows need the rows in order
+            if rows.in_memory or rows.n_weighted < len(rows):
+                # Ranks among rows of positive weight need the rows in order.
+                self.runner.passes += not rows.in_memory
                 self._drawn[size, seed] = rows.subsample(size, seed)
             else:
                 (state,) = yield [self._sampling(size, seed, verb)]

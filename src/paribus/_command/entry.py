@@ -8,13 +8,13 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn, TextIO
 
 from paribus import _compile
 from paribus._command import compare_command, explain_command, inspect_command, show_command
 from paribus._command.terminal import complain
 from paribus._version import __version__
-from paribus.errors import ParibusError
+from paribus.errors import CostWarning, ParibusError
 
 # Each adds its parser, with what it runs as the default of `run`.
 COMMANDS = (
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         if not debug:
             warnings.simplefilter("ignore")
-            warnings.filterwarnings("default", module=r"paribus\b")
+            warnings.simplefilter("always", CostWarning)
         warnings.showwarning = _show_warning
         return _run(chosen.run, chosen, debug)
 
@@ -112,7 +112,15 @@ def _run(run: Callable[[argparse.Namespace], int], chosen: argparse.Namespace, d
         return OWN_ERROR
 
 
-def _show_warning(message: Any, *context: Any) -> None:
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Write a warning as a sentence, in place of `warnings.showwarning`."""
     complain(f"warning: {message}")
 
 

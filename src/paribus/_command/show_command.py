@@ -127,7 +127,7 @@ def _png(figure: Any) -> bytes:
 def _needs(result: Any, method: str, form: str) -> None:
     if not hasattr(result, method):
         way_out = "; pass --feature" if hasattr(result, "effects") else ""
-        raise OptionError(f"--format {form}: a {type(result).__name__} has none{way_out}")
+        raise OptionError(f"this {type(result).__name__} has no {form}{way_out}")
 
 
 def _write(content: str | bytes, path: Path | None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from paribus._display.compose.calibration import performance_figure
 from paribus._display.compose.curves import comparison_panel, curve_panel, overlay_panel
 from paribus._display.compose.labels import background as background_of
 from paribus._display.compose.rankings import drift_figure, importance_figure, interactions_figure
@@ -30,6 +31,7 @@ from paribus.results import (
 )
 from paribus.results.effect_mapping import EffectMapping
 from paribus.results.outputs import chosen
+from paribus.results.performance import Performance
 
 FLAT = 20  # times the effects on an output: on an axis as long as that they could not be seen
 
@@ -42,6 +44,8 @@ def figure_for(result: Any, *options: Any) -> Figure:
         return importance_figure(result, *options)
     if isinstance(result, Drift):
         return drift_figure(result, *options)
+    if isinstance(result, Performance):
+        return performance_figure(result, *options)
     return _effects_figure(result, *options)
 
 

@@ -39,4 +39,4 @@ def wide(character: str) -> float:
         return 1.05
     if character in "iljtf.,:;|!'()[] I":
         return 0.36
-    return 0.92 if character in "mwMW@%…" else 0.68 if character.isupper() else 0.6
+    return 1.0 if character in "mwMW@%…" else 0.68 if character.isupper() else 0.6

@@ -25,6 +25,8 @@ WORDS = {  # what a pass is for, by the verb its name begins with
     "marginal": "averages near values",
     "h_statistic": "interactions",
     "feature_importance": "feature importance",
+    "surfaces": "surfaces of pairs",
+    "shapes": "shapes of curves",
 }
 
 
@@ -56,6 +58,13 @@ def with_progress(
         if timer is not None:
             timer.cancel()
         bar.close()
+
+
+def announce_line(text: str) -> None:
+    """Write a line before work begins, where progress is shown too."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"paribus: {text}\n")
+        sys.stderr.flush()
 
 
 def describe_passes(doing: str) -> str:

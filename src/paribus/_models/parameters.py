@@ -30,7 +30,7 @@ def parameters_of(estimator: Any) -> dict[str, str]:
 
 
 def parameter_values(estimator: Any) -> dict[str, Any]:
-    """Return the hyperparameters themselves; none of a model that does not tell them."""
+    """Return the hyperparameters themselves; none of a model that does not report them."""
     read = attribute(estimator, "get_params")
     if callable(read) and not isinstance(estimator, type):
         try:

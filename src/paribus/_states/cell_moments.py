@@ -110,7 +110,8 @@ class CellMoments:
                 apart = (self.mean_sq / own - mean_sq[:, cells] / own) ** 2 * self.weight_sq
                 return _sums(self._spread(own) + apart, cells, count)
 
-            spread, unit = fitting(squares, float(np.max(self.value_scale)))
+            plain = np.ndim(self.value_scale) == 0
+            spread, unit = fitting(squares, 1.0 if plain else np.full_like(mean, np.max(self.value_scale)))
         rows = np.bincount(cells, self.rows, minlength=count).astype(np.int64)
         return type(self)(rows, weight, weight_sq, mean, mean_sq, spread, unit)
 

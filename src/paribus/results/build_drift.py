@@ -30,6 +30,7 @@ SOME_ROWS = (
     "these are independent samples"
 )
 REFITS = "standard errors are of the rows, not of fitting a model again"
+BISECTIONS = 60  # halves an interval to the last bit
 
 
 class Curve(NamedTuple):
@@ -187,7 +188,7 @@ def _shared(one: Curve, two: Curve) -> tuple[Array, bool]:
 
 
 def _has_missing(curve: Curve) -> bool:
-    return curve.average.shape[1] > len(curve.grid)
+    return bool(curve.average.shape[1] > len(curve.grid))
 
 
 def _moved(one: Curve, two: Curve, values: Array, last: bool, combine: Callable[[Any, Any], Any]) -> Moved:
@@ -196,11 +197,10 @@ def _moved(one: Curve, two: Curve, values: Array, last: bool, combine: Callable[
     weights = np.asarray(weights)
     lines = [_at(curve, curve.average, values, last) for curve in (one, two)]
     with np.errstate(invalid="ignore"):  # infinities of both
-        level = (lines[1] - lines[0]) @ weights
         (low, high), (new_low, new_high) = (_between(curve, values, last) for curve in (one, two))
-        least, most = new_low - high - level[:, None], new_high - low - level[:, None]
-    change = np.where(least > 0, least, np.where(most < 0, most, 0.0))
-    change[np.isnan(least)] = np.nan
+        least, most = new_low - high, new_high - low
+        level = _least_level(least, most, weights, (lines[1] - lines[0]) @ weights)
+        change = _beyond(least, most, level)
     errors, own = (
         combine(*(_at(curve, getattr(curve, name), values, last) for curve in (one, two)))
         for name in ("centered_error", "error")
@@ -208,6 +208,29 @@ def _moved(one: Curve, two: Curve, values: Array, last: bool, combine: Callable[
     return Moved(
         change, errors, level if len(values) else np.full(len(level), np.nan), own @ weights, weights
     )
+
+
+def _beyond(least: Floats, most: Floats, level: Floats) -> Floats:
+    """Return how far a level is from where a difference ``(o, g)`` can be, NaN where that is unknown."""
+    apart = np.where(least > level[:, None], least, np.where(most < level[:, None], most, level[:, None]))
+    return np.where(np.isnan(least), np.nan, apart - level[:, None])
+
+
+def _least_level(least: Floats, most: Floats, weights: Floats, guess: Floats) -> Floats:
+    """Return the level that leaves the least typical change.
+
+    With equal grids that is the mean difference, ``guess``. With others the mean of interpolated curves would
+    be off by a share of every step that lies between grid values, at all points.
+    """
+    if np.array_equal(least, most) or not np.isfinite(least).all() or not np.isfinite(most).all():
+        return guess
+    begin = _beyond(least, most, guess) @ weights  # falls as the level rises
+    low, high = np.where(begin > 0, guess, least.min(axis=1)), np.where(begin > 0, most.max(axis=1), guess)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        above = _beyond(least, most, middle) @ weights > 0
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.asarray(np.where(begin == 0, guess, np.where(begin > 0, high, low)))
 
 
 def _weights(curve: Curve, values: Array, last: bool) -> Floats:

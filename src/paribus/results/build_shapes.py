@@ -57,13 +57,13 @@ def _shapes(
     else:
         spread, rows = covariance.about(average, effect.provenance.sampled_rows), covariance.rows
     return [
-        _shape(Curve(effect, output, average[o], spread[o]), rows, declared.get(output))
+        _shape(ShapedCurve(effect, output, average[o], spread[o]), rows, declared.get(output))
         for o, output in enumerate(effect.output_names)
     ]
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ShapedCurve:
     """The partial dependence ``heights (g,)`` of one output, with the ``covariance (g, g)`` of its points."""
 
     effect: PartialDependence
@@ -129,7 +129,7 @@ class Curve:
         return bool(abs(self.heights[other] - self.heights[one]) > max(self.least, wiggle, noise))
 
 
-def _shape(curve: Curve, rows: int, declared: Direction | None) -> Shape:
+def _shape(curve: ShapedCurve, rows: int, declared: Direction | None) -> Shape:
     effect, heights = curve.effect, curve.heights
     ordered = effect.ordered[0]
     numbers: dict[str, Any] = {"range": 0.0, "range_error": np.nan, "lowest": None, "highest": None}
@@ -153,7 +153,7 @@ def _shape(curve: Curve, rows: int, declared: Direction | None) -> Shape:
     )
 
 
-def _name(curve: Curve, ordered: bool) -> ShapeName:
+def _name(curve: ShapedCurve, ordered: bool) -> ShapeName:
     if not curve.finite.any():
         return "undefined"
     points = curve.within if ordered else [int(g) for g in np.flatnonzero(curve.finite)]
@@ -175,7 +175,7 @@ def _name(curve: Curve, ordered: bool) -> ShapeName:
     return "wavy"
 
 
-def turning_points(curve: Curve, points: list[int], wiggle: float) -> list[int]:
+def turning_points(curve: ShapedCurve, points: list[int], wiggle: float) -> list[int]:
     """Return the points between which a curve moves up and down by more than noise.
 
     The curve is followed from its first point. A turn is where it was highest before it fell by more than
@@ -200,7 +200,7 @@ def turning_points(curve: Curve, points: list[int], wiggle: float) -> list[int]:
     return [points[0]] if rising is None else [*turns, turn]
 
 
-def has_steps(curve: Curve, points: list[int]) -> bool:
+def has_steps(curve: ShapedCurve, points: list[int]) -> bool:
     """Return whether a few jumps within a small part of the axis make up most of a movement."""
     values = curve.values[points]
     places = np.arange(len(points), dtype=np.float64)
@@ -213,7 +213,7 @@ def has_steps(curve: Curve, points: list[int]) -> bool:
     return bool(few and widths[largest[:enough]].sum() <= STEP_WIDTH * widths.sum())
 
 
-def prevailing(curve: Curve) -> Direction:
+def prevailing(curve: ShapedCurve) -> Direction:
     r"""Return the direction of the curve over the data.
 
     It is the sign of :math:`\sum_g F_g (1 - F_g) (PD_{g+1} - PD_g)`, with :math:`F_g` the share of the data
@@ -228,7 +228,7 @@ def prevailing(curve: Curve) -> Direction:
     return "rising" if _against(curve, "rising")[0] <= _against(curve, "falling")[0] else "falling"
 
 
-def _against(curve: Curve, direction: Direction) -> tuple[float, int, int]:
+def _against(curve: ShapedCurve, direction: Direction) -> tuple[float, int, int]:
     """Return the largest movement against a direction, and the points between which it is."""
     points = [int(g) for g in np.flatnonzero(curve.finite)]
     heights = -curve.heights if direction == "falling" else curve.heights
@@ -241,7 +241,7 @@ def _against(curve: Curve, direction: Direction) -> tuple[float, int, int]:
     return worst
 
 
-def _monotonicity(curve: Curve, declared: Direction | None) -> Monotonicity:
+def _monotonicity(curve: ShapedCurve, declared: Direction | None) -> Monotonicity:
     direction = declared or prevailing(curve)
     violation, start, stop = _against(curve, direction)
     if violation <= curve.least:

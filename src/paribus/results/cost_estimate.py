@@ -61,6 +61,17 @@ class CostEstimate:
     predictions: int = 0
     calls: int = 0
 
+    @property
+    def announcement(self) -> str:
+        """What is about to begin and how long it takes, in one line."""
+        duration = "an unknown time" if self.seconds is None else f"about {_duration(self.seconds)}"
+        if not self.predictions:
+            return f"this takes {duration}"
+        return (
+            f"this takes {duration}: the model predicts up to {count(self.predictions, 'row')}; "
+            "max_predictions= bounds them"
+        )
+
     def __repr__(self) -> str:
         rows = "an unknown number of rows" if self.rows is None else count(self.rows, "row")
         passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"

@@ -43,7 +43,9 @@ class EffectDrift(Record):
     .. math:: L = \sum_g w_g (B_g - A_g), \qquad D_g = B_g - A_g - L, \qquad
         T = \sqrt{\sum_g w_g D_g^2}
 
-    are the change of the level, of the shape, and the typical change.
+    are the change of the level, of the shape, and the typical change. Where grids differ a curve is known to
+    lie between its neighbors only; :math:`D` is then the least change that agrees with both curves, and
+    :math:`L` the level for which :math:`T` is least.
 
     Attributes
     ----------
@@ -55,8 +57,7 @@ class EffectDrift(Record):
         As in `PartialDependence`. Values of numbers and dates are those of both grids in the common range;
         those of categories are the common ones.
     change, standard_error : ndarray of shape (n_outputs, g)
-        :math:`D` and its standard error. Between grid values of its own a curve is known only to lie between
-        its neighbors there: what that leaves open does not count as change.
+        :math:`D` and its standard error.
     weights : ndarray of shape (g,)
         :math:`w`, which with ``missing_weight`` is 1 in total.
     missing_change, missing_error : ndarray of shape (n_outputs,) or None
@@ -246,6 +247,12 @@ class Drift(NotebookReprMixin):
     def _check(self) -> None:
         if set(self.provenances) != {"old", "new"}:
             raise InputError("provenances must be those of 'old' and 'new'; pass both")
+        own = [one.output_names for one in self.effects]
+        own += [] if self.interactions is None else [self.interactions.output_names]
+        if any(names != self.output_names for names in own):
+            raise InputError("effects or interactions are of other outputs; pass those of output_names")
+        if len(set(self.feature_names)) != len(self.effects):
+            raise InputError("effects are of one feature twice; pass each once")
 
     @property
     def provenance(self) -> Provenance:

@@ -30,7 +30,7 @@ def drift_lines(drift: Drift, shown: int = SHOWN) -> list[str]:
     lines += [f"interaction {_pair(drift, one)}" for one in pairs[:3]]
     lines += [f"and {count(len(pairs) - 3, 'more interaction')}"] * (len(pairs) > 3)
     for metric in drift.metrics:
-        of = "" if metric.output is None else f" on {metric.output}"
+        of = "" if metric.output is None else _on(drift, metric.output)
         change = with_error(metric.new - metric.old, metric.standard_error)
         lines.append(f"{metric.name}{of}: {number(metric.old)} to {number(metric.new)}, change {change}")
     return [*lines, *(f"note: {note}" for note in drift.notes)]
@@ -67,7 +67,7 @@ def _table(drift: Drift, changes: list[Change]) -> list[str]:
     """Return the effects as rows of a table."""
     by_name = {one.feature: one for one in drift.effects}
     head = ("feature", "typical change", "of spread", "in errors", "largest", "at", "strength", "rank")
-    rows = [head]
+    rows: list[tuple[str, ...]] = [head]
     for change in changes:
         effect = by_name[change.features[0]]
         o = drift.output_names.index(change.output)

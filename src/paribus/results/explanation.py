@@ -18,6 +18,7 @@ from paribus.results.importance import Importance
 from paribus.results.local_effect import LocalEffects
 from paribus.results.marginal import Marginals
 from paribus.results.model_record import ColumnRecord, ModelRecord
+from paribus.results.observed_expected import ObservedExpected, observed_expected
 from paribus.results.performance import Performance
 from paribus.results.provenance import Provenance
 from paribus.results.report_mixin import ReportMixin
@@ -182,6 +183,13 @@ class Explanation(ReportMixin):
         if not isinstance(new, Explanation):
             raise InputError(f"new= must be an Explanation, not a {type(new).__name__}")
         return drift_of(self, new, independent)
+
+    def observed_expected(self) -> ObservedExpected:
+        """Return observed against predicted averages in the cells of all features, worst first.
+
+        This needs ``y``.
+        """
+        return observed_expected(self.averages)
 
     def __repr__(self) -> str:
         return "\n  ".join(self._lines())

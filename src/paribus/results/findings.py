@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
-from paribus._text import at_value, number, percent, short
+from paribus._text import at_value, count, number, percent, short
 from paribus.notes import Note, NoteCode
 from paribus.results.comparison import compare
 from paribus.results.effects import Effects
@@ -48,7 +48,7 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
         if own is None or own.violation <= SINGLE * shape.range or _within_noise(own):
             continue
         share = own.violation / shape.range
-        of = f" of {shape.output}" if several else ""
+        of = f" for {shape.output}" if several else ""
         if own.is_declared:
             text = (
                 f"{shape.feature} is declared {own.direction}, but its curve{of} moves against it by "
@@ -57,7 +57,7 @@ def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
             yield Note(NoteCode.DIRECTION_VIOLATED, text, shape.feature, own.violation)
         elif REVERSED[0] <= share < REVERSED[1] and own.support >= LEAST_SUPPORT:
             text = (
-                f"the curve{of} of {shape.feature} is mostly {own.direction}, but moves against that by "
+                f"the curve of {shape.feature}{of} is mostly {own.direction}, but moves against that by "
                 f"{number(own.violation)}, {share:.0%} of its range, {_where(own)}"
             )
             yield Note(NoteCode.DIRECTION_REVERSED, text, shape.feature, own.violation)
@@ -133,27 +133,29 @@ def interaction_notes(interactions: HStatistics) -> Iterator[Note]:
 
 
 def strength_notes(effects: Effects, importance: Importance) -> Iterator[Note]:
-    """Yield notes on features without any effect, and on one that has most of it."""
-    both = importance.with_interactions
-    for name, values in zip(
-        importance.feature_names, both if both is not None else (), strict=both is not None
-    ):
-        if np.all(np.asarray(values) == 0):
+    """Yield notes on features without any effect, and on one that has most of it.
+
+    A feature with a single value has no effect to show, and of a constant prediction none has.
+    """
+    single = [one for one in effects.effects if len(one.feature_names) == 1]
+    varied = {one.feature_names[0] for one in single if len(one.grid_values[0]) > 1}
+    values = importance.with_interactions
+    if values is not None and np.any(values != 0):
+        by_feature = zip(importance.feature_names, values, strict=True)
+        for name in (name for name, own in by_feature if np.all(own == 0) and name in varied):
             yield Note(NoteCode.NO_EFFECT, f"the prediction does not depend on {name}", name, 0.0)
-    squares = {
-        one.feature_names[0]: one.strength**2 for one in effects.effects if len(one.feature_names) == 1
-    }
-    total = sum(squares.values())
-    if len(squares) >= DOMINANT_OF and np.isfinite(total) and total > 0:
-        name = max(squares, key=squares.__getitem__)
-        share = squares[name] / total
-        if share >= DOMINANT:
-            text = f"{name} has {share:.0%} of the sum of squared strengths of all {len(squares)} features"
-            yield Note(NoteCode.DOMINANT_FEATURE, text, name, share)
+    most = max((one.strength for one in single), default=0.0)
+    if len(single) < DOMINANT_OF or not 0 < most < np.inf:
+        return
+    squares = {one.feature_names[0]: (one.strength / most) ** 2 for one in single}
+    name, share = max(squares, key=squares.__getitem__), 1 / sum(squares.values())
+    if share >= DOMINANT:
+        text = f"{name} has {share:.0%} of the sum of squared strengths of all {len(squares)} features"
+        yield Note(NoteCode.DOMINANT_FEATURE, text, name, share)
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class ResidualCells:
     """What came out and was predicted ``(o, g)`` near the values of a feature; last, where it is missing."""
 
     part: Marginal
@@ -165,7 +167,7 @@ class Cells:
     share: Floats
 
     @classmethod
-    def of(cls, part: Marginal) -> Cells | None:
+    def of(cls, part: Marginal) -> ResidualCells | None:
         """Return the cells of a feature; None without outcomes or a model."""
         names = ("observed", "predicted", "residual", "residual_error")
         arrays = [getattr(part, name) for name in names]
@@ -176,7 +178,9 @@ class Cells:
             last = (getattr(part.missing, name) for name in names)
             arrays = [np.column_stack(pair) for pair in zip(arrays, last, strict=True)]
             rows, support = np.append(rows, part.missing.rows), np.append(support, part.missing.support)
-        return cls(part, *arrays, rows, support / max(np.finfo(float).tiny, support.sum()))
+        within = (1 - part.outside) / max(np.finfo(float).tiny, support.sum())
+        observed, predicted, residual, error = arrays
+        return cls(part, observed, predicted, residual, error, rows, support * within)
 
     @cached_property
     def errors(self) -> Floats:
@@ -193,7 +197,7 @@ class Cells:
 
     @cached_property
     def known(self) -> Flags:
-        """Cells with rows enough to know the error of their residual."""
+        """ResidualCells with rows enough to know the error of their residual."""
         return np.isfinite(self.residual) & (self.errors > 0) & (self.rows >= CELL_ROWS)
 
     @cached_property
@@ -220,7 +224,7 @@ def cell_notes(averages: Marginals, deviation: Floats) -> Iterator[Note]:
     ``deviation`` is that of the prediction, for each output. A single cell must be off by `ERRORS` standard
     errors; as the largest of k is looked for, by as many as have the same probability divided by k.
     """
-    cells = [one for one in map(Cells.of, averages.effects) if one is not None]
+    cells = [one for one in map(ResidualCells.of, averages.effects) if one is not None]
     looked = sum(int(one.known.sum()) for one in cells)
     if not looked:
         return
@@ -230,7 +234,7 @@ def cell_notes(averages: Marginals, deviation: Floats) -> Iterator[Note]:
         off = (one.ratio > bound) & (np.abs(one.residual) > CELL_SIZE * deviation[:, None])
         if off.any():
             o, g = (int(place) for place in np.unravel_index(np.argmax(one.ratio * off), off.shape))
-            others = f", where {bound:.1f} may be chance among {looked:,} cells"
+            others = f", where {bound:.1f} may be chance among {count(looked, 'cell')}"
             name, size = one.part.feature_names[0], abs(float(one.residual[o, g]))
             yield Note(NoteCode.CELL_DIFFERS, one.text(o, g) + others, name, size)
 

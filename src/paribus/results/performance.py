@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
 from paribus._contracts import Floats
-from paribus._typing import Better
+from paribus._text import with_error
+from paribus._typing import Better, FrameBackend, PlotBackend
+from paribus.errors import did_you_mean
 from paribus.notes import Note
 from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, record
+from paribus.results.tidy import native
+
+if TYPE_CHECKING:
+    from paribus.results.plot_mixin import Figure
 
 
 @record
@@ -31,6 +41,10 @@ class Metric(Record):
     value: float
     standard_error: float
     better: Better
+
+    def __str__(self) -> str:
+        """Return the number with its error."""
+        return with_error(self.value, self.standard_error)
 
 
 @record
@@ -75,6 +89,9 @@ class TrainingCurve(Record):
 class Performance(NotebookReprMixin):
     """How well a model predicts the rows that it is explained on.
 
+    A metric that has no meaning for the target or the model is left out, and a note says why. Standard errors
+    are of the rows as a random sample, with their weights; the model itself is fixed.
+
     Attributes
     ----------
     metrics : tuple of Metric
@@ -84,7 +101,19 @@ class Performance(NotebookReprMixin):
     training_curves : tuple of TrainingCurve
         What the model kept while it was fitted.
     notes : tuple of Note
+        What was left out and why, and by how much a metric may be off where close predictions share a rank.
     provenance : Provenance
+        How the predictions were made.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = X[:, 0] + rng.normal(size=500)
+    >>> performance = paribus.explain(lambda X: X[:, 0], X, y).performance
+    >>> print(performance["R²"])
+    0.528 ± 0.032
     """
 
     stored = "performance"
@@ -94,3 +123,72 @@ class Performance(NotebookReprMixin):
     training_curves: tuple[TrainingCurve, ...]
     notes: tuple[Note, ...]
     provenance: Provenance
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs that have a calibration table."""
+        return tuple(one.output for one in self.calibration)
+
+    def __getitem__(self, name: str) -> Metric:
+        """Return the metric of a name: of the model as a whole, or of the first output."""
+        found = [metric for metric in self.metrics if metric.name == name]
+        if not found:
+            known = tuple(dict.fromkeys(metric.name for metric in self.metrics))
+            raise KeyError(f"there is no metric {name!r}{did_you_mean(str(name), known)}")
+        return found[0]
+
+    def to_frame(self, *, backend: FrameBackend | None = None) -> Any:
+        """Return a table with a row for each metric: its name, output, value, standard error, what is better.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Library of the returned table; by default that of ``X``.
+        """
+        columns = {
+            "metric": [one.name for one in self.metrics],
+            "output": [one.output for one in self.metrics],
+            "value": np.array([one.value for one in self.metrics]),
+            "standard_error": np.array([one.standard_error for one in self.metrics]),
+            "better": [one.better for one in self.metrics],
+        }
+        return native(columns, self.provenance.backend, backend)
+
+    def figure(self, *, columns: int = 3, title: str | None = None) -> Figure:
+        """Return the plot as plain data; parameters are those of `plot`.
+
+        Returns
+        -------
+        paribus._display.figure.Figure
+        """
+        return self._figure(columns, title)
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        columns: int = 3,
+        title: str | None = None,
+        backend: PlotBackend = "matplotlib",
+    ) -> Any:
+        """Plot observed against predicted in groups of rows, for each output, and the training curves.
+
+        Points on the diagonal are predicted as they came out; error bars are two standard errors to each
+        side. Training curves have a panel for each score.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+            Axes to draw on, one per panel. A new figure by default.
+        columns : int
+            Panels in a row, at most.
+        title : str, optional
+            Title above all panels.
+        backend : {"matplotlib", "plotly"}
+            Plotting library.
+
+        Returns
+        -------
+        matplotlib.axes.Axes or matplotlib.figure.Figure or plotly.graph_objects.Figure
+        """
+        return self._drawn(self._figure(columns, title), backend, ax)

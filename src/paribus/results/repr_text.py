@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from paribus.results.importance import Importance
     from paribus.results.marginal import Marginal
     from paribus.results.overlay import Overlay, Part
+    from paribus.results.performance import Metric, Performance
     from paribus.results.provenance import Provenance
 
 SHOWN = 5  # entries of a ranking that are shown
@@ -311,6 +312,26 @@ def _sizes(result: Importance, position: int) -> str:
     return f"{texts[0]} ({number(float(result.with_interactions[position]))} with its interactions)"
 
 
+def _performance(result: Performance) -> Iterator[str]:
+    p = result.provenance
+    yield f"of {p.model}: {count(len(result.metrics), 'metric')} on the rows that it is explained on"
+    by_name: dict[str, list[Metric]] = {}
+    for one in result.metrics:
+        by_name.setdefault(one.name, []).append(one)
+    for name, some in by_name.items():
+        named = [f"{one} on {one.output}" if len(some) > 1 else str(one) for one in some]
+        yield f"{name}: {', '.join(named[:OUTPUTS])}{', ...' if len(named) > OUTPUTS else ''}"
+    for curve in result.training_curves:
+        yield f"{curve.metric} of {curve.data}: {_ends_of(curve.values)}"
+    yield from _how(p)
+
+
+def _ends_of(values: Floats) -> str:
+    """Return where a curve begins and ends, over how many iterations."""
+    ends = f"{number(float(values[0]))} to {number(float(values[-1]))}" if len(values) else "none"
+    return f"{ends} in {count(len(values), 'iteration')}"
+
+
 LINES: dict[str, Callable[[Any], Iterator[str]]] = {
     **dict.fromkeys(("PartialDependence", "LocalEffect", "Marginal"), _effect),
     **dict.fromkeys(("Effects", "LocalEffects", "Marginals"), _effects),
@@ -322,4 +343,5 @@ LINES: dict[str, Callable[[Any], Iterator[str]]] = {
     "Differences": lambda found: _mapping(found, _minus(_first(found)), _largest_of_all, "largest"),
     "HStatistics": _interactions,
     "Importance": _importance,
+    "Performance": _performance,
 }

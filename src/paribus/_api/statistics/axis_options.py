@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,11 @@ class AxisOptions:
         }
 
     def laid_out(self, work: Work) -> tuple[dict[int, Axis], tuple[str, ...]]:
-        """Lay out each axis once, however many grids share it."""
+        """Lay out each axis once, however many grids and statistics share it."""
+        found: tuple[dict[int, Axis], tuple[str, ...]] = work.once(self, partial(self._laid_out, work))
+        return found
+
+    def _laid_out(self, work: Work) -> tuple[dict[int, Axis], tuple[str, ...]]:
         like = work.rows.table
         sides = _sides(work.models, like) if self.grid.splits else None
 

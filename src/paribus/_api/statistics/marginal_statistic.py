@@ -83,13 +83,15 @@ class MarginalStatistic:
         name: str,
         budget: PredictionBudget | None,
     ) -> Rounds:
-        if budget is None or model is None:
-            beside = self._beside(work, model, request)
-            settings = tuple(setting for one in beside for setting in one.settings)
-            same = partial(_same, request)
-            return evaluated(work, model, same, "auto", name, beside=beside, settings=settings)
-        sample, bound = partial(self._drawn, work, budget), budget.bound(model, reads=False)
-        return evaluated(work, model, partial(_same, request), "auto", name, sample=sample, bound=bound)
+        beside = self._beside(work, model, request)
+        options: dict[str, Any] = {
+            "beside": beside,
+            "settings": tuple(setting for one in beside for setting in one.settings),
+        }
+        if budget is not None and model is not None:
+            options["sample"] = partial(self._drawn, work, budget)
+            options["bound"] = budget.bound(model, reads=False)
+        return evaluated(work, model, partial(_same, request), "auto", name, **options)
 
     def _beside(
         self, work: Work, model: Model | None, request: MarginalRequest

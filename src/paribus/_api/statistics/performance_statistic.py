@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
+from paribus._api.model_facts import column_records
+from paribus._api.prediction_budget import PredictionBudget
 from paribus._api.run import Estimated, Work
 from paribus._api.statistics.marginal_statistic import MarginalStatistic
 from paribus._evaluators.cell_means import MarginalRequest
@@ -15,22 +17,25 @@ from paribus._evaluators.performance.measure import (
     PerformanceMeasure,
 )
 from paribus._evaluators.performance.row_losses import RowLosses
+from paribus._evaluators.survey import SEED
 from paribus._models import Model
-from paribus._models.scoring import family_of, predicts_probability
+from paribus._models.scoring import family_of, other_scale, predicts_probability
 from paribus._models.training import training_curves
 from paribus._text import short
 from paribus.notes import Note, NoteCode
 from paribus.results import Marginals
+from paribus.results.model_record import ColumnRecord
 from paribus.results.performance import Calibration, Metric, Performance, TrainingCurve
 
 SHOWN = 3  # outputs that a note names
 
 
-class AveragesAndPerformance(NamedTuple):
-    """Averages over the rows near each value, and metrics of all rows; None without ``y``."""
+class MeasuredRows(NamedTuple):
+    """Averages over the rows near each value, metrics of all rows (None without ``y``), and their columns."""
 
     averages: Marginals
     performance: Performance | None
+    columns: tuple[ColumnRecord, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +54,18 @@ class PerformanceStatistic(MarginalStatistic):
         self, work: Work, model: Model | None, request: MarginalRequest
     ) -> tuple[PerformanceMeasure, ...]:
         """Return the measure of a single model, with what came out."""
-        if model is None or request.outcome is None or work.several:
+        if model is None or request.outcome is None or self._left_out(work, model) is not None:
             return ()
         return (self._measure(model, request),)
+
+    def _left_out(self, work: Work, model: Model) -> str | None:
+        """Return why there are no metrics at all, None where there are."""
+        if work.several:
+            return "estimator is a list; pass one model for those of its predictions"
+        budget = PredictionBudget.of(self.max_predictions, work, SEED, self.verb)
+        if budget is not None and budget.bound(model, reads=False).most < work.rows.n_weighted:
+            return f"max_predictions={self.max_predictions} is too small to predict every row; raise it"
+        return other_scale(self.estimators[0]) if model.response == "predict" else None
 
     def _measure(self, model: Model, request: MarginalRequest) -> PerformanceMeasure:
         outcome, estimator = request.outcome, self.estimators[0]
@@ -63,9 +77,10 @@ class PerformanceStatistic(MarginalStatistic):
 
     def _result(  # type: ignore[override]
         self, work: Work, estimated: list[Estimated], skipped: tuple[str, ...]
-    ) -> AveragesAndPerformance:
+    ) -> MeasuredRows:
         averages = super()._result(work, estimated, skipped)
-        return AveragesAndPerformance(averages, self._performance(work, estimated[0], averages))
+        performance = self._performance(work, estimated[0], averages)
+        return MeasuredRows(averages, performance, column_records(work.data, self.wanted))
 
     def _performance(self, work: Work, estimated: Estimated, averages: Marginals) -> Performance | None:
         """Return the metrics, or why there are none."""
@@ -73,13 +88,14 @@ class PerformanceStatistic(MarginalStatistic):
         model, provenance = estimated.model, averages.effects[0].provenance
         if model is None or request.outcome is None:
             return None
-        if work.several or ("losses", 0) not in estimated.state.parts:
-            why = "of several models" if work.several else "of a sample that keeps max_predictions"
-            note = Note(NoteCode.METRIC_LEFT_OUT, f"metrics {why} are left out; pass one model and no bound")
-            return Performance((), (), (), (note,), provenance)
+        curves = () if work.several else training_curves(self.estimators[0])
+        kept = tuple(TrainingCurve(*one) for one in curves)
+        why = self._left_out(work, model)
+        if why is not None:
+            note = Note(NoteCode.METRIC_LEFT_OUT, f"all metrics are left out: {why}")
+            return Performance((), (), kept, (note,), provenance)
         found = self._measure(model, request).finish(estimated.state)
         names = model.output_names
-        curves = tuple(TrainingCurve(*one) for one in training_curves(self.estimators[0]))
         unit = work.rows.weight_scale
         return Performance(
             tuple(_metric(one, names) for one in found.metrics),
@@ -87,7 +103,7 @@ class PerformanceStatistic(MarginalStatistic):
                 Calibration(names[o], predicted, observed, error, weight * unit)
                 for o, predicted, observed, error, weight in found.calibration
             ),
-            curves,
+            kept,
             tuple(_notes(found, names)),
             provenance,
         )

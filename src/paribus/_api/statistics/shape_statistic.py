@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -19,17 +19,18 @@ from paribus._contracts import Floats
 from paribus._data.rows import Rows
 from paribus._data.sampling import Sample
 from paribus._data.scan.model_table import ModelTable
-from paribus._evaluators.planner import Plan
+from paribus._evaluators.planner import Plan, choose
 from paribus._evaluators.request import EvaluationRequest, StatisticEvaluator
 from paribus._evaluators.sample import RowsTaker
 from paribus._evaluators.survey import SEED, SummarySpec
 from paribus._grid import Axis, Grid
 from paribus._states import Keyed
-from paribus.errors import OptionError
+from paribus.errors import MemoryBoundError, OptionError, RefusalError
 from paribus.results.curve_covariance import CurveCovariance
 
 EXTRA = 8  # one part in so many of the rows is predicted once more where the model itself is evaluated,
 LEAST_ROWS = 128  # but at least so many, whose standard errors are known to about 6 %
+MOST_NUMBERS = 2**24  # points of curves, over all rows, features, outputs and models; beyond that, fewer rows
 LEAST_PAIR = 2  # of one row there is no standard error
 CURVE_BYTES = 64_000_000  # of curves that are held at once, or where there is a bound:
 CURVE_SHARE = 8  # one part in so many of it
@@ -40,8 +41,9 @@ class ShapeStatistic:
     """Covariances of the points of each partial dependence, from the individual curves of some rows.
 
     The rows are those that exact effects have their standard errors from, and all points are those of the
-    effects. A model that is evaluated itself predicts fewer rows, and no more than ``max_predictions`` times.
-    ``declared`` are the features whose curves the user declares a direction of.
+    effects; there are fewer rows of very many features and outputs, and where the model itself is evaluated,
+    which predicts no more than ``max_predictions`` in all. ``declared`` are the features that the user
+    declares a direction of.
     """
 
     groups: Groups
@@ -83,7 +85,7 @@ class ShapeStatistic:
         _check_ordered(axes.values(), self.declared)
         grids = tuple(Grid((axes[j],)) for (j,) in self.groups if j in axes)
         samples = self._samples(work, grids)
-        if samples is None:
+        if not samples:
             return dict
         taken = yield from _taken(work, samples)
         found: dict[str, CurveCovariance] = {}
@@ -91,34 +93,43 @@ class ShapeStatistic:
             estimated = yield from each_model(
                 [self._curves(work, some, taken, index) for index in range(len(work.models))]
             )
-            for number, grid in enumerate(some):
-                curves = _mean_curves(estimated, number, points=len(grid.axes[0].values))
-                sample = next(one for one in samples if len(one.numbers) == curves.shape[1])
-                found[grid.names[0]] = _covariance(work, curves, sample)
+            each = partial(_covariance, work, samples, estimated)
+            covariances = work.pool.map(each, range(len(some)), some)
+            found |= {grid.names[0]: own for grid, own in zip(some, covariances, strict=True)}
         return lambda: found
 
-    def _samples(self, work: Work, grids: tuple[Grid, ...]) -> tuple[Sample, Sample] | None:
-        """Return the rows for shortcuts, and those that the model itself predicts; None where it may not.
+    def _samples(self, work: Work, grids: tuple[Grid, ...]) -> list[Sample]:
+        """Return the rows for shortcuts, and those that the model itself predicts, which may be the same.
 
-        All models of a list have the same rows.
+        All models of a list have the same rows. There are none where the model itself would have to predict
+        more than it may.
         """
-        counted = work.rows.n_weighted
-        many = min(counted, SAMPLE, self._held_rows(work, grids))
+        counted, points = work.rows.n_weighted, max(1, sum(grid.n_points for grid in grids))
+        cheap = max(LEAST_ROWS, FLOAT * MOST_NUMBERS // (points * _number_bytes(work)))
+        many = min(counted, SAMPLE, cheap, self._held_rows(work, grids))
         few = min(many, max(LEAST_ROWS, counted // EXTRA))
         if self.max_predictions is not None:
-            points = sum(grid.n_points for grid in grids) * len(work.models)
-            few = min(few, self.max_predictions // max(1, points))
+            few = min(few, self.max_predictions // (points * len(work.models)))
         if few < min(LEAST_PAIR, counted):
-            return None
-        return work.rows.sample(few if work.several else many, SEED), work.rows.sample(few, SEED)
+            return [work.rows.sample(many, SEED)] if self._exact(work, grids) else []
+        return [work.rows.sample(size, SEED) for size in (few if work.several else many, few)]
+
+    def _exact(self, work: Work, grids: tuple[Grid, ...]) -> bool:
+        """Return whether every model has a shortcut for all grids, and predicts nothing."""
+        request = _request(work, grids, Rows(work.rows.head_sample(SEED), None))
+        try:
+            plans = [choose(model, lambda candidate: request, "exact") for model in work.models]
+        except (RefusalError, MemoryBoundError):
+            return False
+        return bool(plans)
 
     def _held_rows(self, work: Work, grids: tuple[Grid, ...]) -> int:
         """Return the rows whose curves on the largest grid can be held."""
         largest = max((grid.n_points for grid in grids), default=1)
         return max(LEAST_PAIR, _curve_bytes(work) // (_number_bytes(work) * max(1, largest)))
 
-    def _curves(self, work: Work, grids: tuple[Grid, ...], taken: tuple[Rows, Rows], index: int) -> Rounds:
-        many, few = (partial(_request, work, grids, rows) for rows in taken)
+    def _curves(self, work: Work, grids: tuple[Grid, ...], taken: list[Rows], index: int) -> Rounds:
+        many, few = (partial(_request, work, grids, rows) for rows in (taken[0], taken[-1]))
 
         def requested(candidate: type[StatisticEvaluator] | None) -> EvaluationRequest:
             return few() if candidate is not None and not candidate.shortcut else many()
@@ -144,10 +155,10 @@ def _request(work: Work, grids: tuple[Grid, ...], rows: Rows) -> EvaluationReque
     return EvaluationRequest(grids, "individual", *sizes, given=work.given, background=rows)
 
 
-def _taken(work: Work, samples: tuple[Sample, Sample]) -> Rounds:
+def _taken(work: Work, samples: list[Sample]) -> Rounds:
     """Return the rows of each sample in memory, without weights; those that are read take one pass."""
     rows = work.rows
-    numbers = np.union1d(samples[0].numbers, samples[1].numbers)
+    numbers = np.unique(np.concatenate([sample.numbers for sample in samples]))
     if isinstance(rows, Rows):
         mask = np.zeros(len(rows), dtype=bool)
         mask[numbers] = True
@@ -159,7 +170,7 @@ def _taken(work: Work, samples: tuple[Sample, Sample]) -> Rounds:
         assert isinstance(state, Keyed)
         table = taker.finish(state).table
     own = (table.keep(np.isin(numbers, sample.numbers)) for sample in samples)
-    return tuple(Rows(some, None, rows.weight_scale) for some in own)
+    return [Rows(some, None, rows.weight_scale) for some in own]
 
 
 def _portions(grids: tuple[Grid, ...], work: Work, rows: int) -> Iterator[tuple[Grid, ...]]:
@@ -190,6 +201,10 @@ def _mean_curves(estimated: Sequence[Estimated], number: int, points: int) -> Fl
     return cast(Floats, each[0] if len(each) == 1 else sum(each) / len(each))
 
 
-def _covariance(work: Work, curves: Floats, sample: Sample) -> CurveCovariance:
-    rows: Any = work.rows
+def _covariance(
+    work: Work, samples: list[Sample], estimated: Sequence[Estimated], number: int, grid: Grid
+) -> CurveCovariance:
+    """Return the covariance of the points of one grid."""
+    rows, curves = work.rows, _mean_curves(estimated, number, points=len(grid.axes[0].values))
+    sample = next(one for one in samples if len(one.numbers) == curves.shape[1])
     return CurveCovariance.of(curves, sample.squares, rows=rows.n_weighted, total=rows.total)

@@ -193,9 +193,9 @@ def ends_of(panel: Panel, way: Way) -> tuple[float, float]:
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
     filled = any(isinstance(mark, Heat | Contours) for mark in panel.marks)
     margin = 0.0 if filled else MARGIN * (high / 2 - low / 2) * 2
-    low = low - margin if axis.low is None else axis.low
-    high = high + margin if axis.high is None else axis.high
-    if not high > low:
+    low = low - margin if axis.low is None else float(axis.low)
+    high = high + margin if axis.high is None else float(axis.high)
+    if not high / 2 - low / 2 > 1e-300:  # which is as good as nothing
         middle = low if np.isfinite(low) else 0.0
         return middle - (abs(middle) * 0.1 or 1.0), middle + (abs(middle) * 0.1 or 1.0)
     return low, high

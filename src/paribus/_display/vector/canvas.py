@@ -30,7 +30,7 @@ NO_MORE: Mapping[str, str] = MappingProxyType({})  # attributes
 BOLD = {"font-weight": "600"}
 LEADING = 1.25  # height of a line of text
 FARTHEST = 1e5  # pixels: what lies beyond cannot be seen, and some browsers count no further
-WITHIN = 0.6  # tenths of a pixel that a line may be off a point that is left out
+WITHIN = 1.0  # tenths of a pixel that a line may be off a point that is left out
 
 
 def units(tenths: int) -> str:
@@ -65,7 +65,7 @@ def tenths(x: Floats, y: Floats) -> Places:
 
 
 def simplified(points: Places) -> Places:
-    """Leave out the points that a line passes within less than a tenth of a pixel.
+    """Leave out the points that a line passes within a tenth of a pixel.
 
     From a point that is kept, the line may lead where it passes all points since; the one before it would
     not is the next that is kept.
@@ -191,7 +191,7 @@ def text_height(text: str, size: float) -> float:
 
 
 @dataclass(frozen=True)
-class Word:
+class PlacedText:
     """Text at a position in pixels, by one of its sides; ``full`` is what it is short for."""
 
     x: float
@@ -263,7 +263,7 @@ class Canvas:
 
     def words(
         self,
-        words: Iterable[Word],
+        words: Iterable[PlacedText],
         size: float,
         align: Align = "center",
         upright: Upright = "center",
@@ -289,7 +289,7 @@ def attributes(values: Mapping[str, str]) -> str:
     return "".join(f' {name}="{value}"' for name, value in values.items())
 
 
-def _text(word: Word, size: float, upright: Upright, turn: float) -> str:
+def _text(word: PlacedText, size: float, upright: Upright, turn: float) -> str:
     """Write a text; its lines have one distance whatever the font."""
     lines = word.text.split("\n")
     rise = {"top": 0.0, "center": (len(lines) - 1) / 2, "bottom": len(lines) - 1}[upright] * LEADING

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._display.mark_helpers import is_light
 from paribus._display.style import DIVERGING, GRAY, INK, PALETTE, SEQUENTIAL
 from paribus.errors import DrawingError
 
@@ -27,6 +26,7 @@ MAPS = {
     SEQUENTIAL: ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"),
     DIVERGING: ("#1a3f73", "#3d7eb8", "#9cc4de", "#f4f4f2", "#f2b094", "#cb5a4c", "#7d1226"),
 }
+LUMINANCE = np.array([0.2126, 0.7152, 0.0722])  # of red, green and blue light
 SHADES = 120  # of a color map that can be distinguished
 # Conversions between linear red, green and blue and a space in which distances are those people see (Oklab).
 TO_CONES = np.array(
@@ -106,7 +106,7 @@ def css() -> str:
 
 def in_dark(alpha: float) -> float:
     """Return how much of its color a mark shows on black, where what is just seen on white is not seen."""
-    return min(1.0, 1.6 * alpha)
+    return 1 - (1 - alpha) ** 1.7
 
 
 def _variables(theme: Theme) -> str:
@@ -115,8 +115,15 @@ def _variables(theme: Theme) -> str:
 
 
 def legible(ground: str) -> str:
-    """Return black or white, whichever can be read on a color."""
-    return "#000000" if is_light([part / 255 for part in bytes.fromhex(ground[1:])]) else "#ffffff"
+    """Return black or white, whichever has more contrast to a color; that is always at least 4.5."""
+    light = float(_linear(ground) @ LUMINANCE)
+    return "#000000" if (light + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff"
+
+
+def _linear(color: str) -> Floats:
+    """Return red, green and blue as shares of light."""
+    parts = np.array([*bytes.fromhex(color[1:])]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
 def shades(colors: str | Sequence[str]) -> tuple[str, ...]:
@@ -129,9 +136,7 @@ def shades(colors: str | Sequence[str]) -> tuple[str, ...]:
 @cache
 def _interpolated(anchors: tuple[str, ...]) -> tuple[str, ...]:
     """Return colors between few of them, as evenly apart as they are seen."""
-    parts = np.array([list(bytes.fromhex(anchor[1:])) for anchor in anchors]) / 255
-    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    seen = np.cbrt(linear @ TO_CONES.T) @ TO_SEEN.T
+    seen = np.cbrt(np.array([_linear(anchor) for anchor in anchors]) @ TO_CONES.T) @ TO_SEEN.T
     at, known = np.linspace(0, 1, SHADES), np.linspace(0, 1, len(anchors))
     between = np.column_stack([np.interp(at, known, side) for side in seen.T])
     cones = np.linalg.solve(TO_SEEN, between.T) ** 3

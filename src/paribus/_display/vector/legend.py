@@ -15,7 +15,7 @@ from paribus._display.vector.canvas import (
     BOLD,
     BOLDER,
     Canvas,
-    Word,
+    PlacedText,
     fitted_lines,
     rectangle_path,
     segment_path,
@@ -113,13 +113,13 @@ def _entry(mark: Labeled, label: str, width: float) -> Entry:
 def draw_legend(canvas: Canvas, legend: Legend, left: float, top: float) -> None:
     """Draw a legend with its upper left corner at a place."""
     if legend.title:
-        canvas.words([Word(left, top + 2.0, legend.title)], SIZE, "left", "top", more=BOLD)
+        canvas.words([PlacedText(left, top + 2.0, legend.title)], SIZE, "left", "top", more=BOLD)
     words = []
     for entry in legend.entries:
         x, y = left + entry.x, top + entry.y + LEGEND_LINE / 2
         _sample(canvas, entry.mark, x, y)
         middle = y + text_height(entry.text, SIZE) / 2 - text_height("x", SIZE) / 2
-        words.append(Word(x + KEY, middle, entry.text, entry.full.replace("\n", " ")))
+        words.append(PlacedText(x + KEY, middle, entry.text, entry.full.replace("\n", " ")))
     plain = [word if word.text != word.full else replace(word, full=None) for word in words]
     canvas.words(plain, SIZE, "left")
 

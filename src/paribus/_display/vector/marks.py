@@ -29,7 +29,7 @@ from paribus._display.text_width import text_width
 from paribus._display.vector.axes import Frame, level_texts
 from paribus._display.vector.canvas import (
     Canvas,
-    Word,
+    PlacedText,
     attributes,
     fitted_lines,
     line_path,
@@ -304,13 +304,13 @@ def _cell_numbers(
     size = float(min(CELL, wide / (1.15 * max(3.0, longest)), high / 1.4))
     if not mark.written or size < SMALLEST:  # numbers that run into each other say less than colors alone
         return
-    words: dict[str, list[Word]] = {}
+    words: dict[str, list[PlacedText]] = {}
     for row, texts in enumerate(mark.written):
         for place, text in enumerate(texts):
             number = numbers[row, place]
             color = INK if np.isnan(number) else legible(colors[int(number)])
             middle = (x[place] + x[place + 1]) / 2, (y[row] + y[row + 1]) / 2
-            word = Word(float(middle[0]), float(middle[1]), text.replace("-", "\N{MINUS SIGN}"))
+            word = PlacedText(float(middle[0]), float(middle[1]), text.replace("-", "\N{MINUS SIGN}"))
             words.setdefault(color, []).append(word)
     for color, some in words.items():
         canvas.words(some, size, color=color)
@@ -347,7 +347,7 @@ def _contour_lines(canvas: Canvas, frame: Frame, mark: Contours, colors: list[st
         if spot is not None:
             taken.append(spot)
             halo = {"paint-order": "stroke", "stroke": ground, "stroke-width": "3"}
-            word = Word(spot.x, spot.y, text)
+            word = PlacedText(spot.x, spot.y, text)
             canvas.words([word], CONTOUR_LABEL, turn=spot.turn, color=legible(ground), more=halo)
 
 
@@ -398,7 +398,9 @@ def _text(canvas: Canvas, frame: Frame, mark: Text) -> None:
         turn = (mark.rotation + 180) % 360 - 180
         size = POINT * mark.size
         text = fitted_lines(mark.text, frame.box.width, size, TEXT_LINES)
-        canvas.words([Word(x, y, text)], size, mark.align, mark.upright, turn=turn, color=color, more=look)
+        canvas.words(
+            [PlacedText(x, y, text)], size, mark.align, mark.upright, turn=turn, color=color, more=look
+        )
 
 
 DRAW: dict[type, Callable[[Canvas, Frame, Any], None]] = {

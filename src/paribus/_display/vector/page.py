@@ -29,8 +29,8 @@ from paribus._display.vector.canvas import (
     BOLD,
     BOLDER,
     Canvas,
+    PlacedText,
     ThemeName,
-    Word,
     fitted_lines,
     pixels,
     rectangle_path,
@@ -57,7 +57,7 @@ IDENTIFIER = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Layout:
+class ImageLayout:
     """Where everything stands in an image of some width and height."""
 
     width: float
@@ -121,7 +121,7 @@ def render(
     return _element(canvas, layout, figure)
 
 
-def _element(canvas: Canvas, layout: Layout, figure: Figure) -> str:
+def _element(canvas: Canvas, layout: ImageLayout, figure: Figure) -> str:
     """Return the element around what was drawn, with texts for screen readers."""
     colors = DARK if canvas.theme == "dark" else LIGHT
     wide, high = pixels(np.ceil(layout.width)), pixels(np.ceil(layout.height))
@@ -139,7 +139,7 @@ def _element(canvas: Canvas, layout: Layout, figure: Figure) -> str:
     )
 
 
-def _layout(figure: Figure, width: float) -> Layout:
+def _layout(figure: Figure, width: float) -> ImageLayout:
     """Share out an image: room for words first, and what is left to the panels alike."""
     columns = max(1, min(figure.columns, len(figure.panels)))
     rows = max(1, -(-len(figure.panels) // columns))
@@ -171,7 +171,7 @@ def _layout(figure: Figure, width: float) -> Layout:
     size = image[0], image[1] + head + foot
     if len(frames) == 1 and figure.panels[0].equal:
         size = _cropped(frames[0], placed[0], size, notes)
-    return Layout(*size, frames, legends, above, title, notes)
+    return ImageLayout(*size, frames, legends, above, title, notes)
 
 
 def _cropped(frame: Frame, box: Box, size: tuple[float, float], notes: str) -> tuple[float, float]:
@@ -205,11 +205,11 @@ def _boxes(
     return placed, (wide, high), whole
 
 
-def _draw(canvas: Canvas, layout: Layout) -> None:
+def _draw(canvas: Canvas, layout: ImageLayout) -> None:
     """Draw panels, and write what stands above and below them."""
     y = GAP
     if layout.title:
-        canvas.words([Word(GAP, y, layout.title)], HEADING, "left", "top", more=BOLD)
+        canvas.words([PlacedText(GAP, y, layout.title)], HEADING, "left", "top", more=BOLD)
         y += text_height(layout.title, HEADING) + GAP
     draw_legend(canvas, layout.above, GAP, y)
     for frame, legend in zip(layout.frames, layout.legends, strict=True):
@@ -218,7 +218,7 @@ def _draw(canvas: Canvas, layout: Layout) -> None:
         draw_legend(canvas, legend, frame.beyond + aside, frame.box.top)
     if layout.notes:
         foot = layout.height - GAP - text_height(layout.notes, SMALL)
-        canvas.words([Word(GAP, foot, layout.notes)], SMALL, "left", "top", color=FAINT)
+        canvas.words([PlacedText(GAP, foot, layout.notes)], SMALL, "left", "top", color=FAINT)
 
 
 def _panel(canvas: Canvas, frame: Frame) -> None:
@@ -236,7 +236,7 @@ def _panel(canvas: Canvas, frame: Frame) -> None:
         _color_bar(canvas, frame, bar, number)
     if frame.title:
         top = (frame.top or frame).box.top - GAP
-        canvas.words([Word(frame.box.left, top, frame.title)], TITLE, "left", "bottom", more=BOLD)
+        canvas.words([PlacedText(frame.box.left, top, frame.title)], TITLE, "left", "bottom", more=BOLD)
 
 
 def _grid(canvas: Canvas, frame: Frame) -> None:
@@ -297,7 +297,7 @@ def _y_axis(canvas: Canvas, frame: Frame) -> None:
         canvas.words([word], FONT, upright="bottom", turn=90.0)
 
 
-def _words(side: Side, *, along_x: bool) -> list[Word]:
+def _words(side: Side, *, along_x: bool) -> list[PlacedText]:
     """Return the texts at ticks, each at its position along the axis."""
     found = []
     for place, (value, text) in enumerate(side.ticks.entries):
@@ -307,10 +307,10 @@ def _words(side: Side, *, along_x: bool) -> list[Word]:
     return found
 
 
-def _short(x: float, y: float, text: str, full: str) -> Word:
+def _short(x: float, y: float, text: str, full: str) -> PlacedText:
     """Return a text, with all of it where it is shortened."""
     same = "…" not in text or "".join(text.split()) == "".join(full.split())
-    return Word(x, y, text, None if same else " ".join(full.split()))
+    return PlacedText(x, y, text, None if same else " ".join(full.split()))
 
 
 def _color_bar(canvas: Canvas, frame: Frame, bar: ColorBar, number: int) -> None:

@@ -101,7 +101,7 @@ def _above_each_other(ends: tuple[float, float], length: float) -> Fits:
 def number_ticks(low: float, high: float, fits: Fits, most: int) -> list[Entry]:
     """Return round numbers from one end to another, as close as fits."""
     span = high - low
-    if not (isfinite(span) and span > 1e-13 * max(abs(low), abs(high))):
+    if not (isfinite(span) and span > max(1e-300, 1e-13 * max(abs(low), abs(high)))):
         return []
     for step, decimals in _steps(span / most):
         first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
@@ -131,7 +131,7 @@ def number_texts(values: list[float], decimals: int) -> list[str]:
     Thousands are apart from ten of them on, as numbers of four digits may be years.
     """
     largest = max(map(abs, values), default=0.0)
-    if largest and (largest >= 1e7 or decimals > 5):
+    if largest >= 1e7 or 0 < largest < 1e-4:
         top = floor(log10(largest))
         texts = [_with_power(value, top, max(0, top + decimals)) for value in values]
     else:

@@ -21,6 +21,8 @@ from paribus._models.ensemble import Ensemble
 from paribus._states import Counts, Keyed, RowCurves
 from paribus._states.expected import LARGEST, Constructed, Expected, Numbers
 
+PRODUCT_ROWS = 256  # whose products are summed up at once
+
 
 @dataclass(frozen=True, eq=False)
 class CoveragePass:
@@ -122,9 +124,9 @@ class PredictionPass:
         every = np.concatenate(functions)
         return Keyed(
             {
-                ("together", 0): Counts((effect * weights).swapaxes(0, 1) @ effect.transpose(1, 2, 0)),
-                ("first", 0): Counts(every @ weights),
-                ("second", 0): Counts(every**2 @ weights),
+                ("together", 0): Counts(_products(effect, weights)),
+                ("first", 0): Counts(np.einsum("fmi,i->fm", every, weights)),
+                ("second", 0): Counts(np.einsum("fmi,fmi,i->fm", every, every, weights)),
             }
         )
 
@@ -134,6 +136,19 @@ class PredictionPass:
         effect = np.stack([table[:, cell] for table, cell in zip(self.effects, own, strict=True)])
         full, lost = kernels().lose(self.walk, codes, self.share, self.ensemble.single_sum)
         return effect, full - self.center[:, None], lost.swapaxes(0, 1)
+
+
+def _products(effect: Floats, weights: Floats) -> Floats:
+    """Return the sums of products ``(m, f, f)`` of every two effects ``(f, m, i)``.
+
+    Some rows at a time: a matrix library starts threads for more, which get in the way of ours.
+    """
+    found = np.zeros((effect.shape[1], len(effect), len(effect)))
+    for first in range(0, len(weights), PRODUCT_ROWS):
+        some = slice(first, first + PRODUCT_ROWS)
+        part = effect[..., some]
+        found += (part * weights[some]).swapaxes(0, 1) @ part.transpose(1, 2, 0)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

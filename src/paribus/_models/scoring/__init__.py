@@ -1,7 +1,7 @@
 """How good predictions are: losses and scores of a model's predictions."""
 
 from paribus._models.scoring.choose import score_of
-from paribus._models.scoring.family import Family, family_of, predicts_probability
+from paribus._models.scoring.family import Family, family_of, other_scale, predicts_probability
 from paribus._models.scoring.outcome import Outcome, outcome_of
 from paribus._models.scoring.score import RowScore, Score, Scorer, TotalScore
 from paribus._models.scoring.target import target_of
@@ -14,6 +14,7 @@ __all__ = [
     "Scorer",
     "TotalScore",
     "family_of",
+    "other_scale",
     "outcome_of",
     "predicts_probability",
     "score_of",

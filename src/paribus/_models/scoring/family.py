@@ -10,6 +10,7 @@ import numpy as np
 
 from paribus._contracts import Floats
 from paribus._models.estimators import attribute, steps_of
+from paribus._models.scoring.losses import has_classes
 
 HANDING_ON = "best_estimator_"  # where a search holds the model it chose
 FITTED_BY_CLASS = {"PoissonRegressor": 1.0, "GammaRegressor": 2.0}
@@ -23,6 +24,11 @@ POWERS = {
     "reg:tweedie": None,
 }
 PROBABILITIES = ("binary", "binary:logistic", "cross_entropy", "reg:logistic", "xentropy")
+# Objectives whose predict returns margins, labels or scores that only rank, by how their names begin.
+OTHER_SCALES = (
+    *("binary:hinge", "binary:logitraw", "multi:softmax", "rank:", "lambdarank", "rank_xendcg"),
+    *("logloss", "crossentropy", "multiclass", "multilogloss", "yetirank", "pairlogit", "queryrmse"),
+)
 TWEEDIE_POWER = 1.5  # that boosting libraries take where none is given
 
 
@@ -95,6 +101,21 @@ def family_of(estimator: Any) -> Family | None:
         return None
     power = POWERS[name]
     return Family(power) if power is not None else _of_power(_tweedie_power(settings, option))
+
+
+def _objective(settings: dict[str, Any]) -> str:
+    """Return what a model was fitted to minimize, in lower case; nothing where it does not say so."""
+    return next((settings[name] for name in OBJECTIVES if isinstance(settings.get(name), str)), "").lower()
+
+
+def other_scale(estimator: Any) -> str | None:
+    """Return why what ``predict`` returns is not on the scale of ``y``, None where nothing says so."""
+    if has_classes(estimator):
+        return "predict returns labels of classes; request response_method='predict_proba'"
+    objective = _objective(_settings(estimator))
+    if not objective.startswith(OTHER_SCALES):
+        return None
+    return f"predict of the objective {objective!r} returns margins, labels or scores, which y is not"
 
 
 def predicts_probability(estimator: Any) -> bool:

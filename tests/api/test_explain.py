@@ -1,0 +1,279 @@
+"""Explain: the parts are those of each function to the bit, in few passes, of any model and table."""
+
+from collections import Counter
+from dataclasses import fields, is_dataclass
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+import paribus
+from paribus.errors import OptionError, ParibusError
+
+ROWS, QUIET = 700, {"progress": False}
+PARTS = (
+    "effects",
+    "local_effects",
+    "averages",
+    "importance",
+    "interactions",
+    "surfaces",
+    "shapes",
+    "columns",
+)
+CURVES = {"grid_resolution": 20, "quantiles": (0.1, 0.5, 0.9)}
+
+
+@cache
+def table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=ROWS), "b": rng.normal(size=ROWS), "n": rng.integers(0, 5, ROWS)})
+    X["gap"] = np.where(rng.random(ROWS) < 0.2, np.nan, X["a"] + rng.normal(size=ROWS))
+    X["kind"] = pd.Categorical(rng.choice(list("uvw"), ROWS))
+    X["y"] = X["a"] * X["b"] + X["n"] + np.nan_to_num(X["gap"]) + (X["kind"] == "u") * X["a"]
+    X["w"] = rng.gamma(2.0, size=ROWS)
+    return X
+
+
+NAMES = ["a", "b", "n", "gap", "kind"]
+
+
+@cache
+def trees():
+    X = table()
+    return HistGradientBoostingRegressor(max_iter=15, categorical_features="from_dtype").fit(X[NAMES], X["y"])
+
+
+def product(X):
+    return np.asarray(X["a"], dtype=float) * np.asarray(X["b"], dtype=float) + np.asarray(X["n"], dtype=float)
+
+
+def numbers(result, path=""):
+    """Yield every number and word of a result with its path, but for its record and its notes."""
+    if is_dataclass(result):
+        for one in fields(result):
+            if one.name not in ("provenance", "notes"):
+                yield from numbers(getattr(result, one.name), f"{path}.{one.name}")
+    elif isinstance(result, (tuple, list)):
+        for place, one in enumerate(result):
+            yield from numbers(one, f"{path}[{place}]")
+    elif isinstance(result, dict):
+        for key, one in result.items():
+            yield from numbers(one, f"{path}[{key}]")
+    else:
+        yield path, result
+
+
+def differing(one, other):
+    """Return the paths where two results differ in a bit."""
+    mine, theirs = dict(numbers(one)), dict(numbers(other))
+    assert mine.keys() == theirs.keys()
+    return [path for path, value in mine.items() if not same(value, theirs[path])]
+
+
+def same(one, other):
+    if isinstance(one, np.ndarray) and one.dtype.kind in "fiu":
+        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    return bool(np.all(one == other)) or (one != one and other != other)
+
+
+@pytest.mark.parametrize("model", [trees, lambda: product], ids=["trees", "callable"])
+def test_each_part_is_what_its_function_returns(model):
+    X, y = table()[NAMES], table()["y"]
+    explainer = paribus.Explainer(model(), X, y, **QUIET)
+    found = explainer.explain()
+    subsample = found.interactions.provenance.sampled_rows or "auto"
+    assert not differing(found.effects, explainer.effects(**CURVES))
+    assert not differing(found.local_effects, explainer.accumulated_local_effects())
+    assert not differing(found.averages, explainer.marginal(grid_resolution=20))
+    assert not differing(found.interactions, explainer.h_statistic(subsample=subsample))
+    assert not differing(found.importance, explainer.feature_importance(subsample=subsample))
+    assert not differing(found.surfaces, explainer.effects(list(found.surfaces), grid_resolution=12))
+
+
+def test_surfaces_are_those_of_the_strongest_pairs():
+    found = paribus.explain(trees(), table()[NAMES], pairs=3, **QUIET)
+    strongest = {frozenset(one.features) for one in found.interactions.strongest(3)}
+    assert {frozenset(pair) for pair in found.surfaces} == strongest
+    assert frozenset(("a", "b")) in strongest
+    assert paribus.explain(trees(), table()[NAMES], pairs=0, **QUIET).surfaces is None
+    assert list(paribus.explain(product, table()[NAMES], **QUIET).surfaces) == [("a", "b")]
+
+
+@cache
+def folder(tmp):
+    path = tmp / "rows"
+    path.mkdir()
+    X = table().astype({"kind": str})
+    for part in range(2):
+        some = X.iloc[part::2].reset_index(drop=True)
+        some.to_parquet(path / f"part-{part}.parquet", row_group_size=100)
+    return path
+
+
+def from_files(path):
+    return pd.concat([pq.read_table(file).to_pandas() for file in sorted(path.iterdir())], ignore_index=True)
+
+
+@pytest.mark.parametrize("model", ["trees", "callable"])
+def test_rows_that_are_read_three_times_give_the_same_bits(model, tmp_path):
+    """Categories are among them, so that local effects need rows that are drawn first."""
+    path = folder(tmp_path)
+    held = from_files(path)
+    options = {"features": NAMES} if model == "callable" else {}
+    estimator = product
+    if model == "trees":
+        numeric = ["a", "b", "n", "gap"]
+        estimator = HistGradientBoostingRegressor(max_iter=10).fit(held[numeric], held["y"])
+    read = paribus.explain(estimator, path, "y", sample_weight="w", **options, **QUIET)
+    columns = held[[*NAMES]] if model == "callable" else held[["a", "b", "n", "gap"]]
+    mine = paribus.explain(estimator, columns, held["y"], sample_weight=held["w"], **options, **QUIET)
+    assert read.provenance.passes == 3
+    for part in PARTS:
+        if part not in ("local_effects", "columns"):  # sums of bins in another order
+            assert not differing(getattr(mine, part), getattr(read, part)), part
+    for name, effect in mine.local_effects.items():
+        np.testing.assert_allclose(read.local_effects[name].ale, effect.ale, rtol=1e-9, atol=1e-12)
+
+
+def test_threads_and_checkpoints_change_no_bit(tmp_path):
+    path = folder(tmp_path)
+    held = from_files(path)
+    model = HistGradientBoostingRegressor(max_iter=10).fit(held[["a", "b", "n", "gap"]], held["y"])
+    one = paribus.explain(model, path, "y", n_jobs=1, **QUIET)
+    kept = {"checkpoint": tmp_path / "kept", "n_jobs": 3}
+    for other in (paribus.explain(model, path, "y", **kept, **QUIET) for _ in range(2)):
+        assert not [part for part in PARTS if differing(getattr(one, part), getattr(other, part))]
+
+
+@pytest.mark.cluster
+def test_a_cluster_changes_no_bit(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    path = folder(tmp_path)
+    held = from_files(path)
+    model = HistGradientBoostingRegressor(max_iter=10).fit(held[["a", "b", "n", "gap"]], held["y"])
+    here = paribus.explain(model, path, "y", **QUIET)
+    with distributed.Client(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+    ) as client:
+        there = paribus.explain(model, path, "y", executor=client, **QUIET)
+    assert not [part for part in PARTS if differing(getattr(here, part), getattr(there, part))]
+
+
+def test_a_column_that_cannot_be_varied_is_left_out_of_every_part():
+    X = table()[["a", "b", "n"]].assign(lists=[[1, 2]] * ROWS)
+    found = paribus.explain(product, X, **QUIET)
+    assert set(found.feature_names) == {"a", "b", "n"} == set(found.interactions.feature_names)
+    assert list(found.surfaces) == [("a", "b")]
+    assert any("lists" in note for note in found.verdict)
+    single = paribus.explain(lambda X: np.asarray(X["a"], dtype=float), X[["a", "lists"]], **QUIET)
+    assert single.interactions is None
+    assert single.importance.feature_names == ("a",)
+
+
+def test_a_single_feature_has_no_interactions():
+    found = paribus.explain(lambda X: X[:, 0] ** 2, table()[["a"]].to_numpy(), **QUIET)
+    assert found.interactions is None
+    assert found.surfaces is None
+    assert found.importance.values[0] > 0
+    assert found.table[0].partner is None
+
+
+def test_interactions_can_be_left_out():
+    found = paribus.explain(trees(), table()[NAMES], interactions=False, **QUIET)
+    assert found.interactions is None
+    assert found.importance.feature_names == tuple(NAMES)
+
+
+def test_a_list_of_models_has_no_quantiles_and_one_ranking_of_pairs():
+    X, y = table()[["a", "b", "n"]], table()["y"]
+    models = [HistGradientBoostingRegressor(max_iter=5 + i).fit(X, y) for i in range(2)]
+    found = paribus.explain(models, X, **QUIET)
+    assert found.effects["a"].quantiles is None
+    strength = found.interactions.pairwise.strength[:, 0]
+    order = [found.interactions.pairs[k] for k in np.argsort(-strength)]
+    names = [tuple(found.interactions.feature_names[j] for j in pair) for pair in order]
+    assert {frozenset(pair) for pair in found.surfaces} == {frozenset(pair) for pair in names if pair}
+    with pytest.raises(OptionError, match="quantiles="):
+        paribus.explain(models, X, quantiles=[0.5], **QUIET)
+
+
+def test_classes_are_explained_together():
+    X = table()[["a", "b", "n"]]
+    y = np.digitize(table()["y"], [0.0, 3.0])
+    model = HistGradientBoostingClassifier(max_iter=5).fit(X, y)
+    found = paribus.explain(model, X, y, subsample=60, **QUIET)
+    assert len(found.output_names) == 3
+    assert len(found.shapes) == 9
+    assert found.interactions.provenance.sampled_rows == 60
+    assert found.performance is not None
+
+
+def test_max_predictions_bounds_all_of_it():
+    seen = Counter()
+
+    def counting(X):
+        seen["rows"] += len(X)
+        return product(X)
+
+    found = paribus.explain(counting, table()[NAMES], max_predictions=30_000, **QUIET)
+    assert 5_000 < seen["rows"] <= 30_000
+    assert any(note.code.name == "PREDICTIONS_BOUNDED" for note in found.effects.notes)
+    assert found.interactions.provenance.sampled_rows < 60
+    with pytest.raises(ParibusError, match="max_predictions=20 is divided among 6 statistics"):
+        paribus.explain(product, table()[NAMES], max_predictions=20, **QUIET)
+
+
+def test_rows_that_are_crossed_are_fewer_of_many_features():
+    X = np.random.default_rng(0).normal(size=(200, 30))
+    found = paribus.explain(lambda X: X[:, 0] * X[:, 1], X, grid_resolution=2, pairs=1, **QUIET)
+    assert found.interactions.provenance.sampled_rows == 146
+    assert any(note.code.name == "ROWS_SAMPLED" for note in found.interactions.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pairs": -1}, "pairs=-1 must be an integer of at least 0"),
+        ({"interactions": "yes"}, "interactions='yes' must be one of True, False"),
+        ({"grid_resolution": 0}, "grid_resolution"),
+        ({"quantiles": [2.0]}, "quantiles"),
+        ({"features": ["nobody"]}, "nobody"),
+        ({"subsample": 1}, "subsample=1 must be an integer of at least 2"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, message):
+    with pytest.raises(ParibusError, match=message):
+        paribus.explain(product, table()[NAMES], **options, **QUIET)
+
+
+def test_the_forecast_knows_the_passes_and_bounds_the_predictions(tmp_path):
+    X = table()[NAMES]
+    seen = Counter()
+
+    def counting(X):
+        seen["rows"] += len(X)
+        return product(X)
+
+    estimate = paribus.estimate_cost(product, X, verb="explain", subsample=40, pairs=1)
+    paribus.explain(counting, X, subsample=40, pairs=1, **QUIET)
+    assert 0.5 * estimate.predictions <= seen["rows"] <= 1.1 * estimate.predictions
+    assert estimate.seconds > 0
+    path = folder(tmp_path)
+    held = from_files(path)
+    model = HistGradientBoostingRegressor(max_iter=5).fit(held[["a", "b", "n", "gap"]], held["y"])
+    assert paribus.Explainer(model, path, "y", **QUIET).estimate_cost("explain").passes == 3
+
+
+def test_what_takes_long_is_announced(monkeypatch, capsys):
+    from paribus._api import explainer
+
+    monkeypatch.setattr(explainer, "ANNOUNCED_SECONDS", 0.0)
+    X = table()[["a", "b", "n"]]
+    paribus.explain(product, X, subsample=20, pairs=0)
+    assert "paribus: this takes about" in capsys.readouterr().err
+    paribus.explain(product, X, subsample=20, pairs=0, **QUIET)
+    assert "this takes" not in capsys.readouterr().err

@@ -1,0 +1,65 @@
+"""The picture of performance: calibration with errors and the diagonal, and training curves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.ensemble import GradientBoostingRegressor
+
+import paribus
+from paribus._display.figure import Line, Points
+
+
+@pytest.fixture(scope="module")
+def performance():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] + rng.normal(size=300)
+    model = GradientBoostingRegressor(n_estimators=3, subsample=0.5).fit(X, y)
+    return paribus.explain(model, X, y).performance
+
+
+def test_panels_have_the_numbers_of_the_result(performance):
+    calibration, training = performance.figure().panels
+    diagonal, groups = calibration.marks
+    assert isinstance(diagonal, Line)
+    assert isinstance(groups, Points)
+    assert (diagonal.x == diagonal.y).all()
+    (table,) = performance.calibration
+    np.testing.assert_array_equal(groups.x, table.predicted)
+    np.testing.assert_array_equal(groups.y, table.observed)
+    np.testing.assert_array_equal(groups.error, 2 * table.observed_error)
+    assert groups.hover[0].startswith("predicted ")
+    assert groups.hover[0].endswith("of the data")
+    assert [mark.label for mark in training.marks] == ["training", "out of bag"]
+    np.testing.assert_array_equal(training.marks[0].y, performance.training_curves[0].values)
+    assert (training.x.label, training.y.label) == ("iteration", "squared_error")
+
+
+def test_every_renderer_draws_it(performance):
+    page = performance.plot(title="how well")
+    assert sum(len(axes.get_lines()) > 0 for axes in page.axes) == 2
+    assert performance.plot(backend="plotly").data
+    assert performance.to_svg() == performance.to_svg()
+    assert "image/png" in performance._repr_mimebundle_()
+
+
+def test_text_and_table_have_every_metric(performance):
+    text = repr(performance)
+    assert text.startswith("Performance of GradientBoostingRegressor: ")
+    assert all(f"\n  {one.name}: {one}" in text for one in performance.metrics)
+    assert "squared_error of training: " in text
+    frame = performance.to_frame(backend="pyarrow")
+    assert frame.column_names == ["metric", "output", "value", "standard_error", "better"]
+    assert frame["metric"].to_pylist() == [one.name for one in performance.metrics]
+    assert performance["R²"].better == "higher"
+    with pytest.raises(KeyError, match="there is no metric 'R2'"):
+        performance["R2"]
+
+
+def test_what_cannot_be_drawn_is_refused(performance):
+    nothing = replace(performance, calibration=(), training_curves=())
+    with pytest.raises(paribus.DrawingError, match="no calibration to plot"):
+        nothing.figure()
+    with pytest.raises(paribus.OptionError, match="columns=0 must be a positive integer"):
+        performance.figure(columns=0)

@@ -1,0 +1,300 @@
+"""The change from one explanation to another: what counts as moved, and what is sampling error."""
+
+import dataclasses
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+
+import paribus
+from paribus.results.drift import Drift
+from paribus.results.performance import Metric, Performance
+
+
+def explained(model, X, y=None, **options):
+    return paribus.Explainer(model, X, y, progress=False, **options).explain()
+
+
+@pytest.fixture(scope="module")
+def X():
+    return np.random.default_rng(0).normal(size=(400, 3))
+
+
+@pytest.fixture(scope="module")
+def old(X):
+    return explained(lambda t: t[:, 0] + t[:, 1] * t[:, 2], X)
+
+
+def names(changes):
+    return [change.name for change in changes]
+
+
+def test_change_of_curve_is_difference_apart_from_level(X, old):
+    new = explained(lambda t: t[:, 0] + 0.5 * (t[:, 0] > 0.7) + t[:, 1] * t[:, 2] + 3, X)
+    drift = old.compare(new)
+    moved = drift.effects[0]
+    assert (moved.feature, moved.presence, moved.at[0] > 0.7) == ("x0", "both", True)
+    apart = new.effects["x0"].average[0] - old.effects["x0"].average[0]
+    assert np.allclose(moved.grid_values[0], old.effects["x0"].grid_values[0])
+    assert np.allclose(moved.change[0], apart - apart @ moved.weights)
+    assert np.isclose(moved.typical[0] ** 2, moved.weights @ moved.change[0] ** 2)
+    assert moved.largest[0] == np.abs(moved.change[0]).max()
+    assert np.isclose(moved.level[0], apart @ moved.weights)
+    assert drift.level_new[0] - drift.level_old[0] == pytest.approx(3.13, abs=0.1)
+    assert names(drift.above(0.1)) == ["level", "x0"]
+    assert drift.spread[0] == pytest.approx(np.std(X[:, 0] + X[:, 1] * X[:, 2]), rel=0.1)
+
+
+def test_same_model_on_same_rows_has_not_changed(X, old):
+    drift = old.compare(explained(lambda t: t[:, 0] + t[:, 1] * t[:, 2], X))
+    assert drift.same_model
+    assert drift.same_data
+    assert drift.above(0.0) == []
+    assert all(change.change == 0 for change in drift.ranked())
+
+
+def test_interaction_that_appears_is_a_change(X, old):
+    drift = old.compare(explained(lambda t: t[:, 0] + t[:, 1] * t[:, 2] + t[:, 0] * t[:, 2], X))
+    pairs = [change for change in drift.above(0.3) if change.kind == "interaction"]
+    assert [change.features for change in pairs] == [("x0", "x2")]
+    assert pairs[0].old == 0
+    assert pairs[0].change == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_other_rows_of_the_same_model_move_beyond_bound_and_within_errors(seed):
+    """A few hundred rows move an average by a share of the spread; standard errors tell that from drift."""
+
+    def model(t):
+        return t[:, 0] + t[:, 1] * t[:, 2]
+
+    rng = np.random.default_rng(seed)
+    old = explained(model, rng.normal(size=(2000, 3)))
+    new = explained(model, rng.normal(size=(100, 3)))
+    drift = old.compare(new, independent=True)
+    assert drift.ranked()[0].share > 0.02  # far above what the bound below would pass
+    assert drift.above(0.02) == []
+    assert drift.errors == "independent"
+    moved = explained(lambda t: model(t) + 0.8 * np.abs(t[:, 0]), rng.normal(size=(300, 3)))
+    assert "x0" in names(old.compare(moved, independent=True).above(0.05))
+
+
+def test_errors_of_rows_that_may_overlap_are_the_sum_of_both(X, old):
+    new = explained(lambda t: t[:, 0] + t[:, 1] * t[:, 2], X[:300])
+    bound, independent = (old.compare(new, independent=flag) for flag in (False, True))
+    assert bound.errors == "upper bound"
+    one, two = (dict(zip(d.feature_names, d.effects, strict=True))["x1"] for d in (bound, independent))
+    assert (one.standard_error > two.standard_error).all()
+    shapes = [shape.centered_error for e in (old, new) for shape in e.shapes if shape.feature == "x1"]
+    if (at := one.grid_values[0] == old.effects["x1"].grid_values[0][5]).any():
+        assert one.standard_error[0, at][0] >= shapes[0][5]
+    assert [note.code.name for note in bound.notes] == ["ERROR_BASIS", "INTERPOLATED"]
+    assert "not of fitting a model again" in bound.notes[0]
+
+
+def test_steps_between_grid_values_are_no_change():
+    """A tree's curve jumps between grid points, which lie elsewhere for other rows."""
+    rng = np.random.default_rng(3)
+    old, new = (
+        explained(lambda t: (t[:, 0] > 0.3) * 2.0 + t[:, 1], rng.normal(size=(n, 2))) for n in (900, 700)
+    )
+    (moved,) = (one for one in old.compare(new).effects if one.feature == "x0")
+    assert moved.typical[0] < 0.05
+    assert len(moved.weights) > len(old.effects["x0"].grid_values[0])
+
+
+def test_typical_change_of_noise_exceeds_threshold_no_more_often_than_stated():
+    """The typical change in standard errors has a tail no longer than that of one normal error."""
+    rng = np.random.default_rng(0)
+    for correlation in (0.0, 0.6, 0.99):
+        shared = np.sqrt(correlation) * rng.normal(size=(20_000, 1))
+        noise = shared + np.sqrt(1 - correlation) * rng.normal(size=(20_000, 20))
+        typical = np.sqrt(np.mean(noise**2, axis=1))  # of standard error 1 at each point
+        assert np.mean(typical > 1.96) <= 0.05 + 0.005
+
+
+def test_features_and_categories_of_one_explanation_alone():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "city": rng.choice(["Bern", "Genf"], 200)})
+
+    def model(t):
+        return np.asarray(t["x"], float) + (np.asarray(t["city"]) == "Bern")
+
+    old = explained(model, frame)
+    more = frame.assign(z=rng.normal(size=200), city=rng.choice(["Bern", "Chur"], 200))
+    new = explained(lambda t: model(t) + np.asarray(t["z"], float), more)
+    by_name = {one.feature: one for one in old.compare(new).effects}
+    assert (by_name["z"].presence, by_name["z"].ranks[0], by_name["z"].strengths[0]) == ("new", None, None)
+    assert by_name["z"].typical[0] == pytest.approx(new.effects["z"].strength)
+    assert (by_name["city"].only_old, by_name["city"].only_new) == (("Genf",), ("Chur",))
+    assert "z" in names(old.compare(new).above(0.1))
+    gone = {one.feature: one for one in new.compare(old).effects}["z"]
+    assert gone.presence == "old"
+    assert gone.typical[0] == pytest.approx(by_name["z"].typical[0])
+
+
+def test_missing_point_is_compared():
+    X = np.random.default_rng(2).normal(size=(300, 2))
+    X[::4, 0] = np.nan
+    old, new = (explained(lambda t, v=v: np.nan_to_num(t[:, 0], nan=v) + t[:, 1], X) for v in (0.0, 3.0))
+    moved = old.compare(new).effects[0]
+    assert moved.feature == "x0"
+    assert moved.at == (None,)
+    assert moved.missing_weight == pytest.approx(0.25)
+    assert moved.largest[0] == moved.missing_change[0] == pytest.approx(0.75 * 3)
+    assert "missing" in repr(old.compare(new))
+
+
+def test_nothing_in_common_counts_as_moved(X, old):
+    far = explained(lambda t: t[:, 0] + t[:, 1] * t[:, 2], X + np.array([100.0, 0, 0]))
+    drift = old.compare(far)
+    assert np.isnan(drift.effects[0].typical[0])
+    assert "x0" in names(drift.above(1e6))
+    assert "no common value" in repr(drift)
+
+
+def test_several_outputs_are_compared_one_by_one(X):
+    old, new = (explained(lambda t, k=k: np.stack([t[:, 0], k * t[:, 1]], axis=1), X) for k in (1.0, 2.0))
+    drift = old.compare(new)
+    assert {(c.name, c.output) for c in drift.above(0.1)} == {("x1", drift.output_names[1])}
+    assert drift.figure(output=1).panels
+    with pytest.raises(paribus.DrawingError, match="one output"):
+        drift.figure()
+
+
+def test_threshold_grows_with_what_is_compared(X, old):
+    drift = old.compare(old)
+    assert 2 < drift.threshold() < drift.threshold("largest") < 5
+    assert drift.threshold(confidence=0.99) > drift.threshold()
+
+
+def test_unit_of_bound(X, old):
+    drift = old.compare(explained(lambda t: 1.5 * t[:, 0] + t[:, 1] * t[:, 2], X))
+    size = drift.effects[0].typical[0]
+    assert names(drift.above(size * 0.99, unit="prediction")) == ["x0"]
+    assert drift.above(size * 1.01, unit="prediction") == []
+    assert names(drift.above(size / drift.spread[0] * 0.99)) == ["x0"]
+    assert drift.above(abs(drift.effects[0].largest[0]) * 0.99, unit="prediction", measure="largest")
+
+
+def test_table_file_text_and_picture(X, old, tmp_path):
+    drift = old.compare(explained(lambda t: 1.5 * t[:, 0] + t[:, 1] * t[:, 2], X))
+    frame = drift.to_frame(backend="pandas")
+    assert set(frame["kind"]) == {"effect", "level", "interaction"}
+    assert len(frame) == len(drift.ranked())
+    assert frame["feature"][0] == "x0"
+    drift.save(tmp_path / "drift.json")
+    again = paribus.load(tmp_path / "drift.json")
+    assert isinstance(again, Drift)
+    assert again == drift
+    assert (
+        repr(drift).splitlines()[0] == "Drift, <lambda> to <lambda>, the same rows: 3 features (prediction)"
+    )
+    bars = drift.figure().panels[0].marks[0]
+    assert bars.length[0] == drift.effects[0].typical[0]
+    assert "text/html" in drift._repr_mimebundle_()
+
+
+def test_metrics_of_both_are_compared(old):
+    one, two = (
+        dataclasses.replace(
+            old,
+            performance=Performance(
+                (Metric("AUC", None, value, 0.03, "higher"),), (), (), (), old.provenance
+            ),
+        )
+        for value in (0.8, 0.7)
+    )
+    (metric,) = one.compare(two).metrics
+    assert (metric.name, metric.old, metric.new, metric.standard_error) == ("AUC", 0.8, 0.7, 0.06)
+    assert "AUC: 0.8 to 0.7, change -0.1 ± 0.06" in repr(one.compare(two))
+    assert one.compare(two).to_frame(backend="pandas")["kind"].iloc[-1] == "metric: AUC"
+    assert old.compare(two).metrics == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda old: old.compare(3), "new= must be an Explanation, not a int"),
+        (lambda old: old.compare(old, independent=True), "over the same rows; omit it"),
+        (lambda old: old.compare(old, independent=1), "independent=1 must be True or False"),
+        (lambda old: old.compare(old).above(-1), "bound=-1 must be a number that is not negative"),
+        (lambda old: old.compare(old).above(1, unit="x"), "unit='x' is not one of"),
+        (lambda old: old.compare(old).above(1, measure="x"), "measure='x' is not one of"),
+        (lambda old: old.compare(old).above(1, confidence=0.5), "confidence=0.5 must be at least 0.8"),
+        (lambda old: dataclasses.replace(old.compare(old), provenances={}), "those of 'old' and 'new'"),
+    ],
+)
+def test_wrong_arguments_are_named(old, call, message):
+    with pytest.raises(paribus.InputError, match=message):
+        call(old)
+
+
+def test_other_outputs_and_other_features_are_refused(X, old):
+    two = explained(lambda t: np.stack([t[:, 0], t[:, 1]], axis=1), X)
+    with pytest.raises(paribus.InputError, match="about other outputs"):
+        old.compare(two)
+    other = explained(lambda t: t[:, 0], X, feature_names=["a", "b", "c"])
+    with pytest.raises(paribus.InputError, match="no feature in common"):
+        old.compare(other)
+
+
+LIBRARIES = {
+    "lightgbm": lambda seed: lightgbm.LGBMRegressor(
+        n_estimators=60,
+        num_leaves=15,
+        subsample=0.8,
+        subsample_freq=1,
+        random_state=seed,
+        verbose=-1,
+        n_jobs=1,
+    ),
+    "xgboost": lambda seed: xgboost.XGBRegressor(
+        n_estimators=60, max_depth=4, learning_rate=0.1, subsample=0.8, random_state=seed, n_jobs=1
+    ),
+    "forest": lambda seed: RandomForestRegressor(40, min_samples_leaf=5, max_features=0.7, random_state=seed),
+    "histogram": lambda seed: HistGradientBoostingRegressor(
+        max_iter=60, max_leaf_nodes=15, random_state=seed
+    ),
+}
+
+
+def drawn(n, seed, moved=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    X[:, 1] += 0.5 * X[:, 0]
+    y = 2 * np.tanh(X[:, 0]) + X[:, 1] ** 2 / 2 + 0.7 * X[:, 2] * X[:, 3] + moved * (X[:, 0] > 0.5)
+    return X, y + rng.normal(size=n)
+
+
+def gate(library, seed):
+    """Return whether refits by seed, bootstrap and fresh data fail, and whether a model that moved does."""
+    make, (X, y) = LIBRARIES[library], drawn(8000, seed)
+    again = np.random.default_rng(seed).integers(0, len(X), len(X))
+    rows, later = drawn(1000, 500 + seed)[0], drawn(300, 900 + seed)[0]
+    old = explained(make(0).fit(X, y), rows)
+    models = [make(1).fit(X, y), make(1).fit(X[again], y[again]), make(1).fit(*drawn(8000, 99 + seed))]
+    models.append(make(1).fit(*drawn(8000, 99 + seed, moved=1.0)))
+    on_rows = [bool(old.compare(explained(model, rows)).above(0.1)) for model in models]
+    on_later = [
+        bool(old.compare(explained(model, later), independent=True).above(0.1)) for model in models[1::2]
+    ]
+    return on_rows, on_later
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_gate_passes_refits_and_fails_a_model_that_moved(library):
+    assert gate(library, 1) == ([False, False, False, True], [False, True])
+
+
+def test_gate_passes_another_seed_and_fails_a_model_that_moved():
+    make, rows = LIBRARIES["lightgbm"], drawn(500, 7)[0]
+    old, again, moved = (
+        explained(make(seed).fit(*drawn(3000, 1, shift)), rows) for seed, shift in ((0, 0), (1, 0), (1, 1.5))
+    )
+    assert old.compare(again).above(0.1) == []
+    assert "x0" in names(old.compare(moved).above(0.1))

@@ -1,0 +1,108 @@
+"""An explanation prints, saves, and becomes a table; nothing of it depends on the model afterwards."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import paribus
+from paribus.results.feature_table import sparkline
+
+ROWS = 300
+
+
+def predict(X):
+    steps = np.where(np.asarray(X["kind"]) == "u", 1.0, 0.0)
+    return 2 * np.asarray(X["a"], dtype=float) + np.asarray(X["a"], dtype=float) * steps
+
+
+@cache
+def found(library="pandas"):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=ROWS), "kind": rng.choice(list("uv"), ROWS), "still": 1.0})
+    X["gap"] = np.where(np.arange(ROWS) % 4 == 0, np.nan, rng.normal(size=ROWS))
+    X["no\x1b[31mname" + "x" * 60] = rng.normal(size=ROWS)
+    table = X if library == "pandas" else pl.from_pandas(X)
+    return paribus.explain(predict, table, predict(X), subsample=50, progress=False)
+
+
+def test_a_row_says_what_is_known_of_a_feature():
+    table = found().table
+    assert [row.feature for row in table] == list(found().feature_names)
+    first = table["a"]
+    assert first is table[0]
+    assert first.strength == found().effects["a"].strength
+    assert 0 < first.standard_error < first.strength < first.importance
+    assert (first.shape, first.violation) == ("rising", 0.0)
+    assert (first.partner, table["kind"].partner) == ("kind", "a")
+    assert first.partner_strength == pytest.approx(table["kind"].partner_strength)
+    assert table["kind"].categories == 2
+    assert table["gap"].missing == pytest.approx(0.25)
+    assert table["gap"].inside < 0.75
+    assert table["gap"].partner is None
+    assert table["gap"].notes > 0
+    assert (first.lowest, first.highest) == tuple(found().effects["a"].deciles[0][[0, -1]])
+
+
+def test_the_text_is_a_table_with_the_worst_findings_below():
+    lines = repr(found()).splitlines()
+    assert lines[0] == "Explanation of predict: 5 features, strongest first (prediction)"
+    assert "300 rows" in lines[1]
+    assert lines[2].split() == ["feature", "strength", "shape", "strongest", "partner", "support", "missing"]
+    assert lines[3].split()[0] == "a"
+    assert lines[3].endswith("▁▂▃▄▅▆▇█") or lines[3].rstrip().endswith("█")
+    starts = {line.index(word) for line, word in zip(lines[2:4], ("shape", "rising"), strict=True)}
+    assert len(starts) == 1
+    text = repr(found())
+    assert "\x1b" not in text
+    assert "\\x1b[31mname" in text
+    assert "x" * 40 not in text
+    assert f"{found().verdict[0].severity} {found().verdict[0].code.value}: {found().verdict[0]}" in text
+
+
+def test_many_features_are_cut_off():
+    X = np.random.default_rng(0).normal(size=(30, 25))
+    options = {"interactions": False, "grid_resolution": 2, "progress": False}
+    many = paribus.explain(lambda X: X[:, 0], X, **options)
+    assert "\n  and 5 more" in repr(many)
+    assert len(repr(many.table).splitlines()) == 26
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_table_is_a_frame_of_the_library_of_the_user(library):
+    frame = found(library).to_frame()
+    assert type(frame).__module__.split(".")[0] == library
+    assert list(frame["feature"]) == list(found(library).feature_names)
+    arrow = found(library).to_frame(backend="pyarrow")
+    assert arrow["strength"].to_pylist() == [row.strength for row in found().table]
+    assert arrow["violation_start"].to_pylist() == [None] * 5
+
+
+def test_it_is_saved_bit_for_bit(tmp_path):
+    found().save(tmp_path / "explanation.json")
+    again = paribus.load(tmp_path / "explanation.json")
+    assert again == found()
+    assert repr(again) == repr(found())
+    assert again.table.rows[0] == found().table.rows[0]
+
+
+def test_it_draws_its_strongest_features():
+    assert found().figure() == found().effects.figure(k=9)
+    assert found().figure(k=2) == found().effects.figure(k=2)
+    assert "<pre>Explanation of predict" in found()._repr_html_()
+    assert "image/png" in found()._repr_mimebundle_()
+
+
+def test_arrays_have_names():
+    arrays = found().to_xarray()
+    assert set(arrays) == {"effects", "local_effects", "averages", "importance", "interactions", "surfaces"}
+    assert arrays["effects"]["a"]["average"].dims == ("output", "a")
+
+
+def test_a_sparkline_shows_where_a_curve_is_not_finite():
+    assert sparkline(np.array([])) == ""
+    assert sparkline(np.full(8, np.nan)) == " " * 8
+    assert sparkline(np.array([0.0] * 4 + [np.inf] * 2 + [7.0] * 2)) == "▁▁▁▁  ██"
+    assert sparkline(np.arange(8.0)) == "▁▂▃▄▅▆▇█"

@@ -1,0 +1,60 @@
+"""Observed against expected: one table over all features, worst first, missing values included."""
+
+import numpy as np
+import pytest
+
+import paribus
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(300, 2)).astype(float)
+    y = X[:, 0] + 2.0 * (X[:, 1] == 2) + 0.1 * rng.normal(size=300)
+    X[:40, 1] = np.nan
+    y[:40] += 5
+    return paribus.explain(lambda t: np.nan_to_num(t[:, 0]), X, y)
+
+
+def test_cells_are_those_of_averages_and_the_worst_is_first(explanation):
+    table = explanation.observed_expected()
+    assert len(table) == 3 + 3 + 1
+    assert set(zip(table.feature, table.value, strict=True)) >= {("x0", "1"), ("x1", "2"), ("x1", "missing")}
+    sizes = np.abs(table.in_errors)
+    assert (np.diff(sizes) <= 0).all()
+    assert (table.feature[0], table.value[0]) == ("x1", "2")
+    np.testing.assert_allclose(table.difference, table.observed - table.predicted, atol=1e-12)
+    np.testing.assert_allclose(table.in_errors, table.difference / table.standard_error)
+    average = explanation.averages["x1"]
+    place = list(zip(table.feature, table.value, strict=True)).index(("x1", "missing"))
+    assert table.rows[place] == average.missing.rows == 40
+    assert table.observed[place] == average.missing.observed[0]
+    assert table.support.sum() == 2 * 300
+
+
+def test_the_table_is_a_frame_text_and_a_file(explanation, tmp_path):
+    table = explanation.observed_expected()
+    frame = table.to_frame(backend="pyarrow")
+    assert frame.column_names == [
+        "feature", "value", "output", "rows", "support", "observed", "predicted", "difference",
+        "standard_error", "in_errors",
+    ]  # fmt: skip
+    assert frame.num_rows == len(table)
+    text = repr(table)
+    assert text.startswith("ObservedExpected of <lambda>: 7 cells, worst first\n  x1 = 2: observed")
+    assert text.endswith("and 2 more")
+    table.save(tmp_path / "table.json")
+    assert paribus.load(tmp_path / "table.json") == table
+
+
+def test_cells_of_a_single_row_come_last():
+    X = np.array([[0.0], [0.0], [0.0], [1.0]])
+    table = paribus.explain(lambda t: t[:, 0], X, np.array([0.1, 0.2, 0.4, 9.0])).observed_expected()
+    assert table.value == ("0", "1")
+    assert np.isnan(table.in_errors[1])
+
+
+def test_without_y_it_is_refused():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(paribus.InputError, match="pass y= to explain"):
+        paribus.explain(lambda t: t[:, 0], X).observed_expected()

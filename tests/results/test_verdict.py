@@ -1,0 +1,129 @@
+"""The verdict: findings once each, grouped, worst first, without what is muted."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import paribus
+from paribus import Note, NoteCode
+from paribus.errors import OptionError
+from paribus.results.verdict import Sizes, distinct, muted_codes
+
+CODES = {"PAR101", "PAR102", "PAR404", "PAR410"}
+
+
+def predict(X):
+    a, b, c, d, e = (np.nan_to_num(np.asarray(X[name])) for name in "abcde")
+    return 2 * a + np.where(b > 0, 3.0, 0.0) * a + 0.1 * c + 0.5 * np.sin(3 * d) + 0 * e
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(250, 5)), columns=list("abcde"))
+    table["b"] = table["a"] + 0.1 * table["b"]
+    table.loc[::5, "c"] = np.nan
+    table.loc[::9, "d"] = np.nan
+    return table
+
+
+@pytest.fixture(scope="module")
+def found(X):
+    return paribus.explain(predict, X, monotone={"d": 1, "a": "rising"})
+
+
+def test_a_finding_is_there_once_and_worst_first(found):
+    codes = [note.code for note in found.verdict]
+    assert len(set(codes)) == len(codes) <= 10
+    assert set(codes) >= CODES
+    severities = [note.severity for note in found.verdict]
+    assert severities == sorted(severities)  # issues before tips
+    assert codes[0] is NoteCode.DIRECTION_VIOLATED  # a requirement
+    assert found.verdict[0].feature == "d"
+    assert found.notes == found.verdict
+
+
+def test_features_with_the_same_caveat_are_one_finding(found):
+    notes = {note.code: note for note in found.verdict}
+    missing = notes[NoteCode.MISSING_VALUES]
+    # d is missing less often than c, but matters more.
+    assert missing.feature == "d"
+    assert missing.startswith("d is missing in 11.2% of the data")
+    assert missing.endswith("; likewise 1 other feature: c")
+    assert missing.value == pytest.approx(0.112)
+    assert notes[NoteCode.EXTRAPOLATION].endswith(
+        ("likewise 1 other feature: a", "likewise 1 other feature: b")
+    )
+
+
+def test_checks_say_what_was_looked_for(found):
+    checks = {check.code: check for check in found.checks}
+    assert [check.code for check in found.checks] == sorted(checks)
+    assert {code for code, check in checks.items() if check.found} == {note.code for note in found.verdict}
+    assert checks[NoteCode.MISSING_VALUES].found == checks[NoteCode.EXTRAPOLATION].found == 2
+    assert checks[NoteCode.THIN_SUPPORT].found == 0
+    assert NoteCode.CELL_DIFFERS not in checks  # which needs y
+    assert not any(check.muted for check in found.checks)
+
+
+def test_muted_kinds_are_listed_and_left_out(X, found):
+    muted = paribus.explain(predict, X, monotone={"d": 1, "a": "rising"}, mute=["PAR1xx", "ALE_DIFFERS"])
+    checks = {check.code: check for check in muted.checks}
+    assert {note.code for note in muted.verdict} == {
+        note.code for note in found.verdict if not note.code.startswith("PAR1") and note.code != "PAR404"
+    }
+    assert checks[NoteCode.MISSING_VALUES].muted
+    assert checks[NoteCode.MISSING_VALUES].found == 2
+    assert checks[NoteCode.ALE_DIFFERS].muted
+    assert not checks[NoteCode.DIRECTION_VIOLATED].muted
+
+
+def test_y_adds_checks(X):
+    own = X[["c"]]  # a single feature has no interactions
+    predicted = lambda t: np.nan_to_num(np.asarray(t["c"]))  # noqa: E731
+    y = predicted(own) + 2 * np.isnan(own["c"]) + 0.3 * np.random.default_rng(0).normal(size=len(own))
+    alone = paribus.explain(predicted, own, y)
+    assert NoteCode.CELL_DIFFERS in {check.code for check in alone.checks}
+    assert NoteCode.HIDDEN_INTERACTION not in {check.code for check in alone.checks}
+    (note,) = (note for note in alone.verdict if note.code is NoteCode.CELL_DIFFERS)
+    assert note.startswith("where c is missing, with 20 % of the data, 1.9")
+
+
+def test_codes_to_mute():
+    every = {NoteCode.EXTRAPOLATION}
+    for mute in ("PAR101", ["extrapolation"], {NoteCode.EXTRAPOLATION}, ("par101", "PAR101")):
+        assert muted_codes(mute) == every
+    assert muted_codes(["PAR5xx"]) == {code for code in NoteCode if code.startswith("PAR5")}
+    assert muted_codes(()) == frozenset()
+    with pytest.raises(OptionError, match=r"mute has 'EXTRAPOLATE', .* did you mean 'EXTRAPOLATION'\?"):
+        muted_codes(["EXTRAPOLATE"])
+    with pytest.raises(OptionError, match=r"mute has 'PAR999', which is no code of a note"):
+        muted_codes("PAR999")
+    with pytest.raises(OptionError, match="mute has '3'"):
+        muted_codes([3])
+    with pytest.raises(OptionError, match="mute=None must be a list of codes"):
+        muted_codes(None)
+
+
+def test_a_wrong_code_is_refused_before_anything_is_computed(X):
+    def never(t):
+        raise AssertionError
+
+    with pytest.raises(OptionError, match="mute has"):
+        paribus.explain(never, X, mute=["PAR000"])
+
+
+def test_of_parts_with_the_same_caveat_the_first_is_kept():
+    share = [Note(NoteCode.MISSING_VALUES, text, "a", 0.1) for text in ("of the effect", "of ALE")]
+    unit = [Note(NoteCode.DIRECTION_VIOLATED, text, "a", value) for text, value in (("y", 1.0), ("z", 2.0))]
+    whole = [Note(NoteCode.ROWS_SAMPLED, text) for text in ("500 of 900", "500 of 900", "200 of 900")]
+    assert distinct([*share, *unit, *whole]) == ["of the effect", "z", "500 of 900", "200 of 900"]
+
+
+def test_size_is_the_strength_of_the_feature_times_the_number():
+    sizes = Sizes({"a": 1.0, "b": 0.1}, unit=4.0)
+    assert sizes.of(Note(NoteCode.EXTRAPOLATION, "", "b", 0.5)) == pytest.approx(0.05)
+    assert sizes.of(Note(NoteCode.ALE_DIFFERS, "", "a", 2.0)) == pytest.approx(0.5)
+    assert sizes.of(Note(NoteCode.ROW_DEPENDENT, "")) == 1
+    assert sizes.of(Note(NoteCode.WEAK_DENOMINATOR, "")) == 0
+    assert sizes.of(Note(NoteCode.DIRECTION_VIOLATED, "", "b", 0.1)) > 1

@@ -1,0 +1,72 @@
+"""Rows by the rank of a number: groups depend on the rows, not on how they were cut."""
+
+from functools import reduce
+
+import numpy as np
+import pytest
+
+from paribus._states import CellMoments, PairedMoments, RankedRows
+
+
+def ranked(numbers, capacity, weights=None):
+    numbers = np.asarray(numbers, dtype=float)
+    return RankedRows.of(numbers, np.stack([numbers, -numbers]), weights, capacity)
+
+
+def test_every_distinct_number_has_a_group_in_order():
+    state = ranked([2.0, -0.0, 0.0, -1e300, 5e-324, 2.0, -1.0], 10)
+    assert state.exact
+    np.testing.assert_array_equal(state.moments.mean[0], [-1e300, -1.0, 0.0, 5e-324, 2.0])
+    np.testing.assert_array_equal(state.moments.rows, [1, 1, 2, 1, 2])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_groups_do_not_depend_on_the_cut(weighted):
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=3_000) * 10.0 ** rng.integers(-3, 3, 3_000)
+    weights = rng.gamma(1.0, size=3_000) if weighted else None
+    whole = ranked(numbers, 100, weights)
+    assert not whole.exact
+    assert 25 < len(whole.keys) <= 100
+    for parts in (np.array_split(np.arange(3_000), 7), np.array_split(rng.permutation(3_000), 3)):
+        states = (ranked(numbers[part], 100, None if weights is None else weights[part]) for part in parts)
+        merged = reduce(RankedRows.merge, states)
+        assert merged.shift == whole.shift
+        np.testing.assert_array_equal(merged.keys, whole.keys)
+        np.testing.assert_array_equal(merged.moments.rows, whole.moments.rows)
+        np.testing.assert_allclose(merged.moments.mean, whole.moments.mean, rtol=1e-11)
+        np.testing.assert_allclose(merged.moments.standard_error(), whole.moments.standard_error(), rtol=1e-9)
+
+
+def test_groups_do_not_overlap_and_negative_numbers_stay_apart_from_others():
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=500)
+    state = ranked(numbers, 4)
+    assert (np.diff(state.moments.mean[0]) > 0).all()
+    assert state.moments.rows[state.moments.mean[0] < 0].sum() == (numbers < 0).sum()
+
+
+def test_joined_cells_are_the_cells_of_all_their_rows():
+    rng = np.random.default_rng(0)
+    values, cells, weights = rng.normal(size=(2, 60)) + 5, np.arange(60) % 6, rng.gamma(1.0, size=60)
+    fine = CellMoments.of(values, cells, weights, 7)
+    coarse = CellMoments.of(values, cells // 2, weights, 4)
+    joined = fine.joined(np.array([0, 0, 1, 1, 2, 2, 3]), 4)
+    for name in ("rows", "weight", "weight_sq", "mean", "mean_sq", "sum_of_squares"):
+        np.testing.assert_allclose(getattr(joined, name), getattr(coarse, name), rtol=1e-11)
+    large = CellMoments.of(values * 1e200, cells, weights, 7).joined(np.array([0, 0, 1, 1, 2, 2, 3]), 4)
+    np.testing.assert_allclose(
+        large.standard_error()[:, :3] / 1e200, coarse.standard_error()[:, :3], rtol=1e-9
+    )
+
+
+def test_pairs_have_the_moments_of_all_rows_however_merged():
+    rng = np.random.default_rng(0)
+    y, f, weights = 1e6 + rng.normal(size=(50, 2)), rng.normal(size=(50, 2)), rng.gamma(1.0, size=50)
+    parts = [PairedMoments.of(y[part], f[part], weights[part]) for part in np.array_split(np.arange(50), 4)]
+    merged = reduce(PairedMoments.merge, parts)
+    both = np.concatenate([y, f], axis=1)
+    covariance = np.cov(both.T, aweights=weights, ddof=0) * weights.sum()
+    np.testing.assert_allclose(merged.products[0], covariance.diagonal()[:2], rtol=1e-8)
+    np.testing.assert_allclose(merged.products[1], [covariance[0, 2], covariance[1, 3]], rtol=1e-8)
+    np.testing.assert_allclose(merged.products[2], covariance.diagonal()[2:], rtol=1e-8)
