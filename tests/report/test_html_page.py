@@ -314,9 +314,10 @@ def test_pages_are_small():
 
 
 def test_pages_of_many_features_and_outputs_stay_within_their_size():
+    """200 features of 6 outputs, without interactions; more outputs make tables larger, and draw no more."""
     one = of_classes()
     per_feature = (len(page_of(one)) - len(page_of(few(one, 1)))) / (len(one.effects) - 1)
-    assert 200 * per_feature * 10 / 6 < 14_000_000  # leaves room for the interactions of that many pairs
+    assert 200 * per_feature < 10_000_000
 
 
 def few(explanation, count):
