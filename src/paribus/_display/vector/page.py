@@ -105,7 +105,7 @@ def render(
     >>> import numpy as np
     >>> from paribus._display.figure import Line, Panel
     >>> line = Line(np.array([0.0, 1.0]), np.array([0.0, 2.0]), "ink")
-    >>> render(Figure((Panel((line,)),)), id_prefix="one")[:38]
+    >>> render(Figure((Panel((line,)),)), id_prefix="one")[:39]
     '<svg xmlns="http://www.w3.org/2000/svg"'
     """
     if not IDENTIFIER.fullmatch(id_prefix):
