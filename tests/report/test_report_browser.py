@@ -1,8 +1,10 @@
 """The page in a real browser: without scripts and with them, by keyboard, narrow, dark, printed, and with hostile names."""
 
 import base64
+import io
 import json
 
+import pypdf
 import pytest
 
 import axe
@@ -68,9 +70,12 @@ def test_every_section_is_reached_by_keyboard_without_scripts(tab, page):
     tab.open(page, scripts=False)
     document = tab.call("DOM.getDocument")["root"]["nodeId"]
     headings = [name for role, name in tree_of(tab) if role == "heading"]
-    assert [
-        name for name in headings if name in ("Verdict", "Features", "Interactions", "Record")
-    ] == ["Verdict", "Features", "Interactions", "Record"]
+    assert [name for name in headings if name in ("Verdict", "Features", "Interactions", "Record")] == [
+        "Verdict",
+        "Features",
+        "Interactions",
+        "Record",
+    ]
     seen = []
     for _ in range(400):
         tab.press("Tab", 9)
@@ -95,7 +100,7 @@ def test_links_open_the_panel_they_lead_to(tab, page):
     assert any(name.startswith("Partial dependence") or complete().feature_names[2] in name for name in names)
 
 
-@pytest.mark.parametrize("width", [390, 320])
+@pytest.mark.parametrize("width", [390, pytest.param(320, marks=pytest.mark.slow)])
 def test_narrow_windows_do_not_scroll_sideways(tab, page, hostile_page, width):
     for address in (page, hostile_page):
         tab.open(address, width=width)
@@ -118,9 +123,6 @@ def test_axe_finds_nothing_serious(tab, page, dark):
 
 
 def test_printed_page_has_all_sections_open(tab, page):
-    pypdf = pytest.importorskip("pypdf")
-    import io
-
     tab.open(page, scripts=False)
     printed = tab.call("Page.printToPDF", printBackground=True, transferMode="ReturnAsBase64")["data"]
     pages = pypdf.PdfReader(io.BytesIO(base64.b64decode(printed))).pages

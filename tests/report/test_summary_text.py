@@ -12,7 +12,13 @@ from report_examples import HOSTILE, complete, hostile, of_classes
 def test_markdown_has_verdict_features_pairs_and_metrics():
     text = complete().to_markdown(title="Ours")
     assert text.startswith("# Ours\n")
-    for words in ("## Verdict", "**Issue PAR", "Muted on request: PAR102", "| 1 | income |", "| mean squared"):
+    for words in (
+        "## Verdict",
+        "**Issue PAR",
+        "Muted on request: PAR102",
+        "| 1 | income |",
+        "| mean squared",
+    ):
         assert words in text
     assert complete().to_markdown() == complete().to_markdown()
     assert "## Interactions" in of_classes().to_markdown()

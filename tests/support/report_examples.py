@@ -68,7 +68,8 @@ def complete():
 def with_curves(explanation):
     """Return an explanation of a model that kept its scores while it was fitted."""
     curves = tuple(
-        TrainingCurve(data, "l2", np.linspace(2, 1, 80) + place) for place, data in enumerate(("train", "valid"))
+        TrainingCurve(data, "l2", np.linspace(2, 1, 80) + place)
+        for place, data in enumerate(("train", "valid"))
     )
     return replace(explanation, performance=replace(explanation.performance, training_curves=curves))
 

@@ -30,8 +30,8 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
     (
         "Partial dependence",
         AVERAGE,
-        "The average prediction with the feature set to v in all rows, all else unchanged. W is the sum of the "
-        "weights, which are 1 where none were given.",
+        "The average prediction with the feature set to v in all rows, all else unchanged. W is the sum of "
+        "the weights, which are 1 where none were given.",
     ),
     (
         "Individual curves (ICE)",
@@ -41,29 +41,33 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
     (
         "Standard error",
         ("sd", _sub("i"), " f(v, x", _sub("i, −j"), ") / √n"),
-        "Of an average over rows, as if the rows were a random sample; with weights, n is the effective number. "
-        "It says nothing about another model fitted on other rows.",
+        "Of an average over rows, as if the rows were a random sample; with weights, n is the effective "
+        "number. It says nothing about another model fitted on other rows.",
     ),
     (
         "Accumulated local effects (ALE)",
         (
             "ALE", _sub("j"), "(v) = Σ", _sub("k ≤ k(v)"), " mean", _sub("i in bin k"),
-            " [ f(z", _sub("k"), ", x", _sub("i, −j"), ") − f(z", _sub("k−1"), ", x", _sub("i, −j"), ") ] − c",
+            " [ f(z", _sub("k"), ", x", _sub("i, −j"), ") − f(z", _sub("k−1"), ", x", _sub("i, −j"), ") ]",
+            " − c",
         ),
-        "Changes between neighboring values z of the rows that lie between them, added up; c makes the average "
-        "over the data zero.",
+        "Changes between neighboring values z of the rows that lie between them, added up; c makes the "
+        "average over the data zero.",
     ),
     (
         "Strength",
-        ("√( 1/W · Σ", _sub("i"), " w", _sub("i"), " (PD", _sub("j"), "(x", _sub("ij"), ") − mean)", _sup("2"), " )"),
-        "The standard deviation of the partial dependence over the data, in units of the prediction; over several "
-        "outputs the root mean square.",
+        (
+            "√( 1/W · Σ", _sub("i"), " w", _sub("i"),
+            " (PD", _sub("j"), "(x", _sub("ij"), ") − mean)", _sup("2"), " )",
+        ),
+        "The standard deviation of the partial dependence over the data, in units of the prediction; over "
+        "several outputs the root mean square.",
     ),
     (
         "Movement against a direction",
         ("max", _sub("a ≤ b"), " ( PD(a) − PD(b) )"),
-        "For a curve that should rise, and the same of −PD for one that should fall. Its standard error is that of "
-        "the differences of the same rows at both values.",
+        "For a curve that should rise, and the same of −PD for one that should fall. Its standard error is "
+        "that of the differences of the same rows at both values.",
     ),
     (
         "Strength of a pair, and H²",
@@ -77,16 +81,16 @@ DEFINITIONS: tuple[tuple[str, Formula | None, str], ...] = (
     (
         "Averages near a value",
         None,
-        "Averages of predictions, of the target and of their difference over the rows whose value is nearest to v. "
-        "Other features differ there, too.",
+        "Averages of predictions, of the target and of their difference over the rows whose value is nearest "
+        "to v. Other features differ there, too.",
     ),
 )  # fmt: skip
 
 NOT_SHOWN = (
     "Causes. Curves say what the model predicts if a value is changed, not what would happen in the world.",
     "Single rows. The page has averages, quantiles and counts, and no row of the data.",
-    "Rows the model was not explained on. Curves may combine values that do not occur together; the verdict says "
-    "where that was found.",
+    "Rows the model was not explained on. Curves may combine values that do not occur together; the verdict "
+    "says where that was found.",
     "Interactions of three features and more, beyond what curves average over.",
     "Uncertainty of the fit. Standard errors are of the rows, not of the training.",
     "Fairness, privacy, the quality of the data, or whether the model is fit for a purpose.",

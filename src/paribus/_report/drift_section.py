@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from paribus._report.figures import MEDIUM, SMALL, figure, moved_most
 from paribus._report.markup import Content, Markup, element, joined
@@ -31,16 +32,16 @@ def drift_section(refs: References, old: Explanation) -> Markup:
     errors = (
         "The rows are the same, so that every change is one of the models."
         if drift.same_data
-        else f"Beyond sampling error is what exceeds {drift.threshold():.1f} standard errors, a bound that allows "
-        f"for the number of comparisons. {counted} of {len(drift.effects)} features do."
+        else f"Beyond sampling error is what exceeds {drift.threshold():.1f} standard errors, a bound that "
+        f"allows for the number of comparisons. {counted} of {len(drift.effects)} features do."
     )
     return element(
         "section",
         element("h2", "Comparison"),
         element(
             "p",
-            "The change from an earlier explanation (old) to that of this page (new), at shared values and apart "
-            "from a change of the level. The typical change is its root mean square over the data. ",
+            "The change from an earlier explanation (old) to that of this page (new), at shared values and "
+            "apart from a change of the level. The typical change is its root mean square over the data. ",
             errors,
         ),
         _compared(drift),
@@ -68,9 +69,7 @@ def _compared(drift: Drift) -> Markup:
     model = "the same" if drift.same_model else joined(name_of(old.model), " to ", name_of(new.model))
     rows = "the same" if drift.same_data else f"{old.rows:,} to {new.rows:,}"
     digests = element("code", f"{old.model_digest} to {new.model_digest}")
-    return facts(
-        [("Model", model), ("Rows", rows), ("Level", levels), ("Digests of the models", digests)]
-    )
+    return facts([("Model", model), ("Rows", rows), ("Level", levels), ("Digests of the models", digests)])
 
 
 def _effects(refs: References, drift: Drift) -> Markup:
@@ -131,12 +130,11 @@ def _figures(refs: References, drift: Drift, old: Explanation) -> Iterator[Conte
     yield element("div", *drawn, class_="figures")
 
 
-def _overlay(one: EffectDrift, both: tuple[object, ...], key: str) -> Markup:
+def _overlay(one: EffectDrift, both: tuple[Any, ...], key: str) -> Markup:
     """Return the old and the new curve of a feature, of the output that has moved most."""
     output = moved_most(one.change, 1)[0]
     parts = {
-        label: replace(effect, quantiles=None)  # type: ignore[type-var]
-        for label, effect in zip(("old", "new"), both, strict=True)
+        label: replace(effect, quantiles=None) for label, effect in zip(("old", "new"), both, strict=True)
     }
     caption = joined("Old and new partial dependence of ", name_of(one.feature, 40), ".")
     try:
@@ -174,4 +172,6 @@ def _metrics(drift: Drift) -> Markup | None:
         ]
         for one in drift.metrics
     ]
-    return table("Performance", ("Metric", *_output_head(drift), "Old", "New", "Change"), rows) if rows else None
+    return (
+        table("Performance", ("Metric", *_output_head(drift), "Old", "New", "Change"), rows) if rows else None
+    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from paribus._contracts import Floats
+from paribus._contracts import Array, Floats
 from paribus._report.figures import ALL_OUTPUTS, curve_figures, drawn_outputs, figure
-from paribus._report.verdict_section import note_item
 from paribus._report.markup import Markup, element, joined
 from paribus._report.overview import against
 from paribus._report.phrases import at, digits, error_digits, measured, name_of, share, shortened
 from paribus._report.references import References
 from paribus._report.tables import facts, sentence, table
+from paribus._report.verdict_section import note_item
 from paribus._text import at_value, number
 from paribus.results.local_effect import LocalEffect
 from paribus.results.marginal import Marginal
@@ -43,7 +43,9 @@ def _panel(refs: References, name: str) -> Markup:
     rank = refs.ranks[name]
     shape = refs.widest(name)
     own = refs.rows[name]
-    brief = f"strength {measured(own.strength, own.standard_error)}" + ("" if shape is None else f", {shape.name}")
+    brief = f"strength {measured(own.strength, own.standard_error)}" + (
+        "" if shape is None else f", {shape.name}"
+    )
     head = element("h3", f"{rank}. ", name_of(name))
     body = element(
         "div",
@@ -63,7 +65,10 @@ def _facts(refs: References, name: str) -> Markup:
     explanation = refs.explanation
     effect, shape = explanation.effects[name], refs.widest(name)
     own = refs.rows[name]
-    known: list[tuple[str, Any]] = [("Kind", effect.kinds[0]), ("Strength", measured(own.strength, own.standard_error))]
+    known: list[tuple[str, Any]] = [
+        ("Kind", effect.kinds[0]),
+        ("Strength", measured(own.strength, own.standard_error)),
+    ]
     if shape is not None:
         known += [
             ("Range", measured(shape.range, shape.range_error)),
@@ -75,7 +80,11 @@ def _facts(refs: References, name: str) -> Markup:
         known.append(("Strongest partner", strongest))
     if effect.extrapolation is not None:
         known.append(("Curve that combines what does not occur", share(effect.extrapolation.share)))
-    known += [("Values", own.support), ("Data on the curve", share(own.inside)), ("Missing", share(own.missing))]
+    known += [
+        ("Values", own.support),
+        ("Data on the curve", share(own.inside)),
+        ("Missing", share(own.missing)),
+    ]
     return facts(known)
 
 
@@ -124,7 +133,7 @@ def _values(result: Any) -> tuple[str, list[str]]:
 
 
 def _column(
-    result: Any, head: str, curve: Floats, at_missing: Any, write: Any = digits
+    result: Any, head: str, curve: Array, at_missing: Any, write: Any = digits
 ) -> tuple[str, list[str]]:
     cells = [write(value) for value in curve.tolist()]
     if result.missing is not None:
@@ -199,7 +208,12 @@ def _shapes(refs: References, name: str) -> Markup | None:
     if len(shapes) < 2:
         return None
     rows = (
-        [name_of(one.output, 40), one.name, measured(one.range, one.range_error), sentence(against(one.monotonicity))]
+        [
+            name_of(one.output, 40),
+            one.name,
+            measured(one.range, one.range_error),
+            sentence(against(one.monotonicity)),
+        ]
         for one in shapes
     )
     heads = ("Output", "Shape", "Range", "Largest movement against its direction")

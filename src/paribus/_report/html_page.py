@@ -1,4 +1,4 @@
-"""The page: a policy that forbids every request, one style, one script, the sections, and the numbers inside."""
+"""The page: a policy that forbids every request, one style, one script, sections, and the numbers inside."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from os import PathLike
 from typing import Any
 
 from paribus._display.vector import css
-from paribus._report.feature_panels import panels_section
 from paribus._report.drift_section import drift_section
+from paribus._report.feature_panels import panels_section
 from paribus._report.markup import Markup, element, joined
 from paribus._report.overview import overview_section
 from paribus._report.pairs_section import pairs_section
@@ -50,7 +50,9 @@ def write_page(
 ) -> None:
     """Write an explanation as a page."""
     if compare is not None and not isinstance(compare, Explanation):
-        raise OptionError(f"compare={type(compare).__name__} must be an Explanation, as explain or load return it")
+        raise OptionError(
+            f"compare={type(compare).__name__} must be an Explanation, as explain or load return it"
+        )
     write_file(path, page_of(explanation, title, about, compare))
 
 

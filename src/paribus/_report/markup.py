@@ -1,8 +1,8 @@
 """HTML from elements: text is escaped by construction, and only what was built here passes as it is.
 
-There is no template language: every string is text unless it is `Markup`, which the functions below return and
-nothing else in this room makes. An element refuses what the policy of the page forbids: attributes with styles or
-handlers, and addresses outside the page.
+There is no template language: every string is text unless it is `Markup`, which the functions below return
+and which images and the payload are. An element refuses what the policy of the page forbids: attributes with
+styles or handlers, and addresses outside the page.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Markup(str):
     __slots__ = ()
 
 
-Content: TypeAlias = "str | int | None | Iterable[Content]"
+Content: TypeAlias = "str | int | Iterable[Content] | None"
 
 
 def text(value: str) -> str:
-    """Return text with what cannot be seen spelled out, so that no name hides a part of itself.
+    r"""Return text with what cannot be seen spelled out, so that no name hides a part of itself.
 
-    >>> text("a\\u202eb")
-    'a\\\\u202eb'
+    >>> text("a\u202eb")
+    'a\\u202eb'
     """
     return value if value.isascii() and value.isprintable() else value.translate(VISIBLE)
 
@@ -90,10 +90,10 @@ def _attribute(name: str, value: str | int | bool | None) -> str:
 
 
 def row(cells: Iterable[str], heads: int = 1) -> Markup:
-    """Return a row of a table; the first cells are its heads. HTML closes the cells by itself.
+    r"""Return a row of a table; the first cells are its heads. HTML closes the cells by itself.
 
     >>> row(["a", "1"])
-    '<tr><th scope=row>a<td>1\\n'
+    '<tr><th scope=row>a<td>1\n'
     """
     tags = ("<th scope=row>" if place < heads else "<td>" for place in count())
     return Markup(f"<tr>{''.join(tag + escaped(cell) for tag, cell in zip(tags, cells, strict=False))}\n")

@@ -80,7 +80,7 @@ def _shape(shape: Shape, explanation: Explanation) -> Markup:
 
 
 def against(monotonicity: Monotonicity | None) -> str:
-    """Return the largest movement against a direction: how far, how sure, where, and how much data is there."""
+    """Return the largest movement against a direction: how far, how sure, where, with how much data."""
     if monotonicity is None:
         return "no order"
     held = f"{'declared' if monotonicity.is_declared else 'prevailing'}: {monotonicity.direction}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from paribus._report.figures import MEDIUM, figure, moved_most, surface_figure
@@ -86,7 +89,7 @@ def _map_table(interactions: HStatistics, output: int) -> Markup:
 
 def _table(refs: References, interactions: HStatistics) -> Markup:
     several = len(interactions.output_names) > 1
-    surfaces = refs.explanation.surfaces or {}
+    surfaces: Mapping[Any, PartialDependence] = refs.explanation.surfaces or {}
     rows = []
     for one in interactions.strongest(LISTED):
         if one.strength > 0:
@@ -116,7 +119,7 @@ def _surfaces(refs: References) -> list[Markup]:
     interactions = refs.explanation.interactions
     assert interactions is not None  # surfaces are of its strongest pairs
     ranking = (tuple(_names(interactions, one.features)) for one in interactions.strongest(None))
-    order = [pair for pair in dict.fromkeys(ranking) if pair in surfaces]
+    order: list[Any] = [pair for pair in dict.fromkeys(ranking) if pair in surfaces]
     order += [pair for pair in surfaces if pair not in order]
     made = [_surface(refs, surfaces[pair], place == 0) for place, pair in enumerate(order)]
     return [element("h3", "Surfaces of the strongest pairs"), *made]
@@ -131,11 +134,7 @@ def _surface(refs: References, effect: PartialDependence, opened: bool) -> Marku
     caption = joined("Partial dependence on ", both, of, ". Struck out: what no row combines.")
     numbers, key = surface_table(effect, output), f"{refs.pair(effect.feature_names)}-map"
     drawing = surface_figure(effect, output)
-    shown = (
-        numbers
-        if drawing is None
-        else figure(drawing, caption, key, numbers, MEDIUM)
-    )
+    shown = numbers if drawing is None else figure(drawing, caption, key, numbers, MEDIUM)
     names = joined((" × " * (place > 0), name_of(name)) for place, name in enumerate(effect.feature_names))
     body = element("div", shown, class_="body", id=refs.pair(effect.feature_names))
     return element("details", element("summary", element("h4", names)), body, class_="panel", open=opened)

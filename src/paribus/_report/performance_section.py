@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from paribus._report.feature_panels import number_table
 from paribus._report.figures import calibration_figure, figure, training_figure
 from paribus._report.markup import Content, Markup, element, joined
-from paribus._report.phrases import at, digits, error_digits, measured, name_of, shortened
+from paribus._report.phrases import digits, error_digits, measured, name_of, shortened
 from paribus._report.references import References
 from paribus._report.tables import table
 from paribus._text import number
-from paribus.results.explanation import Explanation
+from paribus.results.observed_expected import ObservedExpected
 from paribus.results.performance import Calibration, Performance, TrainingCurve
 
 WORST = 20  # cells in the table of observed against expected
@@ -21,33 +19,15 @@ DRAWN = 4  # outputs whose calibration is drawn
 STEPS = 60  # iterations in the table of a training curve
 
 
-class Cell(NamedTuple):
-    """Rows near one value of a feature, and how far the model is off there."""
-
-    feature: str
-    output: str
-    value: str
-    rows: int
-    observed: float
-    predicted: float
-    residual: float
-    error: float
-
-    @property
-    def errors(self) -> float:
-        """The residual in standard errors."""
-        return abs(self.residual) / self.error
-
-
 def performance_section(refs: References) -> Markup:
     """Return metrics, calibration, the worst cells and training curves."""
-    performance, cells = refs.explanation.performance, worst_cells(refs.explanation)
+    performance = refs.explanation.performance
     content: list[Content] = []
     if performance is not None:
         several = len(refs.explanation.output_names) > 1
         content += [_metrics(performance, several), *_calibrations(performance)]
-    if cells:
-        content.append(_cells(refs, cells))
+    if all(one.residual is not None for one in refs.explanation.averages.effects):
+        content.append(_cells(refs, refs.explanation.observed_expected()))
     if performance is not None:
         content += _training(performance)
     if not content:
@@ -101,43 +81,20 @@ def _calibration_table(calibration: Calibration) -> Markup:
     return number_table(f"Calibration of {shortened(calibration.output, 40)}", columns)
 
 
-def worst_cells(explanation: Explanation, most: int = WORST) -> list[Cell]:
-    """Return where observed and predicted averages are furthest apart, in standard errors."""
-    found: list[Cell] = []
-    for name, averages in explanation.averages.items():
-        if averages.residual is None:
-            continue
-        assert averages.residual_error is not None  # one does not come without the other
-        values = averages.grid_values[0]
-        known = np.isfinite(averages.residual) & (averages.residual_error > 0)
-        for output, place in zip(*np.nonzero(known), strict=True):
-            numbers = (averages.observed, averages.predicted, averages.residual, averages.residual_error)
-            found.append(
-                Cell(
-                    str(name),
-                    averages.output_names[output],
-                    at(values[place]),
-                    int(averages.rows[place]),
-                    *(float(one[output, place]) for one in numbers if one is not None),
-                )
-            )
-    return sorted(found, key=lambda cell: (-cell.errors, cell.feature, cell.value))[:most]
-
-
-def _cells(refs: References, cells: list[Cell]) -> Markup:
+def _cells(refs: References, cells: ObservedExpected) -> Markup:
     several = len(refs.explanation.output_names) > 1
     rows = [
         [
-            refs.feature(cell.feature),
-            *([name_of(cell.output, 40)] if several else []),
-            element("bdi", cell.value),
-            f"{cell.rows:,}",
-            number(cell.observed),
-            number(cell.predicted),
-            measured(cell.residual, cell.error),
-            f"{cell.errors:.1f}",
+            refs.feature(cells.feature[place]),
+            *([name_of(cells.output[place], 40)] if several else []),
+            name_of(cells.value[place], 40),
+            f"{cells.rows[place]:,}",
+            number(float(cells.observed[place])),
+            number(float(cells.predicted[place])),
+            measured(float(cells.difference[place]), float(cells.standard_error[place])),
+            error_digits(abs(float(cells.in_errors[place]))),
         ]
-        for cell in cells
+        for place in range(min(WORST, len(cells)))
     ]
     heads = ["Feature", *["Output"] * several, "Rows near", "Rows", "Observed", "Predicted"]
     heads += ["Observed minus predicted", "Standard errors"]
@@ -145,8 +102,8 @@ def _cells(refs: References, cells: list[Cell]) -> Markup:
         element("h3", "Observed against expected"),
         element(
             "p",
-            f"The {len(cells)} cells over all features in which the averages are furthest apart. Of many "
-            "cells a few are several standard errors off by chance.",
+            f"The {len(rows)} of {len(cells):,} cells over all features in which the averages are furthest "
+            "apart. Of many cells a few are several standard errors off by chance.",
         ),
         table("Cells that are furthest off, worst first", heads, rows, sortable=True),
     )

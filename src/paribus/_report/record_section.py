@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from paribus._report.definitions import definitions, not_shown
 from paribus._report.markup import Content, Markup, element, joined
@@ -128,7 +129,7 @@ def _estimation(provenance: Provenance) -> Iterator[tuple[str, str]]:
 
 def _parts(explanation: Explanation) -> Markup:
     """Return what differs between the parts: each has an evaluator of its own."""
-    parts = {
+    parts: dict[str, Any] = {
         "Partial dependence": explanation.effects,
         "Accumulated local effects": explanation.local_effects,
         "Averages": explanation.averages,
@@ -158,7 +159,8 @@ def _refusals(provenance: Provenance) -> Markup:
     if not provenance.refusals:
         return element("p", "No evaluator was refused.")
     rows = (
-        [name, reason.code.value, sentence(element("bdi", str(reason)))] for name, reason in provenance.refusals.items()
+        [name, reason.code.value, sentence(element("bdi", str(reason)))]
+        for name, reason in provenance.refusals.items()
     )
     return table("Evaluators that were not used, and why", ("Evaluator", "Code", "Reason"), rows)
 
@@ -192,9 +194,9 @@ def _file(payload: Payload) -> Markup:
             "p",
             "The file has every number inside, in full precision: ",
             load,
-            " returns them without the model or the data, and refuses a payload that was changed. Written again "
-            "from them with the same title and text, the page is the same to the byte: that is how a page is "
-            "checked whose text may have been edited. Dates, durations, threads and folders of the run are not "
-            "part of it.",
+            " returns them without the model or the data, and refuses a payload that was changed. Written "
+            "again from them with the same title and text, the page is the same to the byte: that is how a "
+            "page is checked whose text may have been edited. Dates, durations, threads and folders of the "
+            "run are not part of it.",
         ),
     )

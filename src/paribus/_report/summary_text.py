@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from paribus._report.verdict_section import by_code, summary
 from paribus._report.html_page import check_title, title_of
 from paribus._report.overview import against
 from paribus._report.phrases import NONE, measured, share, shortened
 from paribus._report.references import References
+from paribus._report.verdict_section import by_code, summary
 from paribus._text import count, number
 from paribus.results.explanation import Explanation
 
@@ -24,10 +24,10 @@ LONGEST = 400  # characters of a sentence
 
 
 def plain(value: str, longest: int | None = None) -> str:
-    """Return text that Markdown shows as it is, in one line.
+    r"""Return text that Markdown shows as it is, in one line.
 
     >>> plain("a|b [c](d) <e>")
-    'a\\\\|b \\\\[c\\\\](d) &lt;e&gt;'
+    'a\\|b \\[c\\](d) &lt;e&gt;'
     """
     line = shortened(value, LONGEST if longest is None else longest)
     # A joiner without width keeps names from notifying people of that name.

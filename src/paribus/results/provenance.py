@@ -166,10 +166,10 @@ class Provenance:
 
         Date, duration, threads, memory bound, block size and executor are blank, and files have no folders.
         """
-        blank = {"date": "", "seconds": 0.0, "threads": 0, "max_memory": 0, "block_rows": 0, "executor": ""}
+        blank: Any = {"date": "", "seconds": 0.0, "threads": 0, "max_memory": 0, "block_rows": 0}
         source = None if self.source is None else FOLDERS.sub("", self.source)
         skipped = tuple(FOLDERS.sub("", reason) for reason in self.skipped)
-        return replace(self, **blank, source=source, skipped=skipped)
+        return replace(self, **blank, executor="", source=source, skipped=skipped)
 
     def background(self) -> str:
         """Return a phrase that describes the background data."""

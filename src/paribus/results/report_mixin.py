@@ -23,9 +23,9 @@ class ReportMixin(NotebookReprMixin):
         """Write everything to one HTML file that needs nothing else.
 
         It opens without a network and without scripts, prints with all sections open, and has every number
-        inside: `paribus.load` returns the explanation from it. It holds averages, quantiles and counts, and no
-        row of the data. The same explanation gives the same file to the byte: what differs between runs (date,
-        duration, threads, folders) is left out, see `Provenance.reproducible`.
+        inside: `paribus.load` returns the explanation from it. It holds averages, quantiles and counts, and
+        no row of the data. The same explanation gives the same file to the byte: what differs between runs
+        (date, duration, threads, folders) is left out, see `Provenance.reproducible`.
 
         Parameters
         ----------
@@ -38,7 +38,8 @@ class ReportMixin(NotebookReprMixin):
             ``data_role``, ``period``, ``limitations`` or ``date``. It is printed as it is. Without a ``date``
             that of the environment variable ``SOURCE_DATE_EPOCH`` is printed, or none.
         compare : Explanation, optional
-            An earlier one, such as of the model in use or of earlier rows: what has moved since gets a section.
+            An earlier one, such as of the model in use or of earlier rows: what has moved since gets a
+            section.
 
         Raises
         ------

@@ -30,7 +30,8 @@ PAGE = "<!doctype html>"  # what a report begins with
 RATIO = 100  # of a payload to its compressed bytes, at most: beyond it is stored
 # Nothing but this writes the tag: all text of a page is escaped.
 PAYLOAD = re.compile(
-    r'<template id="paribus-payload" data-bytes="([0-9]{1,12})" data-sha256="([0-9a-f]{64})">([A-Za-z0-9+/=]*)<'
+    r'<template id="paribus-payload" data-bytes="([0-9]{1,12})" data-sha256="([0-9a-f]{64})">'
+    r"([A-Za-z0-9+/=]*)</template>"
 )
 READABLE = Format(lambda kind: getattr(kind, "stored", None), write_value, read_value, read_array)
 
@@ -180,13 +181,14 @@ def _read(path: str | PathLike[str]) -> Any:
 
 
 def _payload_in(page: str, path: str | PathLike[str]) -> str:
-    """Return the saved result inside a page, or refuse one that is damaged or unpacks to more than it says."""
+    """Return the saved result inside a page, or refuse one that is damaged or larger than it says."""
     found = PAYLOAD.findall(page)
     if len(found) != 1 or page.count('id="paribus-payload"') != 1:
         raise FormatError(
             f"{path} is not a page written by paribus: it has {len(found)} saved results, not one"
         )
-    size, digest, data = int(found[0][0]), *found[0][1:]
+    stated, digest, data = found[0]
+    size = int(stated)
     try:
         packed = base64.b64decode(data, validate=True)
         if size > RATIO * len(packed):
