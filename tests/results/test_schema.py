@@ -28,11 +28,14 @@ from paribus.results.performance import Calibration, Metric, TrainingCurve
 from paribus.results.provenance import Provenance
 from paribus.results.result import Result
 from paribus.results.schema import STORED, Record, array, labels, nested, record
+from paribus.results.shape import Monotonicity, Shape
+from paribus.results.verdict import Check
 
 ROOT = Path(__file__).parents[2]
 SAVED = Path(__file__).parent / "saved"
 PARTS = (
     Calibration,
+    Check,
     ColumnRecord,
     paribus.Extrapolation,
     paribus.IceQuantiles,
@@ -41,7 +44,9 @@ PARTS = (
     Metric,
     ModelRecord,
     paribus.ModelSpread,
+    Monotonicity,
     paribus.PartialDependenceAtMissing,
+    Shape,
     TrainingCurve,
     Ratio,
 )

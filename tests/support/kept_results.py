@@ -45,9 +45,9 @@ def results():
     overlays = paribus.overlay(
         {"one": plain, "two": paribus.effects(_model, frame.iloc[:8], ["gap"], **options)}
     )
-    performance, cells = _explained(frame[["x", "gap"]])
+    explanation, performance, cells = _explained(frame[["x", "gap"]])
     found = [
-        *(performance, cells),
+        *(explanation, performance, cells),
         *(both, effects, ale["gap"], several, near["gap"], near, compared["gap"], compared),
         *(overlays["gap"], overlays, overlays["gap"].difference(), overlays.difference()),
         statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),
@@ -64,10 +64,11 @@ def results():
 
 
 def _explained(frame):
-    """Return how well rows are predicted, with a training curve, and observed against expected."""
-    explained = paribus.explain(_model, frame, np.arange(12.0) / 4, progress=False)
+    """Return an explanation, how well rows are predicted, with a training curve, and observed against expected."""
+    explained = paribus.explain(_model, frame, np.arange(12.0) / 4, grid_resolution=3, progress=False)
     curve = TrainingCurve("training", "loss", np.array([2.0, 1.5, 1.25]))
-    return replace(explained.performance, training_curves=(curve,)), explained.observed_expected()
+    measured = replace(explained.performance, training_curves=(curve,))
+    return explained, measured, explained.observed_expected()
 
 
 def _unusual():

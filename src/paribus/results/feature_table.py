@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 POINTS = 8  # characters of a sparkline
+CLEAR = 2.0  # standard errors of a movement that is shown
 WIDEST = 28  # characters of a name or a value in text
 
 
@@ -40,8 +41,10 @@ class FeatureRow:
         Root mean square change of the prediction when the feature is averaged out, interactions included.
     shape : str or None
         In words, of the output with the widest curve.
+    direction : str or None
+        ``"rising"`` or ``"falling"``, as declared or as prevails; None for values without an order.
     violation, violation_error : float
-        Largest movement of a curve against its direction, and its sampling error; NaN without a direction.
+        Largest movement of a curve against that, and its sampling error; NaN without a direction.
     violation_start, violation_stop : value
         Where that movement begins and ends; None if there is none.
     partner : str or None
@@ -67,6 +70,7 @@ class FeatureRow:
     standard_error: float
     importance: float
     shape: str | None
+    direction: str | None
     violation: float
     violation_error: float
     violation_start: Any
@@ -150,8 +154,8 @@ class FeatureTable(Sequence[FeatureRow]):
 
 def _cells(row: FeatureRow) -> tuple[str, ...]:
     shape = row.shape or ""
-    if row.violation > 0:
-        shape += f", {short(row.violation)} against it at {_fit(at_value(row.violation_start))}"
+    if row.violation > CLEAR * row.violation_error:
+        shape += f", {short(row.violation)} against {row.direction} at {_fit(at_value(row.violation_start))}"
     partner = "none" if row.partner is None else f"{_fit(row.partner)} ({number(row.partner_strength)})"
     missing = percent(row.missing) if row.missing else "0 %"
     strength = with_error(row.strength, row.standard_error)
@@ -174,6 +178,7 @@ def _row(explanation: Explanation, effect: PartialDependence) -> FeatureRow:
         standard_error=error,
         importance=importance,
         shape=None if shape is None else shape.name,
+        direction=None if against is None else against.direction,
         violation=math.nan if against is None else against.violation,
         violation_error=math.nan if against is None else against.standard_error,
         violation_start=None if against is None else against.start,
