@@ -67,7 +67,7 @@ laws:  ## reference, compiled and brute force on 10,000 random ensembles
 pipelines:  ## exact against brute force on 5,000 random pipelines; about half an hour
 	$(PYTHON) -m pytest tests/models/test_random_pipelines.py --hypothesis-profile=pipelines -s
 
-fuzz:  ## 20,000 damaged results, checkpoints and booster dumps; at most forty minutes
+fuzz:  ## 70,000 damaged results, checkpoints, booster dumps and model files; at most two hours
 	$(PYTHON) tests/support/fuzz.py
 
 pictures:  ## those of the documentation, drawn anew

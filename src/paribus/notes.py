@@ -88,7 +88,7 @@ class NoteCode(StrEnum):
     SHARED_RANKS = (
         "PAR602",
         "tip",
-        "a metric may be off by a bound, as predictions that are close share a rank",
+        "predictions that are close share a rank, so that metrics may be off by a bound",
     )
 
 

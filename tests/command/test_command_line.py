@@ -9,6 +9,7 @@ import sys
 import lightgbm
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import paribus
@@ -45,6 +46,7 @@ def folder(tmp_path_factory):
     frame.to_csv(home / "semicolon.csv", index=False, sep=";")
     frame.to_parquet(home / "data.parquet")
     frame.to_feather(home / "data.feather")
+    (home / "no parquet").mkdir()
     with (home / "model.pkl").open("wb") as file:
         pickle.dump(model, file)
     for name in ("old", "moved"):
@@ -76,7 +78,7 @@ def run(folder, monkeypatch, capsys):
 def test_no_arguments_print_help(run):
     code, out, err = run()
     assert (code, err) == (0, "")
-    assert "paribus compare old.json new.json --fail-above 0.1" in out
+    assert "paribus compare old.json new.json --fail-above 0.05" in out
     assert "exit codes: 0 fine, 1 the gate failed, 2 what was passed cannot be used, 3" in out
 
 
@@ -112,6 +114,22 @@ def test_files_of_every_format_have_the_same_rows(folder):
     assert (parquet.y, parquet.sample_weight) == ("target", "weight")
 
 
+def test_column_that_is_weight_and_feature_stays_a_feature(folder):
+    model = paribus.read_model(folder / "old.txt")
+    data = read_data(str(folder / "my data.csv"), "target", "age", model=model)
+    assert data.X.column_names == ["age", "power kW", "city", "weight"]
+    assert data.sample_weight.min() >= 18
+
+
+def test_arrow_stream_and_compressed_csv(folder):
+    table = read_data(str(folder / "data.feather")).X
+    with pa.ipc.new_stream(folder / "data.arrows", table.schema) as stream:
+        stream.write_table(table)
+    assert read_data(str(folder / "data.arrows")).X.equals(table)
+    pd.read_csv(folder / "my data.csv").to_csv(folder / "data.csv.gz", index=False)
+    assert read_data(str(folder / "data.csv.gz")).X.equals(read_data(str(folder / "my data.csv")).X)
+
+
 def test_explain_parquet_with_target_and_weight_equals_csv(run, folder):
     options = ("--target", "target", "--weight", "weight", "--quiet")
     assert run("explain", "old.txt", "data.parquet", *options, "-o", "a.json")[0] == 0
@@ -140,17 +158,17 @@ def test_explain_prints_a_table_or_writes_by_suffix(run, folder):
 
 
 def test_compare_is_a_gate(run, folder):
-    code, out, err = run("compare", "old.json", "moved.json", "--fail-above", "0.1", "--save", "drift.json")
+    code, out, err = run("compare", "old.json", "moved.json", "--fail-above", "0.05", "--save", "drift.json")
     assert code == 1
     assert out.startswith("Drift, ")
-    assert err.startswith("paribus: failed: above 10 % of the spread: age (")
+    assert err.startswith("paribus: failed: above 5 % of the spread: age (")
     assert run("show", "drift.json")[1] == out
-    code, _, err = run("compare", "old.json", "old.json", "--fail-above", "0.1")
-    assert (code, err) == (0, "paribus: passed: no change is above 10 % of the spread\n")
+    code, _, err = run("compare", "old.json", "old.json", "--fail-above", "0.05")
+    assert (code, err) == (0, "paribus: passed: no change is above 5 % of the spread\n")
     code, out, err = run("compare", "old.json", "moved.json")
     assert (code, err) == (0, "")
     assert run("compare", "old.json", "moved.json", "--fail-above", "9", "--unit", "prediction")[0] == 0
-    assert run("compare", "old.json", "moved.json", "--fail-above", "0.1", "--measure", "largest")[0] == 1
+    assert run("compare", "old.json", "moved.json", "--fail-above", "0.05", "--measure", "largest")[0] == 1
     code, out, _ = run("compare", "old.json", "moved.json", "--format", "csv")
     assert out.splitlines()[0].startswith("kind,feature,feature_2,output,old,new,change")
     rows = json.loads(run("compare", "old.json", "moved.json", "--format", "json")[1])
@@ -186,6 +204,8 @@ FAILURES = [
     (("explain", "model.pkl", "my data.csv"), "can run any code when it is loaded, and is refused"),
     (("explain", "old.txt", "none.csv"), "there is no file or folder none.csv"),
     (("explain", "old.txt", "old.txt"), "DATA old.txt cannot be read: CSV parse error"),
+    (("explain", "old.txt", "old.json"), "does not begin as a Parquet or Arrow file"),
+    (("explain", "old.txt", "no parquet"), "is a folder without Parquet files"),
     (("explain", "old.txt", "my data.csv", "-o", "r.docx"), "-o r.docx must end in .html, .json, .md"),
     (("explain", "old.txt", "my data.csv", "-o", "none/r.html"), "there is no folder none; create it first"),
     (("explain", "old.txt", "my data.csv", "--save", "r.txt"), "--save r.txt must end in .json"),

@@ -617,6 +617,15 @@ def test_legends_explain_each_label_once_above_or_beside():
     assert (shown.count("one"), shown.count("two")) == (2, 1)
 
 
+def test_tall_legends_have_room_below_their_panel():
+    lines = tuple(Line(X, X + place, PALETTE[0], f"category {place}") for place in range(30))
+    panels = (Panel(lines, legend="panel", legend_title="region"), Panel((), title="next"))
+    boxes = boxes_of(vector.render(Figure(panels, 1, (6.0, 4.0)), id_prefix="a"))
+    assert list(overlapping(boxes)) == []
+    last = next(box for box in boxes if box[4] == "category 29")
+    assert last[3] < next(box for box in boxes if box[4] == "next")[1]
+
+
 @pytest.mark.parametrize(
     "panel",
     [

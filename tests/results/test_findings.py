@@ -173,8 +173,12 @@ def test_calibration(X):
     def notes(*metrics):
         return list(calibration_notes(Performance(metrics, (), (), (), provenance)))
 
-    (note,) = notes(Metric("calibration slope", "yes", 0.7, 0.05, "near 1"))
-    assert note == "the calibration slope of yes is 0.7, 6 standard errors from 1"
+    slope = Metric("calibration slope", "yes", 0.7, 0.05, "near 1")
+    (note,) = notes(slope)
+    assert note == "the calibration slope is 0.7, 6 standard errors from 1"
+    assert notes(slope, replace(slope, output="no", value=1.0)) == [
+        "the calibration slope of yes is 0.7, 6 standard errors from 1"
+    ]
     assert (note.code, note.value) == (NoteCode.POOR_CALIBRATION, pytest.approx(0.3))
     (ratio,) = notes(Metric("observed / predicted", None, 1.2, np.nan, "near 1"))
     assert ratio == "the observed / predicted is 1.2, not 1"

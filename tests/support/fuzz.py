@@ -1,6 +1,6 @@
-"""Damaged files: each is refused in one sentence or changes nothing. ``make fuzz`` runs 20,000 of them.
+"""Damaged files: each is refused in one sentence or changes nothing. ``make fuzz`` runs 70,000 of them.
 
-Each case mutates a saved result, a checkpoint folder or the dump of a booster, at random from a seed. It passes if
+Each case mutates a saved result, a checkpoint folder, the dump of a booster or a model file, at random from a seed. It passes if
 paribus raises a `ParibusError`, or if what it returns is whole and right. Cases run in processes of their own, so
 that a crash or a hang is a failure like any other, reported with the seed that shows it again:
 ``python tests/fuzz.py --only results --first 1234 --cases 1``.
@@ -19,13 +19,17 @@ import time
 import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-TARGETS = {"results": 10_000, "checkpoints": 2_000, "boosters": 8_000}  # cases of each, 20,000 together
-BATCH = 250  # cases a process runs, so that importing and compiling are paid for once
-CASE_SECONDS, FIRST_SECONDS = 60, 600  # after which a case counts as hanging; the first waits for compilers
+FILES = ("xgboost_json", "xgboost_ubj", "lightgbm_text", "catboost_json", "skops")
+TARGETS = {"results": 10_000, "checkpoints": 2_000, "boosters": 8_000} | dict.fromkeys(FILES, 10_000)
+BATCH = {"results": 250, "checkpoints": 250, "boosters": 250} | dict.fromkeys(
+    FILES, 1_000
+)  # cases a process runs, so that importing and compiling are paid for once
+CASE_SECONDS, FIRST_SECONDS = 120, 600  # after which a case counts as hanging; the first waits for compilers
 NAMED = 10  # failures printed in full
 
 
@@ -35,6 +39,10 @@ def _case(target: str):
         from fuzz_results import mutate_and_load as run
     elif target == "checkpoints":
         from fuzz_checkpoints import mutate_and_run as run
+    elif target in FILES:
+        from fuzz_model_files import mutate_and_explain
+
+        return partial(mutate_and_explain, target)
     else:
         from fuzz_boosters import mutate_and_read
 
@@ -90,8 +98,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=TARGETS, help="one kind of file; all of them otherwise")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--cases", type=int, help="cases of each kind; otherwise 20,000 in all")
-    parser.add_argument("--minutes", type=float, default=40, help="when to stop, finished or not")
+    parser.add_argument("--cases", type=int, help="cases of each kind; otherwise 70,000 in all")
+    parser.add_argument("--minutes", type=float, default=120, help="when to stop, finished or not")
     parser.add_argument("--work", choices=TARGETS, help=argparse.SUPPRESS)
     parser.add_argument("--journal", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--stop", type=float, help=argparse.SUPPRESS)
@@ -105,8 +113,11 @@ def main() -> None:
         for target in [given.only] if given.only else TARGETS:
             started, cases = time.time(), given.cases or TARGETS[target]
             last = given.first + cases
-            starts = range(given.first, last, BATCH)
-            found = list(pool.map(lambda a, t=target, z=last: _batch(t, a, min(BATCH, z - a), stop), starts))
+            size = BATCH[target]
+            starts = range(given.first, last, size)
+            found = list(
+                pool.map(lambda a, t=target, z=last, s=size: _batch(t, a, min(s, z - a), stop), starts)
+            )
             ends = sum((one for one, _, _ in found), Counter())
             failures = [failure for _, some, _ in found for failure in some]
             peak = max((one for _, _, one in found), default=0)

@@ -22,13 +22,13 @@ EPILOG = """\
 examples:
   paribus explain champion.txt reference.parquet -o old.json
   paribus explain challenger.txt reference.parquet -o new.json
-  paribus compare old.json new.json --fail-above 0.1
-  paribus compare old.html new.html --fail-above 0.1 --independent
+  paribus compare old.json new.json --fail-above 0.05
+  paribus compare old.html new.html --fail-above 0.05 --independent
   paribus compare old.json new.json --fail-above 2.5 --unit prediction
   paribus compare old.json new.json --format csv > changes.csv
 
-The bound is a share of the standard deviation of the old predictions over the rows, or with
---unit prediction a number in their unit. It is held against
+The bound is a share of the spread of the old predictions, which is twice their standard deviation over the
+rows, or with --unit prediction a number in their unit. It is held against
   the level      average of the curves
   each effect    root mean square over the data of how much its curve moved, apart from the level;
                  with --measure largest the largest move at a point

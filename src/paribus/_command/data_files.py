@@ -10,9 +10,10 @@ from paribus.errors import SourceError, TableError, did_you_mean
 
 DELIMITERS = (",", ";", "\t", "|")
 MOST_BYTES = 2**31 - 1  # of a CSV, which is one block so that its types are those of all rows
-SUFFIXES = {".csv", ".tsv", ".txt"}
-ARROW = {".arrow", ".feather", ".ipc"}
-COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+CSV = (".csv", ".tsv", ".txt")
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+ARROW_FILE, FEATHER, PARQUET = b"ARROW1", b"FEA1", b"PAR1"  # how these begin
+ARROW_STREAM = b"\xff\xff\xff\xff"
 
 
 class Data(NamedTuple):
@@ -24,30 +25,44 @@ class Data(NamedTuple):
     columns: tuple[str, ...]
 
 
-def read_data(path: str, target: str | None = None, weight: str | None = None) -> Data:
-    """Open a file, or a folder of Parquet files."""
+def read_data(
+    path: str,
+    target: str | None = None,
+    weight: str | None = None,
+    *,
+    model: Any = None,
+    on_error: str = "raise",
+) -> Data:
+    """Open a file, or a folder of Parquet files; target and weight stay features of a model that has them."""
     place = Path(path)
     if not place.exists() and "://" not in path:
         raise SourceError(f"there is no file or folder {path}; give DATA as Parquet, CSV or Arrow")
-    reader = _reader(place)
+    reader = _reader(place) if place.is_file() else None
     if reader is None:
-        return _parquet(path, target, weight)
+        return _parquet(path, target, weight, on_error)
     try:
         table = reader(place)
     except (OSError, ValueError) as error:  # errors of Arrow are of these
         raise SourceError(f"DATA {path} cannot be read: {error}") from error
-    return _in_memory(table, target, weight)
+    return _in_memory(table, target, weight, model)
 
 
 def _reader(place: Path) -> Callable[[Path], Any] | None:
-    """Return what reads a file into memory, None for Parquet."""
+    """Return what reads a file into memory, None for Parquet; CSV is known by its name, others by content."""
+    with place.open("rb") as file:
+        head = file.read(8)
+    if head.startswith(PARQUET):
+        return None
+    if head.startswith((ARROW_FILE, FEATHER, ARROW_STREAM)):
+        return _arrow_stream if head.startswith(ARROW_STREAM) else _arrow
     suffixes = [suffix.lower() for suffix in place.suffixes[-2:]]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
-    last = suffixes[-1] if suffixes else ""
-    if place.is_dir():
-        return None
-    return _csv if last in SUFFIXES else _arrow if last in ARROW else None
+    if suffixes and suffixes[-1] in CSV:
+        return _csv
+    raise SourceError(
+        f"DATA {place} does not begin as a Parquet or Arrow file, and a CSV is named {', '.join(CSV)}"
+    )
 
 
 def _csv(place: Path) -> Any:
@@ -76,14 +91,30 @@ def _arrow(place: Path) -> Any:
     return feather.read_table(str(place))
 
 
-def _in_memory(table: Any, target: str | None, weight: str | None) -> Data:
-    """Take target and weight out of a table."""
-    names = tuple(table.column_names)
+def _arrow_stream(place: Path) -> Any:
+    from pyarrow import ipc
+
+    with ipc.open_stream(str(place)) as stream:
+        return stream.read_all()
+
+
+def _check_names(names: tuple[str, ...], target: str | None, weight: str | None) -> None:
     for option, name in (("--target", target), ("--weight", weight)):
         if name is not None and name not in names:
             raise TableError(f"{option} {name} is not a column of DATA{did_you_mean(name, names)}")
+
+
+def _in_memory(table: Any, target: str | None, weight: str | None, model: Any) -> Data:
+    """Take target and weight out of a table, unless they are features as well."""
+    from paribus._models.columns import fitted_on
+
+    names = tuple(table.column_names)
+    _check_names(names, target, weight)
+    fitted = fitted_on(model)
+    places = (None if fitted is None else fitted.places(names)) or ()
+    features = {names[place] for place in places if place is not None}
     y, weights = (None if name is None else _values(table.column(name)) for name in (target, weight))
-    apart = [name for name in (target, weight) if name is not None]
+    apart = [name for name in {target, weight} if name is not None and name not in features]
     return Data(table.drop_columns(apart) if apart else table, y, weights, names)
 
 
@@ -91,13 +122,14 @@ def _values(column: Any) -> Any:
     return column.combine_chunks().to_numpy(zero_copy_only=False)
 
 
-def _parquet(path: str, target: str | None, weight: str | None) -> Data:
+def _parquet(path: str, target: str | None, weight: str | None, on_error: str) -> Data:
     """Leave Parquet where it is: it is read in blocks, target and weight by the names of their columns."""
     from paribus._data.read import source_of
 
-    source = source_of(path, "raise")
-    names = tuple(source.schema.names)
-    for option, name in (("--target", target), ("--weight", weight)):
-        if name is not None and name not in names:
-            raise TableError(f"{option} {name} is not a column of DATA{did_you_mean(name, names)}")
+    if Path(path).is_dir() and not any(Path(path).rglob("*.parq*")):
+        raise SourceError(
+            f"DATA {path} is a folder without Parquet files (*.parquet); give one with some, or a file"
+        )
+    names = tuple(source_of(path, on_error).schema.names)
+    _check_names(names, target, weight)
     return Data(path, target, weight, names)

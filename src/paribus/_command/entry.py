@@ -33,7 +33,7 @@ examples:
   paribus explain model.txt data.parquet                 a table on the terminal
   paribus explain model.txt data.csv --target y -o report.html
   paribus explain model.txt data.csv -o old.json         to be compared later
-  paribus compare old.json new.json --fail-above 0.1     exit code 1 if effects have moved
+  paribus compare old.json new.json --fail-above 0.05    exit code 1 if effects have moved
   paribus show old.json --feature age --format csv
 
 Each command has examples of its own: paribus explain --help

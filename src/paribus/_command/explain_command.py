@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from paribus._command.terminal import check_writable, complain, report, write_file
+from paribus._typing import OnError
 from paribus.errors import OptionError
 
 DESCRIPTION = """\
@@ -65,6 +66,12 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--compare", metavar="OLD", help="saved explanation to compare with, in the report")
     parser.add_argument("--trust", action="append", default=[], metavar="TYPE", help="type in a skops file")
+    parser.add_argument(
+        "--on-error",
+        choices=get_args(OnError),
+        default="raise",
+        help="with a file of a folder that is damaged",
+    )
     parser.add_argument("--jobs", type=int, metavar="N", help="number of threads")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     parser.set_defaults(run=run)
@@ -84,7 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     old = None if arguments.compare is None else read_explanation(arguments.compare)
 
     model = read_model(arguments.model, trusted=arguments.trust)
-    data = read_data(arguments.data, arguments.target, arguments.weight)
+    on_error = arguments.on_error
+    data = read_data(arguments.data, arguments.target, arguments.weight, model=model, on_error=on_error)
     explainer = Explainer(
         model,
         data.X,
@@ -92,6 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         sample_weight=data.sample_weight,
         n_jobs=arguments.jobs,
         progress=False if arguments.quiet else None,
+        on_error=on_error,
     )
     explanation = explainer.explain(arguments.features, monotone=monotone or None, mute=tuple(arguments.mute))
     if saved is not None:

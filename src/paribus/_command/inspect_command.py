@@ -114,7 +114,7 @@ def _evaluation(model: Any, path: str) -> Iterator[str]:
     from paribus import Explainer
     from paribus._command.data_files import read_data
 
-    data = read_data(path)
+    data = read_data(path, model=model)
     explainer = Explainer(model, data.X, progress=False)
     estimate = explainer.estimate_cost("effects")
     yield f"data       {path}"

@@ -9,7 +9,17 @@ from typing import TextIO
 
 from paribus.errors import InputError
 
-PLAIN = {"±": "+/-", "²": "^2", "×": "x", "≥": ">=", "≤": "<=", "—": "-", "–": "-", "…": "...", "µ": "u"}
+PLAIN: dict[str, str | int | None] = {
+    "±": "+/-",
+    "²": "^2",
+    "×": "x",
+    "≥": ">=",
+    "≤": "<=",
+    "—": "-",
+    "–": "-",
+    "…": "...",
+    "µ": "u",
+}
 KEPT = "\n\t"
 
 

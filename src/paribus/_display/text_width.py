@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 BREAKS = re.compile("\r\n?|[\u2028\u2029]")
 # Characters that control a terminal, and surrogates: no font has them and no page may contain them. Those
@@ -33,6 +34,7 @@ def inches(text: str, size: float = 10.0) -> float:
     return size / 72 * text_width(text)
 
 
+@lru_cache(maxsize=4096)
 def wide(character: str) -> float:
     """Estimate the width of a character in em, rather too large."""
     if unicodedata.east_asian_width(character) in "WF":

@@ -318,13 +318,13 @@ def _level(old: Explanation, effects: list[EffectDrift]) -> dict[str, Floats]:
 
 
 def _spread(explanation: Explanation) -> Floats:
-    """Return the standard deviation of the predictions; of a single feature, that of its effect."""
+    """Return twice the standard deviation of the predictions; of a single feature, that of its effect."""
     if explanation.interactions is not None:
-        return np.sqrt(explanation.interactions.variance)
+        return np.asarray(2 * np.sqrt(explanation.interactions.variance))
     curve = _curve(explanation, explanation.feature_names[0])
     assert curve is not None
     centered = curve.average - (curve.average @ curve.weights)[:, None]
-    return np.asarray(np.sqrt(np.square(centered) @ curve.weights))
+    return np.asarray(2 * np.sqrt(np.square(centered) @ curve.weights))
 
 
 def _interactions(

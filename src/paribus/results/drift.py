@@ -161,7 +161,7 @@ class Change:
     change, standard_error : float
         The change in units of the prediction, and its standard error. NaN if it is not known.
     share : float
-        Size of the change as a share of the standard deviation of the old predictions.
+        Size of the change as a share of the spread of the old predictions.
     at : str
         Where the change is, for ``measure="largest"``; else empty.
     """
@@ -206,7 +206,8 @@ class Drift(NotebookReprMixin):
         Average of all curves over the data, which is the average prediction if features are independent, and
         the standard error of its change.
     spread : ndarray of shape (n_outputs,)
-        Standard deviation of the old predictions over the data.
+        Of the old predictions over the data: twice their standard deviation, which is the distance from one
+        below their mean to one above it.
     errors : {"upper bound", "independent"}
         Whether standard errors of differences are the sum of both, as rows may be in both, or those of
         independent samples.
@@ -356,8 +357,9 @@ class Drift(NotebookReprMixin):
         bound : float
             Size of a change that is tolerated.
         unit : {"spread", "prediction"}
-            Unit of ``bound``: the standard deviation of the old predictions over the data, so that 0.05 means
-            the same for a claim in euros and for a probability; or the unit of the prediction.
+            Unit of ``bound``: the spread of the old predictions, twice their standard deviation over the
+            data, so that 0.05 means the same for a claim in euros and for a probability; or the unit of the
+            prediction.
         measure : {"typical", "largest"}
             What the change of an effect is: the root mean square over the data, or the largest at a point.
             Curves of fitted models vary from fit to fit most at single points, which the former averages.

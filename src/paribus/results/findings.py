@@ -241,11 +241,12 @@ def cell_notes(averages: Marginals, deviation: Floats) -> Iterator[Note]:
 
 def calibration_notes(performance: Performance) -> Iterator[Note]:
     """Yield notes on slopes and ratios of calibration that are not 1."""
+    several = len({metric.output for metric in performance.metrics}) > 1
     for metric in performance.metrics:
         off = abs(metric.value - 1)
         error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
         if metric.name in CALIBRATION and off > max(MISCALIBRATED, ERRORS * error):
-            of = "" if metric.output is None else f" of {metric.output}"
+            of = f" of {metric.output}" if several and metric.output is not None else ""
             apart = f", {_multiple(off / error)} standard errors from 1" if error > 0 else ", not 1"
             text = f"the {metric.name}{of} is {number(metric.value)}{apart}"
             yield Note(NoteCode.POOR_CALIBRATION, text, value=off)

@@ -113,7 +113,7 @@ class Performance(NotebookReprMixin):
     >>> y = X[:, 0] + rng.normal(size=500)
     >>> performance = paribus.explain(lambda X: X[:, 0], X, y).performance
     >>> print(performance["R²"])
-    0.528 ± 0.032
+    0.5031 ± 0.032
     """
 
     stored = "performance"

@@ -93,6 +93,17 @@ class Shape(Record):
 
     .. math:: \operatorname{se}^2(PD_g - PD_h) = \frac{n}{n - 1} \frac{1}{W^2} \sum_i w_i^2
         \big(f_{ig} - f_{ih} - (PD_g - PD_h)\big)^2
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> shapes = paribus.explain(lambda X: X[:, 0] ** 2 + 0.5 * X[:, 1], X, monotone={1: "falling"}).shapes
+    >>> [(shape.feature, shape.name) for shape in shapes]
+    [('x0', 'U'), ('x1', 'rising')]
+    >>> own = shapes[1].monotonicity
+    >>> own.is_declared, bool(np.isclose(own.violation, shapes[1].range))
+    (True, True)
     """
 
     feature: str

@@ -82,6 +82,14 @@ class Check(Record):
         Number of features, or of other things, that it was found of.
     muted : bool
         Whether they are left out of the verdict.
+
+    Examples
+    --------
+    >>> import numpy as np, paribus
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> found = paribus.explain(lambda X: X[:, 0], X, mute=["NO_EFFECT"])
+    >>> [(check.code.name, check.found, check.muted) for check in found.checks if check.found]
+    [('NO_EFFECT', 1, True)]
     """
 
     code: NoteCode

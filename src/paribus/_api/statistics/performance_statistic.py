@@ -120,6 +120,11 @@ def _notes(found: PerformanceEstimate, names: tuple[str, ...]) -> list[Note]:
     for one in found.left_out:
         reasons.setdefault(one.why, []).append(one)
     notes = [Note(NoteCode.METRIC_LEFT_OUT, _left_out(some, why, names)) for why, some in reasons.items()]
+    if found.groups is not None:
+        text = (
+            f"too many predictions are distinct: ranks, calibration and errors are of {found.groups:,} groups"
+        )
+        notes.append(Note(NoteCode.SHARED_RANKS, f"{text} of close ones", value=found.groups))
     bounds: dict[str, float] = {}
     for metric in found.metrics:
         bounds[metric.name] = max(bounds.get(metric.name, 0.0), metric.measured.bound)

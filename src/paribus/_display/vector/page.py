@@ -19,7 +19,6 @@ from paribus._display.vector.axes import (
     Box,
     ColorBar,
     Frame,
-    Rooms,
     Side,
     bar_height,
     frame_of,
@@ -106,7 +105,7 @@ def render(
     >>> import numpy as np
     >>> from paribus._display.figure import Line, Panel
     >>> line = Line(np.array([0.0, 1.0]), np.array([0.0, 2.0]), "ink")
-    >>> render(Figure((Panel((line,)),)), id_prefix="one")[:38]
+    >>> render(Figure((Panel((line,)),)), id_prefix="one")[:39]
     '<svg xmlns="http://www.w3.org/2000/svg"'
     """
     if not IDENTIFIER.fullmatch(id_prefix):
@@ -142,7 +141,7 @@ def _element(canvas: Canvas, layout: ImageLayout, figure: Figure) -> str:
 def _layout(figure: Figure, width: float) -> ImageLayout:
     """Share out an image: room for words first, and what is left to the panels alike."""
     columns = max(1, min(figure.columns, len(figure.panels)))
-    rows = max(1, -(-len(figure.panels) // columns))
+    rows = -(-len(figure.panels) // columns)
     cell = width / columns, INCH * figure.size[1] / rows
     legends = tuple(
         legend_beside(labeled([panel]), panel.legend_title, BESIDE * cell[0])
@@ -192,12 +191,13 @@ def _boxes(
     rows = -(-len(boxes) // columns)
     rooms = np.zeros((rows * columns, 4))
     for place, (panel, box) in enumerate(zip(figure.panels, boxes, strict=True)):
-        found: Rooms = rooms_of(frame_of(panel, box, cell), legends[place].width)
-        rooms[place] = found.left, found.right, found.top, found.bottom
+        found = rooms_of(frame_of(panel, box, cell), legends[place].width)
+        below = max(found.bottom, legends[place].height - box.height)
+        rooms[place] = found.left, found.right, found.top, below
     left, right, top, bottom = np.moveaxis(rooms.reshape(rows, columns, 4), 2, 0)
     left, right, top, bottom = left.max(0), right.max(0), top.max(1), bottom.max(1)
     wide = max(LEAST * cell[0], (image[0] - (left + right).sum()) / columns)
-    high = max(LEAST * cell[1], (image[1] - (top + bottom).sum()) / max(rows, 1))
+    high = max(LEAST * cell[1], (image[1] - (top + bottom).sum()) / rows)
     ends = (np.cumsum(left + wide + right) - right).tolist()
     floors = (np.cumsum(top + high + bottom) - bottom).tolist()
     placed = [Box(end - wide, floor - high, end, floor) for floor in floors for end in ends]

@@ -57,8 +57,8 @@ def sparkline(
     Examples
     --------
     >>> import numpy as np
-    >>> sparkline(None, np.array([1.0, 3.0]), width=40).count("M")
-    1
+    >>> sparkline(None, np.array([1.0, 3.0]), width=40).count("M")  # bars
+    2
     """
     at = np.arange(len(y), dtype=np.float64) if x is None else np.asarray(x, dtype=np.float64)
     parts = [np.asarray(part, dtype=np.float64) for part in (y, low, high) if part is not None]

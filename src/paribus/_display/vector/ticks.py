@@ -224,8 +224,7 @@ def _given(axis: PanelAxis, ends: tuple[float, float], way: Way, length: float, 
     if way == "x" and not axis.turned:
         for size in (TICK, SMALLER * TICK):
             if _beside_each_other(ends, length, size)(sorted(given)) or len(given) == 1:
-                widest = max(between, 0.0) if len(given) > 1 else length + 1.0
-                return _shortened(given, widest, size, turned=False)
+                return _in_given_lines(given, between if len(given) > 1 else length + 1.0, size)
     every = max(1, ceil(1.1 * SMALLEST / max(between, 1e-9))) if len(given) > 1 else 1
     given, between = given[::every], between * every
     lines = max(text.count("\n") + 1 for _, text in given)
@@ -238,7 +237,8 @@ def _given(axis: PanelAxis, ends: tuple[float, float], way: Way, length: float, 
     return Ticks(entries, tuple(text for _, text in given), size, turned=way == "x")
 
 
-def _shortened(given: list[Entry], length: float, size: float, *, turned: bool) -> Ticks:
+def _in_given_lines(given: list[Entry], length: float, size: float) -> Ticks:
+    """Return ticks beside each other, none of whose lines is longer than some pixels."""
     texts = ["\n".join(fitted(line, length, size) for line in text.split("\n")) for _, text in given]
     entries = tuple(zip([at for at, _ in given], texts, strict=True))
-    return Ticks(entries, tuple(text for _, text in given), size, turned)
+    return Ticks(entries, tuple(text for _, text in given), size)

@@ -62,11 +62,16 @@ class CalibrationEstimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PerformanceEstimate:
-    """All metrics, those that were left out, and a calibration table for each output."""
+    """All metrics, those that were left out, and a calibration table for each output.
+
+    ``groups`` is the number of groups of predictions that share a rank, of the output with the fewest; None
+    where each distinct prediction has its own.
+    """
 
     metrics: tuple[MetricEstimate, ...]
     left_out: tuple[LeftOut, ...]
     calibration: tuple[CalibrationEstimate, ...]
+    groups: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +156,10 @@ class PerformanceMeasure:
         """Return the metrics of all rows."""
         found = _Metrics(self.losses, state)
         found.all()
-        return PerformanceEstimate(tuple(found.metrics), tuple(found.left_out), tuple(found.calibration))
+        ranked = [part for (name, _), part in state.parts.items() if name == "ranked"]
+        shared = [len(one.keys) for one in ranked if not one.exact]
+        parts = tuple(found.metrics), tuple(found.left_out), tuple(found.calibration)
+        return PerformanceEstimate(*parts, min(shared) if shared else None)
 
 
 class _Metrics:

@@ -11,7 +11,8 @@ from paribus._contracts import Array
 from paribus.errors import ModelFileError
 
 DEEPEST = 64  # nested lists and objects; those of XGBoost have ten
-MOST_VALUES = 10_000_000  # lists, objects, texts and numbers outside of typed lists, sixty to a tree
+MOST_VALUES = 5_000_000  # lists, objects, texts and numbers outside of typed lists, 25 to a tree
+LEAST_BYTES, SPARE = 8, 100_000  # of a value with its key and its size; those of XGBoost have 16 and more
 NUMBERS = {
     ord("i"): np.dtype("i1"),
     ord("U"): np.dtype("u1"),
@@ -79,12 +80,10 @@ class _Reader:
     def value(self, kind: int, depth: int) -> Any:
         """Return the value of a type that begins here."""
         self.values += 1
-        if depth > DEEPEST or self.values > MOST_VALUES:
-            raise ModelFileError(
-                f"it is nested more than {DEEPEST} deep"
-                if depth > DEEPEST
-                else f"it has more than {MOST_VALUES:,} values outside of typed lists"
-            )
+        if depth > DEEPEST:
+            raise ModelFileError(f"it is nested more than {DEEPEST} deep, which no model is")
+        if self.values > MOST_VALUES or LEAST_BYTES * self.values > self.at + SPARE:
+            raise ModelFileError(f"it has {self.values:,} values in {self.at:,} bytes, more than any model")
         if kind in NUMBERS:
             return self.number(kind)
         if kind in CONSTANTS:

@@ -17,7 +17,7 @@ from paribus._models.columns import FittedColumns
 from paribus._models.ensemble import Ensemble
 from paribus._models.files.tree_walk import BLOCK_ROWS, TreeWalk
 from paribus._models.libraries.library import Library
-from paribus.errors import ModelError, RefusalError, TableError
+from paribus.errors import ModelError, ModelFileError, RefusalError, TableError
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,12 @@ class FileModel:
 
     ensemble: Ensemble = field(repr=False)
     facts: FileFacts
+
+    def __post_init__(self) -> None:
+        """Refuse margins that no tree adds to, of which a damaged file may announce any number."""
+        margins, trees = self.ensemble.n_margins, len(self.ensemble.roots)
+        if margins > max(1, trees, self.ensemble.value.shape[1]):
+            raise ModelFileError(f"it announces {margins:,} outputs, and has {trees:,} trees")
 
     @property
     def file_library(self) -> Library:

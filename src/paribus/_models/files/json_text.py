@@ -12,22 +12,29 @@ from paribus._models.files.reading_bound import check_room
 from paribus.errors import ModelFileError
 
 DEEPEST = 500  # nested lists and objects; trees of trees have as many as they have levels
-MOST_ESCAPES = 10_000_000
+MOST_ESCAPES = 1_000_000
+MOST_TIMES, SPARE = 16, 16_000_000  # of its size; models of XGBoost and CatBoost take 7 to 12 times theirs
+CHUNK = 2**20
 # Bytes that Python takes for a list, an object, an item of one, and a text, at most; measured on version 3.11.
 COSTS = {b"[": 104, b"{": 240, b",": 40, b'"': 32}
 KEPT = b'[]{}"'
+OPENING = np.frombuffer(b"[{", np.uint8)
 DELETED = bytes(set(range(256)) - set(KEPT))
 ESCAPE, TEXT = re.compile(rb"\\.", re.DOTALL), re.compile(rb'"[^"]*"')
 
 
 def parsed_json(content: bytes) -> Any:
     """Return what a JSON text says, or refuse one that takes too much memory or is nested too deeply."""
-    check_room(parsed_bytes(content))
+    needed = parsed_bytes(content)
+    if needed > MOST_TIMES * len(content) + SPARE:
+        raise ModelFileError(
+            f"it would take {needed / len(content):.0f} times its size in memory, and no model takes more than "
+            f"{MOST_TIMES} times"
+        )
+    check_room(needed)
     if content.count(b"\\") > MOST_ESCAPES:
         raise ModelFileError(f"its text has more than {MOST_ESCAPES:,} escaped characters")
-    depth = _depth(content)
-    if depth > DEEPEST:
-        raise ModelFileError(f"it is nested {depth:,} deep, and no model is deeper than {DEEPEST}")
+    _check_depth(ESCAPE.sub(b"", content) if b"\\" in content else content)
     try:
         return json.loads(content)
     except ValueError as error:  # also of a number with more digits than Python reads
@@ -40,15 +47,16 @@ def parsed_bytes(content: bytes) -> int:
     return text + sum(cost * content.count(character) for character, cost in COSTS.items())
 
 
-def _depth(content: bytes) -> int:
-    """Return how deep lists and objects are nested."""
-    if b"\\" in content:
-        content = ESCAPE.sub(b"", content)
-    brackets = TEXT.sub(b"", content.translate(None, DELETED))
-    deepest, before, chunk = 0, 0, 2**24
-    for start in range(0, len(brackets), chunk):
-        codes = np.frombuffer(brackets, np.uint8, min(chunk, len(brackets) - start), start)
-        opens = (codes == ord("[")) | (codes == ord("{"))
-        depth = before + np.cumsum(np.where(opens, 1, -1), dtype=np.int64)
-        deepest, before = max(deepest, int(depth.max())), int(depth[-1])
-    return deepest
+def _check_depth(content: bytes) -> None:
+    """Refuse lists and objects that are nested too deeply, as soon as they are."""
+    depth, within_text = 0, b""
+    for start in range(0, len(content), CHUNK):
+        marks = within_text + content[start : start + CHUNK].translate(None, DELETED)
+        brackets = TEXT.sub(b"", marks)
+        within_text = b'"' if b'"' in brackets else b""  # a text that goes on in the next chunk
+        brackets = brackets.partition(b'"')[0]
+        opens = np.isin(np.frombuffer(brackets, np.uint8), OPENING)
+        steps = np.cumsum(np.where(opens, 1, -1))
+        if depth + steps.max(initial=0) > DEEPEST:
+            raise ModelFileError(f"it is nested more than {DEEPEST} deep, which no model is")
+        depth += int(steps[-1]) if len(steps) else 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from paribus._models.files.file_libraries import LightGBMFile
 from paribus._models.files.file_model import FileClassifier, FileFacts, FileModel
+from paribus._models.files.json_text import parsed_json
 from paribus._models.files.reading_bound import decoded
 from paribus._models.libraries.lightgbm import (
     LightGBMText,
@@ -34,9 +34,15 @@ def read_lightgbm(content: bytes) -> FileModel:
     text, lists = LightGBMText.of(whole), _lists(whole)
     names = text.header["feature_names"].split(" ")
     columns = int(text.header["max_feature_idx"]) + 1
-    if len(names) != columns or len(text.header["feature_infos"].split(" ")) != columns:
+    for what, count in (("names", len(names)), ("infos", text.header["feature_infos"].count(" ") + 1)):
+        if count != columns:
+            raise ModelFileError(
+                f"max_feature_idx is that of {columns:,} columns, and feature_{what} has {count:,}"
+            )
+    announced = len(text.header.get("tree_sizes", "").split())
+    if len(text.lines["Tree"]) != announced:
         raise ModelFileError(
-            f"max_feature_idx is that of {columns:,} columns, and there are {len(names):,} names of columns"
+            f"tree_sizes announces {announced:,} trees, and there are {len(text.lines['Tree']):,}"
         )
     link = link_of(text.objective)
     links = {"predict": link, "decision_function": Link()}
@@ -67,8 +73,7 @@ def _lists(whole: str) -> list[list[Any]]:
     start = whole.rfind(CATEGORIES)
     if start < 0:
         return []
-    written = whole[start + len(CATEGORIES) :].strip()
-    found = json.loads(written)
+    found = parsed_json(whole[start + len(CATEGORIES) :].strip().encode())
     if found is None:
         return []
     if not isinstance(found, list) or not all(isinstance(categories, list) for categories in found):

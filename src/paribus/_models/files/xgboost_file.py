@@ -19,6 +19,8 @@ LABELS = {"multi:softmax": "largest", "binary:hinge": "positive"}
 def read_xgboost(document: Mapping[str, Any], file_format: str) -> FileModel:
     """Return the model in a document that XGBoost saved; every tree counts, as in ``Booster.predict``."""
     learner = document["learner"]
+    if not isinstance(learner, dict):
+        raise ModelFileError("its 'learner' is no object")
     objective = objective_in(learner)
     link, links = OBJECTIVES[objective][0], {"decision_function": Link()}
     refused = {} if link is not None else {"predict": STEP.format(objective)}
@@ -31,6 +33,7 @@ def read_xgboost(document: Mapping[str, Any], file_format: str) -> FileModel:
     if names and len(names) != columns:
         raise ModelFileError(f"num_feature is {columns:,}, and there are {len(names):,} names of columns")
     ensemble = ensemble_in(learner, links, refused)
+    _check_trees(learner["gradient_booster"], len(ensemble.roots))
     facts = FileFacts(
         file_format=file_format,
         library=XGBoostFile(),
@@ -42,3 +45,10 @@ def read_xgboost(document: Mapping[str, Any], file_format: str) -> FileModel:
         labels=LABELS.get(objective),  # type: ignore[arg-type]
     )
     return (FileClassifier if objective in PROBABILITY else FileModel)(ensemble, facts)
+
+
+def _check_trees(booster: Mapping[str, Any], trees: int) -> None:
+    """Refuse other trees than are announced."""
+    announced = booster.get("gbtree", booster)["model"]["gbtree_model_param"]["num_trees"]
+    if int(announced) != trees:
+        raise ModelFileError(f"num_trees announces {int(announced):,} trees, and there are {trees:,}")

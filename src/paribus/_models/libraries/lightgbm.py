@@ -31,7 +31,7 @@ SIGMOID = ("binary", "multiclassova")
 LABELS = "predict returns class labels, which have no average; request predict_proba"
 TWO_MARGINS = "predict_proba of two classes with a margin each is not the same in all versions of LightGBM"
 LINE = re.compile(r"[^\n]+")
-MOST_LINES = 25_000_000  # of a million trees
+MOST_LINES = 5_000_000  # of 250,000 trees
 MOST_FITS = 10_000_000  # columns times lists of categories, of which each may be that of each
 # Names of the lines before the trees, and of the lines of a tree.
 HEADER = {
@@ -146,13 +146,12 @@ def ensemble_in(
     """Return the trees in a text; the links are those of margins that are not averaged."""
     if "1" in text.lines["is_linear"]:
         raise RefusalError("it has linear trees, whose leaves are linear functions instead of constants")
+    _refuse_counts(text)
     sizes = text.integers("num_leaves")
     values = text.numbers("leaf_value")
     if len(sizes) and (sizes.min() < 1 or sizes.max() > len(values) or sizes.sum() != len(values)):
         raise RefusalError("its trees cannot be read: they have other leaves than they say")
     tests = _Tests.of(text)
-    if len(tests.threshold) != len(values) - len(sizes):  # before room is made for all nodes
-        raise RefusalError("its trees cannot be read: they have other nodes than they say")
     layout = _Layout.of(sizes)
     margins = counted("a number of margins", int(text.header["num_tree_per_iteration"]), 1, MOST_MARGINS)
     iterations = max(len(sizes) // margins, 1) if "average_output" in text.header else 1
@@ -178,6 +177,16 @@ def ensemble_in(
     )
 
 
+def _refuse_counts(text: LightGBMText) -> None:
+    """Refuse trees without all their lines, and lines of more or fewer numbers, before these are read."""
+    trees, leaves = len(text.lines["num_leaves"]), text.count("leaf_value")
+    if len(text.lines["Tree"]) != trees:
+        raise RefusalError(f"its trees cannot be read: num_leaves is there {trees:,} times")
+    for name in ("split_feature", "threshold", "decision_type", "left_child", "right_child"):
+        if text.count(name) != leaves - trees:
+            raise RefusalError(f"its trees cannot be read: {name} has other nodes than leaf_value")
+
+
 @dataclass(frozen=True, eq=False)
 class LightGBMText:
     """The lines of the header by name, and of each name the lines of all trees."""
@@ -201,6 +210,10 @@ class LightGBMText:
     def objective(self) -> list[str]:
         """The words of the objective; there are none where it was a function."""
         return self.header.get("objective", "").split()
+
+    def count(self, name: str) -> int:
+        """Return how many numbers all trees have."""
+        return sum(line.count(" ") + 1 for line in map(str.strip, self.lines[name]) if line)
 
     def numbers(self, name: str, absent: str = "") -> Floats:
         """Return the numbers of all trees; a tree of one leaf may have none, or the one in ``absent``.

@@ -1,0 +1,223 @@
+"""Model files with something wrong in them: each is refused in one sentence, or predicts and is explained.
+
+The kernels follow what was read without looking where it points, so that a file which is read is also explained.
+"""
+
+import io
+import json
+import zipfile
+from functools import cache
+from types import SimpleNamespace
+
+import catboost
+import lightgbm
+import numpy as np
+import pandas as pd
+import skops.io
+import xgboost
+from sklearn.ensemble import HistGradientBoostingRegressor, IsolationForest, RandomForestClassifier
+from sklearn.tree import DecisionTreeRegressor
+
+import paribus
+from fuzz_boosters import _damaged_json, _damaged_nodes, _damaged_text
+from paribus._models.libraries import catboost as catboost_reader
+from paribus.errors import ParibusError
+
+FORMATS = ("xgboost_json", "xgboost_ubj", "lightgbm_text", "catboost_json", "skops")
+ROWS = 40
+TRUSTED = ["sklearn.tree._tree.Tree", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"]
+explained = set()  # digests of what was explained in this process already
+SIZES = (0, 1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, 2**64 - 1)
+
+
+def mutate_and_explain(file_format, rng, folder):
+    """Damage one file, read it, predict and explain; return how that ended."""
+    cases = _cases(file_format)
+    case = cases[rng.integers(len(cases))]
+    damaged = DAMAGED[file_format](case.content, rng)
+    if rng.random() < 0.1:
+        other = cases[rng.integers(len(cases))].content
+        damaged = _spliced(damaged, other, rng)
+    path = folder / "model"
+    path.write_bytes(damaged)
+    try:
+        model = paribus.read_model(path, trusted=TRUSTED)
+    except ParibusError as error:
+        _check_sentence(error)
+        return "refused"
+    digest = _digest(model)
+    if digest is not None and digest in explained:  # the damage is where nothing is read
+        model.predict(case.table)
+        return "read as before"
+    explained.add(digest)
+    try:
+        _explain(model, case.table, with_pairs=rng.random() < 0.05)
+    except ParibusError as error:
+        _check_sentence(error)
+        return "read, and refused rows"
+    return "read and explained"
+
+
+def _digest(model):
+    """Return a digest of the trees of a file and of how they are read, None of other models."""
+    ensemble = getattr(model, "ensemble", None)
+    if ensemble is None:
+        return None
+    arrays = [one.tobytes() for one in vars(ensemble).values() if isinstance(one, np.ndarray)]
+    sets = [one.listed.tobytes() for one in ensemble.level_sets]
+    facts = {name: one for name, one in vars(model.facts).items() if name != "library"}
+    encodings = [repr(dict(vars(one), splits=None)) for one in ensemble.encodings]
+    return hash((*arrays, *sets, *encodings, repr(ensemble.links), repr(facts)))
+
+
+def _check_sentence(error):
+    if not 20 < len(str(error)) < 2_000 or "\n" in str(error).strip():
+        raise AssertionError(f"no sentence or two: {error!s:.300}") from error
+
+
+def _explain(model, table, *, with_pairs):
+    paribus.effects(model, table, n_jobs=1, grid_resolution=4)
+    if with_pairs:
+        paribus.h_statistic(model, table, [0, 1], n_jobs=1, subsample=ROWS)
+
+
+@cache
+def _cases(file_format):
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(300, 3))
+    numbers[::17, 2] = np.nan
+    words = rng.choice([*"abcd"], 300)
+    target = numbers[:, 0] + numbers[:, 1] * (words == "a") + (words > "b")
+    frame = pd.DataFrame(numbers, columns=["x", "y", "z"]).assign(word=words)
+    known = frame.assign(word=frame.word.astype("category"))
+    if file_format.startswith("xgboost"):
+        written = file_format.removeprefix("xgboost_")
+        return [_case(bytes(one.save_raw(written)), known) for one in _xgboost_models(known, target)]
+    if file_format == "lightgbm_text":
+        return [_case(text, known) for text in _lightgbm_texts(known, target)]
+    if file_format == "catboost_json":
+        return [_case(text, frame) for text in _catboost_texts(frame, target)]
+    complete = np.nan_to_num(numbers)
+    return [_case(content, complete) for content in _skops_files(complete, target)]
+
+
+def _case(content, table):
+    return SimpleNamespace(content=content, table=table[:ROWS])
+
+
+def _xgboost_models(known, target):
+    options = {"n_estimators": 3, "max_depth": 3, "n_jobs": 1, "enable_categorical": True}
+    yield xgboost.XGBRegressor(**options).fit(known, target).get_booster()
+    yield xgboost.XGBClassifier(**options).fit(known, np.digitize(target, [0, 1])).get_booster()
+    yield xgboost.XGBRegressor(**options, booster="dart", rate_drop=0.5).fit(known, target).get_booster()
+
+
+def _lightgbm_texts(known, target):
+    options = {"n_estimators": 3, "num_leaves": 6, "verbose": -1, "n_jobs": 1, "min_data_per_group": 5}
+    models = (
+        lightgbm.LGBMRegressor(**options).fit(known, target),
+        lightgbm.LGBMClassifier(**options).fit(known, np.digitize(target, [0, 1])),
+    )
+    for model in models:
+        text = model.booster_.model_to_string()
+        start, end = text.index("\nparameters:"), text.index("\npandas_categorical:")
+        yield (text[:start] + text[end:]).encode()  # parameters are not read
+
+
+def _catboost_texts(frame, target):
+    options = {"iterations": 3, "depth": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    for growth in ("SymmetricTree", "Depthwise"):
+        model = catboost.CatBoostRegressor(
+            **options, grow_policy=growth, cat_features=["word"], one_hot_max_size=9
+        ).fit(frame, target)
+        whole = json.loads(catboost_reader._exported(model))
+        whole["model_info"] = {"params": {"loss_function": {"type": "RMSE"}}}  # the rest is not read
+        yield json.dumps(whole).encode()
+
+
+def _skops_files(numbers, target):
+    models = (
+        DecisionTreeRegressor(max_depth=3).fit(numbers, target),
+        RandomForestClassifier(3, max_depth=3, random_state=0).fit(numbers, target > 0),
+        HistGradientBoostingRegressor(max_iter=3, max_depth=3).fit(numbers, target),
+        IsolationForest(n_estimators=3, max_features=2, random_state=0).fit(numbers),
+    )
+    return [skops.io.dumps(model) for model in models]
+
+
+def _spliced(one, other, rng):
+    cut = rng.integers(1, len(one) + 1)
+    return one[:cut] + other[rng.integers(len(other)) :]
+
+
+def _flipped(content, rng):
+    raw = bytearray(content)
+    for _ in range(int(rng.integers(1, 6))):
+        raw[rng.integers(len(raw))] ^= 1 << rng.integers(8)
+    return bytes(raw)
+
+
+def _damaged_binary(content, rng):
+    """Return a binary JSON with other bytes, sizes, numbers or an end."""
+    way = rng.integers(5)
+    if way == 0:
+        return content[: rng.integers(1, len(content))]
+    if way == 1:
+        return _flipped(content, rng)
+    raw = bytearray(content)
+    if way == 2:  # a size
+        places = [at for at in range(len(raw) - 9) if raw[at] == ord("L")]
+        at = places[rng.integers(len(places))]
+        raw[at + 1 : at + 9] = SIZES[rng.integers(len(SIZES))].to_bytes(8, "big")
+    elif way == 3:  # a number, wherever one may be
+        at, width = rng.integers(len(raw) - 8), int(rng.choice([1, 4, 8]))
+        extreme = (b"\0", b"\xff", b"\x7f\xff\xff\xff\xff\xff\xff\xff", b"\x7f\x80\0\0", b"\0\0\0\x01")
+        raw[at : at + width] = (extreme[rng.integers(5)] * 8)[:width]
+    else:  # a type
+        raw[rng.integers(len(raw))] = b"[]{}$#iUIlLdDSCZTFN"[rng.integers(19)]
+    return bytes(raw)
+
+
+def _damaged_archive(content, rng):
+    """Return a skops file whose bytes, schema or arrays are damaged."""
+    if rng.random() < 0.2:
+        return _flipped(content, rng) if rng.random() < 0.7 else content[: rng.integers(1, len(content))]
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for _ in range(int(rng.integers(1, 3))):
+        name = "schema.json" if rng.random() < 0.4 else list(members)[rng.integers(len(members))]
+        if name == "schema.json":
+            members[name] = _damaged_json(members[name].decode(), rng)
+        else:
+            members[name] = _damaged_array(members[name], rng)
+    damaged = io.BytesIO()
+    with zipfile.ZipFile(damaged, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return damaged.getvalue()
+
+
+def _damaged_array(data, rng):
+    array = np.load(io.BytesIO(data))
+    if array.dtype.names is None or rng.random() < 0.2:
+        return _flipped(data, rng)
+    damaged = io.BytesIO()
+    np.save(damaged, _damaged_nodes(array, rng))
+    return damaged.getvalue()
+
+
+def _damaged_lightgbm(content, rng):
+    return _damaged_text(content.decode(), rng).encode()
+
+
+def _damaged_document(content, rng):
+    return _damaged_json(content.decode(), rng)
+
+
+DAMAGED = {
+    "xgboost_json": _damaged_document,
+    "xgboost_ubj": _damaged_binary,
+    "lightgbm_text": _damaged_lightgbm,
+    "catboost_json": _damaged_document,
+    "skops": _damaged_archive,
+}
