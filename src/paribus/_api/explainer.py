@@ -259,7 +259,7 @@ class Explainer:
         monotone: Any = None,
         pairs: int = 10,
         mute: Any = (),
-        grid_resolution: GridResolution = 20,
+        grid_resolution: GridResolution | None = None,
         quantiles: Any = "auto",
         interactions: bool = True,
         subsample: int | str | None = "auto",
