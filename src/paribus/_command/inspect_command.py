@@ -89,7 +89,11 @@ def _columns(model: Any) -> Iterator[str]:
 
 def _kind(fitted: Any, position: int) -> str:
     if position not in fitted.categories:
-        return "numbers" if position in fitted.numbers else "numbers, or categories the file does not keep"
+        if not fitted.knows(position):
+            return "of a kind that the model does not keep"
+        return (
+            "numbers" if position in fitted.numbers else "numbers, or categories that the file does not keep"
+        )
     categories = [str(one) for one in fitted.categories[position]]
     return f"{count(len(categories), 'category').replace('categorys', 'categories')}: {_some(categories)}"
 
@@ -116,10 +120,10 @@ def _evaluation(model: Any, path: str) -> Iterator[str]:
 
     data = read_data(path, model=model)
     explainer = Explainer(model, data.X, progress=False)
-    estimate = explainer.estimate_cost("effects")
+    estimate = explainer.estimate_cost("explain")
     yield f"data       {path}"
     yield from (f"  {line.strip()}" for line in repr(explainer).splitlines()[1:])
     yield f"evaluator  {estimate.evaluator}: {estimate.why}"
     yield from (f"  not {name}: {why}" for name, why in estimate.refusals.items())
-    yield "cost       of all effects:"
-    yield from (f"  {line}" for line in repr(estimate).splitlines()[1:])
+    yield "cost       of paribus explain:"
+    yield from (f"  {line}" for line in repr(estimate).splitlines()[2:])

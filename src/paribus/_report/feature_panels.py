@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from paribus._contracts import Array, Floats
+from paribus._contracts import Array
 from paribus._report.figures import ALL_OUTPUTS, curve_figures, drawn_outputs, figure
 from paribus._report.markup import Markup, element, joined
 from paribus._report.overview import against
@@ -110,8 +110,7 @@ def _figures(refs: References, name: str) -> Iterator[Markup]:
 def _one(result: Any, what: str, columns_of: Any, key: str) -> Markup:
     """Return a figure of one result; of many outputs those that move most, and all in its table."""
     name, outputs = result.feature_names[0], result.output_names
-    curves: Floats = next(result[key] for key in ("average", "ale", "predicted", "observed") if key in result)
-    drawn = drawn_outputs(curves)
+    drawn = drawn_outputs(result)
     some = f" Drawn: {len(drawn)} of {len(outputs)} outputs, which it moves most; the table has all."
     caption = joined(f"{what} of ", name_of(name, 40), ".", some if len(drawn) < len(outputs) else "")
     numbers = number_table(f"{what} of {shortened(name, 40)}", columns_of(result))

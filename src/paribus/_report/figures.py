@@ -19,6 +19,7 @@ from paribus._report.markup import Content, Markup, element
 from paribus._report.tables import folded
 from paribus.errors import DrawingError
 from paribus.results.curve_values import as_numbers
+from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
 from paribus.results.performance import Calibration, TrainingCurve
 from paribus.results.shape import Shape
@@ -60,9 +61,14 @@ def spark(effect: PartialDependence, shape: Shape | None) -> Markup:
     return Markup(sparkline(places, curve, low, high))
 
 
-def drawn_outputs(curves: Floats) -> list[int]:
-    """Return the outputs ``(n_outputs, ...)`` that are drawn: all of few, or those that move most."""
-    return moved_most(curves, len(curves) if len(curves) <= ALL_OUTPUTS else SOME_OUTPUTS)
+def drawn_outputs(result: Any) -> list[int]:
+    """Return the outputs that are drawn: all of few, or those that move most.
+
+    Averages near a value need an image for each output, so that of many only one is drawn.
+    """
+    curves: Floats = next(result[key] for key in ("average", "ale", "predicted", "observed") if key in result)
+    some = 1 if isinstance(result, Marginal) else SOME_OUTPUTS
+    return moved_most(curves, len(curves) if len(curves) <= ALL_OUTPUTS else some)
 
 
 def moved_most(curves: Floats, most: int) -> list[int]:
@@ -76,7 +82,7 @@ def curve_figures(result: Any, outputs: Sequence[int]) -> list[Figure]:
     """Return curves of one feature: an image for each output where one has bands of its own, on one scale."""
     if len(result.output_names) > ALL_OUTPUTS and isinstance(result, PartialDependence):
         result = replace(result, quantiles=None)
-    together = not hasattr(result, "residual") and result.get("quantiles") is None
+    together = not isinstance(result, Marginal) and result.get("quantiles") is None
     groups = [list(outputs)] if together or len(outputs) == 1 else [[output] for output in outputs]
     drawing = figure_of([curve_panel(result, group) for group in groups], columns=1)
     return [replace(drawing, panels=(panel,), size=SMALL) for panel in drawing.panels]

@@ -63,8 +63,7 @@ def _model(explanation: Explanation) -> Iterator[tuple[str, str]]:
     for name, size in (("Trees", model.trees), ("Leaves", model.leaves), ("Depth", model.depth)):
         if size is not None:
             yield name, fact(size)
-    for name, version in sorted(model.versions.items()):
-        yield f"Version of {name}", version
+    yield "Versions", ", ".join(f"{name} {version}" for name, version in sorted(model.versions.items()))
     yield "Platform", model.platform
 
 

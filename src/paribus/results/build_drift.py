@@ -33,7 +33,7 @@ REFITS = "standard errors are of the rows, not of fitting a model again"
 BISECTIONS = 60  # halves an interval to the last bit
 
 
-class Curve(NamedTuple):
+class ComparedCurve(NamedTuple):
     """The partial dependence of one explanation, the missing value last if there is one."""
 
     effect: PartialDependence
@@ -103,7 +103,7 @@ def _basis(same_data: bool, independent: bool) -> tuple[ErrorBasis, str]:
     return "upper bound", SAME_ROWS if same_data else SOME_ROWS
 
 
-def _curve(explanation: Explanation, name: str) -> Curve | None:
+def _curve(explanation: Explanation, name: str) -> ComparedCurve | None:
     """Return the curve of a feature, None where the explanation has none."""
     effect = explanation.effects.get(name)
     if effect is None or effect.average is None:
@@ -122,7 +122,7 @@ def _curve(explanation: Explanation, name: str) -> Curve | None:
         average = np.column_stack([average, missing.average])
         error, centered = np.column_stack([error, last]), np.column_stack([centered, last + bound[:, 0]])
         shares = np.append(shares * (1 - missing.share), missing.share)
-    return Curve(effect, average, error, centered, shares)
+    return ComparedCurve(effect, average, error, centered, shares)
 
 
 def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[Any, Any], Any]) -> EffectDrift:
@@ -168,17 +168,17 @@ def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[An
     )
 
 
-def _flat(like: Curve) -> Curve:
+def _flat(like: ComparedCurve) -> ComparedCurve:
     """Return the curve of a feature that a model does not have."""
     nothing = np.zeros_like(like.average)
     return like._replace(average=nothing, error=nothing, centered_error=nothing)
 
 
-def _nominal(curve: Curve) -> bool:
+def _nominal(curve: ComparedCurve) -> bool:
     return curve.effect.kinds[0] in NOMINAL
 
 
-def _shared(one: Curve, two: Curve) -> tuple[Array, bool]:
+def _shared(one: ComparedCurve, two: ComparedCurve) -> tuple[Array, bool]:
     """Return the values that both curves know, and whether both know a missing one."""
     dates = [curve.grid.dtype.kind in "mM" for curve in (one, two)]
     if _nominal(one) != _nominal(two) or dates[0] != dates[1]:
@@ -187,11 +187,13 @@ def _shared(one: Curve, two: Curve) -> tuple[Array, bool]:
     return values, bool(len(values)) and all(_has_missing(curve) for curve in (one, two))
 
 
-def _has_missing(curve: Curve) -> bool:
+def _has_missing(curve: ComparedCurve) -> bool:
     return bool(curve.average.shape[1] > len(curve.grid))
 
 
-def _moved(one: Curve, two: Curve, values: Array, last: bool, combine: Callable[[Any, Any], Any]) -> Moved:
+def _moved(
+    one: ComparedCurve, two: ComparedCurve, values: Array, last: bool, combine: Callable[[Any, Any], Any]
+) -> Moved:
     """Return the change of the curve beyond that of its level, and beyond what interpolation leaves open."""
     weights = sum(_weights(curve, values, last) for curve in (one, two)) / 2
     weights = np.asarray(weights)
@@ -233,17 +235,20 @@ def _least_level(least: Floats, most: Floats, weights: Floats, guess: Floats) ->
     return np.asarray(np.where(begin == 0, guess, np.where(begin > 0, high, low)))
 
 
-def _weights(curve: Curve, values: Array, last: bool) -> Floats:
+def _weights(curve: ComparedCurve, values: Array, last: bool) -> Floats:
     """Return the share of the data at each shared value, as far as it is one of its own."""
     size = len(curve.grid)
-    numbers = dict(zip(curve.grid.tolist(), curve.weights[:size], strict=True))
-    shares = np.array([numbers.get(value, 0.0) for value in values.tolist()])
+    grid, wanted = (
+        at if _nominal(curve) else as_numbers(at) for at in (curve.grid, values)
+    )  # dates of any unit
+    known = dict(zip(grid.tolist(), curve.weights[:size].tolist(), strict=True))
+    shares = np.array([known.get(value, 0.0) for value in wanted.tolist()])
     missing = curve.weights[size:] if last else np.zeros(0)
     shares = shares / shares.sum() if shares.any() else np.full(len(shares), 1 / max(1, len(shares)))
     return np.concatenate([shares * (1 - missing.sum()), missing])
 
 
-def _at(curve: Curve, numbers: Floats, values: Array, last: bool) -> Floats:
+def _at(curve: ComparedCurve, numbers: Floats, values: Array, last: bool) -> Floats:
     """Return numbers ``(o, g)`` at shared values, on the straight line between neighbors."""
     size = len(curve.grid)
     if not len(values):
@@ -252,7 +257,7 @@ def _at(curve: Curve, numbers: Floats, values: Array, last: bool) -> Floats:
     return np.concatenate([found, numbers[:, size:]], axis=1) if last else found
 
 
-def _between(curve: Curve, values: Array, last: bool) -> tuple[Floats, Floats]:
+def _between(curve: ComparedCurve, values: Array, last: bool) -> tuple[Floats, Floats]:
     """Return the lower and the upper end of where a curve is at shared values, by its neighbors there."""
     size, numbers = len(curve.grid), curve.average
     if _nominal(curve) or not len(values):

@@ -178,7 +178,7 @@ class Explanation(ReportMixin):
         >>> new = paribus.explain(lambda X: X[:, 0] + 1.5 * X[:, 1], X)
         >>> drift = old.compare(new)
         >>> drift.feature_names[0], round(drift.effects[0].strengths[1], 2)
-        ('x1', 1.44)
+        ('x1', 1.16)
         """
         if not isinstance(new, Explanation):
             raise InputError(f"new= must be an Explanation, not a {type(new).__name__}")

@@ -106,7 +106,7 @@ def css() -> str:
 
 def in_dark(alpha: float) -> float:
     """Return how much of its color a mark shows on black, where what is just seen on white is not seen."""
-    return 1 - (1 - alpha) ** 1.7
+    return 1 - float((1 - alpha) ** 1.7)
 
 
 def _variables(theme: Theme) -> str:

@@ -1,0 +1,330 @@
+"""A model read from a file is that of its library, without the library, whatever the file holds."""
+
+import bz2
+import gzip
+import pickle
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import catboost
+import joblib
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+
+import paribus
+from paribus._models.files import model_file, reading_bound
+from paribus.errors import ModelFileError, OptionError
+
+ROWS = 300
+QUIET = {
+    "xgboost": {"n_estimators": 4, "max_depth": 3, "n_jobs": 1, "enable_categorical": True},
+    "lightgbm": {"n_estimators": 4, "num_leaves": 6, "verbose": -1, "n_jobs": 1, "min_data_per_group": 5},
+    "catboost": {
+        "iterations": 4,
+        "depth": 3,
+        "verbose": 0,
+        "allow_writing_files": False,
+        "thread_count": 1,
+        "cat_features": ["word two"],
+        "one_hot_max_size": 9,
+    },
+}
+
+
+@cache
+def table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(ROWS, 3)), columns=["x", "y", "z"])
+    frame.loc[::13, "z"] = np.nan
+    words = rng.choice([*"abcde"], ROWS)
+    target = 2 + frame["x"] + frame["y"] * (words == "a") + (words > "c")
+    return frame.assign(**{"word two": words}), np.exp(target / 4).to_numpy()
+
+
+def fitted(kind, target, **options):
+    """Return a fitted model and the table it was fitted on."""
+    frame, y = table()
+    library, kind = kind
+    if library is not catboost:
+        frame = frame.assign(**{"word two": frame["word two"].astype("category")})
+    target = {
+        "number": y,
+        "two": y > 1.5,
+        "three": np.digitize(y, [1.5, 2.0]),
+        "rank": np.digitize(y, [1.5, 2.0]),
+    }[target]
+    more = {"group": [100, 200]} if "Ranker" in kind else {}
+    model = getattr(library, kind)(**QUIET[library.__name__], **options)
+    return model.fit(frame, target, **more), frame
+
+
+def saved(model, folder, written):
+    """Save a model as its library does, under a name that says nothing."""
+    path = folder / "some.model"
+    if written == "lightgbm":
+        model.booster_.save_model(path)
+    elif written == "catboost":
+        model.save_model(str(path), format="json")
+    else:
+        path.write_bytes(model.get_booster().save_raw(written))
+    return path
+
+
+def native(model, frame):
+    """Return what the library's own native model predicts."""
+    if isinstance(model, catboost.CatBoost):
+        return model.predict_proba(frame) if hasattr(model, "predict_proba") else model.predict(frame)
+    if isinstance(model, xgboost.XGBModel):
+        return model.get_booster().predict(xgboost.DMatrix(frame, enable_categorical=True))
+    return model.booster_.predict(frame)
+
+
+MODELS = [
+    (("json", "ubj"), (xgboost, "XGBRegressor"), "number", {"objective": "count:poisson"}),
+    (("ubj",), (xgboost, "XGBRegressor"), "number", {"booster": "dart", "rate_drop": 0.5}),
+    (("json", "ubj"), (xgboost, "XGBClassifier"), "two", {}),
+    (("json", "ubj"), (xgboost, "XGBClassifier"), "three", {}),
+    (("json",), (xgboost, "XGBRanker"), "rank", {}),
+    (("lightgbm",), (lightgbm, "LGBMRegressor"), "number", {"objective": "poisson"}),
+    (
+        ("lightgbm",),
+        (lightgbm, "LGBMRegressor"),
+        "number",
+        {"boosting": "rf", "subsample": 0.5, "subsample_freq": 1},
+    ),
+    (("lightgbm",), (lightgbm, "LGBMClassifier"), "two", {}),
+    (("lightgbm",), (lightgbm, "LGBMClassifier"), "three", {}),
+    (("lightgbm",), (lightgbm, "LGBMRanker"), "rank", {}),
+    (("catboost",), (catboost, "CatBoostRegressor"), "number", {"loss_function": "Poisson"}),
+    (("catboost",), (catboost, "CatBoostRegressor"), "number", {"grow_policy": "Lossguide"}),
+    (("catboost",), (catboost, "CatBoostClassifier"), "two", {}),
+    (("catboost",), (catboost, "CatBoostClassifier"), "three", {}),
+]
+
+
+@pytest.mark.parametrize(("written", "kind", "target", "options"), MODELS)
+def test_a_file_predicts_and_is_explained_as_its_model(tmp_path, written, kind, target, options):
+    model, frame = fitted(kind, target, **options)
+    tolerance = 3e-6 if kind[0] is xgboost else 1e-9
+    theirs = paribus.effects(model, frame, grid_resolution=5, n_jobs=1)
+    for one in written:
+        read = paribus.read_model(saved(model, tmp_path, one))
+        own, expected = read.predict(frame), native(model, frame)
+        if expected.ndim == 2 and own.ndim == 1:
+            expected = expected[:, 1]
+        np.testing.assert_allclose(own, expected, rtol=0, atol=tolerance)
+        assert hasattr(read, "predict_proba") == hasattr(model, "predict_proba")
+        if hasattr(read, "predict_proba"):
+            np.testing.assert_allclose(
+                read.predict_proba(frame), model.predict_proba(frame), rtol=0, atol=tolerance
+            )
+        ours = paribus.effects(read, frame, grid_resolution=5, n_jobs=1)
+        assert ours.provenance.evaluator == theirs.provenance.evaluator
+        assert "not compared with its library" in ours.provenance.structure
+        assert ours.provenance.model_library == kind[0].__name__
+        np.testing.assert_allclose(
+            ours.to_frame()["average"], theirs.to_frame()["average"], rtol=0, atol=tolerance
+        )
+        assert [str(name).replace("_", " ") for name in read.feature_names_in_] == list(frame.columns)
+        assert repr(read).endswith("4 columns)")
+
+
+def test_margins_and_labels_are_those_of_the_booster(tmp_path):
+    model, frame = fitted((xgboost, "XGBRegressor"), "number", objective="count:poisson")
+    read = paribus.read_model(saved(model, tmp_path, "json"))
+    margin = model.get_booster().predict(xgboost.DMatrix(frame, enable_categorical=True), output_margin=True)
+    np.testing.assert_allclose(read.predict(frame, margin=True), margin, rtol=0, atol=3e-6)
+    effect = paribus.partial_dependence(read, frame, "x", response_method="decision_function", n_jobs=1)
+    assert effect.provenance.scale.name == "margin"
+    data = xgboost.DMatrix(frame, table()[1] > 1.5, enable_categorical=True)
+    for objective, classes in (("multi:softmax", {"num_class": 2}), ("binary:hinge", {})):
+        booster = xgboost.train({"objective": objective, "max_depth": 3, **classes}, data, 3)
+        path = tmp_path / "labels"
+        path.write_bytes(booster.save_raw("ubj"))
+        np.testing.assert_array_equal(paribus.read_model(path).predict(frame), booster.predict(data))
+
+
+def test_columns_are_found_by_name_in_any_order_and_library(tmp_path):
+    model, frame = fitted((catboost, "CatBoostClassifier"), "three")
+    read = paribus.read_model(saved(model, tmp_path, "catboost"))
+    expected = read.predict(frame)
+    np.testing.assert_array_equal(read.classes_, model.classes_)
+    for other in (frame[["word two", "z", "y", "x"]].assign(more=1.0), frame.to_numpy(dtype=object)):
+        np.testing.assert_array_equal(read.predict(other), expected)
+    with pytest.raises(paribus.TableError, match="no column 'z'"):
+        read.predict(frame.drop(columns="z"))
+    with pytest.raises(paribus.TableError, match="3 columns, and .* was fitted on 4"):
+        read.predict(frame.to_numpy(dtype=object)[:, :3])
+    again = pickle.loads(pickle.dumps(read))
+    np.testing.assert_array_equal(again.predict(frame), expected)
+
+
+def test_all_formats_are_read_and_explained_without_their_libraries(tmp_path):
+    paths = []
+    for number, (written, kind, target, options) in enumerate((MODELS[2], MODELS[5], MODELS[12])):
+        model, frame = fitted(kind, target, **options)
+        for one in written:
+            paths.append((tmp_path / f"{number}{one}").as_posix())
+            saved(model, tmp_path, one).rename(paths[-1])
+    table()[0].to_parquet(tmp_path / "rows.parquet")
+    code = f"""
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("xgboost", "lightgbm", "catboost", "sklearn"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Blocked())
+import pandas, paribus
+rows = pandas.read_parquet({(tmp_path / "rows.parquet").as_posix()!r})
+for path in {paths!r}:
+    model = paribus.read_model(path)
+    effect = paribus.partial_dependence(model, rows, "x", grid_resolution=3, n_jobs=1)
+    print(model.facts.file_format, effect.provenance.evaluator)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    formats = ["XGBoost JSON", "XGBoost UBJ", "LightGBM text", "CatBoost JSON"]
+    assert done.stdout.splitlines() == [f"{one} tree_exact" for one in formats]
+
+
+class Writes:
+    """What writes a file when it is loaded."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_pickles_are_refused_and_do_not_run(tmp_path):
+    trace, path = tmp_path / "trace", tmp_path / "model.json"
+    contents = [pickle.dumps(Writes(trace), protocol) for protocol in range(6)]
+    contents += [gzip.compress(contents[-1]), bz2.compress(contents[-1])]
+    for compress in (0, 3, ("xz", 3), ("lzma", 3)):
+        joblib.dump(Writes(trace), path, compress=compress)
+        contents.append(path.read_bytes())
+    for content in contents:
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError, match="can run any code .* and is refused; .*pass the object"):
+            paribus.read_model(path)
+    assert not trace.exists()
+    pickle.loads(contents[-0])
+    assert trace.exists()  # so that it would have run
+
+
+def test_other_formats_are_refused_with_the_way_out(tmp_path):
+    model, _ = fitted((catboost, "CatBoostRegressor"), "number")
+    path = tmp_path / "model"
+    model.save_model(str(path))
+    with pytest.raises(ModelFileError, match=r'CatBoost\'s binary format, .* format="json"'):
+        paribus.read_model(path)
+    old = np.float32(0.5).tobytes() + bytes([3, 0, 0, 0]) + bytes(128) + bytes([14]) + bytes(7)
+    for content, text in (
+        (old + b"reg:squarederror" + bytes([6]) + bytes(7) + b"gbtree", "deprecated binary"),
+        (b"binf" + bytes(100), "deprecated binary"),
+        (b'[{"nodeid": 0}]', "no base score"),
+        (b'{"name": "tree", "tree_info": []}', "dump_model"),
+        (b'{"some": 1}', "no model of XGBoost or CatBoost"),
+        (b"hello", "no model file that is read, which are XGBoost JSON"),
+        (b"", "has 0 bytes"),
+        (b"tree\nversion=v4\n", "not complete"),
+        (b"PK\x03\x04 and no more", "damaged zip"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError, match=text) as refused:
+            paribus.read_model(path)
+        assert str(path) in str(refused.value)
+    for name, text in ((tmp_path, "is a folder"), (tmp_path / "none", "does not exist"), ("a\0b", "a.x00b")):
+        with pytest.raises(ModelFileError, match=text):
+            paribus.read_model(name)
+
+
+def test_files_that_are_not_what_they_announce_are_refused(tmp_path):
+    path = tmp_path / "model"
+    boosted, _ = fitted((lightgbm, "LGBMClassifier"), "three")
+    text = boosted.booster_.model_to_string()
+    tree = text[text.index("\nTree=3\n") : text.index("\nTree=4\n")]
+    for old, new, why in (
+        ("max_feature_idx=3", "max_feature_idx=2000000000", "2,000,000,001 columns, and feature_names has 4"),
+        ("feature_infos=", "feature_infos=none ", "feature_infos has 5"),
+        ("num_leaves=6", "num_leaves=2000000000", "other leaves"),
+        (tree, "", "announces 12 trees, and there are 11"),
+        ("num_leaves=6\n", "", "num_leaves is there 11 times"),
+        ("\nleft_child=", "\nleft_child=1 ", "left_child has other nodes"),
+        ("\nthreshold=", "\nthreshold=1-", "no numbers with a space|could not be read"),
+        ("\nshrinkage=", "\nslope=", "'slope'"),
+        ("multiclass num_class:3", "hinge", "'hinge'"),
+        ("pandas_categorical:", "pandas_categorical:" + "[" * 10**6, "nested more than|times its size"),
+        ("pandas_categorical:", 'pandas_categorical:{"a": 1} ', "no JSON|no list of lists"),
+    ):
+        path.write_text(text.replace(old, new, 1))
+        with pytest.raises(ModelFileError, match=why):
+            paribus.read_model(path)
+    path.write_bytes(text.replace("\n", "\r\n").encode())
+    assert repr(paribus.read_model(path)).startswith(
+        "FileClassifier(LightGBM text, objective='multiclass', 12 trees"
+    )
+    json = fitted((xgboost, "XGBClassifier"), "three")[0].get_booster().save_raw("json").decode()
+    for old, new, why in (
+        ('"num_trees":"12"', '"num_trees":"13"', "announces 13 trees, and there are 12"),
+        ('"num_class":"3"', '"num_class":"99999"', "announces 99,999 outputs"),
+        ('"num_feature":"4"', '"num_feature":"3"', "num_feature is 3, and there are 4 names"),
+        ('"learner":{', '"learner":1,"other":{', "'learner' is no object"),
+        ("multi:softprob", "multi:odd", "'multi:odd'"),
+    ):
+        path.write_text(json.replace(old, new, 1))
+        with pytest.raises(ModelFileError, match=why):
+            paribus.read_model(path)
+
+
+def test_size_and_memory_are_bounded(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    model, _ = fitted((lightgbm, "LGBMRegressor"), "number")
+    size = len(saved(model, tmp_path, "lightgbm").rename(path).read_bytes())
+    monkeypatch.setattr(reading_bound, "memory", lambda bound: size - 1)
+    with pytest.raises(ModelFileError, match="may take 0.0 GB of memory, and half of what is free"):
+        paribus.read_model(path)
+    monkeypatch.setattr(model_file, "MOST_BYTES", size - 1)
+    with pytest.raises(
+        ModelFileError, match=f"has {size:,} bytes, and a model file of 1 to {size - 1:,} bytes"
+    ):
+        paribus.read_model(path)
+
+
+def test_trusted_is_a_list_of_names(tmp_path):
+    import skops.io
+
+    path = tmp_path / "model"
+    path.write_bytes(skops.io.dumps([1]))
+    for trusted in ("sklearn.tree._tree.Tree", 3, [int]):
+        with pytest.raises(OptionError, match="trusted="):
+            paribus.read_model(path, trusted=trusted)
+
+
+def test_damaged_files_never_crash():
+    """A few of the cases of ``make fuzz``, in a process of their own: a crash is one that does not return."""
+    code = """
+import sys, warnings, numpy as np
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from fuzz_model_files import FORMATS, mutate_and_explain
+warnings.simplefilter("ignore")
+ends = Counter()
+with TemporaryDirectory() as folder:
+    for file_format in FORMATS:
+        for seed in range(50):
+            ends[mutate_and_explain(file_format, np.random.default_rng(seed), Path(folder))] += 1
+print(sorted(ends), sum(ends.values()))
+"""
+    support = Path(__file__).parents[2] / "support"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=support)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith("['read and explained', ")
+    assert done.stdout.endswith(" 250\n")
