@@ -143,7 +143,8 @@ def statistics_of(
         "averages": PerformanceStatistic.of(replace(averages, axes=curves.axes)),
     }
     if ranking is not None:
-        found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, **options.share("surfaces"))
+        bound = options.share("surfaces")["max_predictions"]
+        found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, max_predictions=bound)
     return found
 
 
