@@ -234,6 +234,16 @@ def test_rows_that_are_crossed_are_fewer_of_many_features():
     assert any(note.code.name == "ROWS_SAMPLED" for note in found.interactions.notes)
 
 
+def test_many_features_have_fewer_points():
+    X = np.random.default_rng(0).normal(size=(60, 101))
+    explainer = paribus.Explainer(lambda X: X[:, 0], X, **QUIET)
+    found = explainer.explain(interactions=False, quantiles=None, subsample=4)
+    assert found.effects.provenance.grid_resolution == found.averages.provenance.grid_resolution == 12
+    assert found.local_effects.provenance.grid_resolution == 20
+    given = explainer.explain(list(range(100)), interactions=False, quantiles=None, subsample=4)
+    assert given.effects.provenance.grid_resolution == 20
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

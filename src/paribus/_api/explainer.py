@@ -54,7 +54,7 @@ from paribus.results import (
 )
 
 if TYPE_CHECKING:
-    from paribus._api.explanation import ExplainOptions
+    from paribus._api.explaining import ExplainOptions
 
 # Values of a table, and seconds, from which on an explanation is announced with what it takes.
 ANNOUNCED_VALUES, ANNOUNCED_SECONDS = 10_000_000, 10.0
@@ -259,7 +259,7 @@ class Explainer:
         monotone: Any = None,
         pairs: int = 10,
         mute: Any = (),
-        grid_resolution: GridResolution = 20,
+        grid_resolution: GridResolution | None = None,
         quantiles: Any = "auto",
         interactions: bool = True,
         subsample: int | str | None = "auto",
@@ -268,7 +268,7 @@ class Explainer:
     ) -> Explanation:
         """Compute every statistic in shared passes; see `paribus.explain`."""
         own = {name: value for name, value in locals().items() if name != "self"}
-        from paribus._api.explanation import Explained, ExplainOptions, explanation_of
+        from paribus._api.explaining import Explained, ExplainOptions, explanation_of
 
         options = ExplainOptions.of(own, several=self._several)
         statistics = self._explaining(options)
@@ -348,7 +348,7 @@ class Explainer:
         """Return the statistics of a verb, as a forecast needs them."""
         if verb != "explain":
             return [self._statistic(verb, _bound(verb, arguments))]
-        from paribus._api.explanation import ExplainOptions
+        from paribus._api.explaining import ExplainOptions
         from paribus._api.statistics.surface_statistic import SurfaceStatistic
 
         own = _bound(verb, arguments, (*BUILDERS, "explain"))
@@ -394,7 +394,7 @@ class Explainer:
 
     def _explaining(self, options: ExplainOptions) -> dict[str, Statistic]:
         """Return the statistics of an explanation."""
-        from paribus._api.explanation import statistics_of
+        from paribus._api.explaining import statistics_of
 
         self._needs_model("explain")
         self._check_no_target(options.features)

@@ -630,7 +630,7 @@ def explain(
     monotone: Any = None,
     pairs: int = 10,
     mute: Any = (),
-    grid_resolution: GridResolution = 20,
+    grid_resolution: GridResolution | None = None,
     quantiles: Any = "auto",
     interactions: bool = True,
     subsample: int | str | None = "auto",
@@ -670,8 +670,9 @@ def explain(
         Number of surfaces, of the pairs that interact most.
     mute : list of str or NoteCode
         Codes of notes, such as ``"PAR101"``, that are left out of the verdict.
-    grid_resolution : int or "splits"
-        Points of the curves, and of averages, at most.
+    grid_resolution : int or "splits", optional
+        Points of the curves, and of averages, at most. By default 20, and 12 of more than 100 features, whose
+        local effects have 20 bins instead of 40.
     quantiles : "auto", None or sequence of float
         Which quantiles of the individual curves. ``"auto"`` is (0.1, 0.5, 0.9) of a single model and none of
         a list.

@@ -27,8 +27,8 @@ from paribus.results.shape import Shape
 from paribus.results.verdict import Check
 
 if TYPE_CHECKING:
-    from paribus._display.figure import Figure
     from paribus.results.drift import Drift
+    from paribus.results.plot_mixin import Figure
 
 SHOWN = 20  # features that are shown
 FINDINGS = 5  # of the verdict that are shown
@@ -102,7 +102,7 @@ class Explanation(ReportMixin):
         return self.verdict
 
     @cached_property
-    def table(self) -> FeatureTable:
+    def table(self) -> FeatureTable:  # type: ignore[override]  # it has no dimensions of its own
         """A row for each feature, strongest first."""
         return FeatureTable.of(self)
 

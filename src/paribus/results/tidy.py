@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 STEPS = ("step", "cell")
 BACKENDS: tuple[FrameBackend, ...] = get_args(FrameBackend)
-TEXTS = ("statistic", "feature", "feature_2", "feature_3", "output", "shape", "direction", "partner")
-TEXTS += ("violation_start", "violation_stop", "lowest", "highest")
+TEXTS = (
+    *("statistic", "feature", "feature_2", "feature_3", "output"),
+    *("shape", "direction", "partner", "violation_start", "violation_stop", "lowest", "highest"),
+)
 Columns: TypeAlias = dict[Any, Any]  # by name, and the values of features by the position of their axis
 
 

@@ -224,7 +224,9 @@ class InteractionStatistic:
         if self.with_importance:
             pairs = self._noted(work, estimated, builder.h_statistics()) if self.pairwise else None
             return pairs, self._noted(work, estimated, builder.importance())
-        return self._noted(work, estimated, builder.h_statistics() if self.pairwise else builder.importance())
+        if self.pairwise:
+            return self._noted(work, estimated, builder.h_statistics())
+        return self._noted(work, estimated, builder.importance())
 
     def _noted(self, work: Work, estimated: list[Estimated], result: Found) -> Found:
         """Return a result with what is said of rows that were drawn."""

@@ -31,6 +31,7 @@ from paribus.results.build_shapes import shapes_of
 from paribus.results.verdict import Parts, muted_codes, verdict_of
 
 GRID = 20  # points of a curve: those of averages too, so that both are of the same rows
+MANY, FEW_POINTS, FEW_BINS = 100, 12, 20  # features with fewer points and bins, to be kept and shown
 SURFACE_GRID = 12  # points of each axis of a surface
 PAIRS = 10  # surfaces
 QUANTILES = (0.1, 0.5, 0.9)
@@ -82,6 +83,12 @@ class ExplainOptions:
         """How the axes of surfaces are laid out."""
         return GridOptions(resolution=SURFACE_GRID)
 
+    def points(self, features: int) -> tuple[Any, int | None]:
+        """Return the points of curves, and the bins of local effects, None for as many as usual."""
+        if features > MANY:
+            return FEW_POINTS if self.grid_resolution is None else self.grid_resolution, FEW_BINS
+        return GRID if self.grid_resolution is None else self.grid_resolution, None
+
     def share(self, part: str) -> dict[str, int | None]:
         """Return the argument that says how many predictions one part may make."""
         if self.max_predictions is None:
@@ -108,9 +115,12 @@ def statistics_of(
     """
     paired = len(features) > 1 and options.interactions
     ranking = PairRanking(features, models) if paired and options.pairs else None
-    varied, grid = VariedFeatures(), {"grid_resolution": options.grid_resolution}
+    varied, (points, bins) = VariedFeatures(), options.points(len(features))
+    grid = {"grid_resolution": points}
     curves = build("effects", **grid, quantiles=options.quantiles, **options.share("effects"))
-    local = build("accumulated_local_effects", **options.share("accumulated_local_effects"))
+    local = build(
+        "accumulated_local_effects", grid_resolution=bins, **options.share("accumulated_local_effects")
+    )
     drawing = {"subsample": options.subsample, "random_state": options.random_state}
     strengths = build(
         "h_statistic" if paired else "feature_importance", **drawing, **options.share("h_statistic")
@@ -133,7 +143,8 @@ def statistics_of(
         "averages": PerformanceStatistic.of(replace(averages, axes=curves.axes)),
     }
     if ranking is not None:
-        found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, **options.share("surfaces"))
+        bound = options.share("surfaces")["max_predictions"]
+        found["surfaces"] = SurfaceStatistic(ranking, options.pairs, axes, max_predictions=bound)
     return found
 
 
