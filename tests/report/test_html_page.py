@@ -15,6 +15,7 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
+from paribus._report import references
 from paribus._report.html_page import page_of
 from paribus._report.references import References
 from paribus.results.provenance import reproducible
@@ -118,6 +119,12 @@ def test_sections_have_what_they_are_for(page):
     ):
         assert words in text
     assert explained().provenance.date not in page
+
+
+def test_points_of_few_curves_show_their_numbers_to_a_pointer(page, monkeypatch):
+    assert page.count("<title>") > 200
+    monkeypatch.setattr(references, "CURVES", 4)
+    assert page_of(complete()).count("<title>") < 100
 
 
 def test_outputs_that_are_not_drawn_are_in_tables():
@@ -313,8 +320,9 @@ def test_pages_are_small():
     assert len(page_of(complete())) < 700_000
 
 
-def test_pages_of_many_features_and_outputs_stay_within_their_size():
+def test_pages_of_many_features_and_outputs_stay_within_their_size(monkeypatch):
     """200 features of 6 outputs, without interactions; more outputs make tables larger, and draw no more."""
+    monkeypatch.setattr(references, "CURVES", 0)  # as of many features
     one = of_classes()
     per_feature = (len(page_of(one)) - len(page_of(few(one, 1)))) / (len(one.effects) - 1)
     assert 200 * per_feature < 10_000_000

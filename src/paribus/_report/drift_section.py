@@ -120,7 +120,7 @@ def _figures(refs: References, drift: Drift, old: Explanation) -> Iterator[Conte
         return
     output = max(range(len(drift.output_names)), key=lambda o: max(one.typical[o] for one in drift.effects))
     caption = "Typical changes, largest first, with ± 2 standard errors. The table above has the numbers."
-    bars = figure(drift.figure(k=BARS, output=output), caption, "drift-bars", width=MEDIUM)
+    bars = figure(drift.figure(k=BARS, output=output), caption, "drift-bars", width=MEDIUM, readouts=True)
     yield element("div", bars, class_="pair")
     drawn = []
     for place, one in enumerate(drift.effects[:CURVES]):

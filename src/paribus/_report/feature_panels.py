@@ -96,25 +96,26 @@ def _notes(refs: References, name: str) -> Markup | None:
 
 def _figures(refs: References, name: str) -> Iterator[Markup]:
     """Yield the figures there are of a feature."""
-    explanation = refs.explanation
-    key = f"f{refs.ranks[name]}"
-    yield _one(explanation.effects[name], "Partial dependence", effect_columns, f"{key}-pd")
+    explanation, key, readouts = refs.explanation, f"f{refs.ranks[name]}", refs.readouts
+    yield _one(explanation.effects[name], "Partial dependence", effect_columns, f"{key}-pd", readouts)
     if name in explanation.local_effects:
-        yield _one(explanation.local_effects[name], "Accumulated local effects", local_columns, f"{key}-ale")
+        local = explanation.local_effects[name]
+        yield _one(local, "Accumulated local effects", local_columns, f"{key}-ale", readouts)
     if name in explanation.averages:
         averages = explanation.averages[name]
         both = "Observed and predicted" if averages.observed is not None else "Average prediction"
-        yield _one(averages, f"{both}, over the rows near each value", average_columns, f"{key}-avg")
+        what = f"{both}, over the rows near each value"
+        yield _one(averages, what, average_columns, f"{key}-avg", readouts)
 
 
-def _one(result: Any, what: str, columns_of: Any, key: str) -> Markup:
+def _one(result: Any, what: str, columns_of: Any, key: str, readouts: bool) -> Markup:
     """Return a figure of one result; of many outputs those that move most, and all in its table."""
     name, outputs = result.feature_names[0], result.output_names
     drawn = drawn_outputs(result)
     some = f" Drawn: {len(drawn)} of {len(outputs)} outputs, which it moves most; the table has all."
     caption = joined(f"{what} of ", name_of(name, 40), ".", some if len(drawn) < len(outputs) else "")
     numbers = number_table(f"{what} of {shortened(name, 40)}", columns_of(result))
-    return figure(curve_figures(result, drawn), caption, key, numbers)
+    return figure(curve_figures(result, drawn), caption, key, numbers, readouts=readouts)
 
 
 def number_table(caption: str, columns: Columns) -> Markup:

@@ -11,7 +11,7 @@ import numpy as np
 from paribus._contracts import Floats
 from paribus._display.compose.curves import curve_panel
 from paribus._display.compose.surfaces import surface_panel
-from paribus._display.figure import Figure, Line, Panel, PanelAxis, Points
+from paribus._display.figure import Figure, Line, Panel, PanelAxis, Points, Rug, Strip
 from paribus._display.layout import figure_of, single_panel
 from paribus._display.style import INK, color_of, dash_of
 from paribus._display.vector import render, sparkline
@@ -35,17 +35,32 @@ def figure(
     key: str,
     numbers: Content = None,
     width: float | None = None,
+    readouts: bool = False,
 ) -> Markup:
-    """Return images with one caption, and their numbers folded below; ids in them begin with ``key``."""
+    """Return images with one caption, and their numbers folded below; ids in them begin with ``key``.
+
+    With ``readouts`` points show their numbers to a pointer, which needs no script.
+    """
     every = [drawings] if isinstance(drawings, Figure) else drawings
     images = [
-        Markup(render(replace(drawing, notes=(), title=None), id_prefix=f"{key}-{place}", width=width))
+        Markup(render(_bare(drawing), id_prefix=f"{key}-{place}", width=width, hover=readouts))
         for place, drawing in enumerate(every)
     ]
     several = len(images) > 1
     table = None if numbers is None else folded("Numbers of this figure", numbers, class_="numbers")
     shown = element("div", *images, class_="images") if several else images
     return element("figure", shown, element("figcaption", caption), table, class_="wide" if several else None)
+
+
+def _bare(drawing: Figure) -> Figure:
+    """Return a figure without what stands beside it on the page; its strip of data has no read-outs."""
+    return replace(drawing, notes=(), title=None, panels=tuple(map(_quiet, drawing.panels)))
+
+
+def _quiet(panel: Panel) -> Panel:
+    marks = (replace(mark, hover=()) if isinstance(mark, (Strip, Rug)) else mark for mark in panel.marks)
+    right, top = (part and _quiet(part) for part in (panel.right, panel.top))
+    return replace(panel, marks=tuple(marks), right=right, top=top)
 
 
 def spark(effect: PartialDependence, shape: Shape | None) -> Markup:

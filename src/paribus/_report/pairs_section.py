@@ -55,6 +55,7 @@ def _strengths(refs: References, interactions: HStatistics) -> list[Markup | Non
             joined("The strongest pairs, with ± 2 standard errors.", of, " The table below has the numbers."),
             "pairs-bars",
             width=MEDIUM,
+            readouts=True,
         )
     ]
     if len(interactions.feature_names) > 2:
@@ -67,7 +68,7 @@ def _heat_map(refs: References, interactions: HStatistics, output: int, of: Mark
     some = "" if few else f" The {MAP_FEATURES} features that interact most."
     drawing = interactions.figure("heatmap", k=MAP_FEATURES, output=output)
     caption = joined("Strengths of pairs; on the diagonal of each feature by itself.", some, of)
-    return figure(drawing, caption, "pairs-map", _map_table(interactions, output))
+    return figure(drawing, caption, "pairs-map", _map_table(interactions, output), readouts=True)
 
 
 def _map_table(interactions: HStatistics, output: int) -> Markup:

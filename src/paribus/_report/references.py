@@ -16,12 +16,19 @@ from paribus.results.feature_table import FeatureRow
 from paribus.results.shape import Shape
 from paribus.results.verdict import Parts, distinct
 
+CURVES = 60  # that have read-outs: those of more would make a page twice as large
+
 
 @dataclass(frozen=True)
 class References:
     """Ranks and shapes of features by name; ids are made of ranks, as names may be anything."""
 
     explanation: Explanation
+
+    @property
+    def readouts(self) -> bool:
+        """Whether points show their numbers to a pointer, which few curves have room for."""
+        return len(self.ranks) * len(self.explanation.output_names) <= CURVES
 
     @cached_property
     def ranks(self) -> dict[str, int]:
