@@ -274,7 +274,7 @@ def test_files_that_are_not_what_they_announce_are_refused(tmp_path):
     for old, new, why in (
         ('"num_trees":"12"', '"num_trees":"13"', "announces 13 trees, and there are 12"),
         ('"num_class":"3"', '"num_class":"99999"', "announces 99,999 outputs|could not be broadcast"),
-        ('"num_feature":"4"', '"num_feature":"3"', "num_feature is 3, and there are 4 names"),
+        ('"num_feature":"4","num_t', '"num_feature":"3","num_t', "num_feature is 3, and there are 4 names"),
         ('"learner":{', '"learner":1,"other":{', "'learner' is no object"),
         ("multi:softprob", "multi:odd", "'multi:odd'"),
     ):
