@@ -165,7 +165,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> typing.Any:
-    """Load functions, results, scikit-learn's display and readers of files, with all that they need, on first use."""
+    """Load functions, results, a display and the reader of files, with all they need, on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'paribus' has no attribute {name!r}")
     home = _ELSEWHERE.get(name, "_api" if name in _FUNCTIONS else "results")

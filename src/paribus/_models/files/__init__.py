@@ -1,1 +1,1 @@
-"""Models read from files: `model_file` recognizes the format and reads it, without the library that wrote it."""
+"""Models read from files: `model_file` recognizes a format and reads it, without the library."""

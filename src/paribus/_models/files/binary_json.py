@@ -13,7 +13,7 @@ from paribus.errors import ModelFileError
 DEEPEST = 64  # nested lists and objects; those of XGBoost have ten
 MOST_VALUES = 5_000_000  # lists, objects, texts and numbers outside of typed lists, 25 to a tree
 LEAST_BYTES, SPARE = 8, 100_000  # of a value with its key and its size; those of XGBoost have 16 and more
-NUMBERS = {
+NUMBERS: dict[int, np.dtype[Any]] = {
     ord("i"): np.dtype("i1"),
     ord("U"): np.dtype("u1"),
     ord("I"): np.dtype(">i2"),
@@ -54,10 +54,9 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         """Return some bytes, or refuse more than there are."""
-        if size > len(self.content) - self.at:
-            raise ModelFileError(
-                f"{size:,} bytes are announced at byte {self.at:,}, and {len(self.content) - self.at:,} follow"
-            )
+        left = len(self.content) - self.at
+        if size > left:
+            raise ModelFileError(f"{size:,} bytes are announced at byte {self.at:,}, and {left:,} follow")
         self.at += size
         return self.content[self.at - size : self.at]
 
@@ -108,7 +107,7 @@ class _Reader:
         return found
 
     def array(self) -> Array:
-        """Return the numbers of a list of one type; those of other types need no bytes, so they are refused."""
+        """Return the numbers of a list of one type; other types need no bytes, so they are refused."""
         self.take(1)
         kind = self.byte()
         if kind not in NUMBERS or self.byte() != COUNT:

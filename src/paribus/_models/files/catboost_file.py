@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,4 @@ def _classes(info: Mapping[str, Any]) -> Array | None:
 def _release(info: Mapping[str, Any]) -> str:
     """Return the version in what CatBoost writes about its build."""
     words = str(info.get("catboost_version_info", "")).split()
-    return next(
-        (word.rstrip(".")[:20] for last, word in zip(words, words[1:], strict=False) if last == "release"), ""
-    )
+    return next((word.rstrip(".")[:20] for last, word in pairwise(words) if last == "release"), "")

@@ -15,8 +15,6 @@ from paribus._models.libraries.xgboost import XGBoost
 class FileLibrary(Library):
     """A library whose model was read from a file: the trees that were read are the model."""
 
-    native = None
-
     def is_own(self, model: Any) -> bool:
         """Return whether a model is one that was read from a file, and no subclass of it."""
         return type(model).__module__.split(".")[0] == "paribus"
@@ -57,7 +55,7 @@ class XGBoostFile(FileLibrary, XGBoost):
     """Files of XGBoost."""
 
 
-class LightGBMFile(FileLibrary, LightGBM):
+class LightGBMFile(FileLibrary, LightGBM):  # type: ignore[misc]
     """Files of LightGBM."""
 
 

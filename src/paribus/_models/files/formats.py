@@ -65,9 +65,9 @@ UNREAD = (
 
 
 def recognized(head: bytes) -> FileFormat | Unread | None:
-    """Return the format that a file begins as, None for one that nobody knows here.
+    r"""Return the format that a file begins as, None for one that nobody knows here.
 
-    >>> recognized(b"tree\\nversion=v4\\n"), recognized(b"\\x80\\x04\\x95").what[:8]
+    >>> recognized(b"tree\nversion=v4\n"), recognized(b"\x80\x04\x95").what[:8]
     (<FileFormat.LIGHTGBM: 'LightGBM text'>, 'a pickle')
     """
     if re.match(rb"tree\r?\n", head):

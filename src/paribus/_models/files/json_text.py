@@ -15,7 +15,7 @@ DEEPEST = 500  # nested lists and objects; trees of trees have as many as they h
 MOST_ESCAPES = 1_000_000
 MOST_TIMES, SPARE = 16, 16_000_000  # of its size; models of XGBoost and CatBoost take 7 to 12 times theirs
 CHUNK = 2**20
-# Bytes that Python takes for a list, an object, an item of one, and a text, at most; measured on version 3.11.
+# Bytes that Python takes at most for a list, an object, an item of one, and half a text; of version 3.11.
 COSTS = {b"[": 104, b"{": 240, b",": 40, b'"': 32}
 KEPT = b'[]{}"'
 OPENING = np.frombuffer(b"[{", np.uint8)
@@ -28,8 +28,8 @@ def parsed_json(content: bytes) -> Any:
     needed = parsed_bytes(content)
     if needed > MOST_TIMES * len(content) + SPARE:
         raise ModelFileError(
-            f"it would take {needed / len(content):.0f} times its size in memory, and no model takes more than "
-            f"{MOST_TIMES} times"
+            f"it would take {needed / len(content):.0f} times its size in memory, and no model takes more "
+            f"than {MOST_TIMES} times"
         )
     check_room(needed)
     if content.count(b"\\") > MOST_ESCAPES:

@@ -26,10 +26,10 @@ MOST_BYTES = 2**30  # of a file; above it reading takes more memory than most ma
 def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     """Read a fitted model from a file, without the library that wrote it and without running any code.
 
-    The format is recognized by the content of the file, whatever its extension. Files of XGBoost (JSON and UBJ),
-    LightGBM (text) and CatBoost (JSON) are parsed by paribus, which checks every node, and predictions are those
-    of the trees so read; these libraries need not be installed, and their own loaders are never called. A skops
-    file is read by skops. Pickles and joblib files are refused.
+    The format is recognized by the content of the file, whatever its extension. Files of XGBoost (JSON and
+    UBJ), LightGBM (text) and CatBoost (JSON) are parsed by paribus, which checks every node, and predictions
+    are those of the trees so read; these libraries need not be installed, and their own loaders are never
+    called. A skops file is read by skops. Pickles and joblib files are refused.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     Returns
     -------
     model
-        A model for `explain`, `effects` and the other functions. Its ``predict`` returns what the library's own
-        model returns on the scale of the objective: ``Booster.predict`` of XGBoost and LightGBM; of CatBoost the
+        A model for `effects` and the other functions. Its ``predict`` returns what the library's own model
+        returns on the scale of the objective: ``Booster.predict`` of XGBoost and LightGBM; of CatBoost the
         probability of a classification and the prediction of a regression. A classifier also has
         ``predict_proba`` and ``decision_function``. Of a skops file it is the object itself.
 
@@ -85,8 +85,8 @@ def _head(path: Path) -> bytes:
         size = path.stat().st_size
         if not 0 < size <= MOST_BYTES:
             raise ModelFileError(
-                f"path={str(path)!r} has {size:,} bytes, and a model file of 1 to {MOST_BYTES:,} bytes is read; "
-                "of a larger model pass the object itself"
+                f"path={str(path)!r} has {size:,} bytes, and a model file of 1 to {MOST_BYTES:,} bytes is "
+                "read; of a larger model pass the object itself"
             )
         with path.open("rb") as file:
             return file.read(HEAD)
@@ -116,7 +116,8 @@ def _reading(path: Any, kind: FileFormat) -> Iterator[None]:
     except ModelFileError as error:
         raise ModelFileError(f"path={str(path)!r} ({kind.value}): {error}") from error
     except Exception as error:
-        text = str(error) if isinstance(error, ParibusError) else f"{type(error).__name__}: {error!s:.200}"
+        text = str(error) if isinstance(error, ParibusError) else f"{type(error).__name__}: {error}"
+        text = " ".join(text.split())[:400]  # of other libraries they have several lines
         raise ModelFileError(
             f"path={str(path)!r} begins as {kind.value}, but its model cannot be read: {text}"
         ) from error

@@ -11,7 +11,8 @@ def check_room(needed: float) -> None:
     bound = memory(None)
     if needed > bound:
         raise ModelFileError(
-            f"reading it may take {needed / 1e9:.1f} GB of memory, and half of what is free are {bound / 1e9:.1f} GB"
+            f"reading it may take {needed / 1e9:.1f} GB of memory, and half of what is free are "
+            f"{bound / 1e9:.1f} GB; free some, or read it on a larger machine"
         )
 
 

@@ -23,7 +23,7 @@ WORDS = 8  # of 32 bits, of a set of categories
 
 
 def check_sklearn_trees(model: Any) -> None:
-    """Refuse a model that has a tree whose nodes point out of it, into a circle, or at columns that are not there."""
+    """Refuse a model with a tree whose nodes point out of it, in a circle, or at columns it has not."""
     seen: dict[tuple[int, int | None], Any] = {}
     waiting: list[tuple[Any, int | None]] = [(model, None)]
     while waiting:

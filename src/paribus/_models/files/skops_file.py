@@ -32,14 +32,14 @@ def read_skops(content: bytes, trusted: Sequence[str]) -> Any:
     boosters = [one for one in (*unnamed, *names) if one.split(".")[0] in BOOSTERS]
     if boosters:
         raise ModelFileError(
-            f"it holds {boosters[0]}, whose library reads it without checks; save that model by save_model of "
-            "its library, or load the file in Python and pass the object to paribus"
+            f"it holds {boosters[0]}, whose library reads it without checks; save that model by save_model "
+            "of its library, or load the file in Python and pass the object to paribus"
         )
     if unnamed:
-        listed, more = ", ".join(unnamed[:SHOWN]), len(unnamed) - SHOWN
+        more = f" and {len(unnamed) - SHOWN} more" if len(unnamed) > SHOWN else ""
         raise ModelFileError(
-            f"it holds types that skops does not trust: {listed}{f' and {more} more' if more > 0 else ''}; if you "
-            f"trust who wrote it, pass trusted={unnamed[:SHOWN]!r}, on the command line --trust "
+            f"it holds types that skops does not trust: {', '.join(unnamed[:SHOWN])}{more}; if "
+            f"you trust who wrote it, pass trusted={unnamed[:SHOWN]!r}, on the command line --trust "
             f"{' --trust '.join(unnamed[:SHOWN])}"
         )
     model = skops.loads(content, trusted=list(names))

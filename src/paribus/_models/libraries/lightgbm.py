@@ -218,8 +218,7 @@ class LightGBMText:
     def numbers(self, name: str, absent: str = "") -> Floats:
         """Return the numbers of all trees; a tree of one leaf may have none, or the one in ``absent``.
 
-        Reading them at once takes the memory of the numbers; text of its own for each would take five times as
-        much.
+        Reading them at once takes the memory of the numbers; a text for each would take five times as much.
         """
         text = " ".join(filter(None, (line.strip() or absent for line in self.lines[name])))
         with warnings.catch_warnings():  # of what follows the last number, an error since NumPy 2.3
