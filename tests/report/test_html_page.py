@@ -76,9 +76,12 @@ def test_headings_are_in_order_and_tables_have_captions(page):
         assert outline.tags.count(landmark) == 1
 
 
-@pytest.mark.parametrize("made", [complete, of_classes, hostile])
-def test_policy_names_the_one_style_and_the_one_script(made):
-    page = page_of(made())
+def test_policy_names_the_one_style_and_the_one_script(page):
+    assert_closed(page)
+
+
+def assert_closed(page):
+    """Refuse a page that may run or request anything."""
     (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
@@ -169,7 +172,7 @@ def test_notes_of_a_finding_are_listed_with_their_panels(page):
 
 def test_load_returns_the_explanation_of_a_page(tmp_path):
     path = tmp_path / "report.html"
-    for made in (complete(), of_classes(), hostile()):
+    for made in (of_classes(), hostile()):
         made.report(path)
         loaded = paribus.load(path)
         assert loaded == reproducible(made)
@@ -308,6 +311,7 @@ def test_path_that_cannot_be_written_is_refused(tmp_path):
 def test_hostile_names_are_text_everywhere():
     page = page_of(hostile(), HOSTILE[0], dict.fromkeys((*HOSTILE, "\ud800"), HOSTILE[1] + "\ud800"))
     page.encode()
+    assert_closed(page)
     outline = Outline(page)
     assert outline.tags.count("script") == outline.tags.count("style") == outline.tags.count("template") == 1
     assert "img" not in outline.tags

@@ -126,10 +126,11 @@ def test_printed_page_has_all_sections_open(tab, page):
     tab.open(page, scripts=False)
     printed = tab.call("Page.printToPDF", printBackground=True, transferMode="ReturnAsBase64")["data"]
     pages = pypdf.PdfReader(io.BytesIO(base64.b64decode(printed))).pages
-    text = " ".join(" ".join(page.extract_text() for page in pages).split())
-    last = complete().feature_names[-1]
+    some = (*pages[:9], *pages[-7:])  # the first closed panels, and the end of the record
+    text = " ".join(" ".join(page.extract_text() for page in some).split())
+    closed = complete().feature_names[1]
     for words in (
-        f"Partial dependence of {last}",
+        f"Partial dependence of {closed}",
         "What this page does not show",
         "weight of the data",
         "squared_error",
