@@ -1,14 +1,17 @@
-"""axe-core, which finds what keeps people from using a page; a package of npm, fetched once on a machine."""
+"""axe-core, which finds what keeps people from using a page; out of a wheel that holds it, fetched once."""
 
 import subprocess
-import tarfile
+import sys
 import tempfile
+import zipfile
 from functools import cache
 from pathlib import Path
 
 import browser
 
 KEPT = Path.home() / ".cache" / "paribus-tests"
+# Its wheel has the script; what the package itself does needs a browser of its own, which is not installed.
+WHEEL = "axe-playwright-python"
 # Rules of WCAG 2.0 to 2.2, and those that its makers call good practice.
 RUN = "axe.run(document, {resultTypes: ['violations']}).then(found => JSON.stringify(found.violations.map(one => [one.impact, one.id, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200) + ' ' + node.failureSummary.slice(0, 200))])))"
 
@@ -18,15 +21,24 @@ def source():
     """Return the script."""
     kept = KEPT / "axe.min.js"
     if not kept.exists():
-        npm = browser.installed(("npm",), "npm")
         with tempfile.TemporaryDirectory() as folder:
-            fetched = subprocess.run(
-                [npm, "pack", "axe-core"], cwd=folder, capture_output=True, text=True, timeout=300
-            )
+            command = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--no-deps",
+                "--dest",
+                folder,
+                WHEEL,
+            ]
+            fetched = subprocess.run(command, capture_output=True, text=True, timeout=300)
             if fetched.returncode:
-                raise browser.NoBrowser(f"npm pack axe-core failed:\n{fetched.stderr}")
-            with tarfile.open(next(Path(folder).glob("axe-core-*.tgz"))) as archive:
-                text = archive.extractfile("package/axe.min.js").read()
+                raise browser.NoBrowser(f"pip download {WHEEL} failed:\n{fetched.stderr}")
+            with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as archive:
+                (name,) = (one for one in archive.namelist() if one.endswith("axe.min.js"))
+                text = archive.read(name)
         KEPT.mkdir(parents=True, exist_ok=True)
         half = kept.with_suffix(".half")
         half.write_bytes(text)

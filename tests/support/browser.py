@@ -47,33 +47,28 @@ class NoBrowser(RuntimeError):
 @cache
 def browser() -> str:
     """Return the path of a browser, which Debian's tools install if there is none."""
-    return installed(NAMES, "chromium")
-
-
-def installed(names: tuple[str, ...], package: str) -> str:
-    """Return the path of a program, which Debian's tools install if there is none of these names."""
-    found = _found(names)
+    found = _found()
     if found:
         return found
     if not shutil.which("apt-get"):
-        raise NoBrowser(f"none of {', '.join(names)} is on the path, and there is no apt-get to install one")
+        raise NoBrowser(f"none of {', '.join(NAMES)} is on the path, and there is no apt-get to install one")
     may = [] if os.geteuid() == 0 else [shutil.which("sudo") or "", "-n"]
     if may and not may[0]:
-        raise NoBrowser(f"none of {', '.join(names)} is on the path, and only root or sudo could install one")
-    for step in (["update"], ["install", "-y", "--no-install-recommends", package]):
+        raise NoBrowser(f"none of {', '.join(NAMES)} is on the path, and only root or sudo could install one")
+    for step in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
         # Nobody is there to answer what a package may ask.
         asked = [*may, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", *step]
         done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
         if done.returncode:
-            raise RuntimeError(f"apt-get {' '.join(step)} failed, so there is no {package}:\n{done.stderr}")
-    found = _found(names)
+            raise RuntimeError(f"apt-get {' '.join(step)} failed, so there is no browser:\n{done.stderr}")
+    found = _found()
     if not found:
-        raise RuntimeError(f"apt-get installed {package}, but it is not on the path")
+        raise RuntimeError("apt-get installed chromium, but it is not on the path")
     return found
 
 
-def _found(names: tuple[str, ...]) -> str | None:
-    return next((path for path in map(shutil.which, names) if path), None)
+def _found() -> str | None:
+    return next((path for path in map(shutil.which, NAMES) if path), None)
 
 
 def _run(*options: str, timeout: float) -> str:
