@@ -260,6 +260,8 @@ def test_shapes_of_all_results_are_checked():
         "LocalEffect",
         "Marginal",
         "Difference",
+        "Drift",
+        "ObservedExpected",
         "Comparison",
         "HStatistics",
         "Importance",

@@ -94,7 +94,7 @@ def prepared():
     return [
         *(every, every["gap"], every["stamp"], polar, polar["city"], local, local["gap"], near, near["day"]),
         *(compared, compared["gap"], laid, laid["city"], laid["day"]),
-        *(old, old.performance, old.compare(new)),
+        *(old, old.performance, old.compare(new), old.observed_expected()),
         *(laid.difference(), laid["gap"].difference(), laid["city"].difference()),
         paribus.overlay({"a": local["gap"], "b": local["gap"]}),
         paribus.effects([_model, _model], arrow, ["x", ("x", "day")], **options),

@@ -46,8 +46,9 @@ def results():
         {"one": plain, "two": paribus.effects(_model, frame.iloc[:8], ["gap"], **options)}
     )
     explanation, performance, cells = _explained(frame[["x", "gap"]])
+    moved = paribus.explain(lambda X: 2 * _model(X), frame[["x", "gap"]], grid_resolution=3, progress=False)
     found = [
-        *(explanation, performance, cells),
+        *(explanation, performance, cells, explanation.compare(moved)),
         *(both, effects, ale["gap"], several, near["gap"], near, compared["gap"], compared),
         *(overlays["gap"], overlays, overlays["gap"].difference(), overlays.difference()),
         statistics("abc", [1.0, 0.0, np.nan], triples=[1.0]),

@@ -22,7 +22,7 @@ def dataset_of(result: Any) -> Any:
     arrays = {"_".join(path): (dims, value) for path, dims, value in declared_arrays(result)}
     taken = {*arrays, *(dim for dims, _ in arrays.values() for dim in dims)}
     axes, coordinates = _axes(result, taken) if hasattr(result, "grid_values") else ({}, {})
-    axes["outputs"] = ["output"] * (len(result.output_names) > 1)
+    axes["outputs"] = ["output"] * (len(getattr(result, "output_names", ())) > 1)
     variables, labels = {}, result._labels()
     for name, (dims, value) in arrays.items():
         if isinstance(value, np.ndarray) and not any(value is known for known in labels.values()):

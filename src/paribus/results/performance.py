@@ -11,6 +11,7 @@ from paribus._text import with_error
 from paribus._typing import Better, FrameBackend, PlotBackend
 from paribus.errors import did_you_mean
 from paribus.notes import Note
+from paribus.results.labeled import dataset_of
 from paribus.results.plot_mixin import NotebookReprMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, record
@@ -153,6 +154,10 @@ class Performance(NotebookReprMixin):
             "better": [one.better for one in self.metrics],
         }
         return native(columns, self.provenance.backend, backend)
+
+    def to_xarray(self) -> dict[str, Any]:
+        """Return observed against predicted in groups of rows as a dataset for each output, under its name."""
+        return {one.output: dataset_of(one) for one in self.calibration}
 
     def figure(self, *, columns: int = 3, title: str | None = None) -> Figure:
         """Return the plot as plain data; parameters are those of `plot`.
