@@ -156,7 +156,7 @@ class Performance(NotebookReprMixin):
         return native(columns, self.provenance.backend, backend)
 
     def to_xarray(self) -> dict[str, Any]:
-        """Return observed against predicted in groups of rows as a dataset for each output, under its name."""
+        """Return observed against predicted in groups of rows, as a dataset for each output by its name."""
         return {one.output: dataset_of(one) for one in self.calibration}
 
     def figure(self, *, columns: int = 3, title: str | None = None) -> Figure:
