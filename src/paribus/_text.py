@@ -41,6 +41,15 @@ def at_value(value: Any) -> str:
     return str(value)
 
 
+def plain_value(value: Any) -> str:
+    """Return a grid value as text that other programs read: in full, without separators of thousands.
+
+    >>> plain_value(np.float64(26979.25)), plain_value("Bern, CH"), plain_value(1234567)
+    ('26979.25', 'Bern, CH', '1234567')
+    """
+    return repr(float(value)) if isinstance(value, (float, np.floating)) else at_value(value)
+
+
 def at_point(names: Iterable[str], grid_values: Iterable[Any], position: Iterable[Any]) -> str:
     """Return a grid point as text: the value of each axis at its position."""
     axes = zip(names, grid_values, position, strict=True)

@@ -62,6 +62,16 @@ def test_the_text_is_a_table_with_the_worst_findings_below():
     assert f"{found().verdict[0].severity} {found().verdict[0].code.value}: {found().verdict[0]}" in text
 
 
+def test_notes_are_counted_for_every_feature_they_are_about():
+    X = pd.DataFrame({"a": [1.0, None, 3.0, 4.0] * 10, "b": [None, 26979.25, 3.5, 4.0] * 10, "c": [1.0] * 40})
+    made = paribus.explain(lambda t: t["a"].fillna(0) + t["b"].fillna(0), X)
+    assert {row.feature: row.notes >= 1 for row in made.table} == {"a": True, "b": True, "c": True}
+    assert made.table["c"].support == "only 1"
+    assert made.to_frame().set_index("feature")["highest"]["b"] == "26979.25"
+    with pytest.raises(KeyError, match="no row of 'd'"):
+        made.table["d"]
+
+
 def test_many_features_are_cut_off():
     X = np.random.default_rng(0).normal(size=(30, 25))
     options = {"interactions": False, "grid_resolution": 2, "progress": False}

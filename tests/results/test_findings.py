@@ -15,6 +15,7 @@ from paribus.results.findings import (
     comparison_notes,
     direction_notes,
     interaction_notes,
+    skill_notes,
     strength_notes,
     support_notes,
 )
@@ -38,7 +39,7 @@ def test_violation_of_a_declared_direction():
     assert (note.code, note.severity, note.feature, note.value) == ("PAR410", "issue", "a", 1.5)
     assert note == (
         "a is declared rising, but its curve moves against it by 1.5, 15% of its range, from 2 to 3.5, where "
-        "3.4 % of the data lies (15 standard errors)"
+        "3.4% of the data lies (15 standard errors)"
     )
     (exact,) = direction_notes((shape(0.2, 0.0),))  # all rows move alike: there is no sampling error
     assert exact.endswith("lies")
@@ -66,7 +67,7 @@ def test_thin_support():
     (note,) = support_notes(late)
     assert (note.code, note.feature) == (NoteCode.THIN_SUPPORT, "x0")
     assert note.value == pytest.approx(12 / 21)
-    assert "only 0.6 % of the data" in note
+    assert "only 0.6% of the data" in note
     assert not list(support_notes(paribus.effects(lambda t: t[:, 0], X, percentiles=(0, 1))))
     rare = np.repeat([0.0, 1.0], [999, 1])[:, None]
     assert not list(support_notes(paribus.effects(lambda t: t[:, 0], rare, percentiles=(0, 1))))
@@ -188,3 +189,28 @@ def test_calibration(X):
         Metric("AUC", None, 0.7, 0.01, "higher"),
         Metric("calibration slope", None, np.nan, np.nan, "near 1"),
     )
+
+
+def test_model_without_skill(X):
+    provenance = paribus.partial_dependence(lambda t: t["a"], X, "a").provenance
+
+    def notes(*metrics):
+        return list(skill_notes(Performance(metrics, (), (), (), provenance)))
+
+    none = Metric("R²", "y", -0.01, 0.004, "higher")
+    (note,) = notes(none)
+    assert note == "R² is -0.01 ± 0.004: the average of these rows predicts them as well as the model does"
+    assert (note.code, note.severity, note.value) == (NoteCode.NO_SKILL, "issue", -0.01)
+    loss, chance = Metric("log loss", None, 0.7, 0.01, "lower"), Metric("AUC", "1", 0.51, 0.01, "higher")
+    (ranked,) = notes(loss, chance)
+    assert ranked == "AUC is 0.51 ± 0.01: the model ranks these rows no better than chance does"
+    (of_class,) = notes(loss, chance, replace(chance, output="2", value=0.8))
+    assert of_class.startswith("AUC of class 1 is 0.51")
+    assert not notes(replace(none, value=0.01), replace(chance, value=0.53))
+
+
+def test_model_without_skill_stands_first(X):
+    y = np.random.default_rng(1).normal(size=len(X))
+    found = paribus.explain(lambda t: t["a"] * t["b"], X[["a", "b"]], y)
+    assert found.verdict[0].code is NoteCode.NO_SKILL
+    assert NoteCode.NO_SKILL in {check.code for check in found.checks}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import paribus
 
@@ -58,3 +59,14 @@ def test_without_y_it_is_refused():
     X = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.raises(paribus.InputError, match="pass y= to explain"):
         paribus.explain(lambda t: t[:, 0], X).observed_expected()
+
+
+def test_rows_of_one_class_have_the_error_of_their_predicted_probability():
+    X = np.repeat([0.0, 1.0], [96, 4])[:, None]
+    y = np.r_[np.tile([0, 0, 0, 1], 24), 0, 0, 0, 0]
+    table = paribus.explain(LogisticRegression(C=1e-4).fit(X, y), X, y).observed_expected()
+    place = table.value.index("1")
+    share = table.predicted[place]
+    assert (table.rows[place], table.observed[place]) == (4, 0)
+    assert table.standard_error[place] == pytest.approx(np.sqrt(share * (1 - share) / 4))
+    assert abs(table.in_errors[place]) < 2

@@ -14,7 +14,7 @@ from paribus.notes import Note, NoteCode
 from paribus.results.explanation import Explanation
 from paribus.results.feature_table import FeatureRow
 from paribus.results.shape import Shape
-from paribus.results.verdict import Parts, distinct
+from paribus.results.verdict import notes_of
 
 CURVES = 60  # that have read-outs: those of more would make a page twice as large
 
@@ -46,10 +46,7 @@ class References:
     @cached_property
     def notes(self) -> list[Note]:
         """Every note that the verdict counts, without muted ones."""
-        one = self.explanation
-        known = {name: getattr(one, name) for name in Parts.__dataclass_fields__}
-        muted = {check.code for check in one.checks if check.muted}
-        return [note for note in distinct(Parts(**known).notes()) if note.code not in muted]
+        return notes_of(self.explanation)
 
     @cached_property
     def notes_of(self) -> dict[str, list[Note]]:

@@ -232,8 +232,8 @@ def _local_notes(grid: AleGrid, estimate: AleEstimate, total: float) -> Iterator
         if bins.order and bins.order not in (LISTED, GIVEN, DECLARED):
             listed = ", ".join(str(value) for value in bins.axis.values[:SHOWN])
             text = (
-                f"the categories of {bins.axis.name} are unordered; they were arranged {bins.order}: {listed}"
-                f"{', ...' * (bins.nodes > SHOWN)}. ALE depends on this order; partial_dependence does not"
+                f"the categories of {bins.axis.name} have no order; ALE arranged them {bins.order}: {listed}"
+                f"{', ...' * (bins.nodes > SHOWN)}; partial dependence does not depend on that"
             )
             yield Note(NoteCode.CATEGORY_ORDER, text, bins.axis.name)
     missing = estimate.missing_weight if grid.includes_missing else grid.axes[0].missing

@@ -130,7 +130,9 @@ class InteractionBuilder:
         p, rows = self.provenance, self.request.rows
         if p.sampled_rows is not None:
             some = f"computed on {p.sampled_rows:,} of {p.rows:,} rows"
-            text = f"{some}; standard errors include the error of subsampling"
+            text = (
+                f"interactions and importance were {some}; standard errors include the error of subsampling"
+            )
             yield Note(NoteCode.ROWS_SAMPLED, text, value=p.sampled_rows)
         if self.request.influence_cut > 1 and p.standard_error_rows < rows.n_weighted:
             used = p.standard_error_rows

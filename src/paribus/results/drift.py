@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from statistics import NormalDist
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import Array, Floats, Kind
-from paribus._text import at_value
+from paribus._text import at_value, plain_value
 from paribus._typing import (
     DriftKind,
     DriftMeasure,
@@ -296,7 +297,7 @@ class Drift(NotebookReprMixin):
         for one in self.effects:
             numbers: tuple[Any, ...] = (one.typical[o], one.typical_error[o])
             if measure == "largest":
-                numbers = (one.largest[o], one.largest_error[o], point_text(one, o))
+                numbers = (one.largest[o], one.largest_error[o], point_text(one, o, plain_value))
             found.append(change("effect", (one.feature,), one.strengths, *numbers))
         if self.interactions is not None:
             pairs = self.interactions
@@ -470,8 +471,8 @@ COLUMNS = (
 )
 
 
-def point_text(effect: EffectDrift, o: int) -> str:
+def point_text(effect: EffectDrift, o: int, written: Callable[[Any], str] = at_value) -> str:
     """Return where the change of an effect is largest."""
     if np.isnan(effect.largest[o]):
         return "no common value"
-    return "missing" if effect.at[o] is None else at_value(effect.at[o])
+    return "missing" if effect.at[o] is None else written(effect.at[o])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import NOMINAL, Floats
-from paribus._text import at_value, number, percent, short, with_error
+from paribus._text import at_value, number, percent, plain_value, short, with_error
 from paribus._typing import FrameBackend
+from paribus.errors import did_you_mean
 from paribus.results.tidy import native
+from paribus.results.verdict import notes_of
 
 if TYPE_CHECKING:
     from paribus.results.explanation import Explanation
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 BLOCKS = "▁▂▃▄▅▆▇█"
 POINTS = 8  # characters of a sparkline
 CLEAR = 2.0  # standard errors of a movement that is shown
+MONOTONE = {"rising": ("rising", "steps up"), "falling": ("falling", "steps down")}
 WIDEST = 28  # characters of a name or a value in text
 
 
@@ -93,7 +97,8 @@ class FeatureRow:
             return f"{self.categories:,} categor{'y' if self.categories == 1 else 'ies'}"
         if self.lowest is None:
             return "no values"
-        return f"{_fit(at_value(self.lowest))} to {_fit(at_value(self.highest))}"
+        lowest, highest = _fit(at_value(self.lowest)), _fit(at_value(self.highest))
+        return f"{lowest} to {highest}" if lowest != highest else f"only {lowest}"
 
 
 @dataclass(frozen=True)
@@ -110,13 +115,18 @@ class FeatureTable(Sequence[FeatureRow]):
     @classmethod
     def of(cls, explanation: Explanation) -> FeatureTable:
         """Gather what the parts of an explanation say of each feature."""
-        rows = tuple(_row(explanation, effect) for effect in explanation.effects.effects)
+        notes = Counter(note.feature for note in notes_of(explanation))
+        rows = tuple(_row(explanation, effect, notes) for effect in explanation.effects.effects)
         return cls(rows, explanation.provenance.backend)
 
     def __getitem__(self, position: Any) -> Any:
         """Return a row by position, or by the name of its feature."""
         if isinstance(position, str):
-            return next(row for row in self.rows if row.feature == position)
+            found = [row for row in self.rows if row.feature == position]
+            if not found:
+                known = [row.feature for row in self.rows]
+                raise KeyError(f"no row of {position!r}{did_you_mean(position, known)}")
+            return found[0]
         return self.rows[position]
 
     def __len__(self) -> int:
@@ -134,7 +144,7 @@ class FeatureTable(Sequence[FeatureRow]):
         for one in fields(FeatureRow):
             values = [getattr(row, one.name) for row in self.rows]
             places = one.name in ("violation_start", "violation_stop", "lowest", "highest")
-            columns[one.name] = [None if v is None else at_value(v) for v in values] if places else values
+            columns[one.name] = [None if v is None else plain_value(v) for v in values] if places else values
         return native(columns, self.backend, backend)
 
     def lines(self, most: int) -> Iterator[str]:
@@ -154,7 +164,8 @@ class FeatureTable(Sequence[FeatureRow]):
 
 def _cells(row: FeatureRow) -> tuple[str, ...]:
     shape = row.shape or ""
-    if row.violation > CLEAR * row.violation_error:
+    small = row.direction is not None and row.shape in MONOTONE[row.direction]  # the shape in words allows it
+    if row.violation > CLEAR * row.violation_error and not small:
         shape += f", {short(row.violation)} against {row.direction} at {_fit(at_value(row.violation_start))}"
     partner = "none" if row.partner is None else f"{_fit(row.partner)} ({number(row.partner_strength)})"
     missing = percent(row.missing) if row.missing else "0 %"
@@ -162,7 +173,7 @@ def _cells(row: FeatureRow) -> tuple[str, ...]:
     return _fit(row.feature), strength, shape, partner, row.support, missing, row.sparkline
 
 
-def _row(explanation: Explanation, effect: PartialDependence) -> FeatureRow:
+def _row(explanation: Explanation, effect: PartialDependence, notes: Counter[str | None]) -> FeatureRow:
     name = effect.feature_names[0]
     shape = _widest(explanation.shapes, name)
     against = _violated(explanation.shapes, name)
@@ -191,7 +202,7 @@ def _row(explanation: Explanation, effect: PartialDependence) -> FeatureRow:
         categories=len(effect.grid_values[0]) if nominal else None,
         inside=math.nan if average is None else 1.0 - average.outside - share,
         missing=share,
-        notes=sum(note.feature == name for note in explanation.verdict),
+        notes=notes[name],
         sparkline=sparkline(_widest_curve(effect)),
     )
 

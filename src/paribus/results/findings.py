@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 from paribus._contracts import Flags, Floats, Integers
-from paribus._text import at_value, count, number, percent, short
+from paribus._text import at_value, count, number, percent, short, with_error
 from paribus.notes import Note, NoteCode
 from paribus.results.comparison import compare
 from paribus.results.effects import Effects
@@ -18,8 +18,9 @@ from paribus.results.hstatistics import HStatistics
 from paribus.results.importance import Importance
 from paribus.results.local_effect import LocalEffects
 from paribus.results.marginal import Marginal, Marginals
+from paribus.results.observed_expected import residual_errors
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.performance import Performance
+from paribus.results.performance import Metric, Performance
 from paribus.results.shape import Monotonicity, Shape
 
 NOISE = 2.0  # standard errors that a movement against a direction must exceed
@@ -38,6 +39,11 @@ CELL_ROWS = 30  # rows of a cell at least: of fewer, the error itself is not kno
 CELL_SIZE = 0.1  # of the standard deviation of the prediction: with many rows, everything differs
 MISCALIBRATED = 0.05  # distance from 1 of a slope or a ratio that is worth a note
 CALIBRATION = ("calibration slope", "observed / predicted")  # metrics whose ideal is 1
+# Metrics that show whether a model predicts at all: their value for a constant, and what that does as well.
+SKILL = {
+    "R²": (0.0, "the average of these rows predicts them as well as the model does"),
+    "AUC": (0.5, "the model ranks these rows no better than chance does"),
+}
 
 
 def direction_notes(shapes: tuple[Shape, ...]) -> Iterator[Note]:
@@ -69,11 +75,16 @@ def _within_noise(own: Monotonicity) -> bool:
 
 def _where(own: Monotonicity) -> str:
     where = (
-        f"from {at_value(own.start)} to {at_value(own.stop)}, where {percent(own.support)} of the data lies"
+        f"from {at_value(own.start)} to {at_value(own.stop)}, where {_share(own.support)} of the data lies"
     )
     if np.isfinite(own.standard_error) and own.standard_error > 0:
         return f"{where} ({_multiple(own.violation / own.standard_error)} standard errors)"
     return where
+
+
+def _share(part: float) -> str:
+    """Return a share as sentences write it, without the space of labels and tables."""
+    return percent(part).replace(" %", "%")
 
 
 def _multiple(ratio: float) -> str:
@@ -89,7 +100,7 @@ def support_notes(effects: Effects) -> Iterator[Note]:
                 name = effect.feature_names[0]
                 text = (
                     f"{share:.0%} of the movement of the curve of {name} lies at values around which only "
-                    f"{percent(data)} of the data is"
+                    f"{_share(data)} of the data is"
                 )
                 yield Note(NoteCode.THIN_SUPPORT, text, name, share)
 
@@ -184,16 +195,8 @@ class ResidualCells:
 
     @cached_property
     def errors(self) -> Floats:
-        """Standard errors of the residuals.
-
-        Of outcomes that are shares, at least that of outcomes with the predicted probability: rows that all
-        have one outcome show none.
-        """
-        with np.errstate(invalid="ignore"):
-            both = np.stack([self.observed, self.predicted])
-            if not ((both >= 0) & (both <= 1) | np.isnan(both)).all():
-                return self.error
-            return np.fmax(self.error, np.sqrt(self.predicted * (1 - self.predicted) / self.rows))
+        """Standard errors of the residuals."""
+        return residual_errors(self.observed, self.predicted, self.error, self.rows)
 
     @cached_property
     def known(self) -> Flags:
@@ -211,7 +214,7 @@ class ResidualCells:
         values, of = self.part.grid_values[0], f" ({outputs[o]})" if len(outputs) > 1 else ""
         where = f"near {name} = {at_value(values[g])}" if g < len(values) else f"where {name} is missing"
         return (
-            f"{where}, with {percent(float(self.share[g]))} of the data, "
+            f"{where}, with {_share(float(self.share[g]))} of the data, "
             f"{number(float(self.observed[o, g]))} came out and {number(float(self.predicted[o, g]))} was "
             f"predicted{of}, "
             f"{_multiple(float(self.ratio[o, g]))} standard errors apart"
@@ -239,14 +242,32 @@ def cell_notes(averages: Marginals, deviation: Floats) -> Iterator[Note]:
             yield Note(NoteCode.CELL_DIFFERS, one.text(o, g) + others, name, size)
 
 
+def skill_notes(performance: Performance) -> Iterator[Note]:
+    """Yield notes on metrics that are within noise of those of a constant, or worse."""
+    for metric in performance.metrics:
+        if metric.name in SKILL:
+            constant, instead = SKILL[metric.name]
+            error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
+            if metric.value - constant <= NOISE * error:
+                known = with_error(metric.value, metric.standard_error)
+                text = f"{metric.name}{_output_of(metric, performance)} is {known}: {instead}"
+                yield Note(NoteCode.NO_SKILL, text, value=metric.value)
+
+
+def _output_of(metric: Metric, performance: Performance) -> str:
+    """Return which output a metric is of, where there are several."""
+    if metric.output is None or len({one.output for one in performance.metrics} - {None}) < 2:
+        return ""
+    classes = any(one.name == "log loss" for one in performance.metrics)
+    return f" of class {metric.output}" if classes else f" of {metric.output}"
+
+
 def calibration_notes(performance: Performance) -> Iterator[Note]:
     """Yield notes on slopes and ratios of calibration that are not 1."""
-    several = len({metric.output for metric in performance.metrics}) > 1
     for metric in performance.metrics:
         off = abs(metric.value - 1)
         error = metric.standard_error if np.isfinite(metric.standard_error) else 0.0
         if metric.name in CALIBRATION and off > max(MISCALIBRATED, ERRORS * error):
-            of = f" of {metric.output}" if several and metric.output is not None else ""
             apart = f", {_multiple(off / error)} standard errors from 1" if error > 0 else ", not 1"
-            text = f"the {metric.name}{of} is {number(metric.value)}{apart}"
+            text = f"the {metric.name}{_output_of(metric, performance)} is {number(metric.value)}{apart}"
             yield Note(NoteCode.POOR_CALIBRATION, text, value=off)

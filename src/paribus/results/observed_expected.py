@@ -41,7 +41,8 @@ class ObservedExpected(Saveable):
     observed, predicted : ndarray of shape (n,)
         Weighted averages of ``y`` and of the prediction.
     difference, standard_error : ndarray of shape (n,)
-        Observed minus predicted, and its sampling error from the residuals of the rows.
+        Observed minus predicted, and its sampling error from the residuals of the rows; of probabilities at
+        least :math:`\sqrt{\bar f_c (1 - \bar f_c) / n_c}`, as rows of one outcome show no error of their own.
     in_errors : ndarray of shape (n,)
         The difference in standard errors; NaN where there is none.
     provenance : Provenance
@@ -104,6 +105,19 @@ class ObservedExpected(Saveable):
         return native(plain, self.provenance.backend, backend)
 
 
+def residual_errors(observed: Floats, predicted: Floats, error: Floats, rows: Integers) -> Floats:
+    """Return standard errors of residuals.
+
+    Of outcomes that are shares, at least that of outcomes with the predicted probability: a few rows that all
+    have one outcome show none of their own.
+    """
+    with np.errstate(invalid="ignore"):
+        both = np.stack([observed, predicted])
+        if not ((both >= 0) & (both <= 1) | np.isnan(both)).all():
+            return error
+        return np.asarray(np.fmax(error, np.sqrt(predicted * (1 - predicted) / np.maximum(rows, 1))))
+
+
 def observed_expected(averages: Marginals) -> ObservedExpected:
     """Return the table of all cells that have rows, or refuse averages without both."""
     tables = [_cells(one) for one in averages.effects]
@@ -147,6 +161,10 @@ def _cells(one: Marginal) -> dict[str, list[Any]]:
             [*values, MISSING],
             np.append(rows, last.rows),
             np.append(support, last.support),
+        )
+    if one.provenance.scale.base == "probability":
+        numbers["standard_error"] = residual_errors(
+            numbers["observed"], numbers["predicted"], numbers["standard_error"], rows
         )
     kept = np.flatnonzero(rows > 0).tolist()
     outputs = range(len(one.output_names))

@@ -15,11 +15,13 @@ from paribus.notes import Note, NoteCode
 from paribus.results.effects import Effects
 from paribus.results.findings import (
     CALIBRATION,
+    SKILL,
     calibration_notes,
     cell_notes,
     comparison_notes,
     direction_notes,
     interaction_notes,
+    skill_notes,
     strength_notes,
     support_notes,
 )
@@ -41,8 +43,10 @@ IN_UNITS = (
     NoteCode.MODELS_DIFFER,
     NoteCode.RECURSION_DIFFERS,
 )
-# What is about pairs that hardly matter, and stands last among the issues.
-MINOR = (NoteCode.WEAK_DENOMINATOR, NoteCode.H_UNDEFINED)
+# What stands first, whatever its number: a requirement that is not met, a model that predicts nothing.
+FIRST = (NoteCode.DIRECTION_VIOLATED, NoteCode.NO_SKILL)
+# What stands last: about pairs that hardly matter, or about an order that one statistic alone depends on.
+MINOR = (NoteCode.WEAK_DENOMINATOR, NoteCode.H_UNDEFINED, NoteCode.CATEGORY_ORDER)
 # What every explanation looks for.
 ALWAYS = (
     NoteCode.EXTRAPOLATION,
@@ -145,7 +149,9 @@ class Parts:
         if self.interactions is not None:
             found += interaction_notes(self.interactions)
         found += cell_notes(self.averages, self._deviation())
-        return found + ([] if self.performance is None else [*calibration_notes(self.performance)])
+        if self.performance is not None:
+            found += [*skill_notes(self.performance), *calibration_notes(self.performance)]
+        return found
 
     def _deviation(self) -> Any:
         """Return the standard deviation of the prediction ``(o,)``; of one feature, that of its effect."""
@@ -163,8 +169,16 @@ class Parts:
         codes += [NoteCode.DIRECTION_VIOLATED] * any(declared)
         codes += [NoteCode.CELL_DIFFERS] * any(one.residual is not None for one in self.averages.effects)
         metrics = () if self.performance is None else self.performance.metrics
+        codes += [NoteCode.NO_SKILL] * any(metric.name in SKILL for metric in metrics)
         codes += [NoteCode.POOR_CALIBRATION] * any(metric.name in CALIBRATION for metric in metrics)
         return codes
+
+
+def notes_of(explanation: Any) -> list[Note]:
+    """Return every note that the verdict of an explanation counts, without muted ones."""
+    known = {name: getattr(explanation, name) for name in Parts.__dataclass_fields__}
+    muted = {check.code for check in explanation.checks if check.muted}
+    return [note for note in distinct(Parts(**known).notes()) if note.code not in muted]
 
 
 def verdict_of(parts: Parts, mute: Any = ()) -> tuple[tuple[Note, ...], tuple[Check, ...]]:
@@ -172,7 +186,8 @@ def verdict_of(parts: Parts, mute: Any = ()) -> tuple[tuple[Note, ...], tuple[Ch
 
     A caveat that several parts have of one feature is one finding, and so is one kind of caveat of several
     features: it has the words of the worst, and counts the others. Issues come before tips, first among them
-    violations of declared directions, then by the strength of the feature times the number of the note.
+    violations of declared directions and a model without skill, then by the strength of the feature times
+    the number of the note.
 
     Parameters
     ----------
@@ -209,7 +224,7 @@ class Sizes:
     def of(self, note: Note) -> float:
         """Return a number between 0 and 1; what is about no single feature concerns all of them.
 
-        A direction that was declared is a requirement, and counts one more.
+        What stands first counts one more.
         """
         if note.code in MINOR:
             return 0.0
@@ -217,7 +232,7 @@ class Sizes:
         value = 1.0 if note.value is None else abs(note.value)
         if note.code in IN_UNITS:
             value = value / self.unit if self.unit > 0 else 0.0
-        size = strength * min(1.0, value) + (note.code is NoteCode.DIRECTION_VIOLATED)
+        size = strength * min(1.0, value) + (note.code in FIRST)
         return size if np.isfinite(size) else 1.0
 
 
