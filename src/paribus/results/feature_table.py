@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import NOMINAL, Floats
+from paribus._states.overflow import ignore_fp_errors
 from paribus._text import at_value, number, percent, short, with_error
 from paribus._typing import FrameBackend
+from paribus.errors import did_you_mean
 from paribus.results.tidy import native
 
 if TYPE_CHECKING:
@@ -108,6 +110,7 @@ class FeatureTable(Sequence[FeatureRow]):
     backend: str
 
     @classmethod
+    @ignore_fp_errors()
     def of(cls, explanation: Explanation) -> FeatureTable:
         """Gather what the parts of an explanation say of each feature."""
         rows = tuple(_row(explanation, effect) for effect in explanation.effects.effects)
@@ -116,7 +119,10 @@ class FeatureTable(Sequence[FeatureRow]):
     def __getitem__(self, position: Any) -> Any:
         """Return a row by position, or by the name of its feature."""
         if isinstance(position, str):
-            return next(row for row in self.rows if row.feature == position)
+            known = {row.feature: row for row in self.rows}
+            if position not in known:
+                raise KeyError(f"no row of {position!r}{did_you_mean(position, known)}")
+            return known[position]
         return self.rows[position]
 
     def __len__(self) -> int:
@@ -274,11 +280,11 @@ def sparkline(curve: Floats) -> str:
     values = curve[places]
     known = values[np.isfinite(values)]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
-    width = high - low
+    width = high / 2 - low / 2  # halves, as the difference of large numbers overflows
     return "".join(
         " "
         if not np.isfinite(value)
-        else BLOCKS[round((len(BLOCKS) - 1) * float((value - low) / width)) if width else 0]
+        else BLOCKS[round((len(BLOCKS) - 1) * float((value / 2 - low / 2) / width)) if width else 0]
         for value in values
     )
 
