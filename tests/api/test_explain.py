@@ -22,6 +22,7 @@ PARTS = (
     "interactions",
     "surfaces",
     "shapes",
+    "performance",
     "columns",
 )
 CURVES = {"grid_resolution": 20, "quantiles": (0.1, 0.5, 0.9)}

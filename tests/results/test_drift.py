@@ -317,3 +317,48 @@ def test_gate_passes_another_seed_and_fails_a_model_that_moved():
     )
     assert old.compare(again).above(0.05) == []
     assert "x0" in names(old.compare(moved).above(0.05))
+
+
+@pytest.mark.parametrize("case", ["one row", "constant", "one weight", "no value", "no value at all", "tiny"])
+def test_nothing_has_moved_since_itself_whatever_is_unknown(case):
+    X = np.random.default_rng(0).normal(size=(1 if case == "one row" else 40, 2))
+    X[:, 1:] = np.nan if case == "no value" else X[:, 1:]
+    X = X * np.nan if case == "no value at all" else X * 1e-310 if case == "tiny" else X
+    weights = np.eye(len(X))[0] if case == "one weight" else None
+
+    def model(X):
+        return np.full(len(X), 3.0) if case == "constant" else np.nan_to_num(X).sum(axis=1)
+
+    found = paribus.explain(model, X, sample_weight=weights, progress=False)
+    drift = found.compare(found)
+    assert drift.above(0) == drift.above(0, measure="largest") == []
+    assert all(change.change == change.share == change.in_errors == 0 for change in drift.ranked())
+    assert found.compare(paribus.explain(lambda X: model(X) + 1, X, progress=False)).above(
+        0, unit="prediction"
+    )
+
+
+def test_a_column_without_any_value_is_compared_where_it_is_missing():
+    X = np.column_stack([np.arange(40.0), np.full(40, np.nan)])
+    old, new = (
+        paribus.explain(lambda X, b=b: X[:, 0] + b * np.isnan(X[:, 1]), X, progress=False) for b in (0.0, 1.0)
+    )
+    drift = old.compare(new)
+    lacking = next(one for one in drift.effects if one.feature == "x1")
+    assert lacking.missing_weight == 1
+    assert lacking.typical == 0  # of one point all is level
+    np.testing.assert_allclose(drift.level_new - drift.level_old, 1.0)
+
+
+def test_predictions_at_the_end_of_floats_are_explained_without_warnings():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    found = paribus.explain(lambda X: np.sign(X[:, 0]) * 1.7e308, X, X[:, 0], progress=False)
+    assert "▁" in repr(found)
+    assert found.to_markdown()
+    assert found.compare(found).above(0) == []
+
+
+def test_a_row_of_no_feature_is_named():
+    found = paribus.explain(lambda X: X[:, 0], np.arange(8.0).reshape(4, 2), progress=False)
+    with pytest.raises(KeyError, match="no row of 'x7'"):
+        found.table["x7"]

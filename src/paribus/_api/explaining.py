@@ -25,6 +25,7 @@ from paribus._api.statistics.shape_statistic import ShapeStatistic
 from paribus._api.statistics.surface_statistic import SurfaceStatistic
 from paribus._grid import GridOptions
 from paribus._models import Model
+from paribus._states.overflow import ignore_fp_errors
 from paribus.errors import OptionError
 from paribus.results import Effects, Explanation, HStatistics
 from paribus.results.build_shapes import shapes_of
@@ -167,6 +168,7 @@ class Explained:
     data: ExplainerData
 
 
+@ignore_fp_errors()
 def explanation_of(found: dict[str, Any], options: ExplainOptions, about: Explained) -> Explanation:
     """Return an explanation from the results of its statistics."""
     effects: Effects = found["effects"]

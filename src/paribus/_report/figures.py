@@ -11,9 +11,8 @@ import numpy as np
 from paribus._contracts import Floats
 from paribus._display.compose.curves import curve_panel
 from paribus._display.compose.surfaces import surface_panel
-from paribus._display.figure import Figure, Line, Panel, PanelAxis, Points, Rug, Strip
+from paribus._display.figure import Figure, Panel, Rug, Strip
 from paribus._display.layout import figure_of, single_panel
-from paribus._display.style import INK, color_of, dash_of
 from paribus._display.vector import render, sparkline
 from paribus._report.markup import Content, Markup, element
 from paribus._report.tables import folded
@@ -21,7 +20,6 @@ from paribus.errors import DrawingError
 from paribus.results.curve_values import as_numbers
 from paribus.results.marginal import Marginal
 from paribus.results.partial_dependence import PartialDependence
-from paribus.results.performance import Calibration, TrainingCurve
 from paribus.results.shape import Shape
 
 MEDIUM = 500.0  # pixels: text can be read where a narrow window makes it smaller
@@ -111,33 +109,6 @@ def surface_figure(effect: PartialDependence, output: int) -> Figure | None:
         return None
 
 
-def calibration_figure(calibration: Calibration) -> Figure:
-    """Return observed against predicted averages, beside the diagonal on which both are equal."""
-    predicted, observed = calibration.predicted, calibration.observed
-    known = np.isfinite(predicted) & np.isfinite(observed)
-    ends = np.array([0.0, 1.0])
-    if known.any():
-        both = np.concatenate([predicted[known], observed[known]])
-        ends = np.array([both.min(), both.max()])
-    marks = (
-        Line(ends, ends, INK, "equal", dash="dashed", width=1.0),
-        Points(
-            predicted[known],
-            observed[known],
-            color_of(0),
-            "groups of rows ± 2 standard errors",
-            error=2 * np.nan_to_num(calibration.observed_error[known]),
-        ),
-    )
-    axes = PanelAxis("predicted average"), PanelAxis("observed average")
-    return single_panel(Panel(marks, *axes), SMALL, ())
-
-
-def training_figure(curves: Sequence[TrainingCurve]) -> Figure:
-    """Return scores of one metric by iteration."""
-    marks = tuple(
-        Line(np.arange(1.0, len(curve.values) + 1), curve.values, color_of(place), curve.data, dash_of(place))
-        for place, curve in enumerate(curves)
-    )
-    axes = PanelAxis("iteration"), PanelAxis(curves[0].metric)
-    return single_panel(Panel(marks, *axes), SMALL, ())
+def panel_figure(panel: Panel) -> Figure:
+    """Return the figure of a single panel."""
+    return single_panel(panel, SMALL, ())

@@ -23,6 +23,7 @@ from paribus._report.record_section import record_section
 from paribus._report.references import References
 from paribus._report.tables import facts
 from paribus._report.verdict_section import verdict_section
+from paribus._states.overflow import ignore_fp_errors
 from paribus._text import count
 from paribus.errors import OptionError
 from paribus.results.explanation import Explanation
@@ -56,6 +57,7 @@ def write_page(
     write_file(path, page_of(explanation, title, about, compare))
 
 
+@ignore_fp_errors()
 def page_of(
     explanation: Explanation,
     title: str | None = None,

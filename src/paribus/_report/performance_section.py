@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from paribus._display.compose.calibration import (
+    calibration_panel,
+    training_curves_by_metric,
+    training_panel,
+)
+from paribus._display.compose.labels import whole_of
 from paribus._report.feature_panels import number_table
-from paribus._report.figures import calibration_figure, figure, training_figure
+from paribus._report.figures import figure, panel_figure
 from paribus._report.markup import Content, Markup, element, joined
 from paribus._report.phrases import digits, error_digits, measured, name_of, shortened
 from paribus._report.references import References
@@ -54,7 +60,8 @@ def _calibrations(performance: Performance) -> list[Content]:
         return []
     shown = performance.calibration[:DRAWN]
     several = len(performance.calibration) > 1
-    drawn = (_calibration(one, several, f"calibration-{place}") for place, one in enumerate(shown))
+    whole = whole_of(performance.provenance)
+    drawn = (_calibration(one, whole, several, f"calibration-{place}") for place, one in enumerate(shown))
     rest = performance.calibration[DRAWN:]
     tables = (
         joined(element("h4", "Calibration of ", name_of(one.output)), _calibration_table(one)) for one in rest
@@ -62,12 +69,13 @@ def _calibrations(performance: Performance) -> list[Content]:
     return [element("h3", "Calibration"), element("div", *drawn, class_="figures"), *tables]
 
 
-def _calibration(calibration: Calibration, several: bool, key: str) -> Markup:
+def _calibration(calibration: Calibration, whole: float, several: bool, key: str) -> Markup:
     of = joined(" of ", name_of(calibration.output, 40)) if several else ""
     caption = joined(
         "Observed against predicted averages", of, ", in groups of rows with similar predictions."
     )
-    return figure(calibration_figure(calibration), caption, key, _calibration_table(calibration))
+    panel = calibration_panel(calibration, whole, several=False)  # the caption names the output
+    return figure(panel_figure(panel), caption, key, _calibration_table(calibration))
 
 
 def _calibration_table(calibration: Calibration) -> Markup:
@@ -110,15 +118,12 @@ def _cells(refs: References, cells: ObservedExpected) -> Markup:
 
 
 def _training(performance: Performance) -> list[Content]:
-    by_metric: dict[str, list[TrainingCurve]] = {}
-    for curve in performance.training_curves:
-        if len(curve.values):
-            by_metric.setdefault(curve.metric, []).append(curve)
+    by_metric = training_curves_by_metric(performance)
     if not by_metric:
         return []
     drawn = (
         figure(
-            training_figure(curves),
+            panel_figure(training_panel(curves)),
             joined("Score by iteration: ", name_of(metric, 40), ". The rows are those of the training."),
             f"training-{place}",
             _training_table(metric, curves),

@@ -10,6 +10,7 @@ from paribus._report.overview import against
 from paribus._report.phrases import NONE, measured, share, shortened
 from paribus._report.references import References
 from paribus._report.verdict_section import by_code, summary
+from paribus._states.overflow import ignore_fp_errors
 from paribus._text import count, number
 from paribus.results.explanation import Explanation
 
@@ -34,6 +35,7 @@ def plain(value: str, longest: int | None = None) -> str:
     return SPECIAL.sub(r"\\\1", line).translate(ENTITIES).replace("@", "@\u2060")
 
 
+@ignore_fp_errors()
 def markdown(explanation: Explanation, title: str | None) -> str:
     """Return the whole as Markdown."""
     heading = check_title(title)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Floats
+from paribus._states.overflow import ignore_fp_errors
 from paribus._typing import ErrorBasis, Presence
 from paribus.errors import InputError, OptionError
 from paribus.notes import Note, NoteCode
@@ -58,6 +59,7 @@ class Moved(NamedTuple):
     weights: Floats
 
 
+@ignore_fp_errors()
 def drift_of(old: Explanation, new: Explanation, independent: bool) -> Drift:
     """Return the change from one explanation to another."""
     parts = {"the old explanation": old, "the new one": new}
@@ -139,7 +141,7 @@ def _effect(old: Explanation, new: Explanation, name: str, combine: Callable[[An
     nominal = known.effect.kinds[0] in NOMINAL and both
     lost = [_others(a.grid, b.grid) if nominal else () for a, b in ((one, two), (two, one))]
     typical, typical_error = (
-        np.sqrt(np.square(part) @ moved.weights) if size else np.full(len(part), np.nan)
+        np.sqrt(np.square(part) @ moved.weights) if len(moved.weights) else np.full(len(part), np.nan)
         for part in (moved.change, moved.error)
     )
     return EffectDrift(
@@ -184,7 +186,8 @@ def _shared(one: ComparedCurve, two: ComparedCurve) -> tuple[Array, bool]:
     if _nominal(one) != _nominal(two) or dates[0] != dates[1]:
         return one.grid[:0], False
     values = shared_values(one.grid, two.grid, _nominal(one))
-    return values, bool(len(values)) and all(_has_missing(curve) for curve in (one, two))
+    comparable = len(values) or len(one.grid) == len(two.grid) == 0  # columns without any value are alike
+    return values, bool(comparable) and all(_has_missing(curve) for curve in (one, two))
 
 
 def _has_missing(curve: ComparedCurve) -> bool:
@@ -208,7 +211,7 @@ def _moved(
         for name in ("centered_error", "error")
     )
     return Moved(
-        change, errors, level if len(values) else np.full(len(level), np.nan), own @ weights, weights
+        change, errors, level if len(weights) else np.full(len(level), np.nan), own @ weights, weights
     )
 
 
@@ -252,7 +255,7 @@ def _at(curve: ComparedCurve, numbers: Floats, values: Array, last: bool) -> Flo
     """Return numbers ``(o, g)`` at shared values, on the straight line between neighbors."""
     size = len(curve.grid)
     if not len(values):
-        return numbers[:, :0]
+        return numbers[:, size:] if last else numbers[:, :0]
     found, _ = at_values(curve.grid, values, numbers[:, :size], _nominal(curve))
     return np.concatenate([found, numbers[:, size:]], axis=1) if last else found
 
@@ -306,7 +309,7 @@ def _interpolated(old: Explanation, new: Explanation, name: str) -> bool:
 
 def _level(old: Explanation, effects: list[EffectDrift]) -> dict[str, Floats]:
     """Return the average of the curves of both, over the features that both have."""
-    common = [one for one in effects if one.presence == "both" and len(one.weights)]
+    common = [one for one in effects if one.presence == "both" and (len(one.weights) or one.missing_weight)]
     if not common:
         nothing = np.full(len(old.output_names), np.nan)
         return {"level_old": nothing, "level_new": nothing, "level_error": nothing}

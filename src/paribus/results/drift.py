@@ -186,7 +186,7 @@ class Change:
     def in_errors(self) -> float:
         """Size of the change in standard errors; infinite without any error."""
         error = 0.0 if math.isnan(self.standard_error) else self.standard_error
-        return abs(self.change) / error if error > 0 else math.inf * (self.change != 0)
+        return _share(self.change, error)
 
 
 @record
@@ -289,7 +289,7 @@ class Drift(NotebookReprMixin):
             kind: DriftKind, features: tuple[str, ...], ends: Any, size: Any, error: Any, at: str = ""
         ) -> Change:
             old, new = (math.nan if end is None else float(end) for end in ends)
-            share = abs(float(size)) / spread if spread > 0 else math.inf * (size != 0)
+            share = _share(float(size), spread)
             return Change(kind, features, name, old, new, float(size), float(error), share, at)
 
         levels = self.level_old[o], self.level_new[o]
@@ -469,6 +469,13 @@ COLUMNS = (
     *("kind", "feature", "feature_2", "output", "old", "new"),
     *("change", "standard_error", "share", "largest", "largest_error", "at"),
 )
+
+
+def _share(size: float, unit: float) -> float:
+    """Return how many units the size of a change is: infinitely many of 0, unless there is no change."""
+    if unit > 0:
+        return abs(size) / unit
+    return math.inf if abs(size) > 0 else abs(size)
 
 
 def point_text(effect: EffectDrift, o: int, written: Callable[[Any], str] = at_value) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paribus._contracts import NOMINAL, Floats
+from paribus._states.overflow import ignore_fp_errors
 from paribus._text import at_value, number, percent, plain_value, short, with_error
 from paribus._typing import FrameBackend
 from paribus.errors import did_you_mean
@@ -113,6 +114,7 @@ class FeatureTable(Sequence[FeatureRow]):
     backend: str
 
     @classmethod
+    @ignore_fp_errors()
     def of(cls, explanation: Explanation) -> FeatureTable:
         """Gather what the parts of an explanation say of each feature."""
         notes = Counter(note.feature for note in notes_of(explanation))
@@ -122,11 +124,10 @@ class FeatureTable(Sequence[FeatureRow]):
     def __getitem__(self, position: Any) -> Any:
         """Return a row by position, or by the name of its feature."""
         if isinstance(position, str):
-            found = [row for row in self.rows if row.feature == position]
-            if not found:
-                known = [row.feature for row in self.rows]
+            known = {row.feature: row for row in self.rows}
+            if position not in known:
                 raise KeyError(f"no row of {position!r}{did_you_mean(position, known)}")
-            return found[0]
+            return known[position]
         return self.rows[position]
 
     def __len__(self) -> int:
@@ -285,11 +286,11 @@ def sparkline(curve: Floats) -> str:
     values = curve[places]
     known = values[np.isfinite(values)]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
-    width = high - low
+    width = high / 2 - low / 2  # halves, as the difference of large numbers overflows
     return "".join(
         " "
         if not np.isfinite(value)
-        else BLOCKS[round((len(BLOCKS) - 1) * float((value - low) / width)) if width else 0]
+        else BLOCKS[round((len(BLOCKS) - 1) * float((value / 2 - low / 2) / width)) if width else 0]
         for value in values
     )
 

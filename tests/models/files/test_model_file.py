@@ -134,6 +134,28 @@ def test_a_file_predicts_and_is_explained_as_its_model(tmp_path, written, kind, 
         assert repr(read).endswith("4 columns)")
 
 
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("ubj", (xgboost, "XGBClassifier")),
+        ("lightgbm", (lightgbm, "LGBMClassifier")),
+        ("catboost", (catboost, "CatBoostClassifier")),
+    ],
+)
+def test_a_file_predicts_as_well_as_its_model(tmp_path, written, kind):
+    model, frame = fitted(kind, "two")
+    y = np.arange(len(frame)) % 2
+    own, theirs = (
+        paribus.explain(one, frame, y, interactions=False, progress=False).performance
+        for one in (paribus.read_model(saved(model, tmp_path, written)), model)
+    )
+    assert own.training_curves == ()  # files keep none
+    assert [one.name for one in own.metrics] == [one.name for one in theirs.metrics]
+    np.testing.assert_allclose(
+        [one.value for one in own.metrics], [one.value for one in theirs.metrics], rtol=1e-4, atol=1e-6
+    )
+
+
 def test_margins_and_labels_are_those_of_the_booster(tmp_path):
     model, frame = fitted((xgboost, "XGBRegressor"), "number", objective="count:poisson")
     read = paribus.read_model(saved(model, tmp_path, "json"))

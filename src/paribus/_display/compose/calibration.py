@@ -25,17 +25,22 @@ def performance_figure(result: Performance, columns: int, title: str | None) -> 
         raise OptionError(f"columns={columns!r} must be a positive integer")
     several = len(result.calibration) > 1
     panels = [calibration_panel(one, whole_of(result.provenance), several) for one in result.calibration]
-    by_metric: dict[str, list[TrainingCurve]] = {}
-    for curve in result.training_curves:
-        if len(curve.values):
-            by_metric.setdefault(curve.metric, []).append(curve)
-    panels += [training_panel(curves) for curves in by_metric.values()]
+    panels += [training_panel(curves) for curves in training_curves_by_metric(result).values()]
     if not panels:
         raise DrawingError("there is no calibration to plot and no training curve; see the notes")
     lines = (background(result.provenance),)
     return figure_of(
         panels, columns=columns, share_y=False, title=title, background=lines, notes=tuple(result.notes)
     )
+
+
+def training_curves_by_metric(result: Performance) -> dict[str, list[TrainingCurve]]:
+    """Return the training curves that have a score, together with others of their metric."""
+    by_metric: dict[str, list[TrainingCurve]] = {}
+    for curve in result.training_curves:
+        if len(curve.values):
+            by_metric.setdefault(curve.metric, []).append(curve)
+    return by_metric
 
 
 def calibration_panel(calibration: Calibration, whole: float, several: bool) -> Panel:

@@ -39,7 +39,8 @@ class ZeroThresholds:
         coarse = SINGLE * float(np.finfo(np.float32).eps) * largest
         least = NEGLIGIBLE**2 * variance
         averages, own = coarse / 4 if single else fine, coarse if single_own else fine
-        return cls(least + averages**2, least + own**2)
+        with ignore_fp_errors():
+            return cls(least + averages**2, least + own**2)
 
     def above(self, variance: Floats) -> Floats:
         """Return the variance of the prediction, zero where rounding can make as much."""

@@ -19,6 +19,7 @@ from paribus._models import Model
 from paribus._models.scoring import Outcome
 from paribus._states import CellMoments, Keyed, Moments, PairedMoments, RankedRows
 from paribus._states.expected import Expected
+from paribus._states.overflow import ignore_fp_errors
 from paribus._typing import Better
 
 CAPACITY, LEAST_CAPACITY = (
@@ -152,6 +153,7 @@ class PerformanceMeasure:
             states["ranked", o] = RankedRows.of(f, np.stack([y, *powers, f]), own, self.capacity)
         return states
 
+    @ignore_fp_errors()
     def finish(self, state: Keyed) -> PerformanceEstimate:
         """Return the metrics of all rows."""
         found = _Metrics(self.losses, state)

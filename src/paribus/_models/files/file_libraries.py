@@ -7,7 +7,7 @@ from typing import Any
 
 from paribus._models.ensemble import Ensemble
 from paribus._models.libraries.catboost import CatBoost
-from paribus._models.libraries.library import Library
+from paribus._models.libraries.library import Curves, Library
 from paribus._models.libraries.lightgbm import LightGBM
 from paribus._models.libraries.xgboost import XGBoost
 
@@ -36,6 +36,10 @@ class FileLibrary(Library):
     def importance(self, model: Any) -> Any:
         """Return None: gains are not read."""
         return None
+
+    def training_curves(self, model: Any) -> Curves:
+        """Return none: files keep no scores."""
+        return {}
 
     def read_trees(self, model: Any) -> Ensemble:
         """Return the trees of the file."""
