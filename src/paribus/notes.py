@@ -50,6 +50,7 @@ class NoteCode(StrEnum):
     ROWS_PERMUTED = "PAR205", "tip", "permutation importance is of a sample of the rows"
     ERROR_ROWS = "PAR206", "tip", "standard errors are of fewer rows than usual to keep max_memory"
     PREDICTIONS_BOUNDED = "PAR207", "tip", "rows were drawn to keep max_predictions"
+    PAIRS_CHOSEN = "PAR208", "tip", "only pairs of the features that interact most were evaluated"
     NOT_FINITE = "PAR301", "issue", "predictions, or statistics of them, are not finite"
     ROW_DEPENDENT = "PAR302", "issue", "the model predicts the same rows differently"
     CONSTANT_PREDICTION = "PAR303", "issue", "the prediction does not vary over the rows"

@@ -6,11 +6,15 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import paribus
+from paribus._api import explaining
+from paribus._data.scan.parquet import ParquetFiles
 from paribus.errors import OptionError, ParibusError
 
 ROWS, QUIET = 700, {"progress": False}
@@ -138,6 +142,71 @@ def test_rows_that_are_read_three_times_give_the_same_bits(model, tmp_path):
             assert not differing(getattr(mine, part), getattr(read, part)), part
     for name, effect in mine.local_effects.items():
         np.testing.assert_allclose(read.local_effects[name].ale, effect.ale, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_all_rows_are_read_three_times_whatever_the_source(weight, tmp_path, monkeypatch):
+    """The first rows belong to the first of these reads; a function is called once more, for its columns."""
+    held = from_files(folder(tmp_path))[["a", "b", "n", "gap", "y", "w"]]
+    model = HistGradientBoostingRegressor(max_iter=5).fit(held[["a", "b", "n", "gap"]], held["y"])
+    batches, given = pa.Table.from_pandas(held).to_batches(max_chunksize=100), []
+
+    def source():
+        given.append(0)
+        for batch in batches:
+            given[-1] += len(batch)
+            yield batch
+
+    def explained(X):
+        return paribus.explain(model, X, "y", sample_weight=weight, **QUIET)
+
+    found = explained(source)
+    assert given == [100, len(held), len(held), len(held)]
+    assert found.provenance.passes == 3
+    collected = []
+    frame = pl.from_pandas(held).lazy().map_batches(lambda rows: collected.append(len(rows)) or rows)
+    assert not differing(explained(frame).effects, found.effects)
+    assert sum(collected) == 3 * len(held)
+    yielded, batches_of, head_of = [], ParquetFiles.batches, ParquetFiles.head
+
+    def counted(self, *args):
+        for batch in batches_of(self, *args):
+            yielded.append(len(batch))
+            yield batch
+
+    def not_counted(self, columns):
+        before, head = len(yielded), head_of(self, columns)
+        del yielded[before:]
+        return head
+
+    monkeypatch.setattr(ParquetFiles, "batches", counted)
+    monkeypatch.setattr(ParquetFiles, "head", not_counted)
+    explained(folder(tmp_path))
+    assert sum(yielded) == 3 * len(held)
+
+
+@pytest.mark.parametrize("kind", ["probability", "callable"])
+def test_of_many_features_those_that_interact_most_are_paired(kind, monkeypatch):
+    """Where rows are crossed; the pairs have the numbers that they have among all pairs."""
+    monkeypatch.setattr(explaining, "PAIRED", 3)
+    X, options = table()[["n", "gap", "a", "b"]], {"subsample": 40, "random_state": 0, **QUIET}
+    model = product
+    if kind == "probability":
+        model = HistGradientBoostingClassifier(max_iter=8).fit(X, table()["y"] > 2)
+    found = paribus.explain(model, X, **options)
+    every, some = paribus.h_statistic(model, X, **options), found.interactions
+    kept = set(np.argsort(-every.overall.numerator[:, 0], kind="stable")[:3].tolist())
+    assert some.pairs == tuple(pair for pair in every.pairs if kept.issuperset(pair))
+    places = [every.pairs.index(pair) for pair in some.pairs]
+    for name in ("numerator", "denominator", "numerator_error", "ratio_error"):
+        assert np.array_equal(getattr(some.pairwise, name), getattr(every.pairwise, name)[places]), name
+    assert not differing(some.overall, every.overall)
+    (note,) = (one for one in some.notes if one.code == "PAR208")
+    assert note.text.startswith("3 of 6 pairs were evaluated: those of the 3 features that interact most")
+    assert "PAR208" not in {one.code for one in every.notes}
+    (left,) = set(range(4)) - kept
+    assert found.table[some.feature_names[left]].partner is None
+    assert len(paribus.explain([model, model], X, **options).interactions.pairs) == 6
 
 
 def test_threads_and_checkpoints_change_no_bit(tmp_path):

@@ -237,6 +237,10 @@ class OutOfCoreData:
 
     def head(self) -> ModelTable:
         """Return a few rows, or say that there are none."""
+        from paribus._data.scan.streams import Stream
+
+        if isinstance(self.reading.source, Stream):
+            self.reading.source.restart()
         head = self.reading.head()
         if not len(head):
             raise TableError(f"X has no rows ({self.reading.source.label}); at least one is needed")

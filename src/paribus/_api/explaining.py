@@ -35,6 +35,7 @@ GRID = 20  # points of a curve: those of averages too, so that both are of the s
 MANY, FEW_POINTS, FEW_BINS = 100, 12, 20  # features with fewer points and bins, to be kept and shown
 SURFACE_GRID = 12  # points of each axis of a surface
 PAIRS = 10  # surfaces
+PAIRED = 40  # features whose pairs are evaluated where rows are crossed: the rest interacts less
 QUANTILES = (0.1, 0.5, 0.9)
 # Rows that are crossed with each other for interactions where nothing is read off the model: so few that
 # this takes about as long as the curves of many rows, and enough to find which pairs are strong.
@@ -132,12 +133,13 @@ def statistics_of(
     averages = build("marginal", **grid, **options.share("marginal"))
     assert isinstance(averages, MarginalStatistic)
     rows = crossed_rows(len(features)) if paired else SUBSAMPLE
+    among = None if models > 1 else PAIRED  # the strongest of each model differ
     # Each stands after those that it waits for, so that it goes on in the same round.
     found: dict[str, Statistic] = {
         "effects": replace(curves, varied=varied),
         "shapes": ShapeStatistic.beside(curves, declared_features(options.monotone, axes.header)),
         "interactions": replace(
-            strengths, crossed_rows=rows, with_importance=True, ranking=ranking, varied=varied
+            strengths, crossed_rows=rows, paired=among, with_importance=True, ranking=ranking, varied=varied
         ),
         "local_effects": replace(local, after=ranking),
         # On the axes of the curves, which are the same and laid out once.
@@ -150,12 +152,12 @@ def statistics_of(
 
 
 def crossed_rows(features: int) -> int:
-    """Return how many rows are crossed with each other for all pairs of so many features.
+    """Return how many rows are crossed with each other for so many features and the pairs of them.
 
     >>> crossed_rows(5), crossed_rows(30), crossed_rows(200)
-    (500, 146, 64)
+    (500, 146, 101)
     """
-    crossings = features + math.comb(features, 2)
+    crossings = features + math.comb(min(features, PAIRED), 2)
     return max(FEWEST_CROSSED, min(SUBSAMPLE, math.isqrt(CROSSED // crossings)))
 
 

@@ -678,7 +678,9 @@ def explain(
         a list.
     interactions : bool
         Whether to compute H-statistics and surfaces, which take most of the time where the model itself has
-        to be evaluated.
+        to be evaluated. Of a single model whose interactions are not read off trees on their margin, only the
+        40 features that interact most with all others together are paired, which a note says; all pairs are
+        those of `h_statistic`.
     subsample : int, "auto" or None
         Rows that H-statistics and importance are computed on, None for all. ``"auto"`` is all where they are
         read off the model; otherwise as many as take about ten million predictions, at least 64 and at most

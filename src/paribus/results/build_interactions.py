@@ -64,7 +64,7 @@ class InteractionBuilder:
         assert found.pairwise is not None
         return HStatistics(
             **self._named,
-            pairs=self.request.pairs,
+            pairs=self._pairs,
             triples=found.triples,
             variance=found.variance,
             main_effect=found.main,
@@ -72,7 +72,7 @@ class InteractionBuilder:
             overall=found.overall,
             threeway=found.threeway,
             total=found.total,
-            notes=(*self._group_notes(), *self._call_notes(), *self._total_notes()),
+            notes=(*self._group_notes(), *self._call_notes(), *self._total_notes(), *self._pair_notes()),
             strength_by_model=np.stack([ratio.strength for ratio in ratios]) if ratios else None,
         )
 
@@ -105,10 +105,25 @@ class InteractionBuilder:
             "provenance": self.provenance,
         }
 
+    @property
+    def _pairs(self) -> tuple[tuple[int, int], ...]:
+        """The pairs that were evaluated."""
+        return self.request.pairs if self.statistics.pairs is None else self.statistics.pairs
+
+    def _pair_notes(self) -> Iterator[Note]:
+        """Yield how many pairs were evaluated, if not all."""
+        some, every = len(self._pairs), len(self.request.pairs)
+        if some < every:
+            text = (
+                f"{some:,} of {every:,} pairs were evaluated: those of the {self.request.paired} features "
+                "that interact most with all others together; paribus.h_statistic evaluates all"
+            )
+            yield Note(NoteCode.PAIRS_CHOSEN, text, value=some)
+
     def _group_notes(self) -> Iterator[Note]:
         """Yield which groups have an H² that must not be read as it stands."""
         found, names = self.statistics, self._named["feature_names"]
-        for ratio, groups in ((found.pairwise, self.request.pairs), (found.threeway, found.triples)):
+        for ratio, groups in ((found.pairwise, self._pairs), (found.threeway, found.triples)):
             if ratio is None:
                 continue
             some = ratio.numerator > 0

@@ -240,6 +240,8 @@ def _partner(explanation: Explanation, name: str) -> tuple[str | None, float, fl
         return None, math.nan, math.nan
     position = found.feature_names.index(name)
     having = [number for number, pair in enumerate(found.pairs) if position in pair]
+    if not having:  # a weaker feature, whose pairs were not evaluated
+        return None, math.nan, math.nan
     strengths = [_root_mean_square(found.pairwise.strength[number]) for number in having]
     best = int(np.argmax(np.nan_to_num(strengths)))
     if not strengths[best] > 0:

@@ -53,6 +53,7 @@ class InteractionStatistic:
     verify: bool = False
     max_predictions: int | None = None
     crossed_rows: int = SUBSAMPLE
+    paired: int | None = None
     with_importance: bool = False
     ranking: PairRanking | None = None
     varied: VariedFeatures | None = None
@@ -92,7 +93,8 @@ class InteractionStatistic:
             for index, one in enumerate(estimated):
                 ratio = one.estimates[0].pairwise
                 squares = np.zeros((0, 1)) if ratio is None else ratio.numerator
-                self.ranking.finished(index, self._pairs, squares)
+                pairs = one.estimates[0].pairs
+                self.ranking.finished(index, self._pairs if pairs is None else pairs, squares)
         verified = None
         if self.verify:
             some = yield from work.subsample(VERIFIED, self.seed, self.verb)
@@ -149,7 +151,8 @@ class InteractionStatistic:
     def _crossings(self, threeway: int) -> int:
         """Return how often all rows are crossed with each other at most: for features, pairs and triples."""
         count = len(self.features)
-        pairs = math.comb(count, 2) if self.pairwise else 0
+        among = count if self.paired is None else min(count, self.paired)
+        pairs = math.comb(among, 2) if self.pairwise else 0
         return count + pairs + TRIPLE_PARTS * math.comb(min(threeway, count), 3)
 
     def _bound(self, budget: PredictionBudget | None, model: Model) -> PredictionBound | None:
@@ -181,6 +184,7 @@ class InteractionStatistic:
             work.given,
             drawn_from=work.rows.n_weighted if self.size == AUTO and crosses else None,
             few_calls=self.max_predictions is not None,
+            paired=self.paired if crosses else None,
         )
 
     def _rows(self, work: Work, bound: PredictionBound | None, crosses: bool, predicts: bool) -> Background:

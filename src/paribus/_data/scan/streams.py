@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 from paribus._data.scan.source import BATCH_ROWS, conformed, normal_type, shown_library
@@ -18,14 +19,20 @@ SPOOL = "paribus-"  # how the names of temporary files begin
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """A stream of batches that can be restarted: ``make`` starts it with the requested columns."""
+    """A stream of batches that can be restarted: ``make`` starts it with the requested columns.
+
+    To start may be to run a query, so whoever reads all rows next goes on where the ``heads`` ended;
+    ``lasting`` says that this is so however much later, as nobody else can use up what was started.
+    """
 
     make: Callable[[tuple[str, ...]], Iterable[Any]]
     schema: pa.Schema
     label: str
     library: str
     skipped: tuple[str, ...] = ()
+    lasting: bool = False
     heads: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    _started: dict[tuple[str, ...], Iterator[Any]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int | None:
@@ -57,7 +64,8 @@ class Stream:
 
     def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
         """Yield the rows from ``first`` to ``stop``; those before are read as well."""
-        return between(self._tables(columns), first, stop)
+        started = self._started.pop(columns, None)
+        return between(self._tables(columns) if started is None else started, first, stop)
 
     def _tables(self, columns: tuple[str, ...]) -> Iterator[pa.Table]:
         import pyarrow as pa
@@ -69,14 +77,22 @@ class Stream:
                 yield conformed(found, schema, f"batch {number} of X")
 
     def head(self, columns: tuple[str, ...]) -> pa.Table:
-        """Return the first rows, read once: to begin may be to run a query."""
+        """Return the first rows, read once."""
         import pyarrow as pa
 
         if columns not in self.heads:
             schema = pa.schema([self.schema.field(name) for name in columns])
-            parts = list(self.batches(columns, 0, HEAD_ROWS))
-            self.heads[columns] = pa.concat_tables(parts) if parts else schema.empty_table()
+            tables, held = self._tables(columns), [schema.empty_table()]
+            while sum(map(len, held)) < HEAD_ROWS and (table := next(tables, None)) is not None:
+                held.append(table)
+            self.heads[columns] = pa.concat_tables(held).slice(0, HEAD_ROWS)
+            self._started[columns] = chain(held[1:], tables)
         return self.heads[columns]
+
+    def restart(self) -> None:
+        """Start anew next, unless what was started lasts."""
+        if not self.lasting:
+            self._started.clear()
 
     def _begun(self, columns: tuple[str, ...]) -> Iterator[Any]:
         """Begin anew; whatever goes wrong on the way, the user needs to know that it is X."""
@@ -136,7 +152,7 @@ def _begun(factory: Callable[[], Iterable[Any]]) -> Iterable[Any]:
 
 def from_lazy_frame(X: Any) -> Stream:
     """Read a polars query batch by batch; every pass runs it anew, the columns not needed left out."""
-    schema = _schema(X.head(0).collect().to_arrow())
+    schema = _schema(X.collect_schema().to_frame().to_arrow())
     if not hasattr(X, "collect_batches"):
         raise SourceError("this version of polars cannot yield batches of a LazyFrame; pass X.collect()")
 
@@ -144,7 +160,7 @@ def from_lazy_frame(X: Any) -> Stream:
         batches: Iterable[Any] = X.select(columns).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True)
         return batches
 
-    return Stream(make, schema, "a polars LazyFrame", "polars")
+    return Stream(make, schema, "a polars LazyFrame", "polars", lasting=True)
 
 
 DUCKDB_READERS = "to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader"  # newest name first

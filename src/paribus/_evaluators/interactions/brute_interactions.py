@@ -70,14 +70,14 @@ class BruteInteractions(CrossedInteractions):
     @property
     def predictions(self) -> int:
         """Rows the model will predict at most."""
-        rows, sets = len(self.request.rows), len(self.request.pairs) + TRIPLE_PARTS * self.n_triples
+        rows, sets = len(self.request.rows), self.request.n_pairs + TRIPLE_PARTS * self.n_triples
         return self._single_predictions + sets * rows * rows
 
     @property
     def calls(self) -> int:
         """Number of predicts at most."""
         square, most, calls = len(self.request.rows) ** 2, self._brute.call_rows, self._brute.calls
-        for groups, parts in ((len(self.request.pairs), 1), (self.n_triples, TRIPLE_PARTS)):
+        for groups, parts in ((self.request.n_pairs, 1), (self.n_triples, TRIPLE_PARTS)):
             together = self.groups_together(triples=parts > 1)
             calls += -(-groups // together) * max(1, -(-parts * square // most))
         return calls

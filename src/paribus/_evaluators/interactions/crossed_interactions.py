@@ -191,7 +191,7 @@ class CrossedInteractions(InteractionPasses, ABC):
     @property
     def functions_bytes(self) -> int:
         """Memory of the functions of all pairs."""
-        return 16 * FLOAT * len(self.request.pairs) * len(self.request.rows) * self.model.n_outputs
+        return 16 * FLOAT * self.request.n_pairs * len(self.request.rows) * self.model.n_outputs
 
     def fold(self, name: str, evaluator: Any, block_rows: int, parts: Parts = ONE_PART) -> Fold:
         """Return a pass over the rows."""
@@ -206,7 +206,8 @@ class CrossedInteractions(InteractionPasses, ABC):
             evidence, predictions = self._evidence(single, witnesses.share)
         precision = {"single": self.rounds_to_single, "single_own": self.rounds_to_single}
         zero = ZeroThresholds.of(evidence.variance, predictions, **precision)
-        pairs = yield from self._joint("pairs", self.request.pairs, single, witnesses)
+        chosen = self._pairs(evidence, zero)
+        pairs = yield from self._joint("pairs", chosen, single, witnesses)
         ratios = ratios_of(evidence, pairs.joint, witnesses, zero, threads)
         triples = strongest_triples(ratios, len(single), self.request.threeway)
         three = yield from self._joint("triples", triples, single, witnesses)
@@ -224,7 +225,19 @@ class CrossedInteractions(InteractionPasses, ABC):
             triples,
             self.predicted(pairs.crossed + three.crossed),
             zero.own,
+            chosen,
         )
+
+    def _pairs(self, evidence: EffectMoments, zero: ZeroThresholds) -> tuple[tuple[int, int], ...]:
+        """Return every pair, or those of the features that interact most with all others together."""
+        request = self.request
+        if request.paired is None or request.paired >= len(request.features):
+            return request.pairs
+        assert evidence.overall is not None
+        strong = np.nan_to_num(evidence.overall) * (evidence.overall > zero.own)  # rounding has no rank
+        together = strong.sum(axis=1)
+        kept = set(np.argsort(-together, kind="stable")[: request.paired].tolist())
+        return tuple(pair for pair in request.pairs if kept.issuperset(pair))
 
     def _evidence(self, single: tuple[FeatureCurves, ...], share: Floats) -> tuple[EffectMoments, Floats]:
         """Read the effects of single features off their curves, and the predictions off one of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +27,8 @@ class InteractionRequest:
     Blocks and tables have fixed sizes, so that memory changes no number, divided by ``cut``, a power of two,
     for a memory bound that was ``given``; beyond `BLOCKS_FIRST` standard errors come from fewer rows as well.
     ``drawn_from`` is the number of rows that ``rows`` were drawn from unless the user said how many.
-    ``few_calls`` says that a call of the model is dear however few rows it predicts.
+    ``few_calls`` says that a call of the model is dear however few rows it predicts. With ``paired``, pairs
+    are of so many features at most: those that interact most with all others together.
     """
 
     statistic: ClassVar[str] = "interactions"
@@ -42,6 +44,7 @@ class InteractionRequest:
     drawn_from: int | None = None
     cut: int = 1
     few_calls: bool = False
+    paired: int | None = None
 
     @property
     def n_parts(self) -> int:
@@ -55,7 +58,7 @@ class InteractionRequest:
     @property
     def n_results(self) -> int:
         """Number of pairs, or of features where none are requested."""
-        return len(self.pairs) or len(self.features)
+        return self.n_pairs or len(self.features)
 
     @property
     def points(self) -> int:
@@ -75,7 +78,7 @@ class InteractionRequest:
     @property
     def settings(self) -> tuple[Any, ...]:
         """All that a kept state depends on besides the rows, the model and how both are cut."""
-        return (self.features, self.pairwise, self.overall, self.threeway, self.seed)
+        return (self.features, self.pairwise, self.overall, self.threeway, self.seed, self.paired)
 
     @property
     def block_cut(self) -> int:
@@ -91,6 +94,13 @@ class InteractionRequest:
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Every pair, in order."""
         return tuple(combinations(range(len(self.features)), 2)) if self.pairwise else ()
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs that are evaluated."""
+        if self.paired is None or not self.pairwise:
+            return len(self.pairs)
+        return math.comb(min(self.paired, len(self.features)), 2)
 
     @property
     def every_column(self) -> bool:

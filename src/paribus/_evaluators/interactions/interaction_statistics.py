@@ -85,7 +85,8 @@ class InteractionStatistics:
     ``main`` has the mean square of each feature's own effect over that of the prediction, ``left_out`` that
     of what the prediction loses when the feature alone is averaged out; the others are shares of interaction.
     ``variance (o,)`` is the mean square of the centered prediction, ``predictions`` how many rows the model
-    predicted, ``floor`` the mean square up to which a numerator is called zero.
+    predicted, ``floor`` the mean square up to which a numerator is called zero, ``pairs`` those that
+    ``pairwise`` is of, None for all.
     """
 
     variance: Floats
@@ -98,3 +99,4 @@ class InteractionStatistics:
     triples: tuple[tuple[int, ...], ...] = ()
     predictions: int = 0
     floor: Floats | float = 0.0
+    pairs: tuple[tuple[int, int], ...] | None = None
