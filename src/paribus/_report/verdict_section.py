@@ -78,14 +78,12 @@ def _finding(refs: References, code: NoteCode, notes: list[Note]) -> Markup:
 
 
 def note_item(refs: References, note: Note, *, with_code: bool = False) -> Markup:
-    """Return a note with its number and a link to the panel of its feature."""
-    value = None if note.value is None else element("span", f"{note.value:.4g}", class_="value")
+    """Return a note, which has its numbers in words, with a link to the panel of its feature."""
     panel = None
     if note.feature is not None and note.feature in refs.ranks and not with_code:
         panel = joined(" ", element("span", "→ ", refs.feature(note.feature), class_="where"))
     code = joined(badge(note.code), " ", code_link(note.code), " ") if with_code else None
-    number = None if value is None else joined(" ", element("span", "number: ", value, class_="number"))
-    return element("li", code, long_text(note.text), number, panel)
+    return element("li", code, long_text(note.text), panel)
 
 
 def _sentence(meaning: str) -> str:
