@@ -51,7 +51,8 @@ def test_directions_of_several_outputs():
     ("monotone", "error", "text"),
     [
         ({"aa": 1}, FeatureError, r"monotone: feature 'aa' is not a column of X; did you mean 'a'\?"),
-        ({"a": "up"}, OptionError, r"monotone of 'a' is 'up'; it must be 1, 'rising' or .*; known: 'rising'"),
+        ({"a": "up"}, OptionError, r"monotone of 'a' is 'up'; it must be 1, 'rising' or .* for neither$"),
+        ({"a": "raising"}, OptionError, r"; did you mean 'rising'\?"),
         ({"a": 2}, OptionError, r"monotone of 'a' is 2; it must be 1"),
         ({"a": True}, OptionError, r"monotone of 'a' is True; it must be 1"),
         ({"a": 1, 1: -1}, OptionError, "names 'a' twice, by name and by position"),

@@ -153,6 +153,8 @@ def test_explain_prints_a_table_or_writes_by_suffix(run, folder):
     assert "Motor" in page
     assert "A = B" in page
     assert paribus.load(folder / "r.html").feature_names == paribus.load(folder / "moved.json").feature_names
+    assert run("explain", "moved.txt", "my data.csv", "--quiet", "--features", "age", "-o", "r.md")[0] == 0
+    assert (folder / "r.md").read_text(encoding="utf-8").startswith("# moved\\.txt on my data\\.csv\n")
     assert run("show", "kept.json", "-o", "kept.md")[0] == 0
     assert "age" in (folder / "kept.md").read_text(encoding="utf-8")
 
@@ -178,7 +180,7 @@ def test_compare_is_a_gate(run, folder):
 def test_inspect_reports_what_the_file_holds(run):
     code, out, err = run("inspect", "old.txt")
     assert (code, err) == (0, "")
-    assert "format     LightGBM text" in out
+    assert "format     LightGBM text, format v4\n" in out
     assert "15 trees" in out
     assert "city: 3 categories: Bern, Genf, Zürich" in out
     code, out, _ = run("inspect", "old.txt", "my data.csv")
@@ -211,7 +213,7 @@ FAILURES = [
     (("explain", "old.txt", "my data.csv", "--save", "r.txt"), "--save r.txt must end in .json"),
     (
         ("explain", "old.txt", "my data.csv", "--title", "T"),
-        "--title, --about and --compare are for a report",
+        "--title is for a report; pass -o with a name that ends in .html or .md",
     ),
     (("explain", "old.txt", "my data.csv", "--target", "tarhet"), "did you mean 'target'?"),
     (("explain", "old.txt", "data.parquet", "--weight", "w8"), "--weight w8 is not a column of DATA"),

@@ -308,6 +308,12 @@ def test_path_that_cannot_be_written_is_refused(tmp_path):
         explained().report(tmp_path / "no" / "report.html")
 
 
+def test_path_of_another_kind_of_file_is_refused(tmp_path):
+    with pytest.raises(paribus.OptionError, match=r"report.pdf' must end in .html"):
+        of_classes().report(tmp_path / "report.pdf")
+    assert not list(tmp_path.iterdir())
+
+
 def test_hostile_names_are_text_everywhere():
     page = page_of(hostile(), HOSTILE[0], dict.fromkeys((*HOSTILE, "\ud800"), HOSTILE[1] + "\ud800"))
     page.encode()

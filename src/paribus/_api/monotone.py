@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -96,7 +97,8 @@ def _direction(value: Any, name: str) -> Direction | None:
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if number and value in SIGNS:
         return SIGNS[int(value)]
-    hint = did_you_mean(value, WORDS) if isinstance(value, str) else ""
+    close = isinstance(value, str) and get_close_matches(value, WORDS)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
     raise OptionError(f"monotone of {name!r} is {value!r}; it must be {WAYS}{hint}")
 
 

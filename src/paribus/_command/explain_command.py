@@ -20,7 +20,7 @@ examples:
   paribus explain model.json data.csv --target claims --weight exposure -o report.html
   paribus explain model.json year=2025/ -o report.html --save new.json --title "Motor, 2025" \\
       --about owner=pricing --about period=2025
-  paribus explain new.json data.csv -o report.html --compare old.json
+  paribus explain model.json data.csv -o report.html --compare old.json
   paribus explain model.txt data.csv --features age region --monotone age=rising --mute PAR101
   paribus explain forest.skops data.csv --trust sklearn.tree._tree.Tree -o report.md
 
@@ -109,7 +109,8 @@ def run(arguments: argparse.Namespace) -> int:
     if output is None:
         report(repr(explanation))
     else:
-        _write(explanation, output, {"title": arguments.title, "about": about, "compare": old})
+        title = arguments.title or f"{Path(arguments.model).name} on {Path(arguments.data).name}"
+        _write(explanation, output, {"title": title, "about": about, "compare": old})
         complain(f"wrote {output}")
     return 0
 
@@ -123,11 +124,11 @@ def _check(output: Path | None, saved: Path | None, arguments: argparse.Namespac
     for option, path in (("-o", output), ("--save", saved)):
         if path is not None:
             check_writable(path, option)
-    of_report = arguments.title or arguments.about or arguments.compare
-    if of_report and (output is None or output.suffix.lower() != ".html"):
-        raise OptionError(
-            "--title, --about and --compare are for a report; pass -o with a name that ends in .html"
-        )
+    suffix = "" if output is None else output.suffix.lower()
+    if (arguments.about or arguments.compare) and suffix != ".html":
+        raise OptionError("--about and --compare are for a report; pass -o with a name that ends in .html")
+    if arguments.title and suffix not in (".html", ".md"):
+        raise OptionError("--title is for a report; pass -o with a name that ends in .html or .md")
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:
@@ -144,4 +145,4 @@ def _write(explanation: Any, path: Path, options: dict[str, Any]) -> None:
     elif suffix == ".json":
         explanation.save(path)
     else:
-        write_file(path, explanation.to_markdown())
+        write_file(path, explanation.to_markdown(title=options["title"]))

@@ -57,7 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _file(model: Any) -> Iterator[str]:
     """Yield what the file says of the model."""
     facts, ensemble = model.facts, model.ensemble
-    written = f", written by version {facts.version}" if facts.version else ""
+    by = (
+        "" if facts.version.startswith("format ") else "written by version "
+    )  # LightGBM names its format only
+    written = f", {by}{facts.version}" if facts.version else ""
     yield f"format     {facts.file_format}{written}"
     yield f"objective  {facts.objective}"
     leaves = int((ensemble.column < 0).sum())
@@ -123,7 +126,9 @@ def _evaluation(model: Any, path: str) -> Iterator[str]:
     estimate = explainer.estimate_cost("explain")
     yield f"data       {path}"
     yield from (f"  {line.strip()}" for line in repr(explainer).splitlines()[1:])
-    yield f"evaluator  {estimate.evaluator}: {estimate.why}"
-    yield from (f"  not {name}: {why}" for name, why in estimate.refusals.items())
+    used = estimate.evaluator.split(" and ")
+    yield f"evaluator  {', '.join(used)}: {estimate.why}"
+    for name, why in estimate.refusals.items():
+        yield f"  not {name}{' for everything' * (name in used)}: {why}"
     yield "cost       of paribus explain:"
     yield from (f"  {line}" for line in repr(estimate).splitlines()[2:])

@@ -73,13 +73,13 @@ def _facts(refs: References, name: str) -> Markup:
         known += [
             ("Range", measured(shape.range, shape.range_error)),
             ("Lowest and highest at", f"{at(shape.lowest)} and {at(shape.highest)}"),
-            ("Movement against its direction", against(shape.monotonicity)),
+            ("Movement against its direction", against(shape)),
         ]
     if own.partner is not None:
         strongest = joined(refs.feature(own.partner), f", strength {number(own.partner_strength)}")
         known.append(("Strongest partner", strongest))
     if effect.extrapolation is not None:
-        known.append(("Curve that combines what does not occur", share(effect.extrapolation.share)))
+        known.append(("Curve that extrapolates", share(effect.extrapolation.share)))
     known += [
         ("Values", own.support),
         ("Data on the curve", share(own.inside)),
@@ -212,7 +212,7 @@ def _shapes(refs: References, name: str) -> Markup | None:
             name_of(one.output, 40),
             one.name,
             measured(one.range, one.range_error),
-            sentence(against(one.monotonicity)),
+            sentence(against(one)),
         ]
         for one in shapes
     )

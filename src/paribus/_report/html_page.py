@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import resources
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from paribus._display.vector import css
@@ -30,6 +31,7 @@ from paribus.results.explanation import Explanation
 from paribus.results.provenance import reproducible
 from paribus.results.storage import PAGE, Payload, payload_of, write_file
 
+SUFFIXES = (".html", ".htm")
 SHORT = 90  # characters of a text about the page that stand at its top
 SECTIONS = {
     "verdict": "Verdict",
@@ -50,6 +52,8 @@ def write_page(
     compare: Any,
 ) -> None:
     """Write an explanation as a page."""
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise OptionError(f"path={str(path)!r} must end in .html, which is what is written")
     if compare is not None and not isinstance(compare, Explanation):
         raise OptionError(
             f"compare={type(compare).__name__} must be an Explanation, as explain or load return it"

@@ -9,7 +9,7 @@ from paribus._report.references import References
 from paribus._report.tables import sentence, table
 from paribus._text import number, short
 from paribus.results.explanation import Explanation
-from paribus.results.shape import Monotonicity, Shape
+from paribus.results.shape import Shape
 
 HEADS = (
     "Rank",
@@ -20,7 +20,6 @@ HEADS = (
     "Largest movement against its direction",
     "Strongest partner",
     "Values",
-    "Data on the curve",
     "Missing",
 )
 
@@ -57,17 +56,16 @@ def overview_row(refs: References, name: str) -> list[str]:
     own, shape = refs.rows[name], refs.widest(name)
     partner = NONE
     if own.partner is not None:
-        partner = joined(refs.feature(own.partner, 24), f" {number(own.partner_strength)}")
+        partner = joined(refs.feature(own.partner, 24), element("small", number(own.partner_strength)))
     return [
         str(refs.ranks[name]),
         refs.feature(name),
         spark(refs.explanation.effects[name], shape),
         measured(own.strength, own.standard_error),
         NONE if shape is None else _shape(shape, refs.explanation),
-        NONE if shape is None else sentence(against(shape.monotonicity)),
+        NONE if shape is None else sentence(against(shape)),
         partner,
-        element("bdi", own.support),
-        share(own.inside),
+        joined(element("bdi", own.support), element("small", f"{share(own.inside)} on the curve")),
         share(own.missing),
     ]
 
@@ -79,10 +77,13 @@ def _shape(shape: Shape, explanation: Explanation) -> Markup:
     )
 
 
-def against(monotonicity: Monotonicity | None) -> str:
+def against(shape: Shape) -> str:
     """Return the largest movement against a direction: how far, how sure, where, with how much data."""
+    monotonicity = shape.monotonicity
     if monotonicity is None:
         return "no order"
+    if shape.name == "flat" and not monotonicity.is_declared:
+        return NONE
     held = f"{'declared' if monotonicity.is_declared else 'prevailing'}: {monotonicity.direction}"
     if monotonicity.violation == 0 or monotonicity.start is None:
         return f"none ({held})"

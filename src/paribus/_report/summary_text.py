@@ -81,7 +81,7 @@ def _features(refs: References) -> Iterable[str]:
                 plain(name, NAME),
                 measured(own.strength, own.standard_error),
                 NONE if shape is None else plain(shape.name),
-                NONE if shape is None else plain(against(shape.monotonicity)),
+                NONE if shape is None else plain(against(shape)),
                 NONE if own.partner is None else f"{plain(own.partner, NAME)} {number(own.partner_strength)}",
                 share(own.missing),
             )

@@ -78,7 +78,7 @@ def _finding(refs: References, code: NoteCode, notes: list[Note]) -> Markup:
 
 
 def note_item(refs: References, note: Note, *, with_code: bool = False) -> Markup:
-    """Return a note, whose sentence has its number, with a link to the panel of its feature."""
+    """Return a note, which has its numbers in words, with a link to the panel of its feature."""
     panel = None
     if note.feature is not None and note.feature in refs.ranks and not with_code:
         panel = joined(" ", element("span", "→ ", refs.feature(note.feature), class_="where"))

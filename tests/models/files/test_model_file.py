@@ -253,8 +253,8 @@ def test_other_formats_are_refused_with_the_way_out(tmp_path):
         (b'[{"nodeid": 0}]', "no base score"),
         (b'{"name": "tree", "tree_info": []}', "dump_model"),
         (b'{"some": 1}', "no model of XGBoost or CatBoost"),
-        (b"hello", "no model file that is read, which are XGBoost JSON"),
-        (b"", "has 0 bytes"),
+        (b"hello", "no model file that is read, such as XGBoost JSON"),
+        (b"", "is an empty file; pass a file of XGBoost JSON or UBJ"),
         (b"tree\nversion=v4\n", "not complete"),
         (b"PK\x03\x04 and no more", "damaged zip"),
     ):
@@ -313,9 +313,7 @@ def test_size_and_memory_are_bounded(tmp_path, monkeypatch):
     with pytest.raises(ModelFileError, match=r"may take 0\.0 GB of memory, and half of what is free"):
         paribus.read_model(path)
     monkeypatch.setattr(model_file, "MOST_BYTES", size - 1)
-    with pytest.raises(
-        ModelFileError, match=f"has {size:,} bytes, and a model file of 1 to {size - 1:,} bytes"
-    ):
+    with pytest.raises(ModelFileError, match=f"has {size:,} bytes, more than the {size - 1:,} that are read"):
         paribus.read_model(path)
 
 

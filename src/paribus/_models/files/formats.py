@@ -8,7 +8,7 @@ from enum import StrEnum
 
 HEAD = 4_096  # bytes at the beginning by which a format is recognized
 
-READS = "XGBoost JSON and UBJ, LightGBM text, CatBoost JSON and skops"
+READS = "XGBoost JSON or UBJ, LightGBM text, CatBoost JSON or skops"
 LOAD_YOURSELF = "load it in Python, if you trust who wrote it, and pass the object to paribus"
 
 

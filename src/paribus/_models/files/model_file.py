@@ -66,7 +66,7 @@ def read_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     kind = recognized(head)
     if kind is None:
         raise ModelFileError(
-            f"path={str(path)!r} is no model file that is read, which are {READS}; of another model "
+            f"path={str(path)!r} is no model file that is read, such as {READS}; of another model "
             "pass the object itself, or a function"
         )
     if not isinstance(kind, FileFormat):
@@ -83,10 +83,12 @@ def _head(path: Path) -> bytes:
             what = "is a folder" if path.is_dir() else "does not exist"
             raise ModelFileError(f"path={str(path)!r} {what}; pass a file of {READS}")
         size = path.stat().st_size
-        if not 0 < size <= MOST_BYTES:
+        if size == 0:
+            raise ModelFileError(f"path={str(path)!r} is an empty file; pass a file of {READS}")
+        if size > MOST_BYTES:
             raise ModelFileError(
-                f"path={str(path)!r} has {size:,} bytes, and a model file of 1 to {MOST_BYTES:,} bytes is "
-                "read; of a larger model pass the object itself"
+                f"path={str(path)!r} has {size:,} bytes, more than the {MOST_BYTES:,} that are read; "
+                "pass the object itself"
             )
         with path.open("rb") as file:
             return file.read(HEAD)
