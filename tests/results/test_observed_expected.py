@@ -64,9 +64,12 @@ def test_without_y_it_is_refused():
 def test_rows_of_one_class_have_the_error_of_their_predicted_probability():
     X = np.repeat([0.0, 1.0], [96, 4])[:, None]
     y = np.r_[np.tile([0, 0, 0, 1], 24), 0, 0, 0, 0]
-    table = paribus.explain(LogisticRegression(C=1e-4).fit(X, y), X, y).observed_expected()
+    explained = paribus.explain(LogisticRegression(C=1e-4).fit(X, y), X, y)
+    table = explained.observed_expected()
     place = table.value.index("1")
     share = table.predicted[place]
     assert (table.rows[place], table.observed[place]) == (4, 0)
     assert table.standard_error[place] == pytest.approx(np.sqrt(share * (1 - share) / 4))
     assert abs(table.in_errors[place]) < 2
+    many = table.value.index("0")  # where both outcomes are frequent it is that of the residuals
+    assert table.standard_error[many] == explained.averages["x0"].residual_error[0, 0]

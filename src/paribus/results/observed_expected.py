@@ -18,6 +18,7 @@ from paribus.results.tidy import native
 
 SHOWN = 5  # cells that are printed
 MISSING = "missing"
+FEW = 10  # rows of one of two outcomes: of fewer, their own spread is no estimate of the error
 
 
 @record
@@ -41,8 +42,9 @@ class ObservedExpected(Saveable):
     observed, predicted : ndarray of shape (n,)
         Weighted averages of ``y`` and of the prediction.
     difference, standard_error : ndarray of shape (n,)
-        Observed minus predicted, and its sampling error from the residuals of the rows; of probabilities at
-        least :math:`\sqrt{\bar f_c (1 - \bar f_c) / n_c}`, as rows of one outcome show no error of their own.
+        Observed minus predicted, and its sampling error from the residuals of the rows; of classes with
+        fewer than ten rows of either outcome at least :math:`\sqrt{\bar f_c (1 - \bar f_c) / n_c}`, as rows
+        of one outcome show no error of their own.
     in_errors : ndarray of shape (n,)
         The difference in standard errors; NaN where there is none.
     provenance : Provenance
@@ -163,8 +165,10 @@ def _cells(one: Marginal) -> dict[str, list[Any]]:
             np.append(support, last.support),
         )
     if one.provenance.scale.base == "probability":
-        numbers["standard_error"] = residual_errors(
-            numbers["observed"], numbers["predicted"], numbers["standard_error"], rows
+        seen, error = numbers["observed"], numbers["standard_error"]
+        few = (np.minimum(seen, 1 - seen) * rows < FEW) & (rows > 1)
+        numbers["standard_error"] = np.where(
+            few, residual_errors(seen, numbers["predicted"], error, rows), error
         )
     kept = np.flatnonzero(rows > 0).tolist()
     outputs = range(len(one.output_names))
