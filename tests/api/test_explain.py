@@ -13,7 +13,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 import paribus
-from paribus._api import explaining
+from paribus._api import cost, explaining
 from paribus._data.scan.parquet import ParquetFiles
 from paribus.errors import OptionError, ParibusError
 
@@ -346,6 +346,20 @@ def test_the_forecast_knows_the_passes_and_bounds_the_predictions(tmp_path):
     held = from_files(path)
     model = HistGradientBoostingRegressor(max_iter=5).fit(held[["a", "b", "n", "gap"]], held["y"])
     assert paribus.Explainer(model, path, "y", **QUIET).estimate_cost("explain").passes == 3
+
+
+def test_the_forecast_scales_only_passes_over_the_rows_themselves(monkeypatch):
+    """Curves of drawn rows take as long of many rows as of few, also where a trial draws all it has."""
+    clocks, drive = [], cost.Clock.drive
+
+    def driven(clock, rounds, rows):
+        drive(clock, rounds, rows)
+        clocks.append(clock)
+
+    monkeypatch.setattr(cost.Clock, "drive", driven)
+    paribus.estimate_cost(trees(), table()[NAMES], verb="explain")
+    scaled = [len(clock.per_row) for clock in clocks[1::2]]  # each once before, to compile
+    assert scaled[:3] == [1, 0, 2]  # of effects, shapes and interactions
 
 
 def test_what_takes_long_is_announced(monkeypatch, capsys):

@@ -55,20 +55,20 @@ class TrialWork(Work):
 
 @dataclass(eq=False)
 class Clock:
-    """Seconds per row of each pass, and what is spent besides, whatever the number of rows."""
+    """Seconds per row of each pass over so many ``rows``, and what is spent besides."""
 
     rows: int
     per_row: list[float] = field(default_factory=list)
     fixed: float = 0.0
 
-    def drive(self, rounds: Rounds) -> None:
-        """Fold every pass here and now, on one thread."""
+    def drive(self, rounds: Rounds, rows: Rows) -> None:
+        """Fold every pass here and now, on one thread; only passes over ``rows`` take longer of more rows."""
         passes = rounds.send(None)  # type: ignore[arg-type]
         while True:
             started = perf_counter()
             states = [LocalExecutor(1, False).fold(one.evaluator, one.blocks, Keyed({})) for one in passes]
             seconds = perf_counter() - started
-            if all(one.blocks.rows == self.rows for one in passes):
+            if all(one.rows is rows for one in passes):
                 self.per_row.append(seconds / self.rows)
             else:
                 self.fixed += seconds
@@ -180,7 +180,7 @@ def _driven(statistic: Statistic, rows: Rows, work: Any, count: int) -> Clock:
     """Return what a statistic takes on some rows."""
     some = replace(rows, table=rows.table.slice(0, count), **_cut(rows, count))
     clock = Clock(count)
-    clock.drive(statistic.evaluate(work(InMemoryData(some, True), some)))
+    clock.drive(statistic.evaluate(work(InMemoryData(some, True), some)), some)
     return clock
 
 
