@@ -1,9 +1,9 @@
 """Damaged files: each is refused in one sentence or changes nothing. ``make fuzz`` runs 70,000 of them.
 
-Each case mutates a saved result, a checkpoint folder, the dump of a booster or a model file, at random from a seed. It passes if
-paribus raises a `ParibusError`, or if what it returns is whole and right. Cases run in processes of their own, so
+Each case mutates a saved result, a checkpoint folder, the dump of a booster or a model file, at random from a seed.
+It passes if paribus raises a `ParibusError`, or if what it returns is whole and right. Cases run in processes of their own, so
 that a crash or a hang is a failure like any other, reported with the seed that shows it again:
-``python tests/fuzz.py --only results --first 1234 --cases 1``.
+``python tests/support/fuzz.py --only results --first 1234 --cases 1``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import time
 import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -50,30 +51,46 @@ def _case(target: str):
     return run
 
 
+@dataclass
+class Tally:
+    """How cases ended."""
+
+    ends: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+    peak: int = 0  # bytes that one case allocated at most, where that is measured
+    slowest: tuple[float, int] = (0.0, 0)  # seconds of CPU and the seed; the first of a process also compiles
+
+    def add(self, ends, failures, peak=0, slowest=(0.0, 0), **_):
+        """Count more cases."""
+        self.ends.update(ends)
+        self.failures += failures
+        self.peak, self.slowest = max(self.peak, peak), max(self.slowest, tuple(slowest))
+
+
 def work(target: str, first: int, count: int, journal: Path, stop: float) -> None:
     """Run cases one after another; the journal names the one in hand, for whoever finds this process dead."""
     warnings.simplefilter("ignore")  # a damaged file may well make a library complain
-    run, ends, failures = _case(target), Counter(), []
+    run, tally = _case(target), Tally()
     for seed in range(first, first + count):
         if time.time() > stop:
             break
-        journal.write_text(json.dumps({"seed": seed, "ends": ends, "failures": failures}))
+        journal.write_text(json.dumps({"seed": seed, **vars(tally)}))
         faulthandler.dump_traceback_later(FIRST_SECONDS if seed == first else CASE_SECONDS, exit=True)
+        began = time.process_time()
         try:
-            ends[run(np.random.default_rng(seed), journal.parent)] += 1
+            tally.ends[run(np.random.default_rng(seed), journal.parent)] += 1
         except Exception as error:  # anything that is no ParibusError is what this looks for
-            failures.append(f"{target} seed {seed}: {type(error).__name__}: {error}"[:500])
+            tally.failures.append(f"{target} seed {seed}: {type(error).__name__}: {error}"[:500])
         faulthandler.cancel_dump_traceback_later()
-    peak = max(getattr(sys.modules.get("fuzz_results"), "peaks", ()), default=0)
-    journal.write_text(json.dumps({"seed": None, "ends": ends, "failures": failures, "peak": peak}))
+        if seed > first:
+            tally.slowest = max(tally.slowest, (time.process_time() - began, seed))
+    tally.peak = max(getattr(sys.modules.get("fuzz_results"), "peaks", ()), default=0)
+    journal.write_text(json.dumps({"seed": None, **vars(tally)}))
 
 
-def _batch(target: str, first: int, count: int, stop: float) -> tuple[Counter[str], list[str], int]:
+def _batch(target: str, first: int, count: int, stop: float) -> Tally:
     """Run cases in a process of their own; when one kills it, go on after that one."""
-    ends: Counter[str] = Counter()
-    peak = 0  # bytes that one case allocated at most, where that is measured
-    failures: list[str] = []
-    last = first + count
+    tally, last = Tally(), first + count
     with tempfile.TemporaryDirectory() as folder:
         journal = Path(folder) / "journal.json"
         while first < last and time.time() < stop:
@@ -81,16 +98,34 @@ def _batch(target: str, first: int, count: int, stop: float) -> tuple[Counter[st
             command += ["--cases", str(last - first), "--journal", str(journal), "--stop", str(stop)]
             done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
             if not journal.exists():
-                return ends, [*failures, f"{target}: no case could run: {done.stderr[-500:]}"], peak
-            report = json.loads(journal.read_text())
-            ends.update(report["ends"])
-            failures += report["failures"]
-            peak = max(peak, report.get("peak", 0))
-            if report["seed"] is None:
+                tally.add({}, [f"{target}: no case could run: {done.stderr[-500:]}"])
                 break
-            failures.append(f"{target} seed {report['seed']}: exit {done.returncode}: {done.stderr[-300:]}")
-            first = report["seed"] + 1
-    return ends, failures, peak
+            report = json.loads(journal.read_text())
+            seed = report.pop("seed")
+            tally.add(**report)
+            if seed is None:
+                break
+            tally.add({}, [f"{target} seed {seed}: exit {done.returncode}: {done.stderr[-300:]}"])
+            first = seed + 1
+    return tally
+
+
+def _run(target: str, first: int, cases: int, stop: float, pool: ThreadPoolExecutor) -> bool:
+    """Run the cases of a target, print how they ended, and return whether all of them passed."""
+    started, last, size = time.time(), first + cases, BATCH[target]
+    tally = Tally()
+    for one in pool.map(lambda at: _batch(target, at, min(size, last - at), stop), range(first, last, size)):
+        tally.add(**vars(one))
+    ran = tally.ends.total() + len(tally.failures)
+    summary = ", ".join(f"{number:,} {end}" for end, number in tally.ends.most_common())
+    print(f"{target}: {ran:,} of {cases:,} cases in {time.time() - started:.0f} s: {summary or 'none'}")
+    for failure in tally.failures[:NAMED]:
+        print(f"  failed: {failure}")
+    if tally.peak:
+        print(f"  a case allocated {tally.peak / 1e6:.1f} MB at most")
+    print(f"  the slowest case, {tally.slowest[1]}, took {tally.slowest[0]:.1f} s of CPU")
+    print(f"  {len(tally.failures):,} failed", flush=True)
+    return not tally.failures and ran == cases
 
 
 def main() -> None:
@@ -108,31 +143,12 @@ def main() -> None:
         work(given.work, given.first, given.cases, given.journal, given.stop)
         return
     stop = time.time() + 60 * given.minutes
-    failed = False
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for target in [given.only] if given.only else TARGETS:
-            started, cases = time.time(), given.cases or TARGETS[target]
-            last = given.first + cases
-            size = BATCH[target]
-            starts = range(given.first, last, size)
-            found = list(
-                pool.map(lambda a, t=target, z=last, s=size: _batch(t, a, min(s, z - a), stop), starts)
-            )
-            ends = sum((one for one, _, _ in found), Counter())
-            failures = [failure for _, some, _ in found for failure in some]
-            peak = max((one for _, _, one in found), default=0)
-            ran = ends.total() + len(failures)
-            summary = ", ".join(f"{number:,} {end}" for end, number in ends.most_common())
-            print(
-                f"{target}: {ran:,} of {cases:,} cases in {time.time() - started:.0f} s: {summary or 'none'}"
-            )
-            for failure in failures[:NAMED]:
-                print(f"  failed: {failure}")
-            if peak:
-                print(f"  a case allocated {peak / 1e6:.1f} MB at most")
-            print(f"  {len(failures):,} failed", flush=True)
-            failed = failed or bool(failures) or ran < cases
-    sys.exit(failed)
+        passed = [
+            _run(target, given.first, given.cases or TARGETS[target], stop, pool)
+            for target in ([given.only] if given.only else TARGETS)
+        ]
+    sys.exit(not all(passed))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 The kernels follow what was read without looking where it points, so that a file which is read is also explained.
 """
 
+import copy
 import io
 import json
+import struct
 import zipfile
 from functools import cache
 from types import SimpleNamespace
@@ -19,7 +21,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor, IsolationForest, Ran
 from sklearn.tree import DecisionTreeRegressor
 
 import paribus
-from fuzz_boosters import _damaged_json, _damaged_nodes, _damaged_text
+from fuzz_boosters import NUMBER, _damaged_json, _damaged_nodes, _damaged_text
+from paribus._models.files.binary_json import parsed_ubj
 from paribus._models.libraries import catboost as catboost_reader
 from paribus.errors import ParibusError
 
@@ -27,6 +30,30 @@ FORMATS = ("xgboost_json", "xgboost_ubj", "lightgbm_text", "catboost_json", "sko
 ROWS = 40
 TRUSTED = ["sklearn.tree._tree.Tree", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"]
 explained = set()  # digests of what was explained in this process already
+EXTREMES = (
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**63,
+    10**30,
+    -1,
+    -2,
+    -(2**31),
+    0,
+    float("nan"),
+    float("inf"),
+    1e308,
+    5e-324,
+)
+ODD_TEXT = (
+    "\ud7ff\U0010ffff",
+    "\u202e\0",
+    "e\u0301" * 50,
+    "1" * 5_000,
+    "\N{ARABIC-INDIC DIGIT THREE}",
+    "nan",
+    "-0",
+)
 SIZES = (0, 1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, 2**64 - 1)
 
 
@@ -151,6 +178,65 @@ def _spliced(one, other, rng):
     return one[:cut] + other[rng.integers(len(other)) :]
 
 
+def _damage_meanly(whole, rng):
+    """Damage a document where it is read as sizes, children or types; one such place is found at random."""
+    places = list(_places(whole))
+    at, key = places[rng.integers(len(places))]
+    below, way = at[key], rng.integers(6)
+    if isinstance(below, np.ndarray) and len(below) and rng.random() < 0.7:
+        known = (*EXTREMES, len(below), *below[:3].tolist())
+        extreme = float(known[rng.integers(len(known))])
+        at[key] = below.copy()
+        at[key][rng.integers(len(below))] = np.array(extreme).astype(below.dtype)
+    elif way == 0:  # another type of the same
+        at[key] = (str(below)[:99], [below], {"a": below}, not below if np.isscalar(below) else 1)[
+            rng.integers(4)
+        ]
+    elif way == 1:
+        at[key] = _nested(int(rng.choice([3, 70, 120])), below)
+    elif way == 2:
+        at[key] = str(rng.choice(ODD_TEXT))
+    elif way == 3:
+        at[key] = EXTREMES[rng.integers(len(EXTREMES))]
+    elif way == 4:  # what is elsewhere in the document
+        other, name = places[rng.integers(len(places))]
+        at[key] = copy.deepcopy(other[name])
+    elif isinstance(below, (list, np.ndarray)) and len(below):  # every item the same, or in another order
+        mixed = [below[place] for place in rng.integers(len(below), size=len(below))]
+        at[key] = np.array(mixed, below.dtype) if isinstance(below, np.ndarray) else mixed
+    else:
+        at[key] = EXTREMES[rng.integers(len(EXTREMES))]
+
+
+def _places(whole):
+    """Yield every object and list with each of its keys; of long lists a few."""
+    waiting = [whole]
+    while waiting:
+        one = waiting.pop()
+        keys = one if isinstance(one, dict) else range(len(one))
+        for key in list(keys)[:40]:
+            yield one, key
+            if isinstance(one[key], (dict, list)):
+                waiting.append(one[key])
+
+
+def _nested(depth, inside):
+    for _ in range(depth):
+        inside = [inside] if depth % 2 else {"a": inside}
+    return inside
+
+
+def _with_a_key_twice(text, rng):
+    """Return a JSON text in which the value of a key stands again, under another key or the same."""
+    starts = [at for at in range(len(text)) if text.startswith('":', at)]
+    end = starts[rng.integers(len(starts))]
+    start = text.rindex('"', 0, end)
+    odd = ["1", "-1", "[]", "{}", "null", "1e999", '"x"', "[1,2]", "NaN", "1" * 5_000]
+    odd += ["[" * depth + "]" * depth for depth in (400, 600, 5_000)]
+    value = odd[rng.integers(len(odd))]
+    return f'{text[:start]}{text[start:end]}":{value},{text[start:]}'
+
+
 def _flipped(content, rng):
     raw = bytearray(content)
     for _ in range(int(rng.integers(1, 6))):
@@ -158,9 +244,47 @@ def _flipped(content, rng):
     return bytes(raw)
 
 
+def _binary(value):
+    """Return a binary JSON, as XGBoost writes it."""
+    if isinstance(value, dict):
+        keys = b"".join(
+            _sized(str(key).encode(errors="replace")) + _binary(one) for key, one in value.items()
+        )
+        return b"{" + keys + b"}"
+    if isinstance(value, np.ndarray) and value.ndim:
+        kind = {"i1": b"i", "u1": b"U", "i2": b"I", "i4": b"l", "i8": b"L", "f4": b"d", "f8": b"D"}[
+            value.dtype.str[1:]
+        ]
+        return (
+            b"[$"
+            + kind
+            + b"#L"
+            + struct.pack(">q", len(value))
+            + value.astype(value.dtype.newbyteorder(">")).tobytes()
+        )
+    if isinstance(value, (list, tuple)):
+        return b"[" + b"".join(map(_binary, value)) + b"]"
+    if isinstance(value, str):
+        return b"S" + _sized(value.encode(errors="replace"))
+    if value is None or isinstance(value, bool):
+        return b"Z" if value is None else b"FT"[value : value + 1]
+    if isinstance(value, (int, np.integer)) and -(2**63) <= value < 2**63:
+        return b"L" + struct.pack(">q", value)
+    return b"D" + struct.pack(">d", value)
+
+
+def _sized(text):
+    return b"L" + struct.pack(">q", len(text)) + text
+
+
 def _damaged_binary(content, rng):
     """Return a binary JSON with other bytes, sizes, numbers or an end."""
-    way = rng.integers(5)
+    way = rng.integers(9)
+    if way >= 5:
+        document = parsed_ubj(content)
+        for _ in range(int(rng.integers(1, 3))):
+            _damage_meanly(document, rng)
+        return _binary(document)
     if way == 0:
         return content[: rng.integers(1, len(content))]
     if way == 1:
@@ -187,13 +311,16 @@ def _damaged_archive(content, rng):
         members = {name: archive.read(name) for name in archive.namelist()}
     name = "schema.json" if rng.random() < 0.4 else list(members)[rng.integers(len(members))]
     if name == "schema.json":
-        members[name] = _damaged_json(members[name].decode(), rng)
+        members[name] = _damaged_document(members[name], rng)
+    elif rng.random() < 0.1:  # an array that belongs elsewhere
+        members[name] = members[list(members)[rng.integers(len(members))]]
     else:
         members[name] = _damaged_array(members[name], rng)
     damaged = io.BytesIO()
     with zipfile.ZipFile(damaged, "w") as archive:
         for name, data in members.items():
-            archive.writestr(name, data)
+            if rng.random() > 0.01:
+                archive.writestr(name, data)
     return damaged.getvalue()
 
 
@@ -207,11 +334,42 @@ def _damaged_array(data, rng):
 
 
 def _damaged_lightgbm(content, rng):
-    return _damaged_text(content.decode(), rng).encode()
+    """Return a text whose lines are left out, repeated, exchanged or hold extreme numbers."""
+    text, way = content.decode(), rng.integers(8)
+    if way < 3:
+        return _damaged_text(text, rng).encode()
+    lines = text.split("\n")
+    one, other = rng.integers(len(lines), size=2)
+    name, _, value = lines[one].partition("=")
+    if way == 3:
+        del lines[one]
+    elif way == 4:
+        lines.insert(other, lines[one])
+    elif way == 5:  # the numbers of another line under this name
+        lines[one] = name + "=" + lines[other].partition("=")[2]
+    elif way == 6:
+        found = list(NUMBER.finditer(value))
+        for match in reversed(found if rng.random() < 0.1 else found[rng.integers(1 + len(found)) :][:1]):
+            extreme = str(EXTREMES[rng.integers(len(EXTREMES))])
+            value = value[: match.start()] + extreme + value[match.end() :]
+        lines[one] = f"{name}={value}"
+    else:
+        odd = (*ODD_TEXT, "[" * 600 + "]" * 600, json.dumps(_nested(70, 1)), value[::-1], f"{value} {value}")
+        lines[one] = f"{name}={odd[rng.integers(len(odd))]}"
+    return "\n".join(lines).encode()
 
 
 def _damaged_document(content, rng):
-    return _damaged_json(content.decode(), rng)
+    """Return a JSON text damaged as a text or in what it says."""
+    way = rng.random()
+    if way < 0.4:
+        return _damaged_json(content.decode(), rng)
+    if way < 0.5:
+        return _with_a_key_twice(content.decode(), rng).encode()
+    document = json.loads(content)
+    for _ in range(int(rng.integers(1, 3))):
+        _damage_meanly(document, rng)
+    return json.dumps(document).encode()
 
 
 DAMAGED = {

@@ -91,6 +91,8 @@ def test_archives_that_become_larger_than_they_say_are_refused(tmp_path, monkeyp
         with pytest.raises(ModelFileError, match=why):
             paribus.read_model(archive(tmp_path, **members))
     bomb = archive(tmp_path, schema_json=schema, a_npy=bytes(10**8))
+    with pytest.raises(ModelFileError, match=r"would become [\d,]+ times as large"):
+        paribus.read_model(bomb)
     monkeypatch.setattr("paribus._models.files.reading_bound.memory", lambda bound: 2 * 10**8)
     with pytest.raises(ModelFileError, match=r"may take 0\.3 GB of memory"):
         paribus.read_model(bomb)

@@ -19,6 +19,8 @@ from paribus._models.files.tree_walk import BLOCK_ROWS, TreeWalk
 from paribus._models.libraries.library import Library
 from paribus.errors import ModelError, ModelFileError, RefusalError, TableError
 
+LONGEST_NAME = 1_000  # characters of the name of a column, which messages and pictures show
+
 
 @dataclass(frozen=True, eq=False)
 class FileFacts:
@@ -81,10 +83,15 @@ class FileModel:
     facts: FileFacts
 
     def __post_init__(self) -> None:
-        """Refuse margins that no tree adds to, of which a damaged file may announce any number."""
+        """Refuse what a damaged file may hold: margins that no tree adds to, and endless names."""
         margins, trees = self.ensemble.n_margins, len(self.ensemble.roots)
         if margins > max(1, trees, self.ensemble.value.shape[1]):
             raise ModelFileError(f"it announces {margins:,} outputs, and has {trees:,} trees")
+        longest = max(map(len, self.facts.names or ()), default=0)
+        if longest > LONGEST_NAME:
+            raise ModelFileError(
+                f"a name of a column has {longest:,} characters, of at most {LONGEST_NAME:,}"
+            )
 
     @property
     def file_library(self) -> Library:

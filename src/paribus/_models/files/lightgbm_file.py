@@ -7,7 +7,8 @@ from typing import Any
 from paribus._models.files.file_libraries import LightGBMFile
 from paribus._models.files.file_model import FileClassifier, FileFacts, FileModel
 from paribus._models.files.json_text import parsed_json
-from paribus._models.files.reading_bound import decoded
+from paribus._models.files.reading_bound import NODE_BYTES, check_room, decoded
+from paribus._models.libraries.library import MOST_COLUMNS, counted
 from paribus._models.libraries.lightgbm import (
     LightGBMText,
     ensemble_in,
@@ -23,6 +24,16 @@ CLASSES = (
     "multiclass",
     "multiclassova",
 )  # objectives whose predictions are probabilities of classes
+# Lines with a number of each leaf, of each inner node, or of what tests of categories are made of.
+MANY = (
+    "leaf_value",
+    "threshold",
+    "internal_count",
+    "leaf_count",
+    "num_cat",
+    "cat_boundaries",
+    "cat_threshold",
+)
 CATEGORIES = "\npandas_categorical:"
 
 
@@ -32,18 +43,8 @@ def read_lightgbm(content: bytes) -> FileModel:
     if "\nend of trees" not in whole:
         raise ModelFileError("the line 'end of trees' is missing, so that the file is not complete")
     text, lists = LightGBMText.of(whole), _lists(whole)
+    columns = _check_counts(text)
     names = text.header["feature_names"].split(" ")
-    columns = int(text.header["max_feature_idx"]) + 1
-    for what, count in (("names", len(names)), ("infos", text.header["feature_infos"].count(" ") + 1)):
-        if count != columns:
-            raise ModelFileError(
-                f"max_feature_idx is that of {columns:,} columns, and feature_{what} has {count:,}"
-            )
-    announced = len(text.header.get("tree_sizes", "").split())
-    if len(text.lines["Tree"]) != announced:
-        raise ModelFileError(
-            f"tree_sizes announces {announced:,} trees, and there are {len(text.lines['Tree']):,}"
-        )
     link = link_of(text.objective)
     links = {"predict": link, "decision_function": Link()}
     objective = text.objective[0] if text.objective else "custom"
@@ -60,6 +61,21 @@ def read_lightgbm(content: bytes) -> FileModel:
     )
     kind = FileClassifier if objective in CLASSES else FileModel
     return kind(ensemble_in(text, lists, links, {}), facts)
+
+
+def _check_counts(text: LightGBMText) -> int:
+    """Return the number of columns; nothing is split that has more parts than are announced, or too many."""
+    columns = counted("a number of columns", int(text.header["max_feature_idx"]) + 1, 0, MOST_COLUMNS)
+    for name in ("feature_names", "feature_infos"):
+        count = text.header[name].count(" ") + 1
+        if count != columns:
+            raise ModelFileError(f"max_feature_idx is that of {columns:,} columns, and {name} has {count:,}")
+    trees, sizes = len(text.lines["Tree"]), text.header.get("tree_sizes", "").strip()
+    announced = sizes.count(" ") + 1 if sizes else 0
+    if trees != announced:
+        raise ModelFileError(f"tree_sizes announces {announced:,} trees, and there are {trees:,}")
+    check_room(NODE_BYTES * sum(text.count(name) for name in MANY))
+    return columns
 
 
 def _release(text: LightGBMText) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from paribus._budget import memory
 from paribus.errors import ModelFileError
 
+NODE_BYTES = 250  # of a node of a tree, at most, while trees are read and checked
+LEAF_BYTES = 32  # of a number in a leaf that has several
+
 
 def check_room(needed: float) -> None:
     """Refuse what may take more than half of the memory that is free."""

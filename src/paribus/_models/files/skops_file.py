@@ -15,6 +15,7 @@ from paribus._models.files.sklearn_check import check_sklearn_trees
 from paribus.errors import ModelFileError, OptionError
 
 MOST_MEMBERS = 1_000_000
+MOST_TIMES, SPARE = 50, 16_000_000  # of its size, where it is compressed, which skops does not do by itself
 COPIES = 3  # of an array: as it lies in the file, and while it is read
 BOOSTERS = ("xgboost", "lightgbm", "catboost")  # whose loaders run over what they are given without checks
 SHOWN = 20  # types, in a message
@@ -63,7 +64,13 @@ def _check_members(content: bytes) -> None:
         members = archive.infolist()
         if len(members) > MOST_MEMBERS or "schema.json" not in archive.namelist():
             raise ModelFileError("it is a zip file without the schema.json of skops")
-        check_room(COPIES * sum(member.file_size for member in members))
+        size = sum(member.file_size for member in members)
+        check_room(COPIES * size)
+        if size > MOST_TIMES * len(content) + SPARE:
+            raise ModelFileError(
+                f"it would become {size / len(content):,.0f} times as large, and no model becomes more than "
+                f"{MOST_TIMES} times"
+            )
         parsed_json(archive.read("schema.json"))
         for member in members:
             if member.filename.endswith(".npy"):

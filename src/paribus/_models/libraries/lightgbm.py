@@ -180,7 +180,7 @@ def ensemble_in(
 def _refuse_counts(text: LightGBMText) -> None:
     """Refuse trees without all their lines, and lines of more or fewer numbers, before these are read."""
     trees, leaves = len(text.lines["num_leaves"]), text.count("leaf_value")
-    if len(text.lines["Tree"]) != trees:
+    if not len(text.lines["Tree"]) == trees == text.count("num_leaves"):
         raise RefusalError(f"its trees cannot be read: num_leaves is there {trees:,} times")
     for name in ("split_feature", "threshold", "decision_type", "left_child", "right_child"):
         if text.count(name) != leaves - trees:
@@ -242,7 +242,7 @@ def _named(text: str, start: int, end: int, what: str, known: Collection[str]) -
     for number, line in enumerate(LINE.finditer(text, start, end)):
         name, _, value = line[0].partition("=")
         if name not in known:
-            LightGBM.refuse_unknown(what, [name], known)
+            LightGBM.refuse_unknown(what, [name[:200]], known)
         if number >= MOST_LINES:
             raise RefusalError(f"its trees cannot be read: there are more than {MOST_LINES:,} lines of them")
         yield name, value
@@ -380,6 +380,8 @@ def _category_sets(
     # The boundaries of a tree start at 0 and end at its number of words, where the next tree starts.
     widths = np.diff(text.integers("cat_boundaries"))
     widths = np.delete(widths, np.cumsum(counts[counts > 0] + 1)[:-1] - 1)
+    if len(widths) and (widths.min() < 0 or widths.sum() != len(words)):
+        raise RefusalError("its trees cannot be read: sets of categories have more than are listed")
     starts = np.cumsum(widths) - widths
     bits = np.flatnonzero(np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little"))
     listed = np.split(bits, np.searchsorted(bits, starts[1:] * 32))

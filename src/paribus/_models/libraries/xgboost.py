@@ -371,6 +371,8 @@ def _category_sets(trees: Sequence[Json], first: Integers) -> tuple[Nodes, tuple
     for tree, start in zip(trees, first.tolist(), strict=False):
         names = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
         categories, *parts = (np.asarray(tree[name]).tolist() for name in names)
+        if sum(parts[2]) > len(categories):  # sets that overlap may take more than any memory
+            raise RefusalError("its trees cannot be read: sets of categories have more than are listed")
         for node, begin, size in zip(*parts, strict=True):
             listed = tuple(categories[begin : begin + size])
             if node < 0 or len(listed) != size:
