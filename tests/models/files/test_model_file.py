@@ -392,6 +392,27 @@ except paribus.ModelFileError as error:
         assert "\n" not in sentence, what
 
 
+def test_trees_of_any_depth_are_read_without_recursion(tmp_path):
+    leaves = 5_000
+    inner = np.arange(leaves - 1)
+    lines = {
+        "num_leaves": [leaves],
+        "split_feature": 0 * inner,
+        "threshold": inner + 0.5,
+        "decision_type": 0 * inner + 2,
+        "left_child": -1 - inner,
+        "right_child": np.append(inner[1:], -leaves),
+        "leaf_value": np.arange(leaves),
+        "leaf_count": np.ones(leaves, int),
+        "internal_count": leaves - inner,
+    }
+    tree = "".join(f"{name}={' '.join(map(str, numbers))}\n" for name, numbers in lines.items())
+    path = tmp_path / "model"
+    path.write_text(f"{HEADER.decode() % '10'}\nTree=0\n{tree}\nend of trees\n")
+    rows = np.array([[0.0], [17.0], [4_321.0], [9_999.0]])
+    np.testing.assert_array_equal(paribus.read_model(path).predict(rows), [0, 17, 4_321, leaves - 1])
+
+
 def test_trusted_is_a_list_of_names(tmp_path):
     import skops.io
 

@@ -51,10 +51,17 @@ def test_types_that_are_not_trusted_are_listed_and_named_by_the_user(tmp_path):
 def test_boosters_within_are_refused(tmp_path):
     import lightgbm
 
-    path = written(lightgbm.LGBMRegressor(n_estimators=2, verbose=-1).fit(X, Y), tmp_path)
+    model = make_pipeline(StandardScaler(), lightgbm.LGBMRegressor(n_estimators=2, verbose=-1))
+    path = written(model.fit(X, Y), tmp_path)
     trusted = ["collections.OrderedDict", "lightgbm.basic.Booster", "lightgbm.sklearn.LGBMRegressor"]
-    with pytest.raises(ModelFileError, match="without checks; save that model by save_model"):
+    with pytest.raises(
+        ModelFileError, match=r"without checks; .*skops\.io\.load and pass the object"
+    ) as refused:
         paribus.read_model(path, trusted=trusted)
+    assert "save_model of its library" in str(refused.value)
+    loaded = skops.io.load(path, trusted=trusted)  # the way out that the sentence names
+    effect = paribus.partial_dependence(loaded, X, 0, grid_resolution=3, n_jobs=1)
+    assert effect.provenance.evaluator == "tree_exact"
 
 
 def test_without_skops_the_sentence_says_what_to_install(tmp_path, monkeypatch):

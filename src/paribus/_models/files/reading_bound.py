@@ -20,8 +20,11 @@ def check_room(needed: float) -> None:
 
 
 def decoded(content: bytes) -> str:
-    """Return text, of which every character may take four bytes where one is beyond ASCII."""
-    check_room(len(content) * (1 if content.isascii() else 4))
+    """Return text, of which every character may take four bytes where one is beyond ASCII.
+
+    There is room for four copies: the text, one of its lines, what that says, and its numbers without spaces.
+    """
+    check_room(len(content) * (1 + 4 * (1 if content.isascii() else 4)))
     try:
         text = content.decode()
     except UnicodeDecodeError as error:

@@ -33,8 +33,9 @@ def read_skops(content: bytes, trusted: Sequence[str]) -> Any:
     boosters = [one for one in (*unnamed, *names) if one.split(".")[0] in BOOSTERS]
     if boosters:
         raise ModelFileError(
-            f"it holds {boosters[0]}, whose library reads it without checks; save that model by save_model "
-            "of its library, or load the file in Python and pass the object to paribus"
+            f"it holds {boosters[0]}, whose library reads it without checks; if you trust who wrote it, load "
+            "it by skops.io.load and pass the object, which may be a pipeline, to paribus; a model without a "
+            "pipeline can also be saved by save_model of its library and read from there"
         )
     if unnamed:
         more = f" and {len(unnamed) - SHOWN} more" if len(unnamed) > SHOWN else ""
