@@ -16,10 +16,12 @@ from paribus._models.files.file_model import FileModel
 from paribus._models.files.formats import HEAD, READS, FileFormat, recognized
 from paribus._models.files.json_text import parsed_json
 from paribus._models.files.lightgbm_file import read_lightgbm
+from paribus._models.files.reading_bound import check_room
 from paribus._models.files.skops_file import read_skops
 from paribus._models.files.xgboost_file import read_xgboost
 from paribus.errors import ModelFileError, OptionError, ParibusError
 
+UBJ_COPIES = 3  # of a list: as it lies in the file, and while its numbers are read
 MOST_BYTES = 2**30  # of a file; above it reading takes more memory than most machines have
 
 
@@ -138,6 +140,7 @@ def _read_json(content: bytes) -> FileModel:
 
 
 def _read_ubj(content: bytes) -> FileModel:
+    check_room(UBJ_COPIES * len(content))
     return read_xgboost(parsed_ubj(content), "XGBoost UBJ")
 
 

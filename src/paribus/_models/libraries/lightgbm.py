@@ -179,9 +179,9 @@ def ensemble_in(
 
 def _refuse_counts(text: LightGBMText) -> None:
     """Refuse trees without all their lines, and lines of more or fewer numbers, before these are read."""
-    trees, leaves = len(text.lines["num_leaves"]), text.count("leaf_value")
-    if not len(text.lines["Tree"]) == trees == text.count("num_leaves"):
-        raise RefusalError(f"its trees cannot be read: num_leaves is there {trees:,} times")
+    trees, leaves, sizes = len(text.lines["Tree"]), text.count("leaf_value"), text.count("num_leaves")
+    if trees != sizes:
+        raise RefusalError(f"its trees cannot be read: num_leaves has {sizes:,} numbers for {trees:,} trees")
     for name in ("split_feature", "threshold", "decision_type", "left_child", "right_child"):
         if text.count(name) != leaves - trees:
             raise RefusalError(f"its trees cannot be read: {name} has other nodes than leaf_value")
