@@ -46,7 +46,7 @@ class Outline(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page():
-    return page_of(complete(), "Motor liability", {"owner": "A. Smith", "limitations": "few rows"})
+    return page_of(complete(), "Motor liability", {"owner": "the pricing team", "limitations": "few rows"})
 
 
 def test_links_lead_to_ids_that_are_there_once(page):
@@ -105,7 +105,7 @@ def test_sections_have_what_they_are_for(page):
     text = " ".join("".join(Outline(page).text).split())
     for words in (
         "Motor liability",
-        "A. Smith",
+        "the pricing team",
         "few rows",
         "checks found nothing.",
         "Muted on request: PAR102",
@@ -294,7 +294,7 @@ def test_date_is_the_one_that_is_given(monkeypatch):
     ("options", "words"),
     [
         ({"title": 3}, "title=3 must be text"),
-        ({"about": "A. Smith"}, "must be a mapping"),
+        ({"about": "the pricing team"}, "must be a mapping"),
         ({"about": {"owner": 3}}, "must map text to text"),
     ],
 )

@@ -36,7 +36,7 @@ def tab():
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    complete().report(path, title="Motor liability", about={"owner": "A. Smith"})
+    complete().report(path, title="Motor liability", about={"owner": "the pricing team"})
     return path.as_uri()
 
 

@@ -109,7 +109,7 @@ def _checked_about(about: Mapping[str, str] | None) -> dict[str, str]:
     """Return the texts of the user, with the date of the environment if there is none."""
     if about is not None and not isinstance(about, Mapping):
         raise OptionError(
-            f"about={about!r} must be a mapping from names to texts, such as {{'owner': 'A. Smith'}}"
+            f"about={about!r} must be a mapping from names to texts, such as {{'owner': 'the pricing team'}}"
         )
     texts = dict(about or {})
     for name, text in texts.items():
