@@ -153,9 +153,12 @@ def _plans(statistic: Statistic, work: Work) -> tuple[list[Plan], bool]:
 def _timed(statistic: Statistic, plans: list[Plan], rows: Rows, work: Any, reads: bool) -> Clock:
     crossing = [p for p in plans if p.evaluator.request.statistic in CROSSING and not p.evaluator.shortcut]
     size = min([len(rows), *(plan.evaluator.block_rows for plan in plans)])
-    predicting = [plan for plan in plans if plan.evaluator.predictions and plan not in crossing]
-    if predicting and (statistic.max_predictions is not None or _is_slow(predicting, rows, size)):
+    predicting = [plan for plan in plans if plan.evaluator.predictions]
+    if predicting and statistic.max_predictions is not None:
         return _called(predicting, rows, reads)
+    apart = [plan for plan in predicting if plan not in crossing]
+    if apart and _is_slow(apart, rows, size):
+        return _called(apart, rows, reads)
     if crossing or not plans:
         return _predicted(crossing, rows)
     crossed = [plan for plan in plans if isinstance(plan.evaluator, TreeCrossings)]

@@ -351,7 +351,7 @@ class Explainer:
         from paribus._api.explaining import ExplainOptions
         from paribus._api.statistics.surface_statistic import SurfaceStatistic
 
-        own = _bound(verb, arguments, (*BUILDERS, "explain"))
+        own = _bound(verb, arguments, "explain")
         every = self._explaining(ExplainOptions.of(own, several=self._several)).values()
         # Which surfaces are wanted is found out on the way.
         return [one.likely() if isinstance(one, SurfaceStatistic) else one for one in every]
@@ -686,11 +686,9 @@ def _requests(verbs: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return requests
 
 
-def _bound(
-    verb: str, arguments: Mapping[str, Any], verbs: tuple[str, ...] = tuple(BUILDERS)
-) -> dict[str, Any]:
-    """Return the arguments of a method with the defaults of those that are not given."""
-    check_choice("verb", verb, verbs)
+def _bound(verb: str, arguments: Mapping[str, Any], *others: str) -> dict[str, Any]:
+    """Return the arguments of a statistic, or of one of ``others``, with the defaults of the rest."""
+    check_choice("verb", verb, (*BUILDERS, *others))
     signature = inspect.signature(getattr(Explainer, verb))
     known = tuple(name for name in signature.parameters if name != "self")
     for name in arguments:

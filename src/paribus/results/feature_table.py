@@ -279,7 +279,7 @@ def sparkline(curve: Floats) -> str:
     """Return a curve in block characters, a blank where it is not finite.
 
     >>> sparkline(np.array([0.0, 1.0, 2.0, 3.0])), sparkline(np.array([1.0, 1.0]))
-    ('▁▁▃▃▅▅██', '▁▁▁▁▁▁▁▁')
+    ('▁▁▃▃▆▆██', '▁▁▁▁▁▁▁▁')
     """
     if not len(curve):
         return ""
