@@ -656,3 +656,17 @@ def test_the_rows_predicted_first_have_every_category(kind):
     assert 32 <= len(model.sample) <= 37
     many = table_of(pd.DataFrame({"word": [f"w{row}" for row in range(5_000)]}), None)
     assert 200 < len(adapt(lambda t: np.zeros(len(t)), many).sample) <= 256
+
+
+@pytest.mark.parametrize("classes", [np.array(1), np.array([]), np.array(["a", "b", "c"]), None])
+def test_two_probabilities_without_two_names_are_numbered(classes):
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    probabilities = model.predict_proba
+
+    class Named:
+        classes_ = classes
+
+        def predict_proba(self, X):
+            return probabilities(X)
+
+    assert adapt(Named(), table_of(np.array([[0.0], [1.0], [2.0]]))).output_names == ("1",)

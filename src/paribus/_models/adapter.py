@@ -247,7 +247,7 @@ def _outputs(
         if isinstance(raw, (list, tuple)) and raw and np.ndim(raw[0]) == 2:
             return _several_targets(classes, [np.shape(block)[1] for block in raw], every)
         if outputs == 2 and not every and not _two_labels(estimator, prediction):
-            return (1,), (str(classes[1]) if classes is not None else "1",)
+            return (1,), (_positive_name(classes),)
         return None, _class_names(classes, outputs)
     if response == "decision_function":
         return None, _class_names(getattr(estimator, "classes_", None), outputs)
@@ -255,6 +255,12 @@ def _outputs(
     if columns is not None and len(columns) == outputs:
         return None, tuple(str(column) for column in columns)
     return None, _numbered(outputs)
+
+
+def _positive_name(classes: Any) -> str:
+    """Return the name of the second of two classes, or its number where a model does not name two."""
+    known = [] if classes is None or np.ndim(classes) != 1 else list(classes)
+    return str(known[1]) if len(known) == 2 else "1"
 
 
 def _two_labels(estimator: Any, prediction: Floats) -> bool:

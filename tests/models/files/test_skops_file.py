@@ -171,3 +171,59 @@ def test_trees_of_histogram_boosting_are_checked_with_their_categories(tmp_path)
             check_sklearn_trees(model)
         tree.nodes[name][node] = kept
     check_sklearn_trees(model)
+
+
+def changed(model, folder, change):
+    """Return a file of a model whose first tree, and whose arrays by their files, were changed."""
+    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(model))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(members["schema.json"])
+    waiting = [schema]
+    while not (isinstance(waiting[-1], dict) and waiting[-1].get("__loader__") == "TreeNode"):
+        one = waiting.pop()
+        parts = one.values() if isinstance(one, dict) else one
+        waiting += [part for part in parts if isinstance(part, (dict, list))]
+    change(waiting[-1], members, schema)
+    members["schema.json"] = json.dumps(schema).encode()
+    path = folder / "changed.skops"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def more_outputs(tree, members, schema):
+    tree["__reduce__"]["args"]["content"][2] |= {"content": "4000000", "__id__": 1}
+
+
+def no_length(tree, members, schema):
+    array = io.BytesIO()
+    np.save(array, np.array(1))
+    members[tree["content"]["content"]["nodes"]["file"]] = array.getvalue()
+
+
+def other_part_of_the_id(tree, members, schema):
+    number = tree["__reduce__"]["args"]["content"][2]
+    number["__id__"] = 1
+    schema["content"] |= {"before": {**number, "content": "4000000"}}
+
+
+def no_arguments(tree, members, schema):
+    del tree["__reduce__"]["args"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (more_outputs, r"4000000 outputs, and numbers of classes of \(1,\)"),
+        (no_length, r"nodes of shape \(\) and values of"),
+        (other_part_of_the_id, "one id and are not the same"),
+        (no_arguments, "not made as scikit-learn makes one"),
+    ],
+)
+def test_trees_that_cannot_be_made_are_refused_before_skops_makes_them(tmp_path, change, why):
+    model = DecisionTreeRegressor(max_depth=2).fit(X, Y)
+    whole = paribus.read_model(changed(model, tmp_path, lambda *parts: None), trusted=[TREE])
+    assert (whole.predict(X) == model.predict(X)).all()
+    with pytest.raises(ModelFileError, match=why):
+        paribus.read_model(changed(model, tmp_path, change), trusted=[TREE])

@@ -7,11 +7,10 @@ from io import BytesIO
 from typing import Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-import numpy as np
-
 from paribus._models.files.json_text import parsed_json
 from paribus._models.files.reading_bound import check_room
 from paribus._models.files.sklearn_check import check_sklearn_trees
+from paribus._models.files.skops_trees import array_header, check_tree_arguments
 from paribus.errors import ModelFileError, OptionError
 
 MOST_MEMBERS = 1_000_000
@@ -72,7 +71,7 @@ def _check_members(content: bytes) -> None:
                 f"it would become {size / len(content):,.0f} times as large, and no model becomes more than "
                 f"{MOST_TIMES} times"
             )
-        parsed_json(archive.read("schema.json"))
+        check_tree_arguments(parsed_json(archive.read("schema.json")), archive)
         for member in members:
             if member.filename.endswith(".npy"):
                 _check_array(archive, member)
@@ -92,12 +91,7 @@ def _archive(content: bytes) -> ZipFile:
 
 def _check_array(archive: ZipFile, member: ZipInfo) -> None:
     """Refuse an array that announces more numbers than there are bytes."""
-    with archive.open(member) as file:
-        version = np.lib.format.read_magic(file)
-        header = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
-        shape, _, dtype = header(file)
+    shape, dtype = array_header(archive, member)
     size = dtype.itemsize
     for length in shape:
         size *= length
