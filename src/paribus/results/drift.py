@@ -19,19 +19,18 @@ from paribus._typing import (
     DriftUnit,
     ErrorBasis,
     FrameBackend,
-    PlotBackend,
     Presence,
 )
 from paribus.errors import InputError, OptionError, check_choice
 from paribus.notes import Note
 from paribus.results.drift_text import drift_lines
-from paribus.results.plot_mixin import NotebookReprMixin
+from paribus.results.plot_mixin import BarsMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import Record, array, labels, record
 from paribus.results.tidy import native
 
 if TYPE_CHECKING:
-    from paribus.results.plot_mixin import Figure
+    pass
 
 
 @record
@@ -190,7 +189,7 @@ class Change:
 
 
 @record
-class Drift(NotebookReprMixin):
+class Drift(BarsMixin):
     """The change from one explanation to another: of a challenger, or of rows of another time.
 
     Attributes
@@ -426,43 +425,6 @@ class Drift(NotebookReprMixin):
             change.share,
             *largest,
         )
-
-    def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
-        """Return the plot as plain data; parameters are those of `plot`.
-
-        Returns
-        -------
-        paribus._display.figure.Figure
-        """
-        return self._figure(k, output)
-
-    def plot(
-        self,
-        *,
-        k: int = 15,
-        output: str | int | None = None,
-        ax: Any = None,
-        backend: PlotBackend = "matplotlib",
-    ) -> Any:
-        """Draw the typical changes of effects as bars, largest first, with their standard errors.
-
-        Parameters
-        ----------
-        k : int
-            How many, at most.
-        output : str or int, optional
-            One output of several, by name or position. Required if there are several.
-        ax : matplotlib Axes, optional
-            Axes to draw on, whose position is kept: make their figure with ``layout="constrained"``. A new
-            figure by default.
-        backend : {"matplotlib", "plotly"}
-            Plotting library.
-
-        Returns
-        -------
-        matplotlib.axes.Axes or plotly.graph_objects.Figure
-        """
-        return self._drawn(self._figure(k, output), backend, ax)
 
 
 COLUMNS = (

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from paribus._contracts import Floats
-from paribus._typing import ImportanceMethod, PlotBackend
+from paribus._typing import ImportanceMethod
 from paribus.notes import Note
-from paribus.results.plot_mixin import NotebookReprMixin
+from paribus.results.plot_mixin import BarsMixin
 from paribus.results.provenance import Provenance
 from paribus.results.schema import array, labels, record
 from paribus.results.tidy import LongTable
 
 if TYPE_CHECKING:
-    from paribus.results.plot_mixin import Figure
+    pass
 
 Group = str | int | tuple[str | int, ...]
 
 
 @record
-class Importance(NotebookReprMixin):
+class Importance(BarsMixin):
     """The importance of features, or of groups of features.
 
     Attributes
@@ -84,40 +84,3 @@ class Importance(NotebookReprMixin):
         columns = super()._tables()[0].columns
         rows = np.arange(self.values.size).reshape(len(self.features), -1)[self.order].ravel().tolist()
         return [LongTable(self, {name: [values[row] for row in rows] for name, values in columns.items()})]
-
-    def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
-        """Return the plot as plain data; parameters are those of `plot`.
-
-        Returns
-        -------
-        paribus._display.figure.Figure
-        """
-        return self._figure(k, output)
-
-    def plot(
-        self,
-        *,
-        k: int = 15,
-        output: str | int | None = None,
-        ax: Any = None,
-        backend: PlotBackend = "matplotlib",
-    ) -> Any:
-        """Draw the most important features as bars, with their standard errors.
-
-        Parameters
-        ----------
-        k : int
-            How many, at most.
-        output : str or int, optional
-            One output of several, by name or position. Required if there are several.
-        ax : matplotlib Axes, optional
-            Axes to draw on, whose position is kept: make their figure with ``layout="constrained"``. A new
-            figure by default.
-        backend : {"matplotlib", "plotly"}
-            Plotting library.
-
-        Returns
-        -------
-        matplotlib.axes.Axes or plotly.graph_objects.Figure
-        """
-        return self._drawn(self._figure(k, output), backend, ax)

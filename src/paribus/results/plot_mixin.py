@@ -158,3 +158,44 @@ class PlotMixin(NotebookReprMixin):
         """
         figure = self._figure(output, outputs, k, columns, share_y, title, figsize)
         return self._drawn(figure, backend, ax)
+
+
+class BarsMixin(NotebookReprMixin):
+    """Draw numbers of features as bars: importance, and what has moved."""
+
+    def figure(self, *, k: int = 15, output: str | int | None = None) -> Figure:
+        """Return the plot as plain data; parameters are those of `plot`.
+
+        Returns
+        -------
+        paribus._display.figure.Figure
+        """
+        return self._figure(k, output)
+
+    def plot(
+        self,
+        *,
+        k: int = 15,
+        output: str | int | None = None,
+        ax: Any = None,
+        backend: PlotBackend = "matplotlib",
+    ) -> Any:
+        """Draw the largest as bars, with their standard errors.
+
+        Parameters
+        ----------
+        k : int
+            How many, at most.
+        output : str or int, optional
+            One output of several, by name or position. Required if there are several.
+        ax : matplotlib Axes, optional
+            Axes to draw on, whose position is kept: make their figure with ``layout="constrained"``. A new
+            figure by default.
+        backend : {"matplotlib", "plotly"}
+            Plotting library.
+
+        Returns
+        -------
+        matplotlib.axes.Axes or plotly.graph_objects.Figure
+        """
+        return self._drawn(self._figure(k, output), backend, ax)
