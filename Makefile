@@ -2,7 +2,7 @@
 PYTHON ?= python
 PARALLEL = --numprocesses logical --dist worksteal
 
-.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench scale laws pipelines fuzz floors pictures
+.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -43,10 +43,13 @@ soak:  ## further cases of long tests, which CI leaves out
 docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
 	$(PYTHON) -m pytest README.md ARCHITECTURE.md CONTRIBUTING.md docs --numprocesses logical --dist loadfile
 
+site:  ## the documentation, with every example run, in build/site; a warning is an error
+	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
+
 gallery:  ## every kind of panel by every renderer, in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery
 
-ci: lint types layers test slow docs gallery  ## all that a change must pass
+ci: lint types layers test slow docs gallery site  ## all that a change must pass
 
 format:
 	$(PYTHON) -m ruff check --fix .
