@@ -75,14 +75,14 @@ class ModelError(ParibusError):
 class RefusalCode(StrEnum):
     """Kinds of reasons why an evaluator is not used."""
 
-    NOT_REQUESTED = "not requested"  # method= names another one
-    NO_STRUCTURE = "no structure"  # the model has no structure that can be read, or was changed
-    UNSUPPORTED = "unsupported"  # it cannot give this statistic of this model
-    NONLINEAR_LINK = "nonlinear link"  # the response is no sum over leaves
-    DIFFERS = "differs"  # what was read does not give the predictions of the model
-    DATA = "data"  # values of X cannot be distinguished as the model does
-    MEMORY = "memory"  # it needs more than max_memory
-    OTHER = "other"  # the reason is in the text alone
+    NOT_REQUESTED = "not requested"  #: method= names another one
+    NO_STRUCTURE = "no structure"  #: the model has no structure that can be read, or was changed
+    UNSUPPORTED = "unsupported"  #: it cannot give this statistic of this model
+    NONLINEAR_LINK = "nonlinear link"  #: the response is no sum over leaves
+    DIFFERS = "differs"  #: what was read does not give the predictions of the model
+    DATA = "data"  #: values of X cannot be distinguished as the model does
+    MEMORY = "memory"  #: it needs more than max_memory
+    OTHER = "other"  #: the reason is in the text alone
 
 
 class RefusalError(ParibusError):

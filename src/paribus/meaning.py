@@ -36,20 +36,20 @@ class Word(StrEnum):
 class Estimand(Word):
     """What is estimated; the value is what a provenance prints."""
 
-    INTERVENTIONAL = "interventional"  # rows keep all but the features, which are set to a value
-    PATH_DEPENDENT = "path-dependent"  # averages along the paths of the training data
-    ACCUMULATED_LOCAL = "accumulated local"  # differences between neighboring values, added up
-    MARGINAL = "marginal"  # averages over the rows that have the value
-    TRAINING = "the model's own account of its training"
-    PREDICTIVE_QUALITY = "loss of predictive quality"
+    INTERVENTIONAL = "interventional"  #: rows keep all but the features, which are set to a value
+    PATH_DEPENDENT = "path-dependent"  #: averages along the paths of the training data
+    ACCUMULATED_LOCAL = "accumulated local"  #: differences between neighboring values, added up
+    MARGINAL = "marginal"  #: averages over the rows that have the value
+    TRAINING = "the model's own account of its training"  #: importance that the model has recorded itself
+    PREDICTIVE_QUALITY = "loss of predictive quality"  #: what a score loses when a feature is permuted
 
 
 class Association(Word):
     """How it was measured how strongly two features are associated."""
 
-    SPEARMAN = "Spearman correlation"  # of numbers and dates
-    CORRELATION_RATIO = "correlation ratio"  # of the ranks of numbers within categories
-    CRAMER = "Cramér's V"  # of categories
+    SPEARMAN = "Spearman correlation"  #: of numbers and dates
+    CORRELATION_RATIO = "correlation ratio"  #: of the ranks of numbers within categories
+    CRAMER = "Cramér's V"  #: of categories
 
 
 class Scale(TaggedText):

@@ -14,6 +14,13 @@ class NoteCode(StrEnum):
 
     A code and its name never change their meaning. An *issue* may make a reading of the numbers wrong; a
     *tip* says what they are, or how to learn more.
+
+    Attributes
+    ----------
+    severity : {"issue", "tip"}
+        Whether such a note may make a reading of the numbers wrong, or says what they are.
+    meaning : str
+        What such a note says, of any feature and data.
     """
 
     severity: Severity

@@ -460,7 +460,7 @@ def h_statistic(
         H_j^2 &= \langle (F - F_j - F_{\setminus j})^2 \rangle / \langle F^2 \rangle \\
         H_{jkl}^2 &= \langle (F_{jkl} - F_{jk} - F_{jl} - F_{kl} + F_j + F_k + F_l)^2 \rangle
                      / \langle F_{jkl}^2 \rangle \\
-        H^2 &= \langle (F - \textstyle\sum_j F_j)^2 \rangle / \langle F^2 \rangle
+        H^2 &= \langle (F - \sum_j F_j)^2 \rangle / \langle F^2 \rangle
 
     Parameters
     ----------
