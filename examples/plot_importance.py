@@ -1,0 +1,74 @@
+"""
+Three meanings of importance
+============================
+
+A forest and a boosted model are fitted to data with an id column that means nothing. The importance that a model
+records while it is fitted (impurity) ranks the id second. Importance by permutation and by
+effect rank it last.
+"""
+
+# %%
+# The data is simulated, so the truth is known: ``strong``, ``weak`` and ``rare`` act (``rare`` is seldom true), and
+# ``id`` is a random number that has nothing to do with ``y``. Half of the rows are kept to look at the models.
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+
+import paribus
+
+rng = np.random.default_rng(0)
+n = 1_600
+X = pd.DataFrame(
+    {
+        "strong": rng.normal(size=n),
+        "weak": rng.choice([-1, 0, 1], n),
+        "rare": rng.random(n) < 0.1,
+        "id": rng.permutation(n),
+    }
+)
+y = 2 * X["strong"] + 0.7 * X["weak"] + 2 * X["rare"] + 2 * rng.normal(size=n)
+train, held = slice(0, n // 2), slice(n // 2, n)
+
+models = {
+    "forest": RandomForestRegressor(30, max_depth=12, random_state=0).fit(X[train], y[train]),
+    "boosting": GradientBoostingRegressor(max_depth=4, random_state=0).fit(X[train], y[train]),
+}
+
+# %%
+# By the model: the share of the impurity that its splits removed from the training rows. By permutation: how
+# much the squared error of the held rows grows when a column is shuffled. By effect: the standard deviation of the
+# partial dependence, in units of ``y``.
+found = {}
+for name, model in models.items():
+    found["as recorded at fit", name] = paribus.feature_importance(model, X[held], method="model")
+    shuffled = paribus.feature_importance(model, X[held], y=y[held], method="permutation")
+    found["by permutation", name] = shuffled
+    found["by effect", name] = paribus.feature_importance(model, X[held])
+
+units = {
+    "as recorded at fit": "share of the decrease of impurity",
+    "by permutation": "increase of the squared error",
+    "by effect": "standard deviation of the effect",
+}
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), sharey=True, layout="constrained")
+for ax, (meaning, unit) in zip(axes, units.items()):
+    for shift, name in ((-0.2, "forest"), (0.2, "boosting")):
+        importance = found[meaning, name].to_frame(backend="pandas").set_index("feature").loc[X.columns]
+        error = 2 * importance.get("standard_error", np.nan)
+        ax.barh(np.arange(4) + shift, importance["importance"], 0.38, xerr=error, label=name)
+    ax.set(title=meaning, xlabel=unit, yticks=range(4), yticklabels=X.columns)
+axes[0].invert_yaxis()
+axes[0].legend()
+
+# %%
+# What the forest recorded puts the id second: its deep trees find splits on a column of many values that fit the
+# noise of the training rows. On rows that it has not seen, the id does not lower the error.
+for meaning in units:
+    print(found[meaning, "forest"], "\n")
+
+# %%
+# The effect has no ``y`` in it. It is how far the prediction moves, right or wrong: a little with the id, which the
+# model did learn.
+#
+# Read next: :doc:`/interactions` has the definitions, and what each standard error is of.
