@@ -38,6 +38,7 @@ if typing.TYPE_CHECKING:
     )
     from paribus._display.scikit_learn import PartialDependenceDisplay
     from paribus._models.files.model_file import read_model
+    from paribus._show_versions import show_versions
     from paribus.results import (
         Association,
         Change,
@@ -145,6 +146,7 @@ __all__ = [
     "overlay",
     "partial_dependence",
     "read_model",
+    "show_versions",
 ]
 
 _FUNCTIONS = (
@@ -161,6 +163,7 @@ _FUNCTIONS = (
 _ELSEWHERE = {
     "PartialDependenceDisplay": "_display.scikit_learn",
     "read_model": "_models.files.model_file",
+    "show_versions": "_show_versions",
 }
 
 

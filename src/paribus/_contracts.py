@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[Any]
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
+# Written out: NDArray of numpy 2.5 hides the class and the dtype, which fields are checked and files are read by.
+Array: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]
+Floats: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.float64]]
+Integers: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.int64]]
+Flags: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 
 Kind: TypeAlias = Literal["numeric", "integer", "boolean", "category", "string", "datetime"]
 NOMINAL: tuple[Kind, ...] = ("category", "string", "boolean")  # kinds whose values are categories

@@ -20,14 +20,13 @@ from paribus._kernels import why_numpy
 from paribus._models import Model, structure_of
 from paribus._models.combination import Combination, Structure
 from paribus._models.ensemble import LEAF, Ensemble
+from paribus._models.libraries import PACKAGES
 from paribus._models.parameters import libraries_of, parameters_of
 from paribus._models.trees import Trees
 from paribus._version import __version__
 from paribus.errors import FeatureError, RefusalError
 from paribus.results import Provenance
 from paribus.results.model_record import ColumnRecord, ModelRecord
-
-PACKAGES = {"sklearn": "scikit-learn", "interpret": "interpret-core"}  # by the name they are imported by
 
 
 def model_record(

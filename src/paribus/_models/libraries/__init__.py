@@ -13,6 +13,7 @@ from paribus._models.libraries.sklearn import Sklearn
 from paribus._models.libraries.xgboost import XGBoost
 
 LIBRARIES: tuple[Library, ...] = (Sklearn(), XGBoost(), LightGBM(), CatBoost(), Interpret())
+PACKAGES = {"sklearn": "scikit-learn", "interpret": "interpret-core"}  # by the name they are imported by
 
 
 def library_for(model: Any, *, boosting: bool = False) -> Library | None:

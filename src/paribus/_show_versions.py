@@ -1,0 +1,119 @@
+"""What a report of a fault has to say about the machine: versions, kernels, threads, memory."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import TextIO
+
+from paribus import _budget
+from paribus._kernels import cache_folder, why_numpy
+from paribus._models.libraries import LIBRARIES, PACKAGES
+from paribus._version import __version__
+from paribus.errors import OptionError
+
+NEEDED = ("numpy", "narwhals", "pyarrow", "numba", "psutil", "xxhash", "tqdm")
+EXTRAS = ("matplotlib", "plotly", "xarray", "dask", "distributed", "skops")
+TABLES = ("pandas", "polars", "duckdb")
+FURTHER_MODELS = ("glum", "statsmodels", "skrub")
+BENEATH = {"numba": "llvmlite", "scikit-learn": "scipy"}  # what these fail with, if it does not fit to them
+
+
+def show_versions(file: TextIO | None = None) -> None:
+    """Print the versions of all that takes part in a result, and how this machine computes.
+
+    Reports of faults should have it. Libraries are looked up and not imported, except for numba, which is the
+    only way to know whether its kernels can be used. Nothing is sent anywhere.
+
+    Parameters
+    ----------
+    file : text file, optional
+        Where to write. Default: standard output.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import paribus
+    >>> paribus.show_versions()  # doctest: +SKIP
+    paribus 0.1.0
+    <BLANKLINE>
+    system
+      python        3.12.1
+      platform      Linux-6.8.0-x86_64-with-glibc2.39
+    ...
+
+    It is text, for a log as well:
+
+    >>> import io
+    >>> kept = io.StringIO()
+    >>> paribus.show_versions(kept)
+    >>> kept.getvalue().splitlines()[0] == f"paribus {paribus.__version__}"
+    True
+    """
+    models = tuple(PACKAGES.get(library.module, library.module) for library in LIBRARIES)
+    sections = {
+        "system": {"python": platform.python_version(), "platform": platform.platform()},
+        "dependencies": _versions(NEEDED),
+        "extras": _versions(EXTRAS),
+        "tables": _versions(TABLES),
+        "models": _versions(models + FURTHER_MODELS),
+        "computing": _computing(),
+    }
+    print(_text(sections), file=file or sys.stdout)
+
+
+def _text(sections: Mapping[str, Mapping[str, str]]) -> str:
+    """Return names and values below the titles of their sections, in one column."""
+    width = max(len(name) for section in sections.values() for name in section)
+    lines = [f"paribus {__version__}"]
+    for title, section in sections.items():
+        lines += ["", title, *(f"  {name:<{width}}  {value}" for name, value in section.items())]
+    return "\n".join(lines)
+
+
+def _versions(names: tuple[str, ...]) -> dict[str, str]:
+    """Return the installed version of each package, with that of what it stands on."""
+    wanted = [one for name in names for one in (name, BENEATH.get(name)) if one]
+    return {name: _version(name) for name in wanted}
+
+
+def _version(name: str) -> str:
+    """Return the version of a package by its metadata, without importing it."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _computing() -> dict[str, str]:
+    """Return what decides how fast, and within which memory, a call without options is computed."""
+    return {
+        "kernels": _kernels(),
+        "kernel cache": _cache(),
+        "cores": str(_budget.threads(-1)),
+        "memory bound": f"{_budget.format_bytes(_budget.memory(None))}, half of what is free",
+    }
+
+
+def _kernels() -> str:
+    """Return which kernels evaluate trees, and why if they are not compiled."""
+    try:
+        why = why_numpy()
+    except OptionError as error:
+        return f"none: {error}"
+    return "compiled by numba" if why is None else f"reference, in NumPy: {why}"
+
+
+def _cache() -> str:
+    """Return where compiled kernels are kept, without the name of the user."""
+    try:
+        kept, home = cache_folder.place(), Path.home()
+    except (OSError, RuntimeError) as error:  # a user without a home
+        return f"none: {error}"
+    return f"~/{kept.relative_to(home).as_posix()}" if kept.is_relative_to(home) else str(kept)
