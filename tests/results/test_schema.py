@@ -168,7 +168,8 @@ def test_record_within_a_result_prints_few_values_of_its_arrays():
     X = np.random.default_rng(0).normal(size=(40, 2))
     found = paribus.partial_dependence(lambda t: t[:, 0] * t[:, 1], X, 0, quantiles=True, grid_resolution=20)
     shown = repr(found.quantiles)
-    assert shown.startswith("IceQuantiles(probabilities=") and "shape=(1, 5, 20)" in shown
+    assert shown.startswith("IceQuantiles(probabilities=")
+    assert "shape=(1, 5, 20)" in shown
     assert len(shown) < 500
     assert np.get_printoptions()["threshold"] == 1000
 
