@@ -2,7 +2,7 @@
 PYTHON ?= python
 PARALLEL = --numprocesses logical --dist worksteal
 
-.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures
+.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -49,7 +49,7 @@ site:  ## the documentation, with every example run, in build/site; a warning is
 gallery:  ## every kind of panel by every renderer, in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery
 
-ci: lint types layers test slow docs gallery site  ## all that a change must pass
+ci: lint types layers test slow docs gallery site workflows dist  ## all that a change must pass
 
 format:
 	$(PYTHON) -m ruff check --fix .
@@ -82,3 +82,15 @@ floors:  ## the tests on the oldest versions we allow; old libraries warn, so wa
 	.venv-floors/bin/python -m pip install --quiet --editable '.[plot,plotly]' --group test --constraint tests/support/floors.txt
 	.venv-floors/bin/python -m pytest tests src -m 'not alone' -W default $(PARALLEL)
 	.venv-floors/bin/python -m pytest tests -m alone -W default
+
+dist:  ## wheel and sdist, looked into and used in clean environments: each extra, every Python of this machine
+	$(PYTHON) tools/distribution.py
+
+workflows:  ## pins, permissions and injections of the workflow files
+	$(PYTHON) -m zizmor --offline --quiet --pedantic .github
+
+pythons:  ## the quick tests on every other supported Python of this machine
+	$(PYTHON) tools/pythons.py
+
+release-check:  ## whether everything is ready for a tag: versions, tree, distributions, documentation
+	$(PYTHON) tools/release.py check

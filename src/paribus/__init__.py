@@ -175,7 +175,13 @@ def __getattr__(name: str) -> typing.Any:
     from paribus._loading import uncollected
 
     with uncollected():
-        found = globals()[name] = getattr(importlib.import_module(f"paribus.{home}"), name)
+        try:
+            found = globals()[name] = getattr(importlib.import_module(f"paribus.{home}"), name)
+        except ModuleNotFoundError as error:
+            if error.name != "sklearn":
+                raise
+            way_out = "pip install scikit-learn 'paribus[plot]'"
+            raise DrawingError(f"{name} is scikit-learn's, which is not installed; {way_out}") from error
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_che
 
 import numpy as np
 
-# Written out: NDArray of numpy 2.5 hides the class and the dtype, which fields are checked and files are read by.
+# Written out: NDArray of numpy 2.5 hides class and dtype, by which fields are checked and files are read.
 Array: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]
 Floats: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.float64]]
 Integers: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.int64]]

@@ -1,0 +1,145 @@
+"""Use an installed paribus: what it can do without extras, and with those that are named.
+
+Run by the interpreter of an environment, away from the sources::
+
+    python installed.py plot skops   # these extras are installed, and no others
+
+Each extra has one call that needs it. Where an extra is not installed, that call must end in a sentence which
+names it. ``make dist`` runs this in one environment for each extra; it needs no test library.
+"""
+
+import importlib.util
+import io
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+import paribus
+
+X = np.random.default_rng(0).normal(size=(200, 3))
+
+
+def model(table):
+    """Predict: any function is a model."""
+    return table[:, 0] ** 2 + table[:, 1] * table[:, 2]
+
+
+def effect():
+    """Return a result to draw and to convert."""
+    return paribus.partial_dependence(model, X, 0, grid_resolution=20)
+
+
+def base(folder):
+    """Compute, print, save and load a result, write an image and a report, and run the command."""
+    every = paribus.effects(model, X)
+    points, average = every["x0"].grid_values[0], every["x0"].average[0]
+    brute = [model(np.column_stack([np.full(len(X), point), X[:, 1:]])).mean() for point in points]
+    np.testing.assert_allclose(average, brute, rtol=1e-12)
+    every.save(folder / "effects.json")
+    assert paribus.load(folder / "effects.json") == every
+    assert every["x0"].to_svg().startswith("<svg")
+    found = paribus.explain(model, X, model(X))
+    found.report(folder / "report.html", title="Installed")
+    assert paribus.load(folder / "report.html").feature_names == found.feature_names
+    kept = io.StringIO()
+    paribus.show_versions(kept)
+    assert kept.getvalue().startswith(f"paribus {paribus.__version__}\n")
+    command("--help")
+    assert command("--version").stdout == f"paribus {paribus.__version__}\n"
+    assert "x0" in command("show", str(folder / "report.html")).stdout
+    if importlib.util.find_spec("sklearn") is None:
+        assert "pip install scikit-learn" in message(getattr, paribus, "PartialDependenceDisplay")
+        png = ("show", str(folder / "effects.json"), "--format", "png", "-o", str(folder / "effects.png"))
+        assert "paribus[plot]" in command(*png, code=2).stderr
+
+
+def command(*arguments, code=0):
+    """Run the command of this environment and hold it to its exit code."""
+    script = Path(sysconfig.get_path("scripts")) / "paribus"
+    done = subprocess.run([script, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == code, f"{arguments}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def message(call, *arguments):
+    """Return the error of paribus that a call ends in; nothing where it goes on."""
+    try:
+        call(*arguments)
+    except paribus.ParibusError as error:
+        return str(error)
+    return ""
+
+
+def plot(folder):
+    """Draw with matplotlib."""
+    effect().plot()
+
+
+def plotly(folder):
+    """Write a page of plotly."""
+    effect().plot(backend="plotly").write_html(folder / "curve.html")
+
+
+def xarray(folder):
+    """Return arrays with names."""
+    assert effect().to_xarray()["average"].dims
+
+
+def dask(folder):
+    """Compute on a cluster of this process, with the same bits."""
+    from distributed import Client
+
+    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
+        there = paribus.partial_dependence(model, X, 0, grid_resolution=20, executor=client)
+    np.testing.assert_array_equal(there.average, effect().average)
+
+
+def skops(folder):
+    """Read a file of scikit-learn's, which skops depends on, and evaluate trees off it."""
+    import skops.io
+    from sklearn.ensemble import GradientBoostingRegressor
+
+    fitted = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, model(X))
+    skops.io.dump(fitted, folder / "model.skops")
+    types = skops.io.get_untrusted_types(file=folder / "model.skops")
+    read = paribus.read_model(folder / "model.skops", trusted=types)
+    found = paribus.partial_dependence(read, X, 0, grid_resolution=20, verify=True)
+    compiled = importlib.util.find_spec("numba") is not None
+    assert found.provenance.evaluator == "tree_exact"
+    assert ("numba is not installed" in found.provenance.how) != compiled, found.provenance.how
+
+
+def lacks_skops(folder):
+    """Read a file that only skops can read."""
+    with zipfile.ZipFile(folder / "model.skops", "w") as file:
+        file.writestr("schema.json", "{}")
+    paribus.read_model(folder / "model.skops")
+
+
+PRESENT = {"plot": plot, "plotly": plotly, "xarray": xarray, "dask": dask, "skops": skops}
+# Who has no Dask has no client to pass.
+ABSENT = {"plot": plot, "plotly": plotly, "xarray": xarray, "skops": lacks_skops}
+
+
+def main(extras):
+    """Check the installation this interpreter has."""
+    home = Path(paribus.__file__).resolve()
+    assert home.is_relative_to(Path(sys.prefix).resolve()), f"{home} is not what was installed"
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        if len(extras) != 1:  # one extra changes nothing of what needs none
+            base(folder)
+        for extra in extras:
+            PRESENT[extra](folder)
+        for extra in ABSENT.keys() - set(extras):
+            said = message(ABSENT[extra], folder)
+            assert f"pip install 'paribus[{extra}]'" in said, f"without {extra}: {said!r}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
