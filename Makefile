@@ -1,12 +1,19 @@
 # The words of CI. PYTHON names the environment's interpreter.
 PYTHON ?= python
 PARALLEL = --numprocesses logical --dist worksteal
+# Only these files are imported for the tests that bear nothing beside them.
+ALONE = $(shell grep --recursive --files-with-matches --include '*.py' 'pytest.mark.alone' tests)
 
-.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check
+.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests
 
+PACKAGES = --editable '.[plot,plotly]' --group dev
+
+# uv takes seconds where pip takes more than a minute, but reads no settings of pip: where only these lead to
+# packages, pip installs.
 install:  ## everything a developer needs
-	$(PYTHON) -m pip install --quiet --upgrade pip
-	$(PYTHON) -m pip install --quiet --editable '.[plot,plotly]' --group dev
+	$(PYTHON) -m pip install --quiet uv
+	$(PYTHON) -m uv pip install --quiet --python $(PYTHON) $(PACKAGES) || \
+		{ $(PYTHON) -m pip install --quiet --upgrade pip && $(PYTHON) -m pip install --quiet $(PACKAGES); }
 
 lint:  ## style, and formatting that differs
 	$(PYTHON) -m ruff check .
@@ -28,17 +35,22 @@ QUICK = $(wildcard tests/test_*.py) tests/data/test_bins.py tests/data/test_scan
 quick:  ## says within a minute whether something broke; no law, no cluster, no browser
 	$(PYTHON) -m pytest $(QUICK) -m 'not slow and not alone and not cluster and not browser' $(PARALLEL)
 
-test:  ## everything but what is slow: laws, tables, models, defects of others, docstrings; under eight minutes
+test:  ## everything but what is slow: laws, tables, models, defects of others, docstrings
 	$(PYTHON) -m pytest tests src -m 'not slow and not alone' $(PARALLEL)
-	$(PYTHON) -m pytest tests -m 'alone and not slow'
+	$(PYTHON) -m pytest $(ALONE) -m 'alone and not slow'
 	@echo "without the slow tests, which make slow and make ci run"
 
 slow:  ## simulations, measured memory, kernels compiled anew, workers that are killed, further cases of laws
 	$(PYTHON) -m pytest tests -m 'slow and not alone and not soak' $(PARALLEL)
-	$(PYTHON) -m pytest tests -m 'slow and alone'
+	$(PYTHON) -m pytest $(ALONE) -m 'slow and alone'
 
-soak:  ## further cases of long tests, which CI leaves out
+tests:  ## those of make test and make slow, in one run: files are imported and models fitted once
+	$(PYTHON) -m pytest tests src -m 'not alone and not soak' $(PARALLEL)
+	$(PYTHON) -m pytest $(ALONE) -m 'alone and not soak'
+
+soak:  ## further cases of long tests and more random ensembles, which CI leaves out
 	$(PYTHON) -m pytest tests -m soak $(PARALLEL)
+	$(PYTHON) -m pytest tests/kernels -m 'not slow' --hypothesis-profile=soak $(PARALLEL)
 
 docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
 	$(PYTHON) -m pytest README.md ARCHITECTURE.md CONTRIBUTING.md docs --numprocesses logical --dist loadfile
@@ -49,7 +61,15 @@ site:  ## the documentation, with every example run, in build/site; a warning is
 gallery:  ## every kind of panel by every renderer, in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery
 
-ci: lint types layers test slow docs gallery site workflows dist  ## all that a change must pass
+# Each keeps one core busy, so that as many run as there are cores; after lint, which is soon done, the longest first.
+beside: lint site docs gallery dist types layers workflows
+
+CORES = $(shell getconf _NPROCESSORS_ONLN)
+TOGETHER = --jobs $(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+
+ci:  ## all that a change must pass
+	$(MAKE) $(TOGETHER) beside
+	$(MAKE) tests
 
 format:
 	$(PYTHON) -m ruff check --fix .
@@ -81,7 +101,7 @@ floors:  ## the tests on the oldest versions we allow; old libraries warn, so wa
 	.venv-floors/bin/python -m pip install --quiet --upgrade pip
 	.venv-floors/bin/python -m pip install --quiet --editable '.[plot,plotly]' --group test --constraint tests/support/floors.txt
 	.venv-floors/bin/python -m pytest tests src -m 'not alone' -W default $(PARALLEL)
-	.venv-floors/bin/python -m pytest tests -m alone -W default
+	.venv-floors/bin/python -m pytest $(ALONE) -m alone -W default
 
 dist:  ## wheel and sdist, looked into and used in clean environments: each extra, every Python of this machine
 	$(PYTHON) tools/distribution.py

@@ -100,7 +100,7 @@ TEXT = pd.DataFrame({"a": np.arange(3000.0), "note": ["x" * 5000] * 3000})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.soak), 3])
 @pytest.mark.parametrize(
     ("table", "features", "outputs", "kind", "points", "bound"),
     [

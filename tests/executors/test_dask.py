@@ -32,7 +32,7 @@ from paribus._executors import dask as cluster_of
 from paribus._states import ranges_of
 from paribus._states.codec import packed
 
-pytestmark = [pytest.mark.alone, pytest.mark.cluster]
+pytestmark = pytest.mark.cluster
 
 ROWS, NAMES = 24_000, list("abcd")
 POINTS = np.linspace(-1, 1, 5)
@@ -183,9 +183,15 @@ class Dies(Marked):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Sleeps(Marked):
+class Waits(Marked):
+    """Does not return before it is let go."""
+
     def act(self):
-        time.sleep(0.05)
+        until(self.released.exists, 600)
+
+    @property
+    def released(self):
+        return self.folder / "released"
 
 
 class Swells(Marked):
@@ -232,7 +238,7 @@ def idle(client):
     """Wait until nothing is left to do, and until workers that died were replaced: two deaths at once of
     the same worker are more than its nanny bears."""
     until(lambda: tasks_left(client) == 0)
-    until(lambda: len(both(client)) == 2 and both(client) == set(worker_pids(client)), 30)
+    until(lambda: len(both(client)) == 2 and both(client) == set(worker_pids(client)), 120)
 
 
 def both(client):
@@ -485,7 +491,7 @@ def test_states_that_are_lost_after_they_were_announced_are_computed_again(
                 for pid in first:
                     os.kill(pid, signal.SIGKILL)
                 until(lambda: not client.nthreads())
-                client.wait_for_workers(2, timeout=30)
+                client.wait_for_workers(2, timeout=120)
                 lost.extend(first)
             yield one
 
@@ -536,6 +542,7 @@ def test_merging_and_evaluating_twice_gives_the_same_and_changes_nothing(model, 
     assert merges > 100
 
 
+@pytest.mark.alone
 def test_a_model_that_always_fails_on_some_rows_is_one_error_that_names_them_at_once(client, frame, files):
     row = int(frame["d"].argmax())
 
@@ -638,20 +645,24 @@ def test_a_worker_short_of_memory_gives_the_right_answer_or_an_error_with_the_ro
     assert always.marks == 3
 
 
+@pytest.mark.alone
 def test_an_interrupt_leaves_nothing_to_do_on_the_cluster(client, files, tmp_path):
-    asked_of = Sleeps(tmp_path, 1_000_000)
+    held = Waits(tmp_path, 1_000)
 
     def interrupt():
-        until(lambda: asked_of.marks >= 3)
+        until(lambda: held.marks >= 2, 300)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        paribus.effects(asked_of, files, NAMES, grid_resolution=50, executor=client)
+        paribus.effects(held, files, NAMES, grid_resolution=50, executor=client)
     thread.join()
-    until(lambda: not any(client.processing().values()), 5)
-    until(lambda: tasks_left(client) == 0, 5)
+    # Both workers are held, so that nothing can have come to an end by being computed.
+    until(lambda: tasks_left(client) == 0)
+    assert not any(client.processing().values())
+    held.released.touch()
+    idle(client)
 
 
 # Begun and finished

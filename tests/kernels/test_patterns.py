@@ -17,7 +17,7 @@ from paribus._models.ensemble import LEAF
 
 KERNELS = reference, compiled
 FIELDS = "column", "threshold", "left", "right", "missing_left", "level_set"
-some = settings(max_examples=max(30, settings.default.max_examples // 4))
+some = settings(max_examples=max(25, settings.default.max_examples // 4))
 
 
 def symmetric(ensemble, depths, seed, repeat=True):

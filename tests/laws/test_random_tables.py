@@ -32,7 +32,9 @@ def drawn(table, weights, labels=LABELS):
 
 
 @pytest.mark.parametrize("law", ON_ANY_TABLE)
-@pytest.mark.parametrize("statistic", [pytest.param("pd", marks=pytest.mark.slow), "ice"])  # ice has both
+@pytest.mark.parametrize(
+    "statistic", [pytest.param("pd", marks=[pytest.mark.slow, pytest.mark.soak]), "ice"]
+)  # ice has both
 @few
 @given(data=st.data())
 def test_law_holds_on_any_table(law, statistic, data):

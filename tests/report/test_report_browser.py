@@ -12,7 +12,7 @@ import browser
 import devtools
 from report_examples import HOSTILE, complete, hostile
 
-pytestmark = [pytest.mark.alone, pytest.mark.browser]
+pytestmark = pytest.mark.browser
 
 SECTIONS = ["verdict", "model", "features", "pairs", "performance", "record"]
 

@@ -55,16 +55,24 @@ def browser() -> str:
     may = [] if os.geteuid() == 0 else [shutil.which("sudo") or "", "-n"]
     if may and not may[0]:
         raise NoBrowser(f"none of {', '.join(NAMES)} is on the path, and only root or sudo could install one")
+    import fcntl  # there is apt-get, so this is no Windows, which has none
+
+    with (Path(tempfile.gettempdir()) / "paribus-installs-a-browser").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)  # processes of the same tests wait for the first
+        found = _found() or _installed(may)
+    if not found:
+        raise RuntimeError("apt-get installed chromium, but it is not on the path")
+    return found
+
+
+def _installed(may: list[str]) -> str | None:
     for step in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
         # Nobody is there to answer what a package may ask.
         asked = [*may, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", *step]
         done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
         if done.returncode:
             raise RuntimeError(f"apt-get {' '.join(step)} failed, so there is no browser:\n{done.stderr}")
-    found = _found()
-    if not found:
-        raise RuntimeError("apt-get installed chromium, but it is not on the path")
-    return found
+    return _found()
 
 
 def _found() -> str | None:
