@@ -34,6 +34,7 @@ sphinx_gallery_conf = {
     "doc_module": ("paribus",),
     "backreferences_dir": "reference/examples",
     "remove_config_comments": True,
+    "ignore_repr_types": r"matplotlib\.(axes|figure|text)",  # a picture is shown, not its name
     "show_memory": False,
 }
 

@@ -34,7 +34,7 @@ X = pd.DataFrame(
     }
 )
 price = 3 * X["income"] + 12 * X["rooms"] + 250 / X["occupancy"] + 90 * np.exp(-X["coast"] / 15)
-price += 0.8 * X["age"] * (X["occupancy"] < 2.5) + rng.normal(0, 20, n)
+price += 0.4 * X["age"] + rng.normal(0, 20, n)
 train, test, y_train, y_test = train_test_split(X, price, random_state=0)
 
 network = MLPRegressor(hidden_layer_sizes=(30, 15), alpha=0.1, early_stopping=True, random_state=0)

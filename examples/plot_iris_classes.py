@@ -26,14 +26,13 @@ model = GradientBoostingClassifier(n_estimators=30, max_depth=1, random_state=0)
 
 features = ["petal length (cm)", "petal width (cm)"]
 figure, axes = plt.subplots(2, 2, figsize=(10, 8), sharey="row", layout="constrained")
-for method, row in zip(["predict_proba", "decision_function"], axes, strict=True):
+for method, row, top in zip(["predict_proba", "decision_function"], axes, [1, 3], strict=True):
     effects = paribus.effects(model, X, features, response_method=method)
     effects.plot(ax=row)
+    row[0].set_ylim(top=top)  # room for the legend
     effect = effects["petal length (cm)"]
     total = effect.average.sum(axis=0)
     print(f"{method}: {', '.join(effect.output_names)} sum to {total.min():.3f} ... {total.max():.3f}")
-axes[0, 0].set_ylim(top=1)  # room for the legends
-axes[1, 0].set_ylim(top=3)
 
 # %%
 # Read next: :doc:`/meaning` lists what each ``response_method`` reports, for other models too.

@@ -18,6 +18,7 @@ import paribus
 
 rng = np.random.default_rng(0)
 n = 4_000
+seasons = ["spring", "summer", "fall", "winter"]
 X = pd.DataFrame(
     {
         "weekday": rng.integers(0, 7, n),
@@ -25,7 +26,7 @@ X = pd.DataFrame(
         "temperature": rng.normal(15, 7, n),
         "humidity": 100 * rng.beta(5, 3, n),
         "wind": rng.gamma(4, 4, n),
-        "season": pd.Categorical(rng.choice(["spring", "summer", "fall", "winter"], n)),
+        "season": pd.Categorical(rng.choice(seasons, n), seasons, ordered=True),
     }
 )
 rate = 5 - ((X["hour"] - 15) / 9) ** 2 - ((X["temperature"] - 26) / 16) ** 2
@@ -34,18 +35,18 @@ rentals = rng.poisson(np.exp(rate))
 model = HistGradientBoostingRegressor(loss="poisson", random_state=0).fit(X, rentals)
 
 # %%
-# Hours are integers and are evaluated at integers; a category is a point. The band is two standard errors
-# of the average; the weekday's curve is as flat as the truth.
+# Hours are integers and are evaluated at integers; a season is a point. Bands are ± 2 standard errors of
+# the average.
 
 effects = paribus.effects(model, X)
 effects.plot()
-print(effects)
 
 # %%
-# ``strength`` is how much a curve varies over the data, in rentals.
+# ``strength`` is how much a curve varies over the data, in rentals per hour. What is left of the weekday is
+# noise that the model has fitted.
 
 for name, effect in effects.items():
-    print(f"{name:<12} {effect.strength:6.1f}")
+    print(f"{name:<12} {effect.strength:5.1f}")
 
 # %%
 # Read next: :doc:`/meaning` defines each number; :doc:`/pictures` explains what is drawn.

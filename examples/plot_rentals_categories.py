@@ -51,7 +51,7 @@ model = make_pipeline(encode, GradientBoostingRegressor(random_state=0)).fit(X, 
 # categories of the integers.
 
 effects = paribus.effects(model, X, categorical_features=["weekday"])
-effects.plot(columns=4)
+effects.plot(columns=2)
 
 # %%
 # The steps between categories, beside those that were simulated. There is no point for half rain and half
