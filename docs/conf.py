@@ -69,6 +69,7 @@ sphinx_gallery_conf = {
     "image_srcset": ["2x"],
     "min_reported_time": 1e9,
     "remove_config_comments": True,
+    "ignore_repr_types": r"matplotlib\.(axes|figure|text)",  # a picture is shown, not its name
     "show_memory": False,
     "show_signature": False,
 }

@@ -1,19 +1,52 @@
 """
-Two features that say the same
-==============================
+Height and weight: where partial dependence extrapolates
+========================================================
 
-Partial dependence at combinations that do not exist.
+Partial dependence on weight sets everyone to 50 kg and to 90 kg, tall people and short ones alike. Few of
+these people exist, and the model was never fitted on them. Accumulated local effects (ALE) move each person
+by a little only, and come closest to the effect that the data was made with. ``compare`` draws both, and
+the averages of rows.
 """
 
 # %%
-# Draft.
+# The table is simulated: height, weight, and a measure that rises by 0.15 for each kilogram at the same
+# height, and falls by 0.2 for each centimeter at the same weight.
 
 import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestRegressor
 
 import paribus
 
 rng = np.random.default_rng(0)
-height = rng.normal(170, 10, 2000)
-weight = 0.9 * (height - 100) + rng.normal(0, 4, 2000)
-X = np.column_stack([height, weight])
-paribus.partial_dependence(lambda t: t[:, 0] + t[:, 1], X, 0).plot()
+n = 2_000
+height = rng.normal(172, 9, n)
+X = pd.DataFrame({"height": height, "weight": 70 + 0.9 * (height - 172) + rng.normal(0, 4, n)})
+y = 0.15 * X["weight"] - 0.2 * X["height"] + rng.normal(0, 0.5, n)
+model = RandomForestRegressor(50, min_samples_leaf=5, random_state=0).fit(X, y)
+
+# %%
+# The notes below the picture say what share of the curve is made of people who do not occur, and which
+# other feature they lack.
+
+effect = paribus.partial_dependence(model, X, "weight", grid_resolution=25)
+local = paribus.accumulated_local_effects(model, X, "weight")["weight"]
+near = paribus.marginal(model, X, "weight", y=y, grid_resolution=25)["weight"]
+compared = paribus.compare(effect, local, near)
+compared.plot()
+print(compared)
+
+# %%
+# Slopes per kilogram; 0.15 was simulated. The average of people near a weight is not about weight alone:
+# heavier people are taller.
+
+for name, result, heights in [
+    ("partial dependence", effect, effect.average[0]),
+    ("accumulated local effects", local, local.ale[0]),
+    ("average prediction of rows here", near, near.predicted[0]),
+]:
+    slope = np.polyfit(result.grid_values[0], heights, 1)[0]
+    print(f"{name:<32} {slope:6.3f}")
+
+# %%
+# Read next: :doc:`/trust`.

@@ -77,7 +77,8 @@ def levels_of(effect):
 def order_of(effect, heights):
     """Return the order in which values are drawn: categories by effect if they have none, numbers upwards."""
     if levels_of(effect):
-        return np.arange(len(heights)) if effect.ordered[0] else np.argsort(heights, kind="stable")
+        own = effect.ordered[0] or effect.grid_values[0].dtype.kind in "biuf"
+        return np.arange(len(heights)) if own else np.argsort(heights, kind="stable")
     return np.argsort(effect.grid_values[0], kind="stable")
 
 
@@ -382,6 +383,27 @@ def test_pooled_levels_of_no_weight_are_averaged_evenly(towns):
     rare = np.argsort(-effect.support, kind="stable")[OWN_POSITION - 1 :]
     assert effect.support[rare].sum() == 0
     assert points.y[-1] == pytest.approx(effect.average[0, rare].mean())
+
+
+def test_numbers_and_booleans_that_are_categories_stay_in_sequence():
+    X = np.random.default_rng(0).integers(0, 5, size=(200, 2)).astype(float)
+    X[:, 1] = X[:, 1] > 2
+    table = pd.DataFrame(X, columns=["day", "free"]).astype({"free": bool})
+    effects = paribus.effects(
+        lambda t: (t["day"] - 2.0) ** 2 - 3.0 * t["free"], table, categorical_features=["day"], progress=False
+    )
+    assert written(panel_of(effects["day"])) == ["0", "1", "2", "3", "4"]
+    assert written(panel_of(effects["free"])) == ["False", "True"]
+    assert only(panel_of(effects["day"]), Points).y.tolist() == effects["day"].average[0].tolist()
+    both = paribus.partial_dependence(
+        lambda t: (t["day"] - 2.0) ** 2 - 3.0 * t["free"],
+        table,
+        ["day", "free"],
+        categorical_features=["day"],
+    )
+    x, y = both.figure().panels[0].x, both.figure().panels[0].y
+    assert [text for _, text in x.ticks] == ["0", "1", "2", "3", "4"]
+    assert [text for _, text in y.ticks] == ["False", "True"]
 
 
 def test_levels_with_an_order_keep_it(awkward):

@@ -123,9 +123,10 @@ class PlotMixin(NotebookReprMixin):
         """Plot one panel per effect, strongest first.
 
         Below every curve is the density of the data, with its deciles as ticks; curves fade where data is
-        sparse, and missing values have a narrow panel of their own. Unordered categories are sorted by
-        effect, and beyond twenty the rarest are pooled. The legend explains the bands: ± two standard errors,
-        ± two standard deviations between models, or quantiles of the rows. Notes are shown below.
+        sparse, and missing values have a narrow panel of their own. Categories without an order are sorted by
+        effect, numbers and booleans are not; beyond twenty the rarest are pooled. The legend explains the
+        bands: ± two standard errors, ± two standard deviations between models, or quantiles of the rows.
+        Notes are shown below.
 
         Parameters
         ----------

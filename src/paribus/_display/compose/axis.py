@@ -141,6 +141,11 @@ def feature_axis(
     return replace(number_axis(values, name), at_splits=result.provenance.at_splits)
 
 
+def in_own_order(result: PartialDependence | Marginal | Difference, axis: int) -> bool:
+    """Return whether categories stay in sequence: in a declared order, or as numbers and booleans count."""
+    return result.ordered[axis] or result.grid_values[axis].dtype.kind in "biuf"
+
+
 def number_axis(values: Array, name: str, unit: float | None = None) -> FeatureAxis:
     """Lay out numbers, dates or durations, these in a ``unit`` or the one they are usually written in."""
     kind = values.dtype.kind

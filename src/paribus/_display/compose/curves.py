@@ -16,6 +16,7 @@ from paribus._display.compose.axis import (
     FeatureAxis,
     category_axis,
     feature_axis,
+    in_own_order,
     number_axis,
     on_axis,
     reach,
@@ -225,7 +226,7 @@ def _estimates_of(result: Effect) -> list[str]:
 
 def _sort_key(result: Effect, o: int) -> Floats | None:
     """Return what categories without an order of their own are sorted by: heights of an output."""
-    if isinstance(result, LocalEffect) or result.ordered[0]:
+    if isinstance(result, LocalEffect) or in_own_order(result, 0):
         return None
     if isinstance(result, PartialDependence) and result.average is None:
         assert result.individual is not None

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Flags, Floats, Integers
-from paribus._display.compose.axis import FeatureAxis, feature_axis, short, stacked
+from paribus._display.compose.axis import FeatureAxis, feature_axis, in_own_order, short, stacked
 from paribus._display.compose.curves import DataAlong, rug, strip
 from paribus._display.compose.labels import height_axis, hover_texts, shares, whole_of
 from paribus._display.figure import (
@@ -180,7 +180,7 @@ def _map_axis(effect: Pair, o: int, axis: int) -> FeatureAxis:
     assert effect.average is not None
     values, by = effect.average[o], None
     own, other = effect.support.sum(axis=1 - axis), effect.support.sum(axis=axis)
-    if not effect.ordered[axis]:
+    if not in_own_order(effect, axis):
         known = np.where(np.isfinite(values), values, 0.0)
         by = np.average(known, axis=1 - axis, weights=other if other.any() else None)
     place = feature_axis(effect, axis, own, by)
@@ -348,7 +348,7 @@ def _family_panel(effect: Pair, o: int, categories: int) -> Panel:
     name, values = effect.feature_names[categories], effect.grid_values[categories]
     cells = _rows_of(effect, o, place, categories)
     shown = np.sort(np.argsort(-cells.weights.sum(axis=1), kind="stable")[:CURVES])
-    if isinstance(effect, PartialDependence) and not effect.ordered[categories]:
+    if isinstance(effect, PartialDependence) and not in_own_order(effect, categories):
         ends = np.nan_to_num(cells.heights[shown, -1], nan=-np.inf)
         shown = shown[np.argsort(-ends, kind="stable")]  # as their curves end, the highest first
     edges = effect.grid_values[1 - categories] if local else None
