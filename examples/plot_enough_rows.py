@@ -2,12 +2,14 @@
 How many rows are enough?
 =========================
 
-The usual sample of 500 rows is too small for H, the strength of interactions: another sample gives another ranking.
-A standard error shows it, and falls with the root of the number of rows. For trees all rows can be used.
+A sample of 500 rows, which is usual, can be too small for H, the strength of interactions: another sample
+gives another ranking. A standard error shows it, and falls with the root of the number of rows. For trees all
+rows can be used.
 """
 
 # %%
-# The data is simulated: ``a`` and ``b`` interact a little more than ``b`` and ``c``, and ``d`` interacts with ``c`` only.
+# The data is simulated: ``a`` and ``b`` interact a little more than ``b`` and ``c``, and ``d`` interacts with
+# ``c`` only.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -29,6 +31,7 @@ samples = [explainer.h_statistic(subsample=500, random_state=seed) for seed in r
 
 
 def strength_of(H, pair):
+    """Return the strength of a pair and its standard error."""
     found = next(each for each in H.strongest(6) if each.features == pair)
     return found.strength, found.standard_error
 
@@ -46,22 +49,26 @@ for shift, color, pair in ((-0.12, "tab:blue", ("a", "b")), (0.12, "tab:orange",
     axes[0].errorbar(at, values, 2 * spread, fmt="o", color=color, alpha=0.7, label=" x ".join(pair))
     value, error = strength_of(every, pair)
     axes[0].axhspan(value - 2 * error, value + 2 * error, color=color, alpha=0.35, linewidth=0)
-axes[0].set(xlabel="sample of 500 rows", ylabel="strength of the interaction", title="bands: all rows")
-axes[0].legend()
+axes[0].set(
+    xlabel="sample of 500 rows",
+    ylabel="strength of the interaction",
+    title="Two pairs on 15 samples; bands: on all rows",
+)
+axes[0].legend(loc="lower left")
 axes[1].loglog(sizes, errors, "o-", label="reported")
 axes[1].loglog(sizes, errors[2] * np.sqrt(500 / np.array(sizes)), "--", color="0.5", label="1 / root of rows")
-axes[1].set(xlabel="rows", ylabel="standard error of a x b")
+axes[1].set(xlabel="rows", ylabel="standard error of a x b", title="More rows, smaller error")
 axes[1].legend()
 
 # %%
 # How often do samples of 500 rows put the wrong pair first?
-first = [H.strongest(1)[0].features for H in samples]
-print(f"first on all rows: {every.strongest(1)[0].features}; on {len(samples)} samples: {first.count(('b', 'c'))} times ('b', 'c')")
+wrong = sum(H.strongest(1)[0].features != every.strongest(1)[0].features for H in samples)
+print(f"{wrong} of {len(samples)} samples")
 print(every)
 
 # %%
-# An estimate has enough rows when its standard error is small beside the difference that matters. Here the two
-# strengths differ by this many standard errors of both together, on all rows and on the first sample:
+# An estimate has enough rows when its standard error is small beside the difference that matters. Here the
+# two strengths differ by this many standard errors of both together, on all rows and on the first sample:
 for H in (every, samples[0]):
     (one, one_error), (other, other_error) = (strength_of(H, pair) for pair in (("a", "b"), ("b", "c")))
     print(f"{(one - other) / np.hypot(one_error, other_error):.1f}")

@@ -2,13 +2,13 @@
 A missing value is a point of its own
 =====================================
 
-Where a value is missing, a model has an effect too: that of not knowing. It belongs to no place on the axis, so it is
-drawn beside the curve, and it can be far from the effect of the value that an imputer would insert.
+Where a value is missing, a model has an effect too: that of not knowing. It belongs to no place on the axis,
+so it is drawn beside the curve, and it can be far from the effect of the value that an imputer would insert.
 """
 
 # %%
-# Loans, simulated: the income of some applicants is not stated, more often if it is low. So a missing income is bad
-# news, and the true chance of default with it is higher than that of the average income.
+# Loans, simulated: the income of some applicants is not stated, more often if it is low. So a missing income
+# is bad news, and the true chance of default with it is higher than that of the average income.
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier

@@ -2,8 +2,8 @@
 polars in, polars out
 =====================
 
-A polars table goes in as it is, and results come back as polars tables. The same rows as Arrow or pandas have the
-same numbers, bit for bit.
+A polars table goes in as it is, and results come back as polars tables. The same rows as Arrow or pandas have
+the same numbers, bit for bit.
 """
 
 # %%

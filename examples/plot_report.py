@@ -2,8 +2,8 @@
 The whole model in one file
 ===========================
 
-One call computes everything, one more writes it to a page that opens without scripts or a network. The page holds its
-own numbers: loaded again, it draws the same picture.
+One call computes everything, one more writes it to a page that opens without scripts or a network. The page
+holds its own numbers: loaded again, it draws the same picture.
 """
 
 # %%
@@ -32,7 +32,9 @@ print(f"{size / 1e3:.0f} kB")
 # %%
 # The picture is drawn from the page that was loaded, without model and data.
 figure = loaded.plot(k=4, columns=2)
-same = all((loaded.effects[name].average == effect.average).all() for name, effect in explanation.effects.items())
+same = all(
+    (loaded.effects[name].average == effect.average).all() for name, effect in explanation.effects.items()
+)
 print("the same numbers:", same)
 
 # %%

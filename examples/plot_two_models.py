@@ -2,13 +2,13 @@
 Champion and challenger: what would change?
 ===========================================
 
-A challenger has a lower error than the model in use. That does not say what it would change. The difference of two
-effects over the same rows does, feature by feature, with its standard error.
+A challenger has a lower error than the model in use. That does not say what it would change. The difference
+of two effects over the same rows does, feature by feature, with its standard error.
 """
 
 # %%
-# Prices of used cars, simulated. The challenger was fitted on newer data, in which electric cars lose their value
-# faster than before. Both are looked at on the same rows.
+# Prices of used cars, simulated. The challenger was fitted on newer data, in which electric cars lose their
+# value faster than before. Both are looked at on the same rows.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -20,9 +20,12 @@ rng = np.random.default_rng(0)
 
 
 def cars_of(n, loss):
+    """Simulate cars, and prices of which electric cars lose more at first."""
     age, power, electric = rng.uniform(0, 12, n), rng.normal(110, 25, n), rng.random(n) < 0.3
     cars = pd.DataFrame({"age": age, "power": power, "electric": electric})
-    price = 30 - 1.5 * cars["age"] + 0.05 * cars["power"] - loss * cars["electric"] * np.minimum(cars["age"], 4)
+    price = (
+        30 - 1.5 * cars["age"] + 0.05 * cars["power"] - loss * cars["electric"] * np.minimum(cars["age"], 4)
+    )
     return cars, price + rng.normal(size=n)
 
 

@@ -98,9 +98,7 @@ def _above_each_other(ends: tuple[float, float], length: float) -> Fits:
     return lambda entries: all(scale * (b[0] - a[0]) >= 1.9 * TICK for a, b in pairwise(entries))
 
 
-def number_ticks(
-    low: float, high: float, fits: Fits, most: int, *, integers: bool = False
-) -> list[Entry]:
+def number_ticks(low: float, high: float, fits: Fits, most: int, *, integers: bool = False) -> list[Entry]:
     """Return round numbers from one end to another, as close as fits; only integers if so wanted."""
     span = high - low
     if not (isfinite(span) and span > max(1e-300, 1e-13 * max(abs(low), abs(high)))):
