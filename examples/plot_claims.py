@@ -2,13 +2,14 @@
 Claims with exposure: observed against expected
 ===============================================
 
-A frequency model of insurance claims, looked at with exposure as weights. The observed and the predicted frequency
-agree near every age of the driver, and also where the age is missing, which is a point of its own.
+A frequency model of insurance claims, looked at with exposure as weights. The observed and the predicted
+frequency agree near every age of the driver, and also where the age is missing, which is a point of its own.
 """
 
 # %%
-# The policies are simulated, so the true frequency is known: young drivers and strong cars have more claims. A policy
-# is observed for a part of a year, its exposure. The age of some drivers is not known; they have more claims too.
+# The policies are simulated, so the true frequency is known: young drivers and strong cars have more claims.
+# A policy is observed for a part of a year, its exposure. The age of some drivers is not known; they have
+# more claims too.
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -18,11 +19,17 @@ import paribus
 rng = np.random.default_rng(0)
 n = 20_000
 policies = pd.DataFrame(
-    {"age": rng.integers(18, 90, n).astype(float), "power": rng.gamma(6, 15, n).round(), "garage": rng.random(n) < 0.4}
+    {
+        "age": rng.integers(18, 90, n).astype(float),
+        "power": rng.gamma(6, 15, n).round(),
+        "garage": rng.random(n) < 0.4,
+    }
 )
 exposure = rng.uniform(0.1, 1, n)
 unknown = rng.random(n) < 0.06
-truth = 0.08 * np.exp(2 * np.exp(-(policies["age"] - 18) / 12) + policies["power"] / 200) * (1 + 0.5 * unknown)
+truth = (
+    0.08 * np.exp(2 * np.exp(-(policies["age"] - 18) / 12) + policies["power"] / 200) * (1 + 0.5 * unknown)
+)
 claims = rng.poisson(truth * exposure)
 policies.loc[unknown, "age"] = np.nan
 
@@ -43,8 +50,8 @@ ax = explanation.averages["age"].plot(title="Drivers by age, weighted by exposur
 ax.set_ylabel("claims per year")
 
 # %%
-# The cells of all features that are furthest off, in standard errors. Of this many cells, a few are two or three
-# standard errors off by chance.
+# The cells of all features that are furthest off, in standard errors. Of this many cells, a few are two or
+# three standard errors off by chance.
 print(explanation.observed_expected())
 
 # %%
@@ -52,7 +59,9 @@ print(explanation.observed_expected())
 missing = explanation.averages["age"].missing
 hidden = unknown[held]
 true_frequency = np.average(truth[held][hidden], weights=exposure[held][hidden])
-print(f"missing age: {missing.predicted[0]:.3f} predicted, {missing.observed[0]:.3f} observed, {true_frequency:.3f} true")
+print("claims per year where the age is missing:")
+print(f"{missing.predicted[0]:.3f} predicted, {missing.observed[0]:.3f} observed, {true_frequency:.3f} true")
 
 # %%
-# Read next: :doc:`/performance` on the metrics of a Poisson model, :doc:`/meaning` on weights and missing values.
+# Read next: :doc:`/performance` on the metrics of a Poisson model, :doc:`/meaning` on weights and missing
+# values.

@@ -2,13 +2,14 @@
 Credit default: does the model keep its promises?
 =================================================
 
-A rule says that the chance of default must not fall as debt rises, nor rise with income. A model that was fitted
-without constraints breaks the rule, and ``explain`` says where, by how much and on how much data.
+A rule says that the predicted chance of default must not fall as debt rises, nor rise with income. A model
+that was fitted without constraints breaks the rule, and ``explain`` says where, by how much and on how much
+data.
 """
 
 # %%
-# Loans, simulated: the true chance of default rises with the ratio of debt to income and with late payments, and falls
-# with income. The sample is small and noisy, so that a flexible model follows the noise.
+# Loans, simulated: the true chance of default rises with the ratio of debt to income and with late payments,
+# and falls with income. The sample is small, so that a flexible model follows its noise.
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -42,7 +43,7 @@ for name, model in {"without constraints": free, "monotone": bound}.items():
     explained[name] = paribus.explain(model, loans, default, monotone=rule, interactions=False)
 
 overlay = paribus.overlay({name: each.effects for name, each in explained.items()})
-figure = overlay.plot(columns=2, k=3)
+figure = overlay.plot(k=3)
 
 # %%
 # The verdict of each, worst first. Each finding has a code that does not change, to search for and to mute.
@@ -50,3 +51,9 @@ for name, each in explained.items():
     print(name)
     for note in each.verdict:
         print(f"  {note.severity} {note.code.value}: {note}")
+
+# %%
+# ``PAR410`` is about the rule, and only the first model has it. The other findings are advice on how to read
+# the curves, and how well predictions fit the rows that the model was fitted to.
+#
+# Read next: :doc:`/explain` on the table and the verdict, :doc:`/notes` for the meaning of every code.

@@ -2,8 +2,8 @@
 On a Dask cluster, the same bits
 ================================
 
-With ``executor=`` a cluster evaluates the rows. Its result is that of one process, bit for bit, on any number of
-workers, so a curve does not depend on where it was computed.
+With ``executor=`` a cluster evaluates the rows. Its result is that of one process, bit for bit, on any number
+of workers, so a curve does not depend on where it was computed.
 """
 
 # %%
@@ -21,8 +21,8 @@ model = HistGradientBoostingClassifier(max_iter=30, random_state=0).fit(X[:5_000
 request = {"features": [0, 1], "grid_resolution": 30, "feature_names": ["pressure", "flow"]}
 
 # %%
-# A cluster of this machine: two workers, which are threads of this process so that they start at once. Processes
-# (``processes=True``) or an address of a scheduler elsewhere are used in the same way.
+# A cluster of this machine: two workers, which are threads of this process so that they start at once.
+# Processes (``processes=True``) or an address of a scheduler elsewhere are used in the same way.
 workers = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
 with LocalCluster(**workers) as cluster, Client(cluster) as client:
     far = paribus.effects(model, X, executor=client, **request)

@@ -2,8 +2,9 @@
 Every family of ensembles, one curve each
 =========================================
 
-Forests, extra trees, bagging, AdaBoost, gradient boosting of five kinds, votes and stacking: the effect of the same
-feature, by one call that is the same for all. The true effect is a sine; each family draws it in its own way.
+Forests, extra trees, bagging, AdaBoost, gradient boosting of five kinds, votes and stacking: the effect of
+the same feature, by one call that is the same for all. The true effect is a sine; each family draws it in its
+own way.
 """
 
 # %%
@@ -53,14 +54,14 @@ models = {
 }
 
 # %%
-# ``verify=True`` recomputes some points of each curve with the model's own ``predict`` on all rows, and fails if they
-# differ by more than rounding. ``provenance`` has who computed the curve and the largest difference.
+# ``verify=True`` recomputes some points of each curve with the model's own ``predict`` on all rows, and fails
+# if they differ by more than rounding. ``provenance`` has who computed the curve and the largest difference.
 curves = {}
 for name, model in models.items():
     curves[name] = paribus.partial_dependence(model.fit(X, y), X, 0, grid_resolution=40, verify=True)
 
 figure, axes = plt.subplots(2, 7, figsize=(13, 4.6), sharex=True, sharey=True, layout="constrained")
-for ax, (name, curve) in zip(axes.flat, curves.items()):
+for ax, (name, curve) in zip(axes.flat, curves.items(), strict=True):
     values = curve.grid_values[0]
     ax.plot(values, np.sin(2 * values), color="0.75", linewidth=4)
     ax.plot(values, curve.average[0], color="tab:blue")
@@ -69,9 +70,9 @@ figure.supxlabel("x0")
 figure.supylabel("average prediction")
 
 # %%
-# The gray line is the truth. The model of the 90% quantile lies above it, as it should. Below each name
-# is the evaluator: trees and sums of them are read, and what is no sum is evaluated by brute force, with the reason
-# in ``provenance.refusals``.
+# The gray line is the truth. The model of the 90% quantile lies above it, as it should. Below each name is
+# the evaluator: trees and sums of them are read, and what is no sum is evaluated by brute force, with the
+# reason in ``provenance.refusals``.
 table = pd.DataFrame(
     {
         "evaluator": curve.provenance.evaluator,

@@ -2,14 +2,15 @@
 Three meanings of importance
 ============================
 
-A forest and a boosted model are fitted to data with an id column that means nothing. The importance that a model
-records while it is fitted (impurity) ranks the id second. Importance by permutation and by
-effect rank it last.
+A forest and a boosted model are fitted to data with an id column that means nothing. The importance that a
+model records while it is fitted (impurity) ranks the id second. Importance by permutation and by effect rank
+it last.
 """
 
 # %%
-# The data is simulated, so the truth is known: ``strong``, ``weak`` and ``rare`` act (``rare`` is seldom true), and
-# ``id`` is a random number that has nothing to do with ``y``. Half of the rows are kept to look at the models.
+# The data is simulated, so the truth is known: ``strong``, ``weak`` and ``rare`` act (``rare`` is seldom
+# true), and ``id`` is a random number that has nothing to do with ``y``. Half of the rows are kept to look at
+# the models.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -37,8 +38,8 @@ models = {
 
 # %%
 # By the model: the share of the impurity that its splits removed from the training rows. By permutation: how
-# much the squared error of the held rows grows when a column is shuffled. By effect: the standard deviation of the
-# partial dependence, in units of ``y``.
+# much the squared error of the held rows grows when a column is shuffled. By effect: the standard deviation
+# of the partial dependence, in units of ``y``.
 found = {}
 for name, model in models.items():
     found["as recorded at fit", name] = paribus.feature_importance(model, X[held], method="model")
@@ -52,7 +53,7 @@ units = {
     "by effect": "standard deviation of the effect",
 }
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), sharey=True, layout="constrained")
-for ax, (meaning, unit) in zip(axes, units.items()):
+for ax, (meaning, unit) in zip(axes, units.items(), strict=True):
     for shift, name in ((-0.2, "forest"), (0.2, "boosting")):
         importance = found[meaning, name].to_frame(backend="pandas").set_index("feature").loc[X.columns]
         error = 2 * importance.get("standard_error", np.nan)
@@ -62,13 +63,13 @@ axes[0].invert_yaxis()
 axes[0].legend()
 
 # %%
-# What the forest recorded puts the id second: its deep trees find splits on a column of many values that fit the
-# noise of the training rows. On rows that it has not seen, the id does not lower the error.
+# What the forest recorded puts the id second: its deep trees find splits on a column of many values that fit
+# the noise of the training rows. On rows that it has not seen, the id does not lower the error.
 for meaning in units:
     print(found[meaning, "forest"], "\n")
 
 # %%
-# The effect has no ``y`` in it. It is how far the prediction moves, right or wrong: a little with the id, which the
-# model did learn.
+# The effect has no ``y`` in it. It is how far the prediction moves, right or wrong: a little with the id,
+# which the model did learn.
 #
 # Read next: :doc:`/interactions` has the definitions, and what each standard error is of.

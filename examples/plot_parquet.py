@@ -2,13 +2,13 @@
 Parquet files larger than memory
 ================================
 
-Files are read block by block under a bound on memory, a run that was interrupted goes on where it was, and the curve
-is the same to the bit as that of the table in memory.
+Files are read block by block under a bound on memory, a run that was interrupted goes on where it was, and
+the curve is the same to the bit as that of the table in memory.
 """
 
 # %%
-# Four files of sensor readings, simulated, in a temporary folder. A real folder may be of any size, here or in an
-# object store.
+# Four files of sensor readings, simulated, in a temporary folder. A real folder may be of any size, here or
+# in an object store.
 import tempfile
 from pathlib import Path
 
@@ -29,7 +29,9 @@ for part in range(4):
 
 features = ["heat", "load", "speed"]
 first = pq.read_table(path / "0.parquet").slice(0, 5_000).to_pandas()
-model = LGBMRegressor(n_estimators=50, num_leaves=16, n_jobs=1, verbose=-1).fit(first[features], first["wear"])
+model = LGBMRegressor(n_estimators=50, num_leaves=16, n_jobs=1, verbose=-1).fit(
+    first[features], first["wear"]
+)
 
 # %%
 # What would it take? One block is read to find out, before anything else.
@@ -55,4 +57,5 @@ print(streamed["heat"].provenance.background())
 folder.cleanup()
 
 # %%
-# Read next: :doc:`/scale` has every source that can be read, what it costs, and what a checkpoint protects against.
+# Read next: :doc:`/scale` has every source that can be read, what it costs, and what a checkpoint protects
+# against.

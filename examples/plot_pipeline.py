@@ -2,8 +2,8 @@
 A pipeline on a mixed table: effects of the raw columns
 =======================================================
 
-Real tables have text, integers, dates and gaps, and real models are pipelines. Effects are of the columns of the
-table, in their own units: a city is one feature, not a set of one-hot columns, and a date is a date.
+Real tables have text, integers, dates and gaps, and real models are pipelines. Effects are of the columns of
+the table, in their own units: a city is one feature, not a set of one-hot columns, and a date is a date.
 """
 
 # %%
@@ -35,9 +35,10 @@ flats.loc[rng.random(n) < 0.08, "size"] = np.nan
 
 
 # %%
-# The preprocessing imputes and scales numbers, encodes the city, and turns dates into days. Nothing of it is declared
-# to paribus.
+# The preprocessing imputes and scales numbers, encodes the city, and turns dates into days. Nothing of it is
+# declared to paribus.
 def days(dates):
+    """Return days since 2020."""
     return (dates - pd.Timestamp("2020-01-01")) / pd.Timedelta("1D")
 
 
@@ -52,7 +53,8 @@ effects = paribus.effects(model, flats, grid_resolution=40, verify=True)
 figure = effects.plot(columns=2)
 
 # %%
-# What was read of the pipeline, which evaluator was used, and how far it is from the pipeline's own predictions:
+# What was read of the pipeline, which evaluator was used, and how far it is from the pipeline's own
+# predictions:
 provenance = effects["city"].provenance
 print(provenance.structure)
 print(provenance.evaluator, provenance.verified_difference)

@@ -2,8 +2,8 @@
 polars in, polars out
 =====================
 
-A polars table goes in as it is, and results come back as polars tables. The same rows as Arrow or pandas have the
-same numbers, bit for bit.
+A polars table goes in as it is, and results come back as polars tables. The same rows as Arrow or pandas have
+the same numbers, bit for bit.
 """
 
 # %%
@@ -26,24 +26,26 @@ hours = pl.DataFrame(
 )
 commute = pl.when(pl.col("day") == "weekday").then(6.0).otherwise(0.0)
 rentals = hours.select(
-    20 + commute * (4 * np.pi * pl.col("hour") / 24).sin() + 0.4 * pl.col("temperature").fill_null(12)
+    20 - commute * (4 * np.pi * (pl.col("hour") - 2) / 24).cos() + 0.4 * pl.col("temperature").fill_null(12)
 ).to_series()
 model = HistGradientBoostingRegressor(max_iter=60, random_state=0).fit(hours, rentals)
 
 # %%
-# Two curves and how they go together: rentals have two peaks on weekdays and none on weekends.
-effects = paribus.effects(model, hours, [("hour", "day"), "temperature"], grid_resolution=24)
+# Rentals have two peaks on weekdays and none on weekends.
+options = {"grid_resolution": 24, "percentiles": (0, 1)}
+effects = paribus.effects(model, hours, [("hour", "day"), "temperature"], **options)
 figure = effects.plot()
 
 # %%
 # Tables of the numbers are polars, so that polars goes on from here.
 curve = effects["hour", "day"].to_frame()
-print(curve.group_by("day").agg(pl.col("average").min().alias("least"), pl.col("average").max().alias("most")))
+average = pl.col("average")
+print(curve.group_by("day").agg(least=average.min(), most=average.max()).sort("day"))
 
 # %%
 # Other libraries, the same bits; ``backend=`` returns a table of another one.
-as_arrow = paribus.effects(model, hours.to_arrow(), ["temperature"], grid_resolution=24)
-as_pandas = paribus.effects(model, hours.to_pandas(), ["temperature"], grid_resolution=24)
+as_arrow = paribus.effects(model, hours.to_arrow(), ["temperature"], **options)
+as_pandas = paribus.effects(model, hours.to_pandas(), ["temperature"], **options)
 for other in (as_arrow, as_pandas):
     same = np.array_equal(other["temperature"].average, effects["temperature"].average)
     print(type(other["temperature"].to_frame()), "the same bits:", same)

@@ -2,9 +2,9 @@
 Out of bag is not the same for boosting and for forests
 =======================================================
 
-Trees that are fitted to a part of the rows leave the other rows out of their bag. For a forest, the error on these
-is an estimate of the error on new rows. For gradient boosting it is not: a row that one tree has not seen was seen
-by the trees before it.
+Trees that are fitted to a part of the rows leave the other rows out of their bag. For a forest, the error on
+these is an estimate of the error on new rows. For gradient boosting it is not: a row that one tree has not
+seen was seen by the trees before it.
 """
 
 # %%
@@ -57,7 +57,8 @@ for ax in axes:
 # %%
 # The errors at both ends of the second half of boosting: out of bag it fell on, on held rows it did not.
 for count in (75, 150):
-    print(f"boosting, {count} trees: {recorded['out of bag'][count - 1]:.2f} out of bag, {staged[count - 1]:.2f} held")
+    last = count - 1
+    print(f"boosting, {count} trees: {recorded['out of bag'][last]:.2f} out of bag, {staged[last]:.2f} held")
 print(f"forest, {sizes[-1]} trees: {out_of_bag[-1]:.2f} out of bag, {new[-1]:.2f} held")
 
 # %%

@@ -272,7 +272,7 @@ def test_importance_of_every_kind_notes_the_columns_left_out(method):
     found = paribus.feature_importance(model("lightgbm"), frame().assign(id=1), y=y, method=method)
     assert found.feature_names == ("a", "region", "b")
     assert any(
-        "a column of X was ignored, because the model was not fitted on them: id" in note
+        "a column of X was ignored, because the model was not fitted on it: id" in note
         for note in found.notes
     )
     assert found.provenance.unused_columns == ("id",)
@@ -371,7 +371,7 @@ def test_a_collection_prints_once_that_columns_were_ignored():
     for compute in (paribus.effects, paribus.accumulated_local_effects, paribus.marginal):
         shown = repr(compute(model("lightgbm"), X, ["a", "b"], progress=False))
         assert (
-            shown.count("note: a column of X was ignored, because the model was not fitted on them: id") == 1
+            shown.count("note: a column of X was ignored, because the model was not fitted on it: id") == 1
         )
 
 

@@ -8,6 +8,7 @@ import pytest
 import paribus
 from conftest import numbers
 from paribus._display.figure import Heat, Line, Strip
+from paribus._display.vector.ticks import axis_ticks
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +60,22 @@ def test_a_curve_is_the_numbers(rng):
     assert line.x.tolist() == [-1.0, 0.0, 1.0]
     assert line.y.tolist() == [1.0, 0.0, 1.0]
     assert labels(panel) == explained(effect.plot()) == ["average ± 2 standard errors"]
+
+
+@pytest.mark.parametrize(("highest", "whole"), [(4, True), (90, True), (4.0, False)])
+def test_ticks_of_integers_are_integers(rng, highest, whole):
+    values = rng.permutation(np.linspace(0, highest, 200).astype(type(highest)))
+    X = pd.DataFrame({"rooms": values, "size": rng.normal(size=200)})
+    effect = paribus.partial_dependence(lambda t: t["rooms"] + t["size"], X, "rooms")
+    assert only_panel(effect).x.integers == whole
+    ax = effect.plot()
+    ax.figure.canvas.draw()
+    matplotlib_ticks = [at for at in ax.get_xticks() if ax.get_xlim()[0] <= at <= ax.get_xlim()[1]]
+    vector_ticks = [at for at, _ in axis_ticks(only_panel(effect).x, ax.get_xlim(), "x", 400, 40).entries]
+    for ticks in (matplotlib_ticks, vector_ticks):
+        assert len(ticks) >= 4
+        assert all(float(at).is_integer() for at in ticks) == whole
+    assert effect.plot(backend="plotly").layout.xaxis.dtick == (1 if whole and highest < 10 else None)
 
 
 def test_individual_curves_say_how_many_and_the_average_is_over_all(rng):

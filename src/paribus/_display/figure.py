@@ -240,7 +240,7 @@ class PanelAxis(FigureData):
     ``low`` and ``high`` are the ends of the axis; None leaves them to the marks. Below ``tick_low`` an axis
     has no ticks: there is room for the data, not for values. Without ``numbers`` ticks
     have no text, as on panels beside one that has it. Panels of one ``unit`` have one axis, whatever their
-    labels.
+    labels. Ticks of ``integers`` are integers.
     """
 
     label: str = ""
@@ -252,6 +252,7 @@ class PanelAxis(FigureData):
     tick_low: float | None = None
     numbers: bool = True
     unit: str | None = None
+    integers: bool = False
 
 
 @dataclass(frozen=True, eq=False)

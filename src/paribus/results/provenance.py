@@ -217,7 +217,8 @@ def skipped_notes(provenance: Provenance) -> list[Note]:
         notes.append(Note(NoteCode.FILES_SKIPPED, text, value=len(skipped)))
     if unused:
         columns = "a column of X was" if len(unused) == 1 else f"{len(unused)} columns of X were"
-        text = f"{columns} ignored, because the model was not fitted on them: {_some(unused)}"
+        them = "it" if len(unused) == 1 else "them"
+        text = f"{columns} ignored, because the model was not fitted on {them}: {_some(unused)}"
         notes.append(Note(NoteCode.COLUMNS_IGNORED, text, value=len(unused)))
     if provenance.unknown_categories:
         unknown = _some(provenance.unknown_categories)

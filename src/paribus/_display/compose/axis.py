@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from paribus._contracts import NOMINAL, Array, Floats, Integers
-from paribus._display.figure import PanelAxis
+from paribus._display.figure import AxisScale, PanelAxis
 from paribus._display.text_width import text_width
 from paribus._text import at_value, duration_unit, number
 from paribus.results import Difference, LocalEffect, Marginal, PartialDependence
@@ -164,7 +164,8 @@ def number_axis(values: Array, name: str, unit: float | None = None) -> FeatureA
         margin = BEYOND * float(np.ptp(at)) if len(at) else 0.0
         low, high = (float(at[0]) - margin, float(at[-1]) + margin) if len(at) else (None, None)
         ticks = None if len(at) else ()  # no number stands where no value is
-        axis = PanelAxis(name_on_axis, "date" if kind == "M" else "number", ticks, low=low, high=high)
+        scale: AxisScale = "date" if kind == "M" else "number"
+        axis = PanelAxis(name_on_axis, scale, ticks, low=low, high=high, integers=kind in "iu")
     return replace(blank, at=at, groups=tuple(order[:, None]), texts=texts, axis=axis)
 
 

@@ -49,11 +49,13 @@ class NumberFormatter(ScalarFormatter):
 class NumberLocator(AutoLocator):
     """Round numbers, as many as have room for their labels of so many ``points``.
 
-    ``start`` is the share of the axis that has no ticks: there is room for the data, not for values.
+    ``start`` is the share of the axis that has no ticks: there is room for the data, not for values. Ticks of
+    ``integers`` are integers.
     """
 
-    def __init__(self, points: float, start: float) -> None:
+    def __init__(self, points: float, start: float, *, integers: bool) -> None:
         super().__init__()
+        self.set_params(integer=integers)
         self.points, self.start = points, start
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
@@ -130,7 +132,7 @@ def _set_ticks(side: Any, axis: PanelAxis, size: float, inches: float, *, shown:
         side.set_major_locator(dates)
         side.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
     elif side.get_scale() == "linear" and side.isDefault_majloc:
-        side.set_major_locator(NumberLocator(size, _share_below(axis)))
+        side.set_major_locator(NumberLocator(size, _share_below(axis), integers=axis.integers))
         if side.isDefault_majfmt and not shown:
             side.set_major_formatter(NumberFormatter())
 

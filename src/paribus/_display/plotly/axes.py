@@ -156,7 +156,8 @@ def _ticks(panel: Panel, way: Way, cell: Size, box: Box) -> Spec:
     if axis.scale == "date":
         return {"nticks": max(4, int(1 / share))}
     if axis.tick_low is None or not low < axis.tick_low < high:
-        return {"nticks": max(3, math.ceil(span / _round_up(share * span, (2, 5, 10))))}  # plotly's own steps
+        most = max(3, math.ceil(span / _round_up(share * span, (2, 5, 10))))  # plotly's own steps
+        return {"dtick": 1} if axis.integers and span < most else {"nticks": most}
     # Plotly has no ticks that begin above the end of an axis, so these stay when somebody zooms.
     step = _round_up(max(share, 1 / 6) * span, (1, 2, 2.5, 5, 10))
     values = [k * step for k in range(math.ceil(axis.tick_low / step), math.floor(high / step) + 1)]

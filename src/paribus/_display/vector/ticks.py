@@ -78,7 +78,7 @@ def axis_ticks(axis: PanelAxis, ends: tuple[float, float], way: Way, length: flo
     fits = _beside_each_other(ends, length) if way == "x" else _above_each_other(ends, length)
     if axis.scale == "date":
         return Ticks(tuple(date_ticks(low, high, fits, MOST[way], two_lines=way == "x")))
-    return Ticks(tuple(number_ticks(low, high, fits, MOST[way])))
+    return Ticks(tuple(number_ticks(low, high, fits, MOST[way], integers=axis.integers)))
 
 
 def _beside_each_other(ends: tuple[float, float], length: float, size: float = TICK) -> Fits:
@@ -98,12 +98,14 @@ def _above_each_other(ends: tuple[float, float], length: float) -> Fits:
     return lambda entries: all(scale * (b[0] - a[0]) >= 1.9 * TICK for a, b in pairwise(entries))
 
 
-def number_ticks(low: float, high: float, fits: Fits, most: int) -> list[Entry]:
-    """Return round numbers from one end to another, as close as fits."""
+def number_ticks(low: float, high: float, fits: Fits, most: int, *, integers: bool = False) -> list[Entry]:
+    """Return round numbers from one end to another, as close as fits; only integers if so wanted."""
     span = high - low
     if not (isfinite(span) and span > max(1e-300, 1e-13 * max(abs(low), abs(high)))):
         return []
     for step, decimals in _steps(span / most):
+        if integers and not step.is_integer():
+            continue
         first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
         if last < first:
             return []

@@ -1,0 +1,61 @@
+"""
+Champion and challenger: what would change?
+===========================================
+
+A challenger has a lower error than the model in use. That does not say what it would change. The difference
+of two effects over the same rows does, feature by feature, with its standard error.
+"""
+
+# %%
+# Prices of used cars, simulated. The challenger was fitted on newer data, in which electric cars lose their
+# value faster than before. Both are looked at on the same rows.
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+import paribus
+
+rng = np.random.default_rng(0)
+
+
+def cars_of(n, loss):
+    """Simulate cars, and prices of which electric cars lose more at first."""
+    age, power, electric = rng.uniform(0, 12, n), rng.normal(110, 25, n), rng.random(n) < 0.3
+    cars = pd.DataFrame({"age": age, "power": power, "electric": electric})
+    price = (
+        30 - 1.5 * cars["age"] + 0.05 * cars["power"] - loss * cars["electric"] * np.minimum(cars["age"], 4)
+    )
+    return cars, price + rng.normal(size=n)
+
+
+models = {
+    name: HistGradientBoostingRegressor(max_iter=60, random_state=0).fit(*cars_of(3_000, loss))
+    for name, loss in (("champion", 0.0), ("challenger", 1.5))
+}
+cars, price = cars_of(3_000, 1.5)
+
+# %%
+# Everything about both, and what has moved from one to the other: effects, interactions, performance.
+explained = {name: paribus.explain(model, cars, price) for name, model in models.items()}
+drift = explained["champion"].compare(explained["challenger"])
+print(drift)
+
+# %%
+# Both on one axis, and the challenger less the champion: cars lose more of their price in their first years.
+overlay = paribus.overlay({name: each.effects["age"] for name, each in explained.items()})
+difference = overlay.difference()
+figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
+overlay.plot(ax=axes[0])
+difference.plot(ax=axes[1])
+
+# %%
+print(difference)
+
+# %%
+# A gate for a build: what has moved by more than a twentieth of the spread of the predictions?
+for change in drift.above(0.05):
+    print(f"{change.kind} {' x '.join(change.features)}: {change.share:.0%} of the spread")
+
+# %%
+# Read next: :doc:`/recipes` has this gate as a command, and :doc:`/trust` the standard error of a difference.
