@@ -4,7 +4,7 @@ PARALLEL = --numprocesses logical --dist worksteal
 # Only these files are imported for the tests that bear nothing beside them.
 ALONE = $(shell grep --recursive --files-with-matches --include '*.py' 'pytest.mark.alone' tests)
 
-.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests
+.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests tables
 
 PACKAGES = --editable '.[plot,plotly]' --group dev
 
@@ -56,6 +56,7 @@ docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
 	$(PYTHON) -m pytest README.md ARCHITECTURE.md CONTRIBUTING.md docs --numprocesses logical --dist loadfile
 
 site:  ## the documentation, with every example run, in build/site; a warning is an error
+	$(PYTHON) docs/tables/exact.py --check
 	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
 
 gallery:  ## every kind of panel by every renderer, in build/gallery; under two minutes
@@ -95,6 +96,9 @@ fuzz:  ## 70,000 damaged results, checkpoints, booster dumps and model files; at
 
 pictures:  ## those of the documentation, drawn anew
 	$(PYTHON) docs/pictures/draw.py
+
+tables:  ## docs/exact.md, from a call of every verb on a small model of every family; about a minute
+	$(PYTHON) docs/tables/exact.py
 
 floors:  ## the tests on the oldest versions we allow; old libraries warn, so warnings are no errors here
 	rm -rf .venv-floors && $(PYTHON) -m venv .venv-floors

@@ -1,5 +1,7 @@
 """Draw the pictures of the documentation anew: ``make pictures``."""
 
+import contextlib
+import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -85,8 +87,20 @@ def insurance():
     paribus.effects(model, X, pairs, grid_resolution=25).plot().savefig(HERE / "pairs.png", dpi=80)
 
 
+def tutorial():
+    """Draw what the tutorial shows, by running it."""
+    page = (HERE.parent / "tutorial.md").read_text()
+    made: dict = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for block in page.split("```python\n")[1:]:
+            exec(block.split("\n```")[0], made)
+    for name, result in (("area", "effect"), ("rows", "fan"), ("pair", "pair"), ("rooms", "compared")):
+        made[result].plot().figure.savefig(HERE / f"tutorial-{name}.png", dpi=80)
+
+
 if __name__ == "__main__":
     matplotlib.use("Agg")
     insurance()
+    tutorial()
     noise_of_a_subsample()
     height_and_weight()
