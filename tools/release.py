@@ -6,7 +6,7 @@ To release: write the section of the changelog, then ::
     make release-check               # every check below, with the distributions and the documentation
     git tag -a v0.1.0 -m 0.1.0       # and push it: the workflow "release" does the rest
 
-``tagged TAG`` is what that workflow checks, and ``notes`` what it publishes. A check is a function that returns
+``tagged TAG`` is what that workflow checks, ``notes`` what it publishes. A check is a function that returns
 what is wrong, or None; all of them are run and printed, whatever fails.
 """
 
