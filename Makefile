@@ -110,8 +110,16 @@ floors:  ## the tests on the oldest versions we allow; old libraries warn, so wa
 dist:  ## wheel and sdist, looked into and used in clean environments: each extra, every Python of this machine
 	$(PYTHON) tools/distribution.py
 
-workflows:  ## pins, permissions and injections of the workflow files
-	$(PYTHON) -m zizmor --offline --quiet --pedantic .github
+SCRIPTS = $$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("scripts"))')
+SCHEMA = "$(SCRIPTS)/check-jsonschema" --quiet --builtin-schema
+
+workflows:  ## pins, permissions and injections of the workflow files; forms and citation by their schemas
+	"$(SCRIPTS)/zizmor" --offline --quiet .github
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
 
 pythons:  ## the quick tests on every other supported Python of this machine
 	$(PYTHON) tools/pythons.py

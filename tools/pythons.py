@@ -1,8 +1,8 @@
 """Run the quick tests on every other supported Python that is on this machine.
 
-``make pythons`` runs it. Each Python gets an environment of its own, ``.venv-3.12`` for example, which is kept, so
-that a second run takes only the tests. Which Pythons are supported is said by the classifiers in pyproject.toml; one
-that is not on this machine is named and left out.
+``make pythons`` runs it. Each Python gets an environment, ``.venv-3.12`` for example, which is kept,
+so that a second run takes only the tests. Which Pythons are supported is said by the classifiers in
+pyproject.toml; one that is not on this machine is named and left out.
 """
 
 import os
@@ -40,7 +40,7 @@ def interpreter_of(python):
 
 
 def _runs(candidate, python):
-    """Return whether an interpreter is the Python it is said to be: a shim may stand for another, or for none."""
+    """Return whether an interpreter is the Python it is named after: a shim may stand for another."""
     code = "import sys; print('{}.{}'.format(*sys.version_info))"
     done = subprocess.run([candidate, "-c", code], capture_output=True, text=True, check=False)
     return done.returncode == 0 and done.stdout.strip() == python

@@ -5,9 +5,11 @@ import gzip
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import catboost
 import joblib
@@ -323,6 +325,22 @@ def test_size_and_memory_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(model_file, "MOST_BYTES", size - 1)
     with pytest.raises(ModelFileError, match=f"has {size:,} bytes, more than the {size - 1:,} that are read"):
         paribus.read_model(path)
+
+
+def test_a_small_file_takes_little_memory_and_one_that_grows_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "model.json"
+    path.write_text('{"learner": 1}')
+    tracemalloc.start()
+    with pytest.raises(ModelFileError):
+        paribus.read_model(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+    size = path.stat().st_size
+    path.write_text('{"learner": 12}')
+    monkeypatch.setattr(model_file.os, "fstat", lambda handle: SimpleNamespace(st_size=size))
+    with pytest.raises(ModelFileError, match=f"has more than {size} bytes, or is growing"):
+        model_file._content(path)
 
 
 HEADER = b"""tree

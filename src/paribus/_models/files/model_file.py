@@ -101,11 +101,14 @@ def _head(path: Path) -> bytes:
 
 
 def _content(path: Path) -> bytes:
-    """Return the content of a file, which may have grown since its size was read."""
+    """Return the content of a file, which may have grown since its size was compared with the bound."""
     with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ModelFileError(f"path={str(path)!r} has more than {MOST_BYTES:,} bytes")
+        size = os.fstat(file.fileno()).st_size  # room is made for what is read, however little then comes
+        content = file.read(min(size, MOST_BYTES) + 1)
+    if len(content) > min(size, MOST_BYTES):
+        raise ModelFileError(
+            f"path={str(path)!r} has more than {min(size, MOST_BYTES):,} bytes, or is growing"
+        )
     return content
 
 
