@@ -1,7 +1,6 @@
 """A statistic that is added inherits every law; one that breaks a law is found by that law."""
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,34 +9,8 @@ import paribus
 from examples import EXAMPLES
 from laws import LAWS
 from paribus._api import explainer
-from paribus._api.run import each_model
-from paribus._api.runner import Pass
-from paribus._states import Keyed, Moments
-from paribus._states.expected import Expected
 from table_of_statistics import NO_CURVES, NO_TREES, Statistic
-
-VERB = "mean_prediction"
-
-
-@dataclass(frozen=True, eq=False)
-class MeanPrediction:
-    """The mean of the predictions of a block, by each of the outputs."""
-
-    model: object
-    block_rows: int = 32
-
-    def expected(self, rows):
-        return Expected({("mean", 0): Moments.expected(self.model.n_outputs, 1, rows)})
-
-    def evaluate(self, block):
-        block = self.kept(block)
-        if not len(block.table):
-            return Keyed({})
-        predictions = self.model.predict(block.table.native, len(block.table))
-        return Keyed({("mean", 0): Moments.of(predictions.T[:, None, :], block.weights)})
-
-    def kept(self, block):
-        return block.weighted()
+from toy_statistic import VERB, MeanPrediction, MeanStatistic
 
 
 class IgnoresWeights(MeanPrediction):
@@ -63,35 +36,6 @@ class CountsBlocks(MeanPrediction):
         return replace(block, weights=weights / weights.sum() if len(weights) else weights)
 
 
-@dataclass(frozen=True, eq=False)
-class Toy:
-    """The same for `paribus._api.run`: what it wants of the rows, its passes, its result."""
-
-    kind: type
-    verb: str = VERB
-    seeds: tuple = ()
-    needs_model: bool = True
-    needs_target: bool = False
-    reads_trees: bool = False
-    wanted: tuple = ()
-
-    def evaluate(self, work):
-        states = yield from each_model([self.passes(work, model) for model in work.models])
-        return partial(self.finish, states)
-
-    def passes(self, work, model):
-        evaluator = self.kind(model)
-        blocks, identity = work.rows.blocks(evaluator.block_rows), work.identity(work.rows, model, VERB)
-        (state,) = yield [Pass(VERB, evaluator, blocks, 1, identity=identity, rows=work.rows)]
-        return state
-
-    def finish(self, states):
-        moments = [state.parts["mean", 0] for state in states]
-        each = np.array([one.mean[:, 0] for one in moments])
-        errors = np.array([one.standard_error()[:, 0] for one in moments])
-        return {"mean": each.mean(axis=0), "standard_error": errors.mean(axis=0)}
-
-
 def mean_of_terms(found, additive):
     yield found["mean"], [additive.mean(additive.y)]
 
@@ -108,7 +52,7 @@ def registered(monkeypatch):
             return self._compute(VERB, {})
 
         monkeypatch.setattr(paribus.Explainer, VERB, mean_prediction, raising=False)
-        monkeypatch.setitem(explainer.BUILDERS, VERB, lambda self, **given: Toy(kind, wanted={}))
+        monkeypatch.setitem(explainer.BUILDERS, VERB, lambda self, **given: MeanStatistic(kind, wanted={}))
 
     return register
 
