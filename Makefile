@@ -58,6 +58,7 @@ docs:  ## every code block of README, ARCHITECTURE, CONTRIBUTING and docs
 site:  ## the documentation, with every example run, in build/site; a warning is an error
 	$(PYTHON) docs/tables/exact.py --check
 	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
+	PARIBUS_SITE=build/site $(PYTHON) -m pytest tests/site/test_built_site.py
 
 gallery:  ## every kind of panel by every renderer, in build/gallery; under two minutes
 	$(PYTHON) tests/support/gallery.py build/gallery

@@ -18,6 +18,7 @@ version = release = __version__
 
 extensions = [
     "mathml",
+    "public_names",
     "repository_links",
     "myst_parser",
     "sphinx.ext.autodoc",
@@ -29,7 +30,8 @@ extensions = [
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["pictures/draw.py", "auto_examples/*.py", "auto_examples/**/*.ipynb", "tables/*"]
-nitpicky = True  # every cross reference must resolve
+nitpicky = True  # every cross reference must resolve, but into other projects
+nitpick_ignore_regex = [("py:.*", r"sklearn\..*")]
 
 # Links to other projects need their inventories, and so a network: only where it is said that there is one.
 if os.environ.get("PARIBUS_SITE_LINKS"):
@@ -46,13 +48,16 @@ myst_heading_anchors = 4
 html_math_renderer = "mathml"
 
 autosummary_generate = True
-autosummary_context = {"public_members": public_names.classes()}
+autosummary_context = {"on_pages": public_names.on_pages()}
+default_role = "autolink"  # `name` in a docstring
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # docstrings say more
 python_maximum_signature_line_length = 80
 python_display_short_literal_types = True
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = True
-numpydoc_xref_aliases = {name: f"paribus.{name}" for name in public_names.NAMES}
+OURS = [*public_names.NAMES, *public_names.PARTS]
+numpydoc_xref_aliases = {name.rpartition(".")[2]: name for name in OURS}
 if "sphinx.ext.intersphinx" not in extensions:  # then str, int and ndarray are words
     numpydoc_xref_aliases |= {name: name for name in DEFAULT_LINKS}
 numpydoc_xref_ignore = "all"
@@ -67,10 +72,11 @@ sphinx_gallery_conf = {
     "doc_module": ("paribus",),
     "backreferences_dir": "reference/examples",
     "image_srcset": ["2x"],
-    "min_reported_time": 1e9,
+    "ignore_repr_types": r"matplotlib|numpy",
     "remove_config_comments": True,
     "ignore_repr_types": r"matplotlib\.(axes|figure|text)",  # a picture is shown, not its name
     "show_memory": False,
+    "write_computation_times": False,  # pages of timings, whose scripts come from elsewhere
     "show_signature": False,
 }
 

@@ -2,7 +2,34 @@
 
 import os.path
 
-EXAMPLES = ["height_and_weight"]
+EXAMPLES = [
+    "rentals",
+    "linear_model",
+    "iris_classes",
+    "rentals_categories",
+    "missing_values",
+    "rentals_ice",
+    "rentals_surface",
+    "height_and_weight",
+    "enough_rows",
+    "diabetes_h",
+    "housing_interaction",
+    "importance",
+    "claims",
+    "credit",
+    "pipeline",
+    "ensembles",
+    "network",
+    "housing_models",
+    "two_models",
+    "training_curves",
+    "quantile_forecasts",
+    "hastie_recursion",
+    "polars",
+    "parquet",
+    "dask",
+    "report",
+]
 
 
 def reading_order(filename):

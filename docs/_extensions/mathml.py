@@ -12,7 +12,8 @@ def _mathml(node, *, block):
     """Return a formula as MathML; what cannot be converted is a warning, and so ends the build."""
     code = node.astext().translate(unichar2tex.uni2tex_table)
     try:
-        return tex2mathml(code, as_block=block)
+        # Few fonts have the sign of a set difference, and all have a backslash.
+        return tex2mathml(code, as_block=block).replace("\u2216", "\\")
     except MathError as error:
         logger.warning("cannot convert %r to MathML: %s", node.astext(), error, location=node)
         return nodes.Text(code).astext()

@@ -124,6 +124,13 @@ class Comparisons(EffectMapping[Comparison]):
 
     The table of `to_frame` has the columns ``curve``, ``feature``, ``value`` (as text), ``number`` (None for
     categories and dates), ``output``, ``height`` and ``error``.
+
+    Attributes
+    ----------
+    effects : tuple of Comparison
+        The values of the mapping, in its order.
+    skipped : tuple of str
+        Why features were skipped when all features were requested.
     """
 
     stored = "comparisons"

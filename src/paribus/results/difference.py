@@ -119,6 +119,13 @@ class Differences(EffectMapping[Difference]):
 
     The table of `to_frame` has the columns ``feature``, ``value`` (as text, None for the missing one),
     ``number`` (None for categories and dates), ``output``, ``difference`` and ``standard_error``.
+
+    Attributes
+    ----------
+    effects : tuple of Difference
+        The values of the mapping, in its order.
+    skipped : tuple of str
+        Why features were skipped when all features were requested.
     """
 
     stored = "differences"

@@ -19,6 +19,13 @@ class Effects(EffectMapping[PartialDependence]):
     ``number`` (None for categories and dates), for effects of several features the same with ``_2``, ``_3``,
     ..., then ``output``, ``average``, ``standard_error``, ``support``, ``between_models``, the standard
     deviation between models if there are several, and ``q10``, ``q25``, ... of the spread.
+
+    Attributes
+    ----------
+    effects : tuple of PartialDependence
+        The values of the mapping, in its order.
+    skipped : tuple of str
+        Why features were skipped when all features were requested.
     """
 
     stored = "effects"

@@ -83,8 +83,10 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
         The features as requested: names or positions.
     feature_names, output_names : tuple of str
         Names of the features and of the outputs.
-    feature_pairs, feature_triples : list of tuple
-        Features of each entry of ``pairwise`` and ``threeway``.
+    pairs, triples : tuple of tuple of int
+        Positions, among the features, of those of each entry of ``pairwise`` and ``threeway``.
+    pairwise, overall, threeway, total : Ratio or None
+        The statistics themselves; None where one was not requested.
     main_effect : Ratio
         Mean square of each feature's own effect, over that of the prediction.
     variance : ndarray of shape (n_outputs,)

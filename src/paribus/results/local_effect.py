@@ -126,6 +126,13 @@ class LocalEffects(EffectMapping[LocalEffect]):
     The table of `to_frame` has the columns ``feature``, ``value`` (as text, None for the missing point),
     ``number`` (None for categories and dates), for effects of two features the same with ``_2``, then
     ``output`` and the numbers of the table of one effect, NaN where there are none.
+
+    Attributes
+    ----------
+    effects : tuple of LocalEffect
+        The values of the mapping, in its order.
+    skipped : tuple of str
+        Why features were skipped when all features were requested.
     """
 
     stored = "local_effects"

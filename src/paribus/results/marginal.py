@@ -129,6 +129,13 @@ class Marginals(EffectMapping[Marginal]):
 
     The table of `to_frame` has the columns ``feature``, ``value`` (as text, None for missing ones),
     ``number`` (None for categories and dates), ``output`` and the numbers of the table of one feature.
+
+    Attributes
+    ----------
+    effects : tuple of Marginal
+        The values of the mapping, in its order.
+    skipped : tuple of str
+        Why features were skipped when all features were requested.
     """
 
     stored = "marginals"

@@ -150,6 +150,13 @@ class Overlays(EffectMapping[Overlay]):
     The table of `to_frame` has the columns ``part`` and then those of the table of many effects: ``feature``,
     ``value`` (as text, None for missing ones), ``number`` (None for categories and dates), ``output`` and the
     numbers.
+
+    Attributes
+    ----------
+    effects : tuple of Overlay
+        The values of the mapping, in its order.
+    skipped : tuple of str
+        Why features were skipped when all features were requested.
     """
 
     stored = "overlays"

@@ -59,7 +59,7 @@ class PartialDependence(Result):
         the variation between models is in ``by_model`` only.
     individual : ndarray of shape (n_outputs, n_rows, g0, g1, ...) or None
         Individual conditional expectation (ICE) of each row.
-    quantiles : Spread or None
+    quantiles : IceQuantiles or None
         Quantiles of the ICE curves over the rows, at each grid point.
     row_weights : ndarray of shape (n_rows,) or None
         Weights of the individual curves; None without weights or curves.

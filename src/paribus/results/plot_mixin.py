@@ -50,13 +50,15 @@ class NotebookReprMixin(Saveable):
 
         Parameters
         ----------
-        *args, **options
+        *args
             Those of `figure`.
         dark : bool
             Whether to draw light marks on a dark ground.
         id_prefix : str, optional
             What the ids in the SVG begin with, so that several can be embedded in one page; derived from what
             is drawn by default.
+        **options
+            Those of `figure`.
 
         Returns
         -------

@@ -26,7 +26,7 @@ ShapeName: TypeAlias = Literal[
 class Monotonicity(Record):
     r"""The largest movement of a partial dependence against one direction.
 
-    .. math:: \max_{a \le b} \big( PD(a) - PD(b) \big)
+    .. math:: \max_{a \le b} \left( PD(a) - PD(b) \right)
 
     for a curve that should rise, and the same of :math:`-PD` for one that should fall.
 
@@ -92,7 +92,7 @@ class Shape(Record):
     Errors are of differences of the same rows: with individual curves :math:`f_{ig}`,
 
     .. math:: \operatorname{se}^2(PD_g - PD_h) = \frac{n}{n - 1} \frac{1}{W^2} \sum_i w_i^2
-        \big(f_{ig} - f_{ih} - (PD_g - PD_h)\big)^2
+        \left(f_{ig} - f_{ih} - (PD_g - PD_h)\right)^2
 
     Examples
     --------
