@@ -2,9 +2,10 @@
 Hastie's classifier: brute force and recursion are two numbers
 ==============================================================
 
-By default scikit-learn computes the partial dependence of boosted trees by *recursion*, and of other models
-by brute force. These are two numbers: recursion averages along the paths of the training data, and leaves
-out the initial prediction. In paribus the default equals brute force, and recursion has to be requested.
+By default scikit-learn computes the partial dependence of boosted trees by *recursion*, and of most other
+models by brute force. These are two numbers: recursion averages along the paths of the training data, and
+leaves out the initial prediction. In paribus the default equals brute force, and recursion has to be
+requested.
 """
 
 # %%
