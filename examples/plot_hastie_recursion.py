@@ -2,9 +2,9 @@
 Hastie's classifier: brute force and recursion are two numbers
 ==============================================================
 
-For boosted trees scikit-learn computes partial dependence by *recursion* unless ``method="brute"`` is
-passed. The two methods differ in the number: recursion averages along the paths of the training data and
-leaves out the initial prediction. Here ``method="auto"`` equals brute force, and recursion has to be
+By default scikit-learn computes the partial dependence of boosted trees by *recursion*, and of most other
+models by brute force. These are two numbers: recursion averages along the paths of the training data, and
+leaves out the initial prediction. In paribus the default equals brute force, and recursion has to be
 requested.
 """
 

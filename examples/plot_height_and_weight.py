@@ -2,10 +2,10 @@
 Height and weight: where partial dependence extrapolates
 ========================================================
 
-Partial dependence on weight sets everyone to 50 kg and to 90 kg, tall people and short ones alike. Few of
-these people exist, and the model was never fitted on them. Accumulated local effects (ALE) move each person
-by a little only, and come closest to the effect that the data was made with. ``compare`` draws both, and
-the averages of rows.
+Partial dependence sets everyone to one weight, tall people and short ones alike. Many of these people do
+not exist, and the model was never fitted on them. Accumulated local effects (ALE) move each person by a
+little only, and come closest to the effect that the data was made with. ``compare`` draws both, and
+averages of rows.
 """
 
 # %%

@@ -385,6 +385,15 @@ def test_pooled_levels_of_no_weight_are_averaged_evenly(towns):
     assert points.y[-1] == pytest.approx(effect.average[0, rare].mean())
 
 
+def test_bars_of_even_integers_have_one_height_however_the_grid_rounds():
+    X = np.repeat(np.arange(50), 4)[:, None]
+    effect = effect_of(first, X, 0, grid_resolution=21, percentiles=(0, 1))
+    assert len(set(np.diff(effect.grid_values[0]))) > 1  # steps of two and three
+    bars = only(panel_of(effect), Strip)
+    assert_allclose(bars.height[1:-1], 4.0)
+    assert_allclose(bars.height * bars.width, effect.support)
+
+
 def test_numbers_and_booleans_that_are_categories_stay_in_sequence():
     X = np.random.default_rng(0).integers(0, 5, size=(200, 2)).astype(float)
     X[:, 1] = X[:, 1] > 2

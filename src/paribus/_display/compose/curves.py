@@ -520,6 +520,7 @@ def _cells(place: FeatureAxis, data: DataAlong) -> tuple[Floats, Floats]:
 
     A cell reaches half-way to the next point, and beyond the last as far as before it; points on both sides
     of a step have one together, as have those too close to be distinguished. Of bins the edges are known.
+    A cell of integers is as wide as they are many in it, so that even data has bars of one height.
     """
     if data.edges is not None:
         return place.positions(data.edges), data.support
@@ -532,7 +533,8 @@ def _cells(place: FeatureAxis, data: DataAlong) -> tuple[Floats, Floats]:
     at = at[starts]
     if len(at) < 2:
         return np.concatenate([at - CATEGORY_BAR / 2, at + CATEGORY_BAR / 2]), weights
-    return reach(at), weights
+    edges = reach(at)
+    return (np.floor(edges) + 0.5 if place.values.dtype.kind in "iu" else edges), weights
 
 
 def _strength(place: FeatureAxis, data: DataAlong) -> Floats | None:
