@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from paribus._data.scan.object_store import split_options, without_secret
 from paribus.errors import SourceError, TableError, did_you_mean
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -130,6 +131,12 @@ def _parquet(path: str, target: str | None, weight: str | None, on_error: str) -
         raise SourceError(
             f"DATA {path} is a folder without Parquet files (*.parquet); give one with some, or a file"
         )
-    names = tuple(source_of(path, on_error).schema.names)
+    source = source_of(path, on_error)  # whose footers are read here, and not again
+    names = tuple(source.schema.names)
     _check_names(names, target, weight)
-    return Data(path, target, weight, names)
+    return Data(source, target, weight, names)
+
+
+def name_of(path: str) -> str:
+    """Return the last part of a path or an address, without options and credentials."""
+    return Path(split_options(without_secret(path))[0]).name

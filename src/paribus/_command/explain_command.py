@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     monotone = dict(_pair("--monotone", text) for text in arguments.monotone)
     about = dict(_pair("--about", text) for text in arguments.about)
     from paribus import Explainer, read_model
-    from paribus._command.data_files import read_data
+    from paribus._command.data_files import name_of, read_data
     from paribus._command.saved_files import read_explanation
 
     old = None if arguments.compare is None else read_explanation(arguments.compare)
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     if output is None:
         report(repr(explanation))
     else:
-        title = arguments.title or f"{Path(arguments.model).name} on {Path(arguments.data).name}"
+        title = arguments.title or f"{Path(arguments.model).name} on {name_of(arguments.data)}"
         _write(explanation, output, {"title": title, "about": about, "compare": old})
         complain(f"wrote {output}")
     return 0

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from paribus._codec.records import Format, decode, encode
 from paribus._codec.values import read_array, read_value, write_value
+from paribus._data.scan.object_store import names_store
 from paribus.errors import FormatError
 from paribus.results.equality import differing
 from paribus.results.schema import STORED
@@ -69,6 +70,11 @@ def _document(result: object) -> str:
 
 def write_file(path: str | PathLike[str], text: str) -> None:
     """Write text to a file, which is replaced only once the new one is complete."""
+    if names_store(path):
+        raise FormatError(
+            f"path={str(path)!r} is an address, and results are written to a disk; pass a local path, and "
+            "copy the file by pyarrow.fs.copy_files(path, address)"
+        )
     try:
         _write(Path(path), text)
     except (OSError, TypeError, ValueError) as error:
@@ -164,6 +170,11 @@ def _read(path: str | PathLike[str]) -> Any:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
+        if names_store(path):
+            raise FormatError(
+                f"{path} is an address, and results are read from a disk; copy it first by "
+                "pyarrow.fs.copy_files(address, path)"
+            ) from error
         raise FormatError(f"there is no file {path}; give the path of a saved result") from error
     except UnicodeDecodeError as error:
         raise FormatError(f"{path} is not a result saved by paribus: {error}") from error

@@ -6,12 +6,24 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote
 
+from paribus._data.scan.object_store import (
+    is_address,
+    is_local,
+    names_store,
+    opened_store,
+    split_options,
+    store_reason,
+    without_secret,
+)
 from paribus.errors import SourceError
 
 WILD = re.compile(r"[*?\[]")
+LISTS_AT_ONCE = 16  # of several paths: object stores respond slowly, and many at a time
+BUCKET = re.compile(r"s3://[^/]+")
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -26,29 +38,61 @@ def listed(X: Any) -> tuple[Any, list[str], str]:
     """Return the filesystem, the files in order, and the folder whose subfolders may say ``key=value``."""
     if isinstance(X, (list, tuple)):
         return _several(X)
-    filesystem, path = _located(os.fspath(X))
-    kind = filesystem.get_file_info(path).type.name
-    if WILD.search(path) and kind == "NotFound":
-        files = _matching(filesystem, path)
-        if not files:
-            raise SourceError(f"X={os.fspath(X)!r}: no file matches this pattern")
-        return filesystem, files, _above(_fixed(path))
-    if kind == "NotFound":
-        raise SourceError(f"X={os.fspath(X)!r}: there is no such file or folder")
-    if kind == "File":
-        return filesystem, [path], _base([path])
-    files = [file for file in _under(filesystem, path) if not _hidden(file[len(path) :])]
+    given = os.fspath(X)
+    return _listed(given, *_located(given))
+
+
+def _listed(given: str, filesystem: Any, path: str) -> tuple[Any, list[str], str]:
+    shown = without_secret(given)
+    try:
+        kind = filesystem.get_file_info(path).type.name
+        if WILD.search(path) and kind == "NotFound":
+            files = _matching(filesystem, path)
+            if not files:
+                raise SourceError(f"X={shown!r}: no file matches this pattern{_bucket(filesystem, path)}")
+            return filesystem, files, _above(_fixed(path))
+        if kind == "NotFound":
+            raise SourceError(
+                f"X={shown!r}: there is no such file or folder{_missing(given, filesystem, path)}"
+            )
+        if kind == "File":
+            return filesystem, [path], _base([path])
+        files = [file for file in _under(filesystem, path) if not _hidden(file[len(path) :])]
+    except OSError as error:
+        raise SourceError(f"X={shown!r} cannot be listed: {store_reason(error)}") from error
     if not files:
-        raise SourceError(f"X={os.fspath(X)!r}: this folder has no files")
+        raise SourceError(f"X={shown!r}: this folder has no files")
     return filesystem, files, _above(path)
+
+
+def _missing(given: str, filesystem: Any, path: str) -> str:
+    if is_local(filesystem):
+        return "; pass an address as text, because pathlib shortens it" if names_store(given) else ""
+    return _bucket(filesystem, path)
+
+
+def _bucket(filesystem: Any, path: str) -> str:
+    """Return whether it is the bucket that is missing, as the end of a sentence."""
+    bucket = path.partition("/")[0]
+    if filesystem.type_name != "s3" or filesystem.get_file_info(bucket).type.name != "NotFound":
+        return ""
+    return f", because there is no bucket {bucket!r}"
 
 
 def _matching(filesystem: Any, path: str) -> list[str]:
     """Return the files a pattern names, or else those in the folders it names."""
-    every, pattern = _under(filesystem, _fixed(path)), _pattern(path)
+    folder, pattern = _fixed(path), _pattern(path)
+    if folder == path.rpartition("/")[0] and "**" not in path:  # a bucket may hold a lot besides
+        infos = _infos(filesystem, folder, recursive=False)
+        named = [info for info in infos if re.fullmatch(pattern, info.path)]
+        files = [info.path for info in named if info.type.name == "File"]
+        below = [info.path for info in named if info.type.name == "Directory"]
+        inside = [file for one in below for file in _under(filesystem, one) if not _hidden(file[len(one) :])]
+        return sorted(files or inside)
+    every = _under(filesystem, folder)
     files = [file for file in every if re.fullmatch(pattern, file)]
-    inside = re.compile(f"(?:{pattern})(/.*)")
-    found = ((file, inside.fullmatch(file)) for file in every)
+    within = re.compile(f"(?:{pattern})(/.*)")
+    found = ((file, within.fullmatch(file)) for file in every)
     return files or [file for file, match in found if match and not _hidden(match[match.re.groups])]
 
 
@@ -64,13 +108,16 @@ def keys_of(path: str, base: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def _several(paths: Sequence[Any]) -> tuple[Any, list[str], str]:
-    filesystem, files = None, []
-    for path in paths:
-        where, found, _ = listed(path)
-        if filesystem is not None and where != filesystem:
-            raise SourceError(f"X has files on several filesystems, such as {os.fspath(path)!r}; give one")
-        filesystem = where
-        files += found
+    given = [os.fspath(path) for path in paths]
+    places = _all_located(given)
+    filesystem = places[0][0]
+    for path, (where, _) in zip(given, places, strict=True):
+        if where != filesystem:
+            shown = without_secret(path)
+            raise SourceError(f"X has files on several filesystems, such as {shown!r}; give one")
+    with ThreadPoolExecutor(LISTS_AT_ONCE) as pool:
+        found = pool.map(lambda path, place: _listed(path, *place)[1], given, places)
+        files = [file for some in found for file in some]
     twice = [file for file, count in Counter(files).items() if count > 1]
     if twice:
         raise SourceError(f"X has {twice[0]} more than once, so that its rows would count more than once")
@@ -87,20 +134,55 @@ def _above(folder: str) -> str:
     return folder.partition("=")[0].rpartition("/")[0] if "=" in folder else folder
 
 
+def _all_located(paths: list[str]) -> list[tuple[Any, str]]:
+    """Locate several paths; a bucket is opened once."""
+    opened: dict[str, tuple[Any, str]] = {}
+    places = []
+    for path in paths:
+        bucket, key, options = _parts(path) if is_address(path) else (path, "", "")
+        if bucket + options not in opened:
+            opened[bucket + options] = _located(bucket + options)
+        filesystem, base = opened[bucket + options]
+        places.append((filesystem, base + key))
+    return places
+
+
+def _parts(path: str) -> tuple[str, str, str]:
+    """Return an address as what is opened, the key in it and its options.
+
+    A key is taken as it is: one of S3 may hold spaces and percent signs.
+
+    >>> _parts("s3://bucket/city=a%20b/*.parquet?region=eu-west-1")
+    ('s3://bucket', '/city=a%20b/*.parquet', '?region=eu-west-1')
+    """
+    plain, options = split_options(path)
+    bucket = BUCKET.match(plain)
+    if bucket is not None:
+        return bucket[0], plain[bucket.end() :].rstrip("/"), options
+    # A pattern is no address: what is wild is put back once the filesystem is known.
+    fixed = _fixed(plain) if WILD.search(plain) else plain
+    return fixed, plain[len(fixed) :], options
+
+
 def _located(path: str) -> tuple[Any, str]:
     """Return the filesystem of an address and the path on it; a path without a scheme is local."""
     from pyarrow import fs
 
-    if "://" in path:
-        scheme, _, rest = path.partition("://")
-        # A pattern is no address: what is wild is put back once the filesystem is known.
-        fixed = _fixed(rest) if WILD.search(rest) else rest
-        try:
-            filesystem, found = fs.FileSystem.from_uri(f"{scheme}://{fixed}")
-        except (OSError, ValueError) as error:
-            raise SourceError(f"X={path!r} is no address that can be read: {error}") from error
-        return filesystem, found + rest[len(fixed) :]
-    return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path)).replace(os.sep, "/")
+    if not is_address(path):
+        return fs.LocalFileSystem(), _local(path)
+    opened, key, options = _parts(path)
+    try:
+        filesystem, found = opened_store(opened + options)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"X={without_secret(path)!r} cannot be opened: {store_reason(error)}; what fsspec reads is "
+            "passed as pyarrow.dataset.dataset(path, filesystem=fsspec.filesystem(...))"
+        ) from error
+    return filesystem, found + key
+
+
+def _local(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path)).replace(os.sep, "/")
 
 
 def _fixed(path: str) -> str:
@@ -111,10 +193,16 @@ def _fixed(path: str) -> str:
 
 
 def _under(filesystem: Any, folder: str) -> list[str]:
+    infos = _infos(filesystem, folder, recursive=True)
+    return sorted(info.path for info in infos if info.type.name == "File")
+
+
+def _infos(filesystem: Any, folder: str, recursive: bool) -> list[Any]:
     from pyarrow import fs
 
-    selector = fs.FileSelector(folder, recursive=True, allow_not_found=True)
-    return sorted(info.path for info in filesystem.get_file_info(selector) if info.type.name == "File")
+    selector = fs.FileSelector(folder, recursive=recursive, allow_not_found=True)
+    found: list[Any] = filesystem.get_file_info(selector)
+    return found
 
 
 def _hidden(path: str) -> bool:

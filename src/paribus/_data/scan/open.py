@@ -25,6 +25,8 @@ def source_of(X: Any, on_error: str) -> ParquetFiles | Stream | Partitions | Non
 
     Libraries are known by the module of X's class, so that none is imported here.
     """
+    if isinstance(X, ParquetFiles):  # opened already, by a command
+        return X
     if is_path(X):
         return parquet_files(X, on_error)
     library, kind = type(X).__module__.partition(".")[0], type(X).__name__

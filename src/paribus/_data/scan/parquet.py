@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import sleep
@@ -17,8 +17,9 @@ import numpy as np
 import xxhash
 
 from paribus._data.scan.listing import keys_of, listed
+from paribus._data.scan.object_store import is_final, is_local, store_reason, version_of
 from paribus._data.scan.source import BATCH_BYTES, BATCH_ROWS, conformed, fits, normal_type, shown_library
-from paribus.errors import SourceError
+from paribus.errors import ParibusError, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,13 +32,17 @@ HEAD_GROUPS, HEAD_ROWS = 8, 256  # row groups that the head is read from, and ro
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """A file: rows of each row group, what its folders say of all its rows, and digests of its footer."""
+    """A file: rows of each row group, what its folders say of all its rows, and digests of its footer.
+
+    ``version`` is what differs once it was written anew, ``stamp`` a digest of all of this.
+    """
 
     path: str
     groups: tuple[int, ...]
     keys: tuple[tuple[str, Any], ...]
     schema: Any
     footer: str
+    version: str
     stamp: str
 
     @cached_property
@@ -61,6 +66,7 @@ class ParquetFiles:
     skipped: tuple[str, ...] = ()
     start: int = 0
     library: str = field(default_factory=shown_library)
+    heads: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @property
     def shippable(self) -> bool:
@@ -110,7 +116,7 @@ class ParquetFiles:
                 skipped.append(f"{file.path} {problem}")
             else:
                 raise SourceError(f"{file.path} {problem}; rewrite it like the others, or remove it{WAY_OUT}")
-        return replace(self, files=tuple(kept), schema=wanted, skipped=tuple(skipped))
+        return replace(self, files=tuple(kept), schema=wanted, skipped=tuple(skipped), heads={})
 
     def without(self, problems: Iterable[tuple[str, str]]) -> Self:
         """Return the same files without some, each with what is wrong with it."""
@@ -118,13 +124,13 @@ class ParquetFiles:
         files = tuple(file for file in self.files if file.path not in wrong)
         if not files:
             raise SourceError(f"none of {len(self.files)} files can be read: {next(iter(wrong.values()))}")
-        return replace(self, files=files, skipped=(*self.skipped, *wrong.values()))
+        return replace(self, files=files, skipped=(*self.skipped, *wrong.values()), heads={})
 
     def part(self, first: int, stop: int) -> Self:
         """Return a source that holds the files of these rows only."""
         low = max(0, int(np.searchsorted(self._starts, first, side="right")) - 1)
         high = int(np.searchsorted(self._starts, stop, side="left"))
-        return replace(self, files=self.files[low:high], start=int(self._starts[low]), skipped=())
+        return replace(self, files=self.files[low:high], start=int(self._starts[low]), skipped=(), heads={})
 
     def batches(self, columns: tuple[str, ...], first: int, stop: int | None) -> Iterator[pa.Table]:
         """Yield the rows from ``first`` to ``stop``, read row group by row group."""
@@ -135,7 +141,12 @@ class ParquetFiles:
                 yield from self._rows(file, columns, low, high)
 
     def head(self, columns: tuple[str, ...]) -> pa.Table:
-        """Return the first rows of a few row groups all over the files."""
+        """Return the first rows of a few row groups all over the files, read once."""
+        if columns not in self.heads:
+            self.heads[columns] = self._head(columns)
+        return self.heads[columns]
+
+    def _head(self, columns: tuple[str, ...]) -> pa.Table:
         import pyarrow as pa
 
         starts = [
@@ -169,20 +180,22 @@ class ParquetFiles:
                 for table in self._read(file, columns, done, stop):
                     yield table
                     done, tries = done + len(table), 0
-            except OSError as error:  # of which Arrow's own are
+            except (ParibusError, MemoryError):
+                raise
+            except Exception as error:  # a filesystem in Python raises what it likes
                 tries += 1
-                if tries >= TRIES:
-                    raise _unreadable(file.path, error, f"rows {done} to {stop - 1}") from error
+                if tries >= TRIES or is_final(self.filesystem, error):
+                    raise self._unreadable(file, error, done, stop) from error
                 sleep(PAUSE * 2 ** (tries - 1))
-            except (ValueError, NotImplementedError) as error:  # Arrow: invalid content
-                raise _unreadable(file.path, error, f"rows {done} to {stop - 1}") from error
             else:
                 if done < stop:
                     raise SourceError(f"{file.path} ended after {done} of {file.rows} rows; was it changed?")
 
+    def _unreadable(self, file: File, error: Exception, first: int, stop: int) -> SourceError:
+        return _unreadable(self.filesystem, file.path, error, f"rows {first} to {stop - 1}")
+
     def _read(self, file: File, columns: tuple[str, ...], first: int, stop: int) -> Iterator[pa.Table]:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         ends = np.cumsum(file.groups)
         low, high = np.searchsorted(ends, [first, stop - 1], side="right").tolist()
@@ -190,18 +203,12 @@ class ParquetFiles:
         schema = _narrow(self.schema, columns)
         keys = dict(file.keys)
         inside = [name for name in columns if name not in keys]
-        with (
-            self.filesystem.open_input_file(file.path) as handle,
-            closing(pq.ParquetFile(handle, pre_buffer=False, page_checksum_verification=True)) as opened,
-        ):
-            if _footer(opened.metadata) != file.footer:
-                raise SourceError(f"{file.path} was changed while it was read; nothing is returned")
+        with self._opened(file) as opened:
             row_bytes = sum(
                 opened.metadata.row_group(g).total_byte_size for g in range(low, high + 1)
             ) // max(1, sum(file.groups[low : high + 1]))
             size = max(1024, min(BATCH_ROWS, BATCH_BYTES // max(1, row_bytes)))
-            groups = list(range(low, high + 1))
-            for batch in opened.iter_batches(size, row_groups=groups, columns=inside, use_threads=False):
+            for batch in self._row_groups(opened, low, high + 1, size, inside):
                 rows = batch.slice(skip, left)
                 skip, left = max(0, skip - batch.num_rows), left - rows.num_rows
                 if rows.num_rows:
@@ -209,6 +216,36 @@ class ParquetFiles:
                     yield conformed(table, schema, file.path)
                 if not left:  # or the rest of the row group would be read as well
                     break
+
+    @contextmanager
+    def _opened(self, file: File) -> Iterator[Any]:
+        """Open a file that must be the one whose footer was read, still so when it was read."""
+        import pyarrow.parquet as pq
+
+        options = {"pre_buffer": not is_local(self.filesystem), "page_checksum_verification": True}
+        with self.filesystem.open_input_file(file.path) as handle:
+            self._check_version(file, handle)
+            with closing(pq.ParquetFile(handle, **options)) as opened:
+                if _footer(opened.metadata) != file.footer:
+                    raise _changed(file)
+                yield opened
+        with self.filesystem.open_input_file(file.path) as handle:
+            self._check_version(file, handle)
+
+    def _check_version(self, file: File, handle: Any) -> None:
+        if version_of(self.filesystem, file.path, handle) != file.version:
+            raise _changed(file)
+
+    def _row_groups(self, opened: Any, first: int, stop: int, size: int, columns: list[str]) -> Iterator[Any]:
+        """Yield batches; from an object store, the columns of a row group in as few requests as possible."""
+        step = stop - first if is_local(self.filesystem) else 1  # what is requested ahead is held in memory
+        for begin in range(first, stop, step):
+            groups = list(range(begin, begin + step))
+            yield from opened.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
+
+
+def _changed(file: File) -> SourceError:
+    return SourceError(f"{file.path} was changed while it was read; nothing is returned")
 
 
 def parquet_files(X: Any, on_error: str) -> ParquetFiles:
@@ -221,8 +258,14 @@ def files_of(
     filesystem: Any, paths: list[str], base: str, on_error: str, only: set[str] | None = None
 ) -> ParquetFiles:
     """Read footers; a file that has none is an error, or skipped. ``only`` are keys of folders that count."""
+    stopping = on_error != "skip" and not is_local(filesystem)  # a store that is silent is so for each file
+    found: list[File | SourceError] = []
     with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
-        found = list(pool.map(lambda path: _file(filesystem, path, base, only), paths))
+        for one in pool.map(lambda path: _file(filesystem, path, base, only), paths):
+            found.append(one)
+            if stopping and isinstance(one, SourceError):
+                pool.shutdown(cancel_futures=True)
+                break
     wrong = [one for one in found if isinstance(one, SourceError)]
     if wrong and on_error != "skip":
         more = f" (and {len(wrong) - 1} more files cannot be read)" if len(wrong) > 1 else ""
@@ -235,19 +278,31 @@ def files_of(
 
 
 def _file(filesystem: Any, path: str, base: str, only: set[str] | None) -> File | SourceError:
+    """Read a footer; an attempt that fails is repeated."""
+    for number in range(TRIES):
+        try:
+            return _read_footer(filesystem, path, base, only)
+        except MemoryError:
+            raise
+        except Exception as error:  # a filesystem in Python raises what it likes
+            if is_final(filesystem, error) or number + 1 == TRIES:
+                return _unreadable(filesystem, path, error, "its footer")
+            sleep(PAUSE * 2**number)
+    raise AssertionError("the last attempt returns")
+
+
+def _read_footer(filesystem: Any, path: str, base: str, only: set[str] | None) -> File:
     import pyarrow.parquet as pq
 
-    try:
-        info = filesystem.get_file_info(path)
-        with filesystem.open_input_file(path) as handle, closing(pq.ParquetFile(handle)) as opened:
+    with filesystem.open_input_file(path) as handle:
+        version = version_of(filesystem, path, handle)
+        with closing(pq.ParquetFile(handle)) as opened:
             footer, schema = opened.metadata, without_index(opened.schema_arrow)
             groups = tuple(footer.row_group(g).num_rows for g in range(footer.num_row_groups))
-    except (OSError, ValueError, NotImplementedError) as error:
-        return _unreadable(path, error, "its footer")
     keys = tuple((key, value) for key, value in keys_of(path, base) if only is None or key in only)
     own = _footer(footer)
-    stamp = xxhash.xxh3_128_hexdigest(repr((own, info.size, info.mtime_ns, keys)).encode())
-    return File(path, groups, keys, schema.remove_metadata(), own, stamp)
+    stamp = xxhash.xxh3_128_hexdigest(repr((own, version, keys)).encode())
+    return File(path, groups, keys, schema.remove_metadata(), own, version, stamp)
 
 
 def _footer(metadata: Any) -> str:
@@ -264,8 +319,10 @@ def without_index(schema: pa.Schema) -> pa.Schema:
     return schema
 
 
-def _unreadable(path: str, error: Exception, what: str) -> SourceError:
+def _unreadable(filesystem: Any, path: str, error: Exception, what: str) -> SourceError:
     reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if not is_local(filesystem):
+        reason = store_reason(error)
     return SourceError(f"{path} cannot be read ({what}): {reason}{WAY_OUT}")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from paribus._data.scan.object_store import names_store
 from paribus._models.files.binary_json import parsed_ubj
 from paribus._models.files.catboost_file import read_catboost
 from paribus._models.files.file_model import FileModel
@@ -82,6 +83,11 @@ def _head(path: Path) -> bytes:
     """Return how a file begins, or refuse what is no file, empty or too large."""
     try:
         if not path.is_file():
+            if names_store(path):
+                raise ModelFileError(
+                    f"path={str(path)!r} is an address, and model files are read from a disk; copy it first "
+                    "by pyarrow.fs.copy_files(address, path)"
+                )
             what = "is a folder" if path.is_dir() else "does not exist"
             raise ModelFileError(f"path={str(path)!r} {what}; pass a file of {READS}")
         size = path.stat().st_size
