@@ -2,7 +2,7 @@
 PYTHON ?= python
 PARALLEL = --numprocesses logical --dist worksteal
 
-.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench scale laws pipelines fuzz floors pictures
+.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench bench-peers scale laws pipelines fuzz floors pictures
 
 install:  ## everything a developer needs
 	$(PYTHON) -m pip install --quiet --upgrade pip
@@ -57,6 +57,9 @@ timings:  ## what an answer costs in predicts, memory, import time, first calls
 
 bench:  ## which kernel became slower since BASE, a commit; about ten minutes
 	$(PYTHON) benchmarks/compare.py $(BASE)
+
+bench-peers:  ## the same work on paribus and its peers from PyPI, in docs/benchmarks.md; a quarter of an hour
+	$(PYTHON) benchmarks/peers.py
 
 scale:  ## fifty million rows streamed and on a cluster, workers killed; about half an hour and 10 GB of disk
 	$(PYTHON) tests/support/scale.py
