@@ -4,7 +4,7 @@ PARALLEL = --numprocesses logical --dist worksteal
 # Only these files are imported for the tests that bear nothing beside them.
 ALONE = $(shell grep --recursive --files-with-matches --include '*.py' 'pytest.mark.alone' tests)
 
-.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests tables
+.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests tables bench-peers
 
 PACKAGES = --editable '.[plot,plotly]' --group dev
 
@@ -82,6 +82,9 @@ timings:  ## what an answer costs in predicts, memory, import time, first calls
 
 bench:  ## which kernel became slower since BASE, a commit; about ten minutes
 	$(PYTHON) benchmarks/compare.py $(BASE)
+
+bench-peers:  ## the same work on paribus and its peers from PyPI, in docs/benchmarks.md; a quarter of an hour
+	$(PYTHON) benchmarks/peers.py
 
 scale:  ## fifty million rows streamed and on a cluster, workers killed; about half an hour and 10 GB of disk
 	$(PYTHON) tests/support/scale.py
