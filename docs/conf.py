@@ -72,7 +72,6 @@ sphinx_gallery_conf = {
     "doc_module": ("paribus",),
     "backreferences_dir": "reference/examples",
     "image_srcset": ["2x"],
-    "ignore_repr_types": r"matplotlib|numpy",
     "remove_config_comments": True,
     "ignore_repr_types": r"matplotlib\.(axes|figure|text)",  # a picture is shown, not its name
     "show_memory": False,
