@@ -370,9 +370,7 @@ def test_a_collection_prints_once_that_columns_were_ignored():
     X = frame().assign(id=1)
     for compute in (paribus.effects, paribus.accumulated_local_effects, paribus.marginal):
         shown = repr(compute(model("lightgbm"), X, ["a", "b"], progress=False))
-        assert (
-            shown.count("note: a column of X was ignored, because the model was not fitted on it: id") == 1
-        )
+        assert shown.count("note: a column of X was ignored, because the model was not fitted on it: id") == 1
 
 
 def test_a_column_that_differs_in_case_alone_is_suggested():
