@@ -42,8 +42,9 @@ for name, model in {"without constraints": free, "monotone": bound}.items():
     model.fit(loans, default)
     explained[name] = paribus.explain(model, loans, default, monotone=rule, interactions=False)
 
-overlay = paribus.overlay({name: each.effects for name, each in explained.items()})
-figure = overlay.plot(k=3)
+overlay = paribus.overlay({name: each.effects["debt_ratio"] for name, each in explained.items()})
+ax = overlay.plot()
+ax.set_ylabel("chance of default")
 
 # %%
 # The verdict of each, worst first. Each finding has a code that does not change, to search for and to mute.

@@ -60,12 +60,14 @@ curves = {}
 for name, model in models.items():
     curves[name] = paribus.partial_dependence(model.fit(X, y), X, 0, grid_resolution=40, verify=True)
 
-figure, axes = plt.subplots(2, 7, figsize=(13, 4.6), sharex=True, sharey=True, layout="constrained")
-for ax, (name, curve) in zip(axes.flat, curves.items(), strict=True):
+figure, axes = plt.subplots(3, 5, figsize=(9.5, 6), sharex=True, sharey=True, layout="constrained")
+for ax, (name, curve) in zip(axes.flat, curves.items(), strict=False):
     values = curve.grid_values[0]
-    ax.plot(values, np.sin(2 * values), color="0.75", linewidth=4)
-    ax.plot(values, curve.average[0], color="tab:blue")
+    ax.plot(values, np.sin(2 * values), color="0.75", linewidth=4, label="truth")
+    ax.plot(values, curve.average[0], color="tab:blue", label="model")
     ax.set_title(f"{name}\n{curve.provenance.evaluator}", fontsize="small")
+axes.flat[-1].set_axis_off()
+axes.flat[-1].legend(*axes.flat[0].get_legend_handles_labels(), loc="center")
 figure.supxlabel("x0")
 figure.supylabel("average prediction")
 

@@ -18,7 +18,7 @@ import paribus
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.uniform(-1, 1, size=(1_000, 3)), columns=["x0", "x1", "x2"])
 y = X["x0"] * np.sign(X["x1"]) + 0.5 * X["x2"]
-network = MLPRegressor(hidden_layer_sizes=(24, 24), learning_rate_init=0.01, max_iter=80, random_state=0).fit(
+network = MLPRegressor(hidden_layer_sizes=(24, 24), learning_rate_init=0.01, tol=1e-3, random_state=0).fit(
     X, y
 )
 

@@ -21,7 +21,7 @@ y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(size=1_000)
 train, held = slice(0, 500), slice(500, 1_000)
 
 boosted = GradientBoostingRegressor(n_estimators=150, subsample=0.5, max_depth=4, random_state=0)
-boosted.fit(X[train], y[train])
+boosted = boosted.fit(X[train], y[train])
 
 # %%
 # What a model keeps of its fit is part of the performance that :func:`paribus.explain` measures: with
