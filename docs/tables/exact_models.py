@@ -130,7 +130,7 @@ def _boosting() -> Iterator[Family]:
     start = linear_model.LinearRegression()
     yield Family(
         group,
-        "`GradientBoostingRegressor(init=LinearRegression())`",
+        "`GradientBoostingRegressor`, `init` a model",
         lambda: ensemble.GradientBoostingRegressor(**TREES, init=start).fit(NUMBERS, Y),
     )
     for name, y in (("two classes", TWO), ("several classes", THREE)):
@@ -148,7 +148,7 @@ def _boosting() -> Iterator[Family]:
     )
     yield Family(
         group,
-        '`HistGradientBoostingRegressor(loss="poisson")`',
+        "`HistGradientBoostingRegressor`, Poisson",
         lambda: ensemble.HistGradientBoostingRegressor(**few, loss="poisson").fit(NUMBERS, COUNTS),
     )
     yield Family(
@@ -169,18 +169,18 @@ def _xgboost() -> Iterator[Family]:
     )
     yield Family(
         group,
-        '`XGBRegressor(objective="count:poisson")`',
+        "`XGBRegressor`, Poisson",
         lambda: xgb.XGBRegressor(**XGB, objective="count:poisson").fit(NUMBERS, COUNTS),
         (VALUE, MARGIN),
     )
     yield Family(
         group,
-        '`XGBRegressor(booster="dart")`',
+        "`XGBRegressor`, DART",
         lambda: xgb.XGBRegressor(**XGB, booster="dart", rate_drop=0.5).fit(NUMBERS, Y),
     )
     yield Family(
         group,
-        '`XGBRegressor(booster="gblinear")`',
+        "`XGBRegressor`, `gblinear`",
         lambda: xgb.XGBRegressor(n_estimators=4, booster="gblinear", verbosity=0).fit(NUMBERS, Y),
     )
     yield Family(group, "`XGBRFRegressor`", lambda: xgb.XGBRFRegressor(**XGB).fit(NUMBERS, Y))
@@ -188,7 +188,7 @@ def _xgboost() -> Iterator[Family]:
     binary = {"max_depth": 3, "nthread": 1, "verbosity": 0, "objective": "binary:logistic"}
     yield Family(
         group,
-        '`xgboost.train`, `"binary:logistic"`',
+        "`xgboost.train`, logistic",
         lambda: xgb.train(binary, xgb.DMatrix(NUMBERS, TWO), 4),
         (VALUE, MARGIN),
     )
@@ -204,18 +204,18 @@ def _lightgbm() -> Iterator[Family]:
     )
     yield Family(
         group,
-        '`LGBMRegressor(objective="poisson")`',
+        "`LGBMRegressor`, Poisson",
         lambda: lgb.LGBMRegressor(**LGB, objective="poisson").fit(NUMBERS, COUNTS),
         (VALUE, MARGIN),
     )
     yield Family(
         group,
-        '`LGBMRegressor(boosting_type="dart")`',
+        "`LGBMRegressor`, DART",
         lambda: lgb.LGBMRegressor(**LGB, boosting_type="dart").fit(NUMBERS, Y),
     )
     yield Family(
         group,
-        "`LGBMRegressor(linear_tree=True)`",
+        "`LGBMRegressor`, linear trees",
         lambda: lgb.LGBMRegressor(**LGB, linear_tree=True).fit(NUMBERS, Y),
     )
     yield Family(group, "`LGBMClassifier`", lambda: lgb.LGBMClassifier(**LGB).fit(NUMBERS, THREE), both)
@@ -353,7 +353,7 @@ def _wrapped() -> Iterator[Family]:
     for vote in ("soft", "hard"):
         yield Family(
             group,
-            f'`VotingClassifier(voting="{vote}")`',
+            f"`VotingClassifier`, {vote}",
             lambda vote=vote: ensemble.VotingClassifier([("x", classes), ("y", chance)], voting=vote).fit(
                 NUMBERS, TWO
             ),

@@ -89,8 +89,11 @@ def test_splits_are_found_between_neighboring_values_of_every_dtype(kind):
 )  # fmt: skip
 def test_splits_that_cannot_be_found_are_refused_by_name(steps, feature, reason):
     X, *_ = mixed()
-    with pytest.raises(paribus.RefusalError, match=f"{reason}.*pass an integer, or custom_values of"):
+    with pytest.raises(
+        paribus.RefusalError, match=f"{reason}.*pass an integer, or custom_values of"
+    ) as refused:
         paribus.partial_dependence(fitted("forest", steps), X, feature, grid_resolution="splits")
+    assert refused.value.code is paribus.RefusalCode.UNSUPPORTED
 
 
 def test_steps_that_fail_between_values_are_refused():
@@ -105,8 +108,11 @@ def test_steps_that_fail_between_values_are_refused():
 
 def test_terms_have_no_splits():
     X, *_ = mixed()
-    with pytest.raises(paribus.RefusalError, match=r"needs the trees of .*a sum of terms.*pass an integer"):
+    with pytest.raises(
+        paribus.RefusalError, match=r"needs the trees of .*a sum of terms.*pass an integer"
+    ) as no:
         paribus.partial_dependence(fitted("ridge"), X, "gap", grid_resolution="splits")
+    assert no.value.code is paribus.RefusalCode.NO_STRUCTURE
 
 
 def test_several_pipelines_share_the_splits_of_all():

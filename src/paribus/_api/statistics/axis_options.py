@@ -112,7 +112,8 @@ def _sides(models: tuple[Model, ...], like: Table) -> Callable[[int, Summary], A
             each.append(trees_of(model).ensemble)
         except RefusalError as refusal:
             raise RefusalError(
-                f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; pass an integer"
+                f"grid_resolution={SPLITS!r} needs the trees of {model.name}: {refusal}; pass an integer",
+                refusal.code,
             ) from refusal
 
     def sides(feature: int, summary: Summary) -> Array:
@@ -121,7 +122,8 @@ def _sides(models: tuple[Model, ...], like: Table) -> Callable[[int, Summary], A
         except RefusalError as refusal:
             raise RefusalError(
                 f"grid_resolution={SPLITS!r} does not know where {summary.name!r} is split: {refusal}; "
-                f"pass an integer, or custom_values of {summary.name!r}"
+                f"pass an integer, or custom_values of {summary.name!r}",
+                refusal.code,
             ) from refusal
         return np.unique(np.concatenate(found))
 
