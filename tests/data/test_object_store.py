@@ -212,6 +212,7 @@ def test_what_is_missing_is_named(store):
     within(5, "no file matches", X=f"s3://{BUCKET}/data/plain/*.csv")
     within(5, "as text", X=Path(f"s3://{BUCKET}/data/plain"))
     within(5, "fsspec.filesystem", X="nosuch://bucket/x.parquet")
+    within(5, "'regoin' is no option", X=f"s3://{BUCKET}/data/plain?regoin=eu-west-1")
 
 
 def test_secret_in_address_is_not_in_message(store):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from paribus.errors import failure
 
@@ -14,6 +15,8 @@ ATTEMPTS = 4  # of one request to S3, with pauses of about 0.5, 1 and 2 seconds 
 OPTIONS = re.compile(r"\?\w+=[^&?*\[]*(?:&\w+=[^&?*\[]*)*$")
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # pathlib leaves one slash of two
 SECRET = re.compile(r"://[^/@]*@")
+S3_OPTIONS = {"region", "scheme", "endpoint_override", "tls_ca_file_path"}
+ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")  # variables that name a store other than Amazon's
 WRITTEN = ("ETag", "etag", "mtime", "LastModified", "last_modified")  # what filesystems of fsspec say
 CREDENTIALS = (
     "check that credentials (AWS_PROFILE, or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN) "
@@ -74,19 +77,41 @@ def split_options(path: str) -> tuple[str, str]:
 
 
 def opened_store(address: str) -> tuple[Any, str]:
-    """Return the filesystem of an address without a pattern, and the path on it; S3 within bounds of time.
+    """Return the filesystem of an address without a pattern, and the path on it."""
+    from pyarrow import fs
 
-    Arrow alone would wait for a silent S3 for a minute and a half.
+    if address.startswith("s3://"):
+        return _opened_s3(address)
+    filesystem, path = fs.FileSystem.from_uri(address)
+    return filesystem, path
+
+
+def _opened_s3(address: str) -> tuple[Any, str]:
+    """Open a bucket within bounds of time: Arrow alone waits for a silent one for a minute and a half.
+
+    Options of the address are those Arrow knows. It is opened once, as credentials may be looked up slowly.
     """
     from pyarrow import fs
 
-    filesystem, path = fs.FileSystem.from_uri(address)
-    if filesystem.type_name != "s3":
-        return filesystem, path
-    _, (options,) = filesystem.__reduce__()  # every option it was opened with
-    options |= {"request_timeout": SILENCE, "connect_timeout": CONNECT}
+    parts = urlsplit(address)
+    options = dict(parse_qsl(parts.query))
+    unknown = sorted(set(options) - S3_OPTIONS)
+    if unknown:
+        raise ValueError(
+            f"{unknown[0]!r} is no option of an address, which are {', '.join(sorted(S3_OPTIONS))}"
+        )
+    secret, _, bucket = parts.netloc.rpartition("@")
+    if secret:
+        options["access_key"], _, options["secret_key"] = map(unquote, secret.partition(":"))
+    named = next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), "")
+    if named and "endpoint_override" not in options:
+        scheme, _, options["endpoint_override"] = named.rpartition("://")
+        options["scheme"] = scheme or "https"
+    if "region" not in options and "endpoint_override" not in options:
+        options["region"] = fs.resolve_s3_region(bucket)
     attempts = fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)
-    return fs.S3FileSystem(**options, retry_strategy=attempts), path
+    bounds = {"request_timeout": SILENCE, "connect_timeout": CONNECT, "retry_strategy": attempts}
+    return fs.S3FileSystem(**options, **bounds), bucket
 
 
 def is_local(filesystem: Any) -> bool:
