@@ -30,7 +30,7 @@ QUICK = $(wildcard tests/test_*.py) tests/data/test_bins.py tests/data/test_scan
 	tests/models/libraries/test_lightgbm.py tests/models/libraries/test_xgboost.py tests/states \
 	tests/evaluators/test_importance.py tests/evaluators/test_ale_columns.py tests/evaluators/test_trees_splits.py \
 	tests/results/test_hstatistics.py tests/results/test_local_effect.py tests/display/test_plotly.py \
-	tests/display/test_picture_laws.py tests/display/test_compose_curves.py tests/laws/test_defects.py
+	tests/display/test_picture_laws.py tests/display/test_compose_curves.py tests/laws/test_defects.py tests/contributing
 
 quick:  ## says within a minute whether something broke; no law, no cluster, no browser
 	$(PYTHON) -m pytest $(QUICK) -m 'not slow and not alone and not cluster and not browser' $(PARALLEL)
