@@ -72,8 +72,8 @@ sphinx_gallery_conf = {
     "doc_module": ("paribus",),
     "backreferences_dir": "reference/examples",
     "image_srcset": ["2x"],
-    "ignore_repr_types": r"matplotlib|numpy",
     "remove_config_comments": True,
+    "ignore_repr_types": r"matplotlib\.(axes|figure|text)",  # a picture is shown, not its name
     "show_memory": False,
     "write_computation_times": False,  # pages of timings, whose scripts come from elsewhere
     "show_signature": False,
