@@ -19,6 +19,7 @@ Array: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]
 Floats: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.float64]]
 Integers: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.int64]]
 Flags: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
+Octets: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.uint8]]
 
 Kind: TypeAlias = Literal["numeric", "integer", "boolean", "category", "string", "datetime"]
 NOMINAL: tuple[Kind, ...] = ("category", "string", "boolean")  # kinds whose values are categories

@@ -347,7 +347,9 @@ def test_table_numbers_beyond_64_bits_of_polars_are_refused():
 
 
 def test_table_missing_objects_of_every_kind():
-    column = np.array([1.0, None, np.nan, pd.NA, pd.NaT, np.timedelta64("NaT"), Decimal("NaN")], dtype=object)
+    column = np.array(
+        [1.0, None, np.nan, pd.NA, pd.NaT, np.timedelta64("NaT", "s"), Decimal("NaN")], dtype=object
+    )
     effect = paribus.partial_dependence(zero, column[:, None], 0)
     assert effect.missing.support == 6
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from paribus._contracts import Array
+from paribus._contracts import Array, Octets
 from paribus._states.expected import Constructed, Numbers
 
 
@@ -16,7 +15,7 @@ from paribus._states.expected import Constructed, Numbers
 class Occupied:
     """Cells of tables ``(q, c)`` that some row lies in, as packed bits."""
 
-    bits: NDArray[np.uint8]
+    bits: Octets
 
     @classmethod
     def expected(cls, tables: int, cells: int) -> Constructed:
