@@ -204,13 +204,14 @@ def _lines(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
-def costs(pythons, scratch, runs):
+def costs(pythons, scratch, quick):
     """Return import times and sizes by package, and the first calls of paribus where nothing is compiled."""
     found, first = {}, None
     for environment, packages in PACKAGES.items():
         if isinstance(pythons[environment], FailedError):
             continue
-        job = {"packages": packages, "runs": runs, "first_calls": environment == SHARED}
+        compiles = environment == SHARED and not quick  # which takes a minute
+        job = {"packages": packages, "runs": 1 if quick else 5, "first_calls": compiles}
         empty = f"kernels-{time.time_ns()}"
         part = only(*run(pythons[environment], scratch, "peers_costs.py", json.dumps(job), kernels=empty))
         found |= part["costs"]
@@ -249,7 +250,7 @@ def record(options, scratch):
     growth = only(*run(shared, scratch, "peers_growth.py", *size))
     threads = only(*run(shared, scratch, "peers_growth.py", "--threads", *size, threads={}))
     say("imports")
-    paid, first = costs(pythons, scratch, 1 if options.quick else 5)
+    paid, first = costs(pythons, scratch, options.quick)
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "quick": options.quick,

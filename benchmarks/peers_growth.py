@@ -78,7 +78,7 @@ def growth(quick):
         if quick:
             base = base | {"rows": min(base["rows"], 100), "features": 4, "trees": 5}
         for what, values in by_size.items():
-            values = [max(v // 50, 2) for v in values[:3]] if quick else values
+            values = [max(v // 50, 3 * 2**k) for k, v in enumerate(values[:3])] if quick else values
             cases = [case(kind, base | {what: value}) for value in values]
             body(cases[0])  # compiles
             took = [statistics.median(seconds(partial(body, c))[0] for _ in range(3)) for c in cases]

@@ -26,13 +26,13 @@ HOW = """
 - \\* The peer requires numpy 1 and cannot be installed with paribus. Both are divided by `predict` of the
   same model on the same rows, each in its own environment, and the ratio is that of the quotients.
 - Every call begins with the fitted model and the table and ends with numbers, on the same grid, bins or rows.
-  Results of paribus include standard errors and the data's support, which the peers do not compute.
+  Results of paribus include standard errors and the data's support, which most peers do not compute.
 - *Difference* is the largest one between both results, as a share of the range of those of paribus. Where the
   peer estimates something else, the last column says what.
 - Excluded: fitting, importing, and the first call, on 200 rows (30 for H), which imports and compiles; these
   are [reported apart](#before-the-first-number). Sampling is off in every library that samples by default.
-- Models have 100 trees, the columns are correlated, the target is noisy, and every column matters. Models
-  are fitted to at most 20,000 rows.
+- Models of a full run have 100 trees and are fitted to at most 20,000 rows; the columns are correlated, the
+  target is noisy, and every column matters.
 """
 
 GROWTH = """
@@ -214,12 +214,13 @@ def before(record):
         )
     yield BEFORE.rstrip()
     yield from table(("Package", "import, s", "MB", "packages", "first call, s"), rows)
-    calls = record["first_calls"].items()
-    both = ", ".join(f"`{verb}` {cold:.0f} s, then {warm:.1f} s" for verb, (cold, warm) in calls)
-    yield (
-        "paribus compiles its kernels once for a machine and loads them in later processes. First calls where"
-        f" nothing is compiled, and in the next process: {both}."
-    )
+    if record["first_calls"]:
+        calls = record["first_calls"].items()
+        both = ", ".join(f"`{verb}` {cold:.0f} s, then {warm:.1f} s" for verb, (cold, warm) in calls)
+        yield (
+            "paribus compiles its kernels once for a machine and loads them in later processes. First calls"
+            f" where nothing is compiled, and in the next process: {both}."
+        )
 
 
 def conditions(record):
@@ -243,7 +244,10 @@ def conditions(record):
         f" took {record['seconds_measuring'] // 60} minutes, without installing the peers."
     )
     if record["quick"]:
-        yield "\n**Small sizes (`--quick`)**: this shows that everything runs, and nothing about speed."
+        yield (
+            "\n**Small sizes (`--quick`)**, at most 200 rows, 6 columns and 5 trees, whatever a title says:"
+            " this shows that everything runs and which numbers agree, and nothing about speed."
+        )
 
 
 def page(record):

@@ -90,11 +90,11 @@ def late(signum, frame):
 def one(job):
     """Return what is found for one task, or why nothing is."""
     task = Task(**job["task"])
-    model, X = pickle.loads(Path(job["inputs"]).read_bytes())
     kept = Path(job["result"])
     signal.signal(signal.SIGPROF, late)
     signal.setitimer(signal.ITIMER_PROF, LIMIT)
     try:
+        model, X = pickle.loads(Path(job["inputs"]).read_bytes())
         found, call, results = measured(task, job["peer"], model, X, job["with_paribus"], job["with_peer"])
         if not job["with_paribus"]:
             np.save(kept, results["peer"])
