@@ -66,6 +66,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
     "filename_pattern": r"plot_",
+    "parallel": 2,  # examples at once; joblib comes with scikit-learn
     "within_subsection_order": "gallery_order.reading_order",
     "abort_on_example_error": True,
     "reference_url": {"paribus": None},
