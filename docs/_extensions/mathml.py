@@ -13,7 +13,7 @@ def _mathml(node, *, block):
     code = node.astext().translate(unichar2tex.uni2tex_table)
     try:
         # Few fonts have the sign of a set difference, and all have a backslash.
-        return tex2mathml(code, as_block=block).replace("\u2216", "\\")
+        return tex2mathml(code, as_block=block).replace("\u29f5", "\\")
     except MathError as error:
         logger.warning("cannot convert %r to MathML: %s", node.astext(), error, location=node)
         return nodes.Text(code).astext()
