@@ -273,7 +273,7 @@ def test_dates_are_evaluated_at_values_the_column_could_hold(rng, tmp_path, kind
     )
     assert (away.view(np.int64) % step.as_unit(unit).to_timedelta64().astype(np.int64) == 0).all()
     assert 38 <= len(values) <= 40
-    assert (np.diff(values) > np.timedelta64(0)).all()
+    assert (np.diff(values) > np.timedelta64(0, "ns")).all()
     assert frame["when"].min() <= values[0] < values[-1] <= frame["when"].max()
     if unit != "s":  # which Parquet has no type for
         frame.to_parquet(tmp_path / "when.parquet", row_group_size=50)
