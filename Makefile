@@ -70,7 +70,7 @@ gallery:  ## every kind of panel by every renderer, in build/gallery; under two 
 beside: lint site docs gallery dist types layers workflows
 
 CORES = $(shell getconf _NPROCESSORS_ONLN)
-TOGETHER = --jobs $(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+TOGETHER = --keep-going --jobs $(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 ci:  ## all that a change must pass
 	$(MAKE) $(TOGETHER) beside
