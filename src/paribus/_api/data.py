@@ -21,6 +21,7 @@ from paribus._evaluators.survey import (
     SummarySpec,
     Survey,
     SurveyResult,
+    exact_rows,
     merged_specs,
     specs_of,
     survey_rows,
@@ -85,6 +86,10 @@ class ExplainerData(Protocol):
 
     def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
         """Return by how much the rank of a quantile may be off, as a share of the weight."""
+        ...
+
+    def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
+        """Return whether quantiles are estimates because of a bound on memory alone."""
         ...
 
     def in_memory(self, why: str) -> Rows:
@@ -153,6 +158,10 @@ class InMemoryData:
     def rank_error(self, wanted: Mapping[int, SummarySpec]) -> float:
         """Quantiles of rows in memory are exact."""
         return 0.0
+
+    def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
+        """Nothing is an estimate."""
+        return False
 
     def in_memory(self, why: str) -> Rows:
         """Return the rows."""
@@ -291,6 +300,10 @@ class OutOfCoreData:
         """Return by how much the rank of a quantile may be off, as a share of the weight."""
         assert self._surveyed is not None
         return self._surveyed.rank_error(self._specs(wanted).values())
+
+    def exact_in_more_memory(self, wanted: Mapping[int, SummarySpec]) -> bool:
+        """Return whether quantiles are estimates because of a bound on memory alone."""
+        return self._memory is not None and len(self.rows) <= exact_rows(len(wanted), None)
 
     def in_memory(self, why: str) -> Rows:
         """Refuse."""

@@ -10,6 +10,7 @@ import numpy as np
 from paribus._contracts import Floats
 from paribus._text import at_point, count, exactly_zero, number, short, with_error
 from paribus.meaning import Estimand
+from paribus.notes import Note, NoteCode
 from paribus.results.curve_values import curves_of
 from paribus.results.provenance import skipped_notes
 
@@ -38,10 +39,15 @@ def describe(result: Any) -> str:
     """
     name, many = type(result).__name__, hasattr(result, "skipped")
     head, *lines = LINES[name](result)
-    notes = skipped_notes(result.provenance) if many else result.notes
+    notes = _notes_of_call(result) if many else result.notes
     lines += [f"note: {note}" for note in notes]
     lines += [f"skipped: {reason}" for reason in (result.skipped if many else ())]
     return "\n  ".join([f"{name} {head}", *lines])
+
+
+def _notes_of_call(results: Any) -> list[Note]:
+    placed = [note for note in results.notes if note.code is NoteCode.QUANTILES_ESTIMATED]
+    return [*placed, *skipped_notes(results.provenance)]
 
 
 def _head(result: Any, what: str, kind: str) -> str:
