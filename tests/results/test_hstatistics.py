@@ -259,11 +259,12 @@ def test_the_story_of_importance():
         "  d: 4 ± 0.4 (8 with its interactions)",
         "  c: 3 ± 0.3 (6 with its interactions)",
         "  b: 2 ± 0.2 (4 with its interactions)",
-        "  and 1 more",
+        "  a: 1 ± 0.1 (2 with its interactions)",
         "  averaged over 20,000 rows (unweighted)",
         "  by trees: sums over leaves (0.5 s)",
         "  note: few rows",
     ]
+    assert repr(importance("abcdefg", [*range(7)])).splitlines()[6] == "  and 2 more"
     own = repr(importance("ab", [1.0, 2.0], method="model", estimand=paribus.Estimand.TRAINING))
     assert "  b: 2\n  a: 1\n  by trees" in own  # no error, and over no rows of ours
     outputs = repr(importance("a", [[1.0, 2.0, 3.0, 4.0]], outputs=tuple("wxyz")))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from paribus._text import count
+from paribus._text import count, shown_of
 from paribus._typing import FrameBackend
 from paribus.errors import InputError
 from paribus.notes import Note
@@ -200,6 +200,7 @@ class Explanation(ReportMixin):
         yield f"Explanation of {p.model}: {count(len(self.effects), 'feature')}, strongest first ({scale})"
         yield f"averaged over {p.background()}, by {p.evaluator}: {p.how}"
         yield from self.table.lines(SHOWN)
-        yield from (f"{note.severity} {note.code.value}: {note}" for note in self.verdict[:FINDINGS])
-        if len(self.verdict) > FINDINGS:
-            yield f"and {count(len(self.verdict) - FINDINGS, 'more finding')} in verdict"
+        shown = shown_of(len(self.verdict), FINDINGS)
+        yield from (f"{note.severity} {note.code.value}: {note}" for note in self.verdict[:shown])
+        if len(self.verdict) > shown:
+            yield f"and {count(len(self.verdict) - shown, 'more finding')} in verdict"

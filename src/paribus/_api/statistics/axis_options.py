@@ -18,6 +18,7 @@ from paribus._evaluators.survey import SummarySpec
 from paribus._grid import SPLITS, Axis, Grid, GridOptions, axis_of
 from paribus._models import Model, trees_of
 from paribus._models.preprocessing.raw_splits import split_sides
+from paribus._text import shown_of
 from paribus.errors import FeatureError, RefusalError
 from paribus.notes import Note, NoteCode
 
@@ -117,8 +118,8 @@ def quantile_notes(
     if not off:
         return [()] * len(grids)
     names, largest = list(off), max(off.values())
-    shown = names if len(names) <= NAMED + 1 else names[:NAMED]
-    listed = ", ".join(shown) + (f" and {len(names) - NAMED} more" if len(shown) < len(names) else "")
+    shown = shown_of(len(names), NAMED)
+    listed = ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if shown < len(names) else "")
     more = " or a larger max_memory" if work.data.exact_in_more_memory(wanted) else ""
     text = (
         f"the {what} of {listed} were placed by estimates of quantiles, whose ranks are off by at most "
