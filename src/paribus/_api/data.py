@@ -28,6 +28,7 @@ from paribus._evaluators.survey import (
     survey_states,
 )
 from paribus.errors import FeatureError, InputError, RefusalError, SourceError, TableError
+from paribus.results.provenance import short_source
 
 if TYPE_CHECKING:
     from paribus._data.scan.model_table import ModelTable
@@ -314,7 +315,8 @@ class OutOfCoreData:
         known = len(self.rows) if self._surveyed is not None else self.reading.source.rows
         count = "rows" if known is None else f"{known:,} rows"
         weights = "" if self.reading.weight is None else f", weights in {self.reading.weight!r}"
-        return f"{count} read from {self.reading.source.label}{weights}, {len(self.header.names)} columns"
+        source = short_source(self.reading.source.label)
+        return f"{count} read from {source}{weights}, {len(self.header.names)} columns"
 
     def trial(self, surveying: SurveyRequest) -> Trial:
         """Read and survey one block; what it shows is scaled to all rows."""
