@@ -249,7 +249,7 @@ class HStatistics(NotebookReprMixin, Mapping[str, Any]):
 
     def _entry_of(self, features: tuple[Any, ...]) -> int | None:
         """Return the number of the entry of two or three features, None if there is none."""
-        places = {token: place for place, token in enumerate(self.feature_names)}
+        places: dict[Token, int] = {name: place for place, name in enumerate(self.feature_names)}
         places |= {token: place for place, token in enumerate(self.features)}
         wanted = sorted(places.get(one, -1) for one in features)
         groups = self.groups(BY_SIZE[len(wanted)]) if len(wanted) in BY_SIZE else ()
