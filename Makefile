@@ -4,9 +4,12 @@ PARALLEL = --numprocesses logical --dist worksteal
 # Only these files are imported for the tests that bear nothing beside them.
 ALONE = $(shell grep --recursive --files-with-matches --include '*.py' 'pytest.mark.alone' tests)
 
-.PHONY: install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests tables bench-peers
+.PHONY: help install lint types layers quick test slow soak docs gallery ci format timings bench site scale laws pipelines fuzz floors pictures dist workflows pythons release-check beside tests tables bench-peers
 
 PACKAGES = --editable '.[plot,plotly]' --group dev
+
+help:  ## all words that have a line of explanation, this one first
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "%-14s%s\n", $$1, $$2}' Makefile
 
 # uv takes seconds where pip takes more than a minute, but reads no settings of pip: where only these lead to
 # packages, pip installs.
@@ -73,7 +76,7 @@ ci:  ## all that a change must pass
 	$(MAKE) $(TOGETHER) beside
 	$(MAKE) tests
 
-format:
+format:  ## what lint would find, mended where that is possible
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 

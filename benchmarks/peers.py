@@ -270,17 +270,21 @@ def record(options, scratch):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see whether all of it runs")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="small sizes, to see whether all of it runs; written to the scratch folder",
+    )
     parser.add_argument("--scratch", type=Path, default=ROOT / "build" / "peers")
-    parser.add_argument("--record", type=Path, default=HERE / "peers.json")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks.md")
     options = parser.parse_args()
     scratch = options.scratch.resolve()
+    kept = (scratch / "peers.json", scratch / "benchmarks.md")  # small sizes say nothing about speed
+    to_record, to_page = kept if options.quick else (peers_page.RECORD, peers_page.PAGE)
     scratch.mkdir(parents=True, exist_ok=True)
     (scratch / "errors.log").write_text("")
     found = record(options, scratch)
-    options.record.write_text(json.dumps(found, indent=1) + "\n")
-    options.page.write_text(peers_page.page(found))
+    to_record.write_text(json.dumps(found, indent=1) + "\n")
+    to_page.write_text(peers_page.page(found))
     wrong = peers_page.wrong(found)
     for line in wrong:
         print(line)

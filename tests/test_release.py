@@ -135,6 +135,30 @@ def test_every_action_is_pinned_by_commit_and_says_its_version():
     )
 
 
+def test_only_what_publishes_may_write_and_only_after_everything_has_passed():
+    flows = {path.stem: yaml.safe_load(path.read_text())["jobs"] for path in WORKFLOWS}
+    may = {
+        (file, name): job["permissions"]
+        for file, jobs in flows.items()
+        for name, job in jobs.items()
+        if "permissions" in job
+    }
+    assert may == {
+        ("docs", "publish"): {"pages": "write", "id-token": "write"},
+        ("nightly", "issue"): {"issues": "write"},
+        ("release", "publish"): {"id-token": "write"},
+        ("release", "notes"): {"contents": "write"},
+    }
+    jobs = flows["release"]
+    assert jobs["ci"]["uses"] == "./.github/workflows/ci.yml"
+    assert set(jobs["publish"]["needs"]) == {"ci", "checklist"}
+    assert jobs["publish"]["environment"] == "release"
+    assert jobs["notes"]["needs"] == "publish"
+    (whole,) = (job for job in flows["ci"].values() if {"run": "make ci"} in job["steps"])
+    assert "if" not in whole
+    assert "continue-on-error" not in whole
+
+
 def test_workflows_may_read_and_little_else():
     for path in WORKFLOWS:
         flow = yaml.safe_load(path.read_text())

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 
@@ -215,9 +216,41 @@ def test_what_is_missing_is_named(store):
     within(5, "'regoin' is no option", X=f"s3://{BUCKET}/data/plain?regoin=eu-west-1")
 
 
-def test_secret_in_address_is_not_in_message(store):
-    for X in ("s3://key:hidden@nowhere/x", f"s3://key:hidden@{BUCKET}/no*.parquet"):
-        assert "hidden" not in within(5, "s3://", X=X)
+@pytest.mark.parametrize(
+    "X",
+    [
+        "s3://key:hidden@nowhere/x",
+        f"s3://key:hidden@{BUCKET}/no*.parquet",
+        f"s3://key:so/hidden@{BUCKET}/x",
+        f"s3://key:so@hidden@{BUCKET}/x",
+        f"s3://{BUCKET}/x?secret_key=hidden",
+        "s3://key:hidden@/x",
+        "abfs://name:so hidden@box/x",
+        "http://name:hidden@host/x",
+        "abfs://box@account.example/x?client_secret=hidden",
+    ],
+)
+def test_secret_in_address_is_neither_in_message_nor_in_traceback(store, X):
+    with pytest.raises(paribus.SourceError, match="X='") as caught:
+        paribus.partial_dependence(asked, X, "a")
+    assert "hidden" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("path", ["s3://key:hidden@box/x.json", Path("s3://key:hidden@box/x.json")])
+def test_secret_is_not_in_message_where_an_address_is_refused(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    result = paribus.partial_dependence(asked, frame(), "a", grid_resolution=3)
+    for call in (
+        lambda: paribus.load(path),
+        lambda: paribus.read_model(path),
+        lambda: result.save(path),
+        lambda: paribus.effects(asked, frame(), checkpoint=path),
+    ):
+        with pytest.raises(paribus.ParibusError, match="is an address") as caught:
+            call()
+        assert "hidden" not in str(caught.value)
+    assert main(["explain", "model.txt", "data.parquet", "-o", str(path)]) == 2
+    assert "hidden" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("way", ["folder", "dataset", "fsspec"])
@@ -312,7 +345,8 @@ def test_file_written_anew_between_passes_is_noticed(store, tmp_path, monkeypatc
         return finish(self, *arguments)
 
     monkeypatch.setattr(survey.Survey, "finish", changing)
-    refused(paribus.SourceError, "x.parquet", X=X, chosen=lambda X: X["a"])
+    words = () if way == "fsspec" else ("written anew", "workers need one")  # s3fs refuses it by itself
+    refused(paribus.SourceError, "x.parquet", *words, X=X, chosen=lambda X: X["a"])
 
 
 def test_addresses_are_refused_where_results_are_written(store, tmp_path, monkeypatch):

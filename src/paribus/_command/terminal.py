@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from paribus._data.scan.object_store import names_store
+from paribus._data.scan.object_store import names_store, without_secret
 from paribus.errors import InputError
 
 PLAIN: dict[str, str | int | None] = {
@@ -63,7 +63,9 @@ def _write(stream: TextIO, text: str) -> None:
 def check_writable(path: Path, folder: str = "-o") -> None:
     """Refuse a place that cannot be written to, before any work."""
     if names_store(path):
-        raise InputError(f"{folder} {path} is an address; give the name of a local file, and copy it")
+        raise InputError(
+            f"{folder} {without_secret(str(path))} is an address; give the name of a local file, and copy it"
+        )
     if path.is_dir():
         raise InputError(f"{folder} {path} is a folder; give the name of a file")
     if not path.parent.is_dir():

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paribus._data.scan.object_store import names_store
+from paribus._data.scan.object_store import names_store, without_secret
 from paribus._states import known_states
 from paribus._states.codec import packed, unpacked
 from paribus._states.expected import Expected
@@ -48,8 +48,8 @@ class Checkpoint:
             raise OptionError(f"checkpoint={folder!r} must be the path of a folder")
         if names_store(folder):
             raise OptionError(
-                f"checkpoint={str(folder)!r} is an address, and a checkpoint is a folder on a disk; pass a "
-                "local path, or one of a disk that outlives this machine"
+                f"checkpoint={without_secret(str(folder))!r} is an address, and a checkpoint is a folder on "
+                "a disk; pass a local path, or one of a disk that outlives this machine"
             )
         try:
             path = Path(folder).expanduser()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from paribus._codec.records import Format, decode, encode
 from paribus._codec.values import read_array, read_value, write_value
-from paribus._data.scan.object_store import names_store
+from paribus._data.scan.object_store import names_store, without_secret
 from paribus.errors import FormatError
 from paribus.results.equality import differing
 from paribus.results.schema import STORED
@@ -72,8 +72,8 @@ def write_file(path: str | PathLike[str], text: str) -> None:
     """Write text to a file, which is replaced only once the new one is complete."""
     if names_store(path):
         raise FormatError(
-            f"path={str(path)!r} is an address, and results are written to a disk; pass a local path, and "
-            "copy the file by pyarrow.fs.copy_files(path, address)"
+            f"path={without_secret(str(path))!r} is an address, and results are written to a disk; "
+            "pass a local path, and copy the file by pyarrow.fs.copy_files(path, address)"
         )
     try:
         _write(Path(path), text)
@@ -172,8 +172,8 @@ def _read(path: str | PathLike[str]) -> Any:
     except FileNotFoundError as error:
         if names_store(path):
             raise FormatError(
-                f"{path} is an address, and results are read from a disk; copy it first by "
-                "pyarrow.fs.copy_files(address, path)"
+                f"{without_secret(str(path))} is an address, and results are read from a disk; copy it "
+                "first by pyarrow.fs.copy_files(address, path)"
             ) from error
         raise FormatError(f"there is no file {path}; give the path of a saved result") from error
     except UnicodeDecodeError as error:

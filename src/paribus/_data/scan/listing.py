@@ -58,7 +58,9 @@ def _listed(given: str, filesystem: Any, path: str) -> tuple[Any, list[str], str
         if kind == "File":
             return filesystem, [path], _base([path])
         files = [file for file in _under(filesystem, path) if not _hidden(file[len(path) :])]
-    except OSError as error:
+    except SourceError:
+        raise
+    except (OSError, ValueError) as error:  # the latter if Arrow takes it for no path
         raise SourceError(f"X={shown!r} cannot be listed: {store_reason(error)}") from error
     if not files:
         raise SourceError(f"X={shown!r}: this folder has no files")
@@ -174,10 +176,12 @@ def _located(path: str) -> tuple[Any, str]:
     try:
         filesystem, found = opened_store(opened + options)
     except (OSError, ValueError) as error:
+        shown = without_secret(path)
+        reason = store_reason(error).replace(opened + options, without_secret(opened + options))
         raise SourceError(
-            f"X={without_secret(path)!r} cannot be opened: {store_reason(error)}; what fsspec reads is "
+            f"X={shown!r} cannot be opened: {reason}; what fsspec reads is "
             "passed as pyarrow.dataset.dataset(path, filesystem=fsspec.filesystem(...))"
-        ) from error
+        ) from (error if shown == path else None)  # Arrow repeats the address, and a traceback the cause
     return filesystem, found + key
 
 

@@ -14,7 +14,11 @@ ATTEMPTS = 4  # of one request to S3, with pauses of about 0.5, 1 and 2 seconds 
 # A question mark is also a pattern: options of an address have a name, and nothing wild in them.
 OPTIONS = re.compile(r"\?\w+=[^&?*\[]*(?:&\w+=[^&?*\[]*)*$")
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # pathlib leaves one slash of two
-SECRET = re.compile(r"://[^/@]*@")
+# Who writes a key with a slash in it has to be shown the message without it, too; a port is no key.
+SECRET = re.compile(r"(:/{1,2})(?:[^/]*@|[^/@:]*:(?!\d+/).*@)")
+SECRET_OPTION = re.compile(
+    r"([?&][^=&]*(?:secret|token|key|sig|password|credential)[^=&]*=)[^&]*", re.IGNORECASE
+)
 S3_OPTIONS = {"region", "scheme", "endpoint_override", "tls_ca_file_path"}
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")  # variables that name a store other than Amazon's
 WRITTEN = ("ETag", "etag", "mtime", "LastModified", "last_modified")  # what filesystems of fsspec say
@@ -58,12 +62,14 @@ def names_store(path: Any) -> bool:
 
 
 def without_secret(path: str) -> str:
-    """Return an address without the credentials in it.
+    """Return an address without the credentials in it, also one that `pathlib` has shortened.
 
     >>> without_secret("s3://key:secret@bucket/x.parquet")
     's3://bucket/x.parquet'
+    >>> without_secret("abfs://box/x.parquet?client_id=me&client_secret=hidden")
+    'abfs://box/x.parquet?client_id=me&client_secret=...'
     """
-    return SECRET.sub("://", path)
+    return SECRET_OPTION.sub(r"\1...", SECRET.sub(r"\1", path)) if ":/" in path else path
 
 
 def split_options(path: str) -> tuple[str, str]:
@@ -101,6 +107,8 @@ def _opened_s3(address: str) -> tuple[Any, str]:
             f"{unknown[0]!r} is no option of an address, which are {', '.join(sorted(S3_OPTIONS))}"
         )
     secret, _, bucket = parts.netloc.rpartition("@")
+    if ":" in bucket:
+        raise ValueError("a key with a slash in it is written with %2F, or given by AWS_SECRET_ACCESS_KEY")
     if secret:
         options["access_key"], _, options["secret_key"] = map(unquote, secret.partition(":"))
     named = next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), "")

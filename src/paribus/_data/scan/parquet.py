@@ -245,7 +245,11 @@ class ParquetFiles:
 
 
 def _changed(file: File) -> SourceError:
-    return SourceError(f"{file.path} was changed while it was read; nothing is returned")
+    return SourceError(
+        f"{file.path} is not the file whose footer was read before: it was written anew, or a worker has "
+        "another copy of it, so that nothing is returned. Run again when nothing writes to it; workers need "
+        "one shared file, or copies that keep its time (cp --preserve)"
+    )
 
 
 def parquet_files(X: Any, on_error: str) -> ParquetFiles:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from paribus._data.scan.object_store import names_store
+from paribus._data.scan.object_store import names_store, without_secret
 from paribus._models.files.binary_json import parsed_ubj
 from paribus._models.files.catboost_file import read_catboost
 from paribus._models.files.file_model import FileModel
@@ -85,8 +85,8 @@ def _head(path: Path) -> bytes:
         if not path.is_file():
             if names_store(path):
                 raise ModelFileError(
-                    f"path={str(path)!r} is an address, and model files are read from a disk; copy it first "
-                    "by pyarrow.fs.copy_files(address, path)"
+                    f"path={without_secret(str(path))!r} is an address, and model files are read from a "
+                    "disk; copy it first by pyarrow.fs.copy_files(address, path)"
                 )
             what = "is a folder" if path.is_dir() else "does not exist"
             raise ModelFileError(f"path={str(path)!r} {what}; pass a file of {READS}")
