@@ -4,12 +4,13 @@ import os.path
 import re
 from pathlib import PurePosixPath
 
-PAGES = {  # files at the root, and the page that includes each of them
+PAGES = {  # files and folders at the root, and the page that shows each of them
     "README.md": "docs/tour.md",
     "ARCHITECTURE.md": "docs/architecture.md",
     "CONTRIBUTING.md": "docs/contributing.md",
     "CHANGELOG.md": "docs/changelog.md",
     "SECURITY.md": "docs/security.md",
+    "examples": "docs/auto_examples/index.rst",
 }
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)(?P<path>[^)#\s]+)")
 
